@@ -38,7 +38,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// The one connection of calls whose priority does not matter.
+    /// The channel of calls that need no connection of their own priority.
     pub(crate) const ANY: Self = Self {
         band: None,
         marks: None,

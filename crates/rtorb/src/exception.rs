@@ -189,6 +189,11 @@ impl SystemException {
         Self::new(kind, OMG | code, CompletionStatus::No)
     }
 
+    /// An exception with minor code 0, COMPLETED_NO.
+    const fn plain(kind: ExceptionKind) -> Self {
+        Self::new(kind, 0, CompletionStatus::No)
+    }
+
     /// The same exception with another completion status.
     #[must_use]
     pub const fn with_completion(mut self, completed: CompletionStatus) -> Self {
@@ -209,11 +214,9 @@ impl SystemException {
             DecodeError::BadText => Self::omg(ExceptionKind::DataConversion, 1),
             DecodeError::BadEnum { .. } => Self::omg(ExceptionKind::BadParam, 25),
             DecodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 6),
-            DecodeError::Unsupported { .. } => {
-                Self::new(ExceptionKind::NoImplement, 0, CompletionStatus::No)
-            }
+            DecodeError::Unsupported { .. } => Self::plain(ExceptionKind::NoImplement),
             DecodeError::BadTypeCode { .. } => Self::omg(ExceptionKind::BadTypecode, 1),
-            _ => Self::new(ExceptionKind::Marshal, 0, CompletionStatus::No),
+            _ => Self::plain(ExceptionKind::Marshal),
         }
     }
 
@@ -221,11 +224,9 @@ impl SystemException {
     pub const fn from_encode(error: EncodeError) -> Self {
         match error {
             EncodeError::TooLarge { .. } | EncodeError::CountTooLarge { .. } => {
-                Self::new(ExceptionKind::ImpLimit, 0, CompletionStatus::No)
+                Self::plain(ExceptionKind::ImpLimit)
             }
-            EncodeError::NoMemory { .. } => {
-                Self::new(ExceptionKind::NoMemory, 0, CompletionStatus::No)
-            }
+            EncodeError::NoMemory { .. } => Self::plain(ExceptionKind::NoMemory),
             EncodeError::NotInCodeSet { .. } | EncodeError::FixedOverflow { .. } => {
                 Self::omg(ExceptionKind::DataConversion, 1)
             }
@@ -233,14 +234,14 @@ impl SystemException {
             EncodeError::WrongDiscriminator => Self::omg(ExceptionKind::BadParam, 19),
             EncodeError::IncompleteTypeCode => Self::omg(ExceptionKind::BadTypecode, 1),
             EncodeError::Local => Self::omg(ExceptionKind::Marshal, 4),
-            _ => Self::new(ExceptionKind::BadParam, 0, CompletionStatus::No),
+            _ => Self::plain(ExceptionKind::BadParam),
         }
     }
 }
 
 impl From<ExceptionKind> for SystemException {
     fn from(kind: ExceptionKind) -> Self {
-        Self::new(kind, 0, CompletionStatus::No)
+        Self::plain(kind)
     }
 }
 

@@ -15,7 +15,7 @@ pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
 use crate::connection::{Client, ClientCore, Host};
-use crate::dispatch::{DispatchError, pool};
+use crate::dispatch::{self, DispatchError, pool};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
@@ -72,7 +72,7 @@ impl Orb {
     /// # Errors
     /// INITIALIZE with the endpoint if one cannot be opened; BAD_INV_ORDER 4 once the ORB is shut down.
     pub fn root_poa(&self) -> Result<Poa, SystemException> {
-        self.core.check_running()?;
+        self.core.adapters.server.check_running()?;
         self.core.adapters.open_server()?;
         Ok(self.root())
     }
@@ -131,8 +131,8 @@ impl Orb {
     pub fn run(&self) -> Result<(), OrbError> {
         let adapters = &self.core.adapters;
         let served = match adapters.open_server() {
-            Ok(server) => adapters.run(server),
-            Err(_) if self.core.is_stopping() => Ok(()),
+            Ok(server) => dispatch::run(&adapters.dispatch, &adapters.server, server),
+            Err(_) if adapters.server.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };
         // After a refusal of the host this also ends the pools, which are joined below.
@@ -214,17 +214,6 @@ impl Orb {
 }
 
 impl OrbCore {
-    /// BAD_INV_ORDER 4 once the ORB is shut down.
-    #[inline]
-    pub(crate) fn check_running(&self) -> Result<(), SystemException> {
-        self.adapters.server.check_running()
-    }
-
-    #[inline]
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.adapters.server.is_stopping()
-    }
-
     pub(crate) fn stop(&self) {
         trace_event!(INFO, "the ORB stops");
         self.client.close();

@@ -17,9 +17,11 @@ pub(crate) use call_priority::CallPriority;
 pub(crate) use core::RtCore;
 pub(crate) use current::{Running, caller_priority, refusal, set_thread_priority, thread_priority};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
+pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use network_priority::{NetworkPriority, NetworkPriorityMapping, NetworkPriorityTable};
 pub use policy::{Policy, Protocol, TcpProtocolProperties, UnixDomainProtocolProperties};
+pub(crate) use policy::{is_band, is_in_band};
 pub use priority::{NativePriority, Priority};
 pub use rtorb_wire::ior::{PriorityBand, PriorityModel};
 pub use threadpool::{

@@ -309,19 +309,11 @@ impl ObjectRef {
         let mut moving_since = None;
         for _ in 0..=core.limits.forwards_max {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            let Some(route) = inner.routes.first() else {
-                return Err(inner.unusable());
-            };
             let invocation = Invocation {
-                core: &inner.client.core,
-                client: &inner.client,
                 kind,
-                operation,
                 response,
                 timeout,
-                route,
-                channel: Channel::ANY,
-                priority: None,
+                ..inner.oneway(operation)?
             };
             match inner.try_routes(invocation, arguments, results) {
                 Ok(Outcome::Done) => return Ok(()),
@@ -365,6 +357,25 @@ impl ObjectRef {
 }
 
 impl Inner {
+    /// A oneway by the first route, without timeout and priority.
+    #[inline(always)]
+    fn oneway<'x>(&'x self, operation: &'x str) -> Result<Invocation<'x>, SystemException> {
+        let Some(route) = self.routes.first() else {
+            return Err(self.unusable());
+        };
+        Ok(Invocation {
+            core: &self.client.core,
+            client: &self.client,
+            kind: InvocationKind::Operation,
+            operation,
+            response: Response::None,
+            timeout: None,
+            route,
+            channel: Channel::ANY,
+            priority: None,
+        })
+    }
+
     /// Invokes by the route that replied last; after a failure that permits it, by the other routes.
     // Always: an invocation is not moved on its way to the connection.
     #[inline(always)]

@@ -84,26 +84,13 @@ impl Stream {
     ///
     /// The timeout itself bounds a system call only: a peer that takes an octet now and then would hold us for ever.
     #[cold]
-    fn send_rest(&self, mut parts: &mut [IoSlice<'_>]) -> Result<(), Errno> {
+    fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Errno> {
         let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send)?;
         let deadline_ns = timeout.map(|timeout| {
             monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        while parts.iter().any(|part| !part.is_empty()) {
-            match calls::sendmsg(
-                &self.socket,
-                parts,
-                &mut SendAncillaryBuffer::default(),
-                flags,
-            ) {
-                Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if self.await_ready(PollFlags::OUT, deadline_ns)? => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Ok(())
+        self.send_parts_by(parts, deadline_ns)
+            .map_err(|unsent| unsent.errno)
     }
 
     /// Sends a message of the ORB's own octets with lent ones between them.
@@ -156,6 +143,15 @@ impl Stream {
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
         IoSlice::advance_slices(&mut parts, sent);
+        self.send_parts_by(parts, deadline_ns)
+    }
+
+    /// Sends parts; waits for room in the socket until `deadline_ns` at the latest.
+    fn send_parts_by(
+        &self,
+        mut parts: &mut [IoSlice<'_>],
+        deadline_ns: Option<u64>,
+    ) -> Result<(), Unsent> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let mut has_begun = false;
         loop {
@@ -210,7 +206,7 @@ impl Stream {
         }
     }
 
-    /// Receives what is there, at least one octet; 0 when the peer has ended, `AGAIN` when the receive timeout passed.
+    /// Receives at least one byte. Returns 0 if the peer has ended, `AGAIN` if the receive timeout has passed.
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {
         loop {
@@ -221,7 +217,7 @@ impl Stream {
         }
     }
 
-    /// Receives what is there without waiting.
+    /// Receives available bytes without waiting.
     pub(crate) fn receive_now(&self, into: &mut [u8]) -> Result<usize, Errno> {
         calls::recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
     }
@@ -256,7 +252,7 @@ impl Stream {
         }
     }
 
-    /// Receives what is there and forgets it, up to a bound.
+    /// Receives available bytes and discards them, up to a bound.
     pub(crate) fn drain(&self) {
         // Not initialised: a closing server drains in rounds, most of which receive nothing.
         let mut room = [MaybeUninit::<u8>::uninit(); DRAIN_BYTES];
@@ -285,13 +281,13 @@ impl Stream {
         let _ = calls::shutdown(&self.socket, Shutdown::Write);
     }
 
-    /// Wakes whoever receives or sends: the stream is of no use from now on.
+    /// Ends both directions, and wakes all threads that send or receive.
     pub(crate) fn shut(&self) {
         // A peer that is gone already has shut it for us.
         let _ = calls::shutdown(&self.socket, Shutdown::Both);
     }
 
-    /// Wakes whoever receives: the stream reads as ended from now on.
+    /// Ends receiving, and wakes all threads that receive.
     pub(crate) fn end_receiving(&self) {
         // A peer that is gone already has ended it for us.
         let _ = calls::shutdown(&self.socket, Shutdown::Read);
@@ -409,7 +405,7 @@ impl Listener {
         if let Some(file) = &self.file {
             file.remove();
         }
-        // It fails only for a socket that does not listen, which is what is wanted.
+        // It fails only if the socket does not listen, and then there is nothing to end.
         let _ = calls::shutdown(&self.socket, Shutdown::Both);
     }
 }

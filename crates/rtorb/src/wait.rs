@@ -1,4 +1,4 @@
-//! What a client thread does until its reply is there.
+//! The wait strategies: what a client thread does until its reply arrives.
 //!
 //! `read`: the thread reads from its own connection; `watchdog` ends a wait whose deadline has passed. On a connection that
 //! many threads wait on, each has a `waiter`: with `reactor` a thread of the ORB reads for all, with `leader_followers` one
@@ -24,7 +24,7 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Its stream, to wait until it is readable.
     fn stream(&self) -> &Stream;
 
-    /// Receives what is there without waiting, and delivers each reply to its thread; false once the connection has ended.
+    /// Receives available bytes without waiting, and delivers each reply to its thread. Returns false if the connection has ended.
     fn receive(&self) -> bool;
 
     /// Ends the connection because its stream failed.
@@ -55,7 +55,7 @@ pub(crate) enum SharedWait {
 pub(crate) type AwaitReply = fn(&dyn ReplySource, &waiter::Waiter, u32, Option<u64>) -> bool;
 
 impl SharedWait {
-    /// What a thread does that waits.
+    /// The function that waits for a reply.
     pub(crate) fn await_reply(&self) -> AwaitReply {
         match self {
             Self::Reactor(_) => reactor::await_reply,

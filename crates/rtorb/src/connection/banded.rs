@@ -1,6 +1,6 @@
 //! Which of several connections to one endpoint a priority takes: that of its band.
 
-use crate::realtime::{Priority, PriorityBand};
+use crate::realtime::{Priority, PriorityBand, is_in_band};
 
 /// The priorities that have connections of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,7 @@ impl Bands {
                 high: number,
             })),
             Self::Of(bands) => {
-                let band = bands
-                    .iter()
-                    .find(|band| (band.low..=band.high).contains(&number));
+                let band = bands.iter().find(|band| is_in_band(band, priority));
                 band.copied().map(Some).ok_or(NoBand)
             }
         }

@@ -1,4 +1,4 @@
-//! What all connections of one client share.
+//! The state that all connections of one client share.
 
 use super::multiplexed::Multiplexed;
 use super::route::EndpointTable;

@@ -27,7 +27,7 @@ pub(crate) struct Invocation<'x> {
     pub(crate) priority: Option<Priority>,
 }
 
-/// What kind of request an invocation sends.
+/// The kind of request that an invocation sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvocationKind {
     /// An operation.

@@ -166,6 +166,17 @@ impl SharedConnections {
     }
 }
 
+/// Drops the held connection if no thread uses it and `may_drop` agrees; returns true if none is held now.
+fn clear<T>(held: &Mutex<Option<T>>, may_drop: impl FnOnce(&T) -> bool) -> bool {
+    held.try_lock().is_some_and(|mut held| {
+        let is_clear = held.as_ref().is_none_or(may_drop);
+        if is_clear {
+            *held = None;
+        }
+        is_clear
+    })
+}
+
 impl ConnectionSlot {
     /// The slot for the connection of such calls, without one yet.
     fn new(multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<Self> {
@@ -178,35 +189,12 @@ impl ConnectionSlot {
         })
     }
 
-    /// As [`close_if_unused`](Self::close_if_unused), but not with part of a oneway left to send.
-    fn close_if_flushed(&self) -> bool {
+    /// Closes the connection unless a call is in progress on it; if `keeps_unsent`, also not with an unsent part of a oneway.
+    /// Returns true if no connection is open now.
+    fn close(&self, keeps_unsent: bool) -> bool {
         match &self.connection {
-            Place::Single(connection) => connection.try_lock().is_some_and(|mut held| {
-                let is_flushed = held.as_ref().is_none_or(|own| own.is_flushed());
-                if is_flushed {
-                    *held = None;
-                }
-                is_flushed
-            }),
-            Place::Shared(_) => self.close_if_unused(),
-        }
-    }
-
-    /// Closes the connection unless a call is in progress on it; true if no connection is open now.
-    fn close_if_unused(&self) -> bool {
-        match &self.connection {
-            Place::Single(connection) => {
-                connection.try_lock().map(|mut held| held.take()).is_some()
-            }
-            Place::Shared(current) => current.try_lock().is_some_and(|mut current| {
-                let is_closed = current
-                    .as_ref()
-                    .is_none_or(|shared| shared.close_if_unused());
-                if is_closed {
-                    *current = None;
-                }
-                is_closed
-            }),
+            Place::Single(held) => clear(held, |own| !keeps_unsent || own.is_flushed()),
+            Place::Shared(held) => clear(held, |shared| shared.close_if_unused()),
         }
     }
 
@@ -328,14 +316,13 @@ impl Multiplexed {
             other.is_some_and(|other| !Arc::ptr_eq(&other, slot) && other.is_open())
         });
         if open.len() >= invocation.core.limits.shared_connections_max {
-            let close_one = |close: fn(&ConnectionSlot) -> bool| {
+            let close_one = |keeps_unsent| {
                 open.iter().position(|other| {
                     let slot = other.slot.upgrade();
-                    slot.is_none_or(|slot| close(&slot))
+                    slot.is_none_or(|slot| slot.close(keeps_unsent))
                 })
             };
-            let closed = close_one(ConnectionSlot::close_if_flushed);
-            match closed.or_else(|| close_one(ConnectionSlot::close_if_unused)) {
+            match close_one(true).or_else(|| close_one(false)) {
                 Some(place) => drop(open.remove(place)),
                 None => return Err(ExceptionKind::NoResources.into()),
             }

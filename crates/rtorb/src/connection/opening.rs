@@ -62,9 +62,9 @@ fn connect(invocation: &Invocation<'_>) -> Result<Stream, (Phase, Errno)> {
     Ok(stream)
 }
 
-/// Binds a new connection to its priority band (`_bind_priority_band`), where the ORB was built to.
+/// Binds a new connection to its priority band (`_bind_priority_band`), if the ORB is configured to do so.
 ///
-/// A server without that operation need not know.
+/// A server without that operation is not an error.
 pub(super) fn bind_band(
     invocation: &Invocation<'_>,
     call: impl FnOnce(&Invocation<'_>, Deadline, Results<'_>) -> Result<Outcome, CallError>,
@@ -86,7 +86,7 @@ pub(super) fn bind_band(
     if exception.kind == ExceptionKind::BadOperation {
         return Ok(());
     }
-    // Whatever became of this request: the caller's has not been sent.
+    // This request may have arrived, but the caller's own request has not been sent.
     Err(exception.with_completion(CompletionStatus::No))
 }
 

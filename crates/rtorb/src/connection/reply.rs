@@ -76,7 +76,7 @@ impl CallError {
         matches!(self, Self::NoReply(error) if error.is_stale())
     }
 
-    /// What the caller gets of it.
+    /// The exception that the call returns.
     #[cold]
     pub(super) fn into_exception(
         self,
@@ -93,23 +93,15 @@ impl CallError {
 /// The system exception of a request without a usable reply, with its cause.
 #[cold]
 fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> SystemException {
+    let omg = SystemException::omg;
     let (exception, phase) = match error {
         ReplyError::NotSent | ReplyError::SendTimedOut => {
-            (SystemException::omg(ExceptionKind::Timeout, 2), Phase::Send)
+            (omg(ExceptionKind::Timeout, 2), Phase::Send)
         }
         ReplyError::SendFailed { .. } => (ExceptionKind::CommFailure.into(), Phase::Send),
-        ReplyError::ClosedBefore => (
-            SystemException::omg(ExceptionKind::Transient, 2),
-            Phase::Send,
-        ),
-        ReplyError::Closed => (
-            SystemException::omg(ExceptionKind::Transient, 2),
-            Phase::AwaitReply,
-        ),
-        ReplyError::TimedOut => (
-            SystemException::omg(ExceptionKind::Timeout, 3),
-            Phase::AwaitReply,
-        ),
+        ReplyError::ClosedBefore => (omg(ExceptionKind::Transient, 2), Phase::Send),
+        ReplyError::Closed => (omg(ExceptionKind::Transient, 2), Phase::AwaitReply),
+        ReplyError::TimedOut => (omg(ExceptionKind::Timeout, 3), Phase::AwaitReply),
         ReplyError::Malformed(error) | ReplyError::BadResults(error) => {
             (SystemException::from_decode(error), Phase::DecodeReply)
         }

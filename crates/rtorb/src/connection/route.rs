@@ -37,7 +37,7 @@ pub(crate) struct SharedEndpoint {
     pub(crate) connections: SharedConnections,
 }
 
-/// What tells one endpoint from another.
+/// The properties that identify a shared endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EndpointKey {
     pub(crate) endpoint: Endpoint,

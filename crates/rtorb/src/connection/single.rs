@@ -12,7 +12,7 @@ use rtorb_wire::connection::{
     ClientState, Deadline, Outbox, OutboxError, Receiver, ReplyError, Side,
 };
 use rtorb_wire::giop::Response;
-use rtorb_wire::{DecodeError, EncodeError, Writer};
+use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,13 +45,6 @@ pub(super) enum SendNowError {
     BehindAnother,
     /// The connection failed, or the request could not be made.
     Failed(CallError),
-}
-
-/// Why a request was not sent.
-enum SendError {
-    /// It could not be written; the connection is as good as before.
-    Encode(EncodeError),
-    Transport(Errno),
 }
 
 impl SingleConnection {
@@ -115,23 +108,14 @@ impl SingleConnection {
         if !self.flush().map_err(SendNowError::Failed)? {
             return Err(SendNowError::BehindAnother);
         }
-        let mut w = invocation.writer(core::mem::take(&mut self.out));
-        let request_id = self.state.next_request_id();
-        let sent = match self.write(invocation, &mut w, request_id, arguments) {
-            Ok(()) => self
-                .offer(&w, invocation.core.fragment_bytes)
-                .map_err(SendError::Transport),
-            Err(error) => Err(SendError::Encode(error)),
-        };
-        self.out = w.into_buffer();
-        if let Err(error) = sent {
-            self.is_shut |= matches!(error, SendError::Transport(_));
-            return Err(SendNowError::Failed(self.not_sent(error)));
-        }
+        self.send(invocation, arguments, |own, message| {
+            own.offer(message, invocation.core.fragment_bytes)
+        })
+        .map_err(SendNowError::Failed)?;
         Ok(self.is_flushed())
     }
 
-    /// Sends what the transport takes of what is kept; true if nothing is left.
+    /// Sends as much of the outbox as the socket takes without waiting. Returns true if nothing is left.
     #[inline]
     pub(super) fn flush(&mut self) -> Result<bool, CallError> {
         if !self.outbox.is_empty() {
@@ -169,40 +153,32 @@ impl SingleConnection {
         if !self.outbox.is_empty() {
             self.finish_outbox()?;
         }
-        let mut w = invocation.writer(core::mem::take(&mut self.out));
-        let request_id = self.state.next_request_id();
-        let sent = match self.write(invocation, &mut w, request_id, arguments) {
-            Ok(()) => outgoing::send(&self.wait.stream, &w, invocation.core.fragment_bytes)
-                .map_err(SendError::Transport),
-            Err(error) => Err(SendError::Encode(error)),
-        };
-        self.out = w.into_buffer();
-        if let Err(error) = sent {
-            return Err(self.not_sent(error));
-        }
+        let request_id = self.send(invocation, arguments, |own, message| {
+            outgoing::send(&own.wait.stream, message, invocation.core.fragment_bytes)
+        })?;
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
         self.read_reply(invocation, request_id, deadline, results)
     }
 
+    /// Writes a request, sends it by `send`, and returns its id.
     #[inline(always)]
-    fn write<'a>(
-        &self,
+    fn send<'a>(
+        &mut self,
         invocation: &Invocation<'_>,
-        w: &mut Writer<'a>,
-        request_id: u32,
         arguments: Arguments<'_, 'a>,
-    ) -> Result<(), EncodeError> {
-        invocation.encode(w, request_id, self.state.needs_code_sets(), arguments)
-    }
-
-    #[cold]
-    fn not_sent(&self, error: SendError) -> CallError {
-        match error {
-            SendError::Encode(error) => SystemException::from_encode(error).into(),
-            SendError::Transport(errno) => send_error(&self.state, errno).into(),
-        }
+        send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Errno>,
+    ) -> Result<u32, CallError> {
+        let mut w = invocation.writer(core::mem::take(&mut self.out));
+        let request_id = self.state.next_request_id();
+        let needs_code_sets = self.state.needs_code_sets();
+        let sent = match invocation.encode(&mut w, request_id, needs_code_sets, arguments) {
+            Ok(()) => send(self, &w).map_err(|errno| self.broken_by(errno)),
+            Err(error) => Err(SystemException::from_encode(error).into()),
+        };
+        self.out = w.into_buffer();
+        sent.map(|()| request_id)
     }
 
     fn read_reply(
@@ -252,7 +228,7 @@ impl SingleConnection {
                 Err(error) => return Err(error),
                 Ok(None) => {}
             }
-            // What was left unread would be taken for the next message.
+            // The connection cannot be used again: its next bytes belong to this message.
             if left > 0 {
                 let error = DecodeError::BadTag {
                     what: "the size of a reply to another request",
@@ -318,7 +294,7 @@ impl SingleConnection {
         Ok(())
     }
 
-    /// Sends what is kept of a oneway; the call behind it waits for that.
+    /// Sends the rest of a oneway. The next call waits until it is sent.
     #[cold]
     fn finish_outbox(&mut self) -> Result<(), ReplyError> {
         let finished = self.wait.stream.send(self.outbox.unsent());

@@ -22,8 +22,8 @@ pub(super) enum Unavailable {
     Shared,
 }
 
-/// Sends a oneway by the open connection that a call would take; keeps there what the transport does not take now. True if
-/// it took all.
+/// Sends a oneway on the open connection that a call would use. The connection keeps the bytes that the socket does not take.
+/// Returns true if the socket took all of them.
 #[inline]
 pub(crate) fn send<'a>(
     invocation: &Invocation<'_>,
@@ -45,7 +45,7 @@ pub(crate) fn send<'a>(
     })
 }
 
-/// Sends what is kept of a oneway, as far as the transport takes it at once; true if nothing is left.
+/// Sends as much of a kept oneway as the socket takes without waiting. Returns true if nothing is left.
 #[inline]
 pub(crate) fn flush(invocation: &Invocation<'_>) -> Result<bool, SystemException> {
     match at_once(invocation, SingleConnection::flush) {
@@ -85,7 +85,7 @@ impl Unavailable {
     }
 }
 
-/// Nothing waits, so that nothing can be late.
+/// No deadline: a oneway that waits for nothing cannot be late.
 fn deadline() -> Deadline {
     wait::deadline(None)
 }

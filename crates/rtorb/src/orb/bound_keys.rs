@@ -1,7 +1,7 @@
 //! Object keys that the application chooses, so that a corbaloc with host, port and a short key leads to an object.
 
 use super::Orb;
-use crate::reference::ObjectRef;
+use crate::reference::{ObjectRef, routes};
 use crate::server::Unbindable;
 use crate::server::object_key::{self, ObjectKey};
 
@@ -48,11 +48,8 @@ impl Orb {
         if !is_fit {
             return Err(ObjectKeyError::Unfit);
         }
-        let own =
-            crate::reference::routes::object_key(object.ior()).ok_or(ObjectKeyError::NotOwn)?;
-        if !self.is_own(&own) {
-            return Err(ObjectKeyError::NotOwn);
-        }
+        let own = routes::object_key(object.ior()).filter(|key| self.is_own(key));
+        let own = own.ok_or(ObjectKeyError::NotOwn)?;
         let bound_max = self.core.adapters.server.limits.bound_keys_max;
         let bound = self.core.adapters.server.objects.bind(key, own, bound_max);
         bound.map_err(|unbindable| match unbindable {

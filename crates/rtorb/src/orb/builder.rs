@@ -10,8 +10,9 @@ use crate::exception::SystemException;
 use crate::limits::Limits;
 use crate::poa::{Adapters, PoaError};
 use crate::realtime::{
-    BestEffort, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping, PriorityTransform,
-    RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping, tell_on_standard_error,
+    BestEffort, NamedMutexes, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping,
+    PriorityTransform, RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping,
+    tell_on_standard_error,
 };
 use crate::server::{ObjectTable, ServerCore, ServerState};
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
@@ -54,13 +55,13 @@ pub struct OrbBuilder {
     byte_order: ByteOrder,
     fragment_octets: Option<usize>,
     connect_timeout: Duration,
-    round_trip_timeout: Option<Duration>,
-    server_threads: ThreadConfig,
-    watchdog_thread: ThreadConfig,
-    reactor_thread: ThreadConfig,
+    pub(super) round_trip_timeout: Option<Duration>,
+    pub(super) server_threads: ThreadConfig,
+    pub(super) watchdog_thread: ThreadConfig,
+    pub(super) reactor_thread: ThreadConfig,
     pub(super) binds_priority_bands: bool,
     max_version: Version,
-    mapping: Arc<dyn PriorityMapping>,
+    pub(super) mapping: Arc<dyn PriorityMapping>,
     network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,
     transforms: Transforms,
     pub(super) round_robin: bool,
@@ -101,7 +102,7 @@ pub enum OrbError {
     },
     /// A text is not an endpoint.
     #[error(transparent)]
-    Endpoint(EndpointError),
+    Endpoint(#[from] EndpointError),
     /// The host refused a thread or its scheduling.
     #[error(transparent)]
     Refused(Refused),
@@ -188,63 +189,8 @@ impl OrbBuilder {
     /// # Errors
     /// [`OrbError::Endpoint`] if the text is not an endpoint.
     pub fn listen(mut self, endpoint: &str) -> Result<Self, OrbError> {
-        self.listen
-            .push(endpoint.parse().map_err(OrbError::Endpoint)?);
+        self.listen.push(endpoint.parse()?);
         Ok(self)
-    }
-
-    /// How invocations share connections, and how client threads wait for replies.
-    #[must_use]
-    pub fn connection(mut self, connection: ConnectionStrategy) -> Self {
-        self.strategies.connection = connection;
-        self
-    }
-
-    /// Which thread of the server reads requests and calls servants.
-    #[must_use]
-    pub fn dispatch(mut self, dispatch: DispatchStrategy) -> Self {
-        self.strategies.dispatch = dispatch;
-        self
-    }
-
-    /// Sets all strategies, for example a preset.
-    #[must_use]
-    pub fn strategies(mut self, strategies: Strategies) -> Self {
-        self.strategies = strategies;
-        self
-    }
-
-    /// The mapping from CORBA priorities to this host's (RTCORBA::PriorityMapping); [`NativeMapping`] by default.
-    #[must_use]
-    pub fn priority_mapping(mut self, mapping: impl PriorityMapping + 'static) -> Self {
-        self.mapping = Arc::new(mapping);
-        self
-    }
-
-    /// The mapping from CORBA priorities to packet marks, for connections whose protocol properties set
-    /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
-    /// ([`NetworkPriorityTable::even`](crate::realtime::NetworkPriorityTable::even)).
-    #[must_use]
-    pub fn network_priority_mapping(
-        mut self,
-        mapping: impl NetworkPriorityMapping + 'static,
-    ) -> Self {
-        self.network_mapping = Some(Arc::new(mapping));
-        self
-    }
-
-    /// Changes the priority of each incoming call before its servant runs.
-    #[must_use]
-    pub fn inbound_transform(mut self, transform: impl PriorityTransform + 'static) -> Self {
-        self.transforms.inbound = Some(Arc::new(transform));
-        self
-    }
-
-    /// Changes the priority of each outgoing call.
-    #[must_use]
-    pub fn outbound_transform(mut self, transform: impl PriorityTransform + 'static) -> Self {
-        self.transforms.outbound = Some(Arc::new(transform));
-        self
     }
 
     /// Continues without real-time scheduling if the host refuses it, and reports that once on standard error.
@@ -255,101 +201,11 @@ impl OrbBuilder {
         self.best_effort_telling(tell_on_standard_error)
     }
 
-    /// As [`best_effort`](Self::best_effort), but calls `tell` instead of writing to standard error.
-    ///
-    /// An ORB calls it once, on the thread for which the host refused scheduling.
-    #[must_use]
-    pub fn best_effort_telling(mut self, tell: impl Fn(&Refused) + Send + Sync + 'static) -> Self {
-        self.best_effort = Some(Arc::new(tell));
-        self
-    }
-
-    /// Runs threads with a CORBA priority under SCHED_RR instead of SCHED_FIFO.
-    #[must_use]
-    pub fn round_robin(mut self) -> Self {
-        self.round_robin = true;
-        self
-    }
-
-    /// The lanes of the ORB's own pool, for [`DispatchStrategy::Lanes`], and the servant threads of
-    /// [`DispatchStrategy::FilterChain`]; without lanes there is one, scheduled as `server_threads` says.
-    #[must_use]
-    pub fn lanes(mut self, lanes: impl IntoIterator<Item = ThreadpoolLane>) -> Self {
-        self.lanes = lanes.into_iter().collect();
-        self
-    }
-
-    /// Threads of the pool of [`DispatchStrategy::WorkerPool`] and [`DispatchStrategy::LeaderFollowers`]; 4 by default, at
-    /// least 1.
-    #[must_use]
-    pub fn pool_threads(mut self, threads: usize) -> Self {
-        self.pool_threads = threads.max(1);
-        self
-    }
-
     /// Adds a filter to the end of the chain of [`DispatchStrategy::FilterChain`]; after the last filter, the
     /// priority of its object, else its own, selects a request's lane.
     #[must_use]
     pub fn filter(mut self, filter: impl RequestFilter + 'static) -> Self {
         self.filters.push(Arc::new(filter));
-        self
-    }
-
-    /// Policies of calls through all references that do not override them (the ORB's PolicyManager).
-    #[must_use]
-    pub fn client_policies(mut self, policies: impl IntoIterator<Item = Policy>) -> Self {
-        self.client_policies = policies.into_iter().collect();
-        self
-    }
-
-    /// Scheduling of the threads that serve requests; by default they inherit it from the thread that runs the ORB.
-    #[must_use]
-    pub fn server_threads(mut self, config: ThreadConfig) -> Self {
-        self.server_threads = config;
-        self
-    }
-
-    /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed; by default it inherits from the thread
-    /// that makes the first call with a timeout. If its priority is too low, timeouts are late.
-    #[must_use]
-    pub fn watchdog_thread(mut self, config: ThreadConfig) -> Self {
-        self.watchdog_thread = config;
-        self
-    }
-
-    /// Scheduling of the thread that reads replies for all client threads with
-    /// [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor); by default it inherits from the thread that makes the first call.
-    /// Every call waits for this thread: give it the priority of the most urgent call.
-    #[must_use]
-    pub fn reactor_thread(mut self, config: ThreadConfig) -> Self {
-        self.reactor_thread = config;
-        self
-    }
-
-    /// Sends the band of each new banded connection to the server (`_bind_priority_band`, service context RTCorbaPriorityRange).
-    /// It costs one more round trip when the connection is opened. Servers without this extension work too.
-    #[must_use]
-    pub fn bind_priority_bands(mut self) -> Self {
-        self.binds_priority_bands = true;
-        self
-    }
-
-    /// Timeout of opening a connection; 5 s by default, from 1 ms to a day.
-    #[must_use]
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        // Zero would fail at once over TCP, and has no meaning for a UNIX socket.
-        self.connect_timeout = timeout.clamp(CONNECT_TIMEOUT_MIN, WAIT_MAX);
-        self
-    }
-
-    /// Timeout of a call, from sending the request to receiving the reply (RelativeRoundtripTimeout); 30 s by default, `None`
-    /// for no timeout.
-    ///
-    /// It starts again when the request is sent again: to the target of a LOCATION_FORWARD (at most `Limits::forwards_max`
-    /// times), or on a new connection after the server has closed an idle one.
-    #[must_use]
-    pub fn round_trip_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.round_trip_timeout = timeout;
         self
     }
 
@@ -363,58 +219,11 @@ impl OrbBuilder {
         self
     }
 
-    /// The clock that measures a servant's execution against its annotated worst case; CPU time by default. It concerns only
-    /// operations with `@worst_case_time`.
-    #[must_use]
-    pub fn execution_clock(mut self, clock: ExecutionClock) -> Self {
-        self.execution_clock = clock;
-        self
-    }
-
-    /// Calls `hook` for each call that exceeds an annotated limit of its operation. [`Orb::timing`] counts such calls with and
-    /// without a hook.
-    ///
-    /// The hook runs on the thread of the call, at the call's priority: in a server after the reply is sent, in a client before
-    /// the call returns. It delays that thread, so it should be short, and neither wait nor make calls: store the violation or
-    /// count it. Several threads may run the hook at once. Calls that the hook makes through this ORB are counted, but do not
-    /// run the hook again. A panic in the hook ends only the hook.
-    #[must_use]
-    pub fn on_timing_violation(
-        mut self,
-        hook: impl Fn(&TimingViolation) + Send + Sync + 'static,
-    ) -> Self {
-        self.timing_hook = Some(Arc::new(hook));
-        self
-    }
-
     /// Registers an initial reference, as `-ORBInitRef` does.
     #[must_use]
     pub fn initial_reference(mut self, name: &str, reference: &str) -> Self {
         self.initial_references
             .insert(name.to_owned(), reference.to_owned());
-        self
-    }
-
-    /// Splits larger messages into fragments of at most this many bytes; by default messages are not fragmented.
-    ///
-    /// It is for peers that cannot receive a large message in one piece. At least 24, rounded down to a multiple of 8.
-    #[must_use]
-    pub fn fragment_octets(mut self, octets: usize) -> Self {
-        self.fragment_octets = Some(octets.max(FRAGMENT_OCTETS_MIN) & !7);
-        self
-    }
-
-    /// The highest GIOP version of requests; 1.2 by default.
-    #[must_use]
-    pub fn max_giop_version(mut self, version: Version) -> Self {
-        self.max_version = version.clamp(Version::V1_0, Version::V1_2);
-        self
-    }
-
-    /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
-    #[must_use]
-    pub fn byte_order(mut self, order: ByteOrder) -> Self {
-        self.byte_order = order;
         self
     }
 
@@ -429,7 +238,7 @@ impl OrbBuilder {
         self.check_lanes()?;
         let mut listen = self.listen;
         if listen.is_empty() {
-            listen.push("iiop://127.0.0.1:0".parse().map_err(OrbError::Endpoint)?);
+            listen.push("iiop://127.0.0.1:0".parse()?);
         }
         let rt = Arc::new(RtCore {
             network_mapping: self
@@ -440,7 +249,7 @@ impl OrbBuilder {
             best_effort: BestEffort::new(self.best_effort),
             round_robin: self.round_robin,
             client_policies: self.client_policies,
-            ..RtCore::default()
+            named_mutexes: NamedMutexes::default(),
         });
         let dispatch = dispatch(
             self.strategies.dispatch,
@@ -534,6 +343,115 @@ impl OrbBuilder {
             reason,
         })
     }
+}
+
+/// Makes a method of the builder for each option that replaces one field.
+macro_rules! options {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) => $($field:ident).+ = $value:expr;)*) => {
+        impl OrbBuilder {
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $name(mut self $(, $argument: $type)?) -> Self {
+                self.$($field).+ = $value;
+                self
+            })*
+        }
+    };
+}
+
+options! {
+    /// How invocations share connections, and how client threads wait for replies.
+    connection(connection: ConnectionStrategy) => strategies.connection = connection;
+
+    /// Which thread of the server reads requests and calls servants.
+    dispatch(dispatch: DispatchStrategy) => strategies.dispatch = dispatch;
+
+    /// Sets all strategies, for example a preset.
+    strategies(strategies: Strategies) => strategies = strategies;
+
+    /// Scheduling of the threads that serve requests; by default they inherit it from the thread that runs the ORB.
+    server_threads(config: ThreadConfig) => server_threads = config;
+
+    /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed; by default it inherits from the thread
+    /// that makes the first call with a timeout. If its priority is too low, timeouts are late.
+    watchdog_thread(config: ThreadConfig) => watchdog_thread = config;
+
+    /// Scheduling of the thread that reads replies for all client threads with
+    /// [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor); by default it inherits from the thread that makes the first call.
+    /// Every call waits for this thread: give it the priority of the most urgent call.
+    reactor_thread(config: ThreadConfig) => reactor_thread = config;
+
+    /// Timeout of a call, from sending the request to receiving the reply (RelativeRoundtripTimeout); 30 s by default, `None`
+    /// for no timeout.
+    ///
+    /// It starts again when the request is sent again: to the target of a LOCATION_FORWARD (at most `Limits::forwards_max`
+    /// times), or on a new connection after the server has closed an idle one.
+    round_trip_timeout(timeout: Option<Duration>) => round_trip_timeout = timeout;
+
+    /// The clock that measures a servant's execution against its annotated worst case; CPU time by default. It concerns only
+    /// operations with `@worst_case_time`.
+    execution_clock(clock: ExecutionClock) => execution_clock = clock;
+
+    /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
+    byte_order(order: ByteOrder) => byte_order = order;
+
+    /// Runs threads with a CORBA priority under SCHED_RR instead of SCHED_FIFO.
+    round_robin() => round_robin = true;
+
+    /// Sends the band of each new banded connection to the server (`_bind_priority_band`, service context RTCorbaPriorityRange).
+    /// It costs one more round trip when the connection is opened. Servers without this extension work too.
+    bind_priority_bands() => binds_priority_bands = true;
+
+    /// The mapping from CORBA priorities to packet marks, for connections whose protocol properties set
+    /// `enable_network_priority`; by default the priorities that the mapping uses are spread over six treatments
+    /// ([`NetworkPriorityTable::even`](crate::realtime::NetworkPriorityTable::even)).
+    network_priority_mapping(mapping: impl NetworkPriorityMapping + 'static) => network_mapping = Some(Arc::new(mapping));
+
+    /// The mapping from CORBA priorities to this host's (RTCORBA::PriorityMapping); [`NativeMapping`] by default.
+    priority_mapping(mapping: impl PriorityMapping + 'static) => mapping = Arc::new(mapping);
+
+    /// Changes the priority of each incoming call before its servant runs.
+    inbound_transform(transform: impl PriorityTransform + 'static) => transforms.inbound = Some(Arc::new(transform));
+
+    /// Changes the priority of each outgoing call.
+    outbound_transform(transform: impl PriorityTransform + 'static) => transforms.outbound = Some(Arc::new(transform));
+
+    /// The lanes of the ORB's own pool, for [`DispatchStrategy::Lanes`], and the servant threads of
+    /// [`DispatchStrategy::FilterChain`]; without lanes there is one, scheduled as `server_threads` says.
+    lanes(lanes: impl IntoIterator<Item = ThreadpoolLane>) => lanes = lanes.into_iter().collect();
+
+    /// Policies of calls through all references that do not override them (the ORB's PolicyManager).
+    client_policies(policies: impl IntoIterator<Item = Policy>) => client_policies = policies.into_iter().collect();
+
+    /// Threads of the pool of [`DispatchStrategy::WorkerPool`] and [`DispatchStrategy::LeaderFollowers`]; 4 by default, at
+    /// least 1.
+    pool_threads(threads: usize) => pool_threads = threads.max(1);
+
+    /// Timeout of opening a connection; 5 s by default, from 1 ms to a day.
+    // Zero would fail at once over TCP, and has no meaning for a UNIX socket.
+    connect_timeout(timeout: Duration) => connect_timeout = timeout.clamp(CONNECT_TIMEOUT_MIN, WAIT_MAX);
+
+    /// Splits larger messages into fragments of at most this many bytes; by default messages are not fragmented.
+    ///
+    /// It is for peers that cannot receive a large message in one piece. At least 24, rounded down to a multiple of 8.
+    fragment_octets(octets: usize) => fragment_octets = Some(octets.max(FRAGMENT_OCTETS_MIN) & !7);
+
+    /// The highest GIOP version of requests; 1.2 by default.
+    max_giop_version(version: Version) => max_version = version.clamp(Version::V1_0, Version::V1_2);
+
+    /// As [`best_effort`](Self::best_effort), but calls `tell` instead of writing to standard error.
+    ///
+    /// An ORB calls it once, on the thread for which the host refused scheduling.
+    best_effort_telling(tell: impl Fn(&Refused) + Send + Sync + 'static) => best_effort = Some(Arc::new(tell));
+
+    /// Calls `hook` for each call that exceeds an annotated limit of its operation. [`Orb::timing`] counts such calls with and
+    /// without a hook.
+    ///
+    /// The hook runs on the thread of the call, at the call's priority: in a server after the reply is sent, in a client before
+    /// the call returns. It delays that thread, so it should be short, and neither wait nor make calls: store the violation or
+    /// count it. Several threads may run the hook at once. Calls that the hook makes through this ORB are counted, but do not
+    /// run the hook again. A panic in the hook ends only the hook.
+    on_timing_violation(hook: impl Fn(&TimingViolation) + Send + Sync + 'static) => timing_hook = Some(Arc::new(hook));
 }
 
 /// The state of a dispatch strategy; `chain` has the filters and the lanes.

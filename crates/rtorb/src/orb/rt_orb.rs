@@ -1,17 +1,17 @@
 //! The RT-CORBA side of an ORB: makes thread pools, policies and mutexes (RTCORBA::RTORB).
 
 use super::Orb;
+use super::settings::check_lanes;
 use crate::dispatch::DestroyThreadpoolError;
 use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfig};
 use crate::exception::{ExceptionKind, SystemException};
 use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
-    RequestBuffering, RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
+    RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
     UnixDomainProtocolProperties, refusal,
 };
 use crate::server::is_in_upcall;
 use rtorb_os::thread::ThreadConfig;
-use std::collections::BTreeSet;
 
 /// The RT-CORBA side of an ORB: the initial reference `RTORB`; cheap to clone.
 ///
@@ -40,7 +40,7 @@ impl RtOrb {
     /// Starts a pool without lanes, with listening endpoints of its own.
     ///
     /// # Errors
-    /// BAD_PARAM without a static thread; DATA_CONVERSION 2 for a default priority that this host has not;
+    /// BAD_PARAM without a static thread; DATA_CONVERSION 2 for a default priority that this host does not support;
     /// NO_RESOURCES beyond `Limits::pool_threads_max` or when the host makes no more threads; NO_PERMISSION with what the
     /// host said when it refuses their scheduling; INITIALIZE when an endpoint cannot be listened on.
     pub fn create_threadpool(&self, pool: Threadpool) -> Result<ThreadpoolId, SystemException> {
@@ -160,7 +160,7 @@ impl RtOrb {
     ) -> Result<ThreadpoolId, SystemException> {
         let core = &self.orb.core.adapters;
         core.server.check_running()?;
-        check(&pool.lanes)?;
+        check_lanes(&pool.lanes).map_err(|_| ExceptionKind::BadParam)?;
         let lanes = pool.lanes.iter();
         let threads = lanes
             .clone()
@@ -177,9 +177,13 @@ impl RtOrb {
                 lanes,
                 has_lanes,
                 allow_borrowing: pool.allow_borrowing,
-                intake: pool
-                    .request_buffering
-                    .map_or(Intake::Direct, |bounds| Intake::Queue(buffering(bounds))),
+                intake: pool.request_buffering.map_or(Intake::Direct, |bounds| {
+                    Intake::Queue(Buffering {
+                        requests_max: bounds.max_buffered_requests,
+                        octets_max: bounds.max_request_buffer_size,
+                        bounds_connections: false,
+                    })
+                }),
             };
             let listeners = core.pools.open_endpoints(&config)?;
             let pool = Pool::open(&core.server, config, listeners)
@@ -205,29 +209,6 @@ impl RtOrb {
             dynamic_threads: lane.dynamic_threads,
             threads,
         })
-    }
-}
-
-/// BAD_PARAM for lanes without a static thread, or for two lanes of one priority.
-//= RT-CORBA 1.2 §Threadpools
-//# The lanes of a pool have different priorities, and each has static threads.
-fn check(lanes: &[ThreadpoolLane]) -> Result<(), SystemException> {
-    let priorities: BTreeSet<_> = lanes.iter().map(|lane| lane.lane_priority).collect();
-    let is_right = !lanes.is_empty()
-        && lanes.iter().all(|lane| lane.static_threads > 0)
-        && priorities.len() == lanes.len();
-    if is_right {
-        Ok(())
-    } else {
-        Err(ExceptionKind::BadParam.into())
-    }
-}
-
-fn buffering(bounds: RequestBuffering) -> Buffering {
-    Buffering {
-        requests_max: bounds.max_buffered_requests,
-        octets_max: bounds.max_request_buffer_size,
-        bounds_connections: false,
     }
 }
 

@@ -8,7 +8,8 @@ use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::limits::Limits;
 use crate::realtime::{
-    ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, Protocol, ThreadpoolLane,
+    ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, PriorityMapping,
+    Protocol, Tell, ThreadpoolLane, is_band, tell_on_standard_error,
 };
 use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
 use core::num::{NonZeroU64, NonZeroUsize};
@@ -16,6 +17,7 @@ use core::str::FromStr;
 use rtorb_os::thread::ThreadConfig;
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The settings of one file or command line. The fields have the names of a file's keys.
@@ -41,7 +43,7 @@ pub(super) struct Settings {
     #[serde(deserialize_with = "text")]
     pub(super) priority_mapping: Option<Mapping>,
     #[serde(deserialize_with = "text")]
-    pub(super) sched_policy: Option<RealTimePolicy>,
+    pub(super) sched_policy: Option<RoundRobin>,
     pub(super) best_effort: Option<bool>,
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
     /// 0 waits for ever.
@@ -80,9 +82,7 @@ impl Settings {
             }
             connection = place.connection.unwrap_or(connection);
             wait = place.wait.unwrap_or(wait);
-            if let Some(dispatch) = place.dispatch {
-                builder = builder.dispatch(dispatch);
-            }
+            replace(&mut builder.strategies.dispatch, place.dispatch);
             builder = place.apply(builder);
         }
         let connection = connection
@@ -97,81 +97,62 @@ impl Settings {
     }
 
     /// Applies these settings, except the strategies.
-    fn apply(self, builder: OrbBuilder) -> OrbBuilder {
-        let mut builder = self.apply_real_time(builder);
-        if let Some(threads) = self.pool_threads {
-            builder = builder.pool_threads(threads.get());
-        }
-        if let Some(ms) = self.connect_timeout_ms {
-            builder = builder.connect_timeout(Duration::from_millis(ms.get()));
-        }
-        if let Some(ms) = self.round_trip_timeout_ms {
-            builder = builder.round_trip_timeout((ms > 0).then(|| Duration::from_millis(ms)));
-        }
-        if let Some(listen) = self.listen {
-            builder.listen = listen;
-        }
-        if let Some(endpoints) = self.lane_endpoints {
-            builder.lane_endpoints = endpoints;
-        }
-        if let Some(threads) = self.server_threads {
-            builder = builder.server_threads(threads);
-        }
-        if let Some(thread) = self.watchdog_thread {
-            builder = builder.watchdog_thread(thread);
-        }
-        if let Some(thread) = self.reactor_thread {
-            builder = builder.reactor_thread(thread);
-        }
-        for (name, reference) in self.initial_references {
-            builder = builder.initial_reference(&name, &reference);
-        }
-        let limits = self.limits.over(builder.limits.clone());
-        builder.limits(limits)
-    }
-
-    /// Applies lanes, bands, protocols, priority mapping, scheduling and best effort.
-    fn apply_real_time(&self, mut builder: OrbBuilder) -> OrbBuilder {
-        if let Some(lanes) = &self.lanes {
-            builder = builder.lanes(lanes.iter().copied());
-        }
-        let bands = self.bands.clone().map(Policy::PriorityBandedConnection);
-        let protocols = self.client_protocols.clone().map(Policy::ClientProtocol);
+    fn apply(self, mut builder: OrbBuilder) -> OrbBuilder {
+        let bands = self.bands.map(Policy::PriorityBandedConnection);
+        let protocols = self.client_protocols.map(Policy::ClientProtocol);
         for policy in bands.into_iter().chain(protocols) {
             let is_other = |other: &Policy| other.name() != policy.name();
             builder.client_policies.retain(is_other);
             builder.client_policies.push(policy);
         }
-        if let Some(policy) = self.sched_policy {
-            builder.round_robin = policy == RealTimePolicy::RoundRobin;
+        for (name, reference) in self.initial_references {
+            builder = builder.initial_reference(&name, &reference);
         }
-        builder = match self.priority_mapping {
-            None => builder,
-            Some(Mapping::Native) => builder.priority_mapping(NativeMapping),
-            Some(Mapping::Linear) => builder.priority_mapping(LinearMapping),
-            Some(Mapping::Continuous) => builder.priority_mapping(ContinuousMapping),
-        };
-        if let Some(is_bound) = self.bind_priority_bands {
-            builder.binds_priority_bands = is_bound;
+        let limits = self.limits.over(builder.limits.clone());
+        builder = builder.limits(limits);
+        if let Some(ms) = self.connect_timeout_ms {
+            builder = builder.connect_timeout(Duration::from_millis(ms.get()));
         }
-        match self.best_effort {
-            None => builder,
-            Some(true) => builder.best_effort(),
-            Some(false) => {
-                builder.best_effort = None;
-                builder
-            }
-        }
+        let timeout = |ms| (ms > 0).then(|| Duration::from_millis(ms));
+        let tell = |is_allowed: bool| is_allowed.then(|| Arc::new(tell_on_standard_error) as Tell);
+        replace(
+            &mut builder.round_trip_timeout,
+            self.round_trip_timeout_ms.map(timeout),
+        );
+        replace(&mut builder.best_effort, self.best_effort.map(tell));
+        replace(
+            &mut builder.round_robin,
+            self.sched_policy.map(|policy| policy.0),
+        );
+        replace(
+            &mut builder.mapping,
+            self.priority_mapping.map(|mapping| mapping.0),
+        );
+        replace(
+            &mut builder.pool_threads,
+            self.pool_threads.map(NonZeroUsize::get),
+        );
+        replace(&mut builder.binds_priority_bands, self.bind_priority_bands);
+        replace(&mut builder.lanes, self.lanes);
+        replace(&mut builder.listen, self.listen);
+        replace(&mut builder.lane_endpoints, self.lane_endpoints);
+        replace(&mut builder.server_threads, self.server_threads);
+        replace(&mut builder.watchdog_thread, self.watchdog_thread);
+        replace(&mut builder.reactor_thread, self.reactor_thread);
+        builder
+    }
+}
+
+/// Replaces an option if there is a setting for it.
+fn replace<T>(option: &mut T, setting: Option<T>) {
+    if let Some(setting) = setting {
+        *option = setting;
     }
 }
 
 /// A priority mapping that options can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mapping {
-    Native,
-    Linear,
-    Continuous,
-}
+#[derive(Debug)]
+pub(super) struct Mapping(Arc<dyn PriorityMapping>);
 
 impl FromStr for Mapping {
     type Err = String;
@@ -179,9 +160,9 @@ impl FromStr for Mapping {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             // TAO calls it direct.
-            "native" | "direct" => Ok(Self::Native),
-            "linear" => Ok(Self::Linear),
-            "continuous" => Ok(Self::Continuous),
+            "native" | "direct" => Ok(Self(Arc::new(NativeMapping))),
+            "linear" => Ok(Self(Arc::new(LinearMapping))),
+            "continuous" => Ok(Self(Arc::new(ContinuousMapping))),
             _ => Err(format!(
                 "`{text}` is no priority mapping; there are native, linear, continuous"
             )),
@@ -189,20 +170,17 @@ impl FromStr for Mapping {
     }
 }
 
-/// The scheduling policy of threads with a CORBA priority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RealTimePolicy {
-    Fifo,
-    RoundRobin,
-}
+/// True if threads with a CORBA priority run under SCHED_RR, false for SCHED_FIFO.
+#[derive(Debug)]
+pub(super) struct RoundRobin(bool);
 
-impl FromStr for RealTimePolicy {
+impl FromStr for RoundRobin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "SCHED_FIFO" => Ok(Self::Fifo),
-            "SCHED_RR" => Ok(Self::RoundRobin),
+            "SCHED_FIFO" => Ok(Self(false)),
+            "SCHED_RR" => Ok(Self(true)),
             _ => Err(format!(
                 "`{text}` is no policy for threads with a priority; there are SCHED_FIFO, SCHED_RR"
             )),
@@ -210,6 +188,8 @@ impl FromStr for RealTimePolicy {
     }
 }
 
+//= RT-CORBA 1.2 §Threadpools
+//# The lanes of a pool have different priorities, and each has static threads.
 /// Checks that there are lanes, that each has a static thread, and that their priorities differ.
 pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
     if lanes.is_empty() {
@@ -237,8 +217,7 @@ pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
     if bands.is_empty() {
         return Err("there is no band; name at least one".to_owned());
     }
-    let is_none = |band: &&PriorityBand| band.low < 0 || band.low > band.high;
-    match bands.iter().find(is_none) {
+    match bands.iter().find(|band| !is_band(band)) {
         Some(PriorityBand { low, high }) => Err(format!(
             "{low} to {high} is no band of priorities; write the less urgent one first, both from 0 to 32767"
         )),
@@ -248,9 +227,7 @@ pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
 
 /// Checks that no protocol is listed twice.
 pub(super) fn check_protocols(protocols: &[Protocol]) -> Result<(), String> {
-    let of_tcp = |protocol: &&Protocol| matches!(protocol, Protocol::Tcp(_));
-    let tcp = protocols.iter().filter(of_tcp).count();
-    if tcp > 1 || protocols.len() - tcp > 1 {
+    if Protocol::is_repeated(protocols) {
         return Err("a protocol is there twice; name each once, the best one first".to_owned());
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::connection::Client;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::interface::Interface;
 use crate::realtime::{CallPriority, Priority};
-use crate::reference::ObjectRef;
+use crate::reference::{ObjectRef, routes};
 use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
 use core::fmt;
@@ -181,12 +181,8 @@ impl Poa {
     pub fn deactivate(&self, object: &ObjectRef) -> Result<(), PoaError> {
         let place = self.place_of(object)?;
         let id = {
-            let active = self
-                .core
-                .server
-                .objects
-                .enter(place)
-                .ok_or(PoaError::ObjectNotActive)?;
+            let active = self.core.server.objects.enter(place);
+            let active = active.ok_or(PoaError::ObjectNotActive)?;
             if !self.adapter.is(&*active.adapter) {
                 return Err(PoaError::WrongAdapter);
             }
@@ -222,8 +218,7 @@ impl Poa {
     /// # Errors
     /// [`PoaError::WrongAdapter`] for a reference of another adapter, and of a transient object that is not active any more.
     pub fn reference_to_id(&self, object: &ObjectRef) -> Result<Vec<u8>, PoaError> {
-        let key =
-            crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        let key = routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
         match ObjectKey::parse(&key) {
             ObjectKey::Named(name) => object_key::id_in(name, &self.adapter.path),
             ObjectKey::Transient { epoch, place } if epoch == self.core.server.epoch => {
@@ -284,13 +279,8 @@ impl Poa {
     /// # Errors
     /// [`PoaError::AdapterNonExistent`].
     pub fn find_poa(&self, name: &str) -> Result<Self, PoaError> {
-        let adapter = self
-            .adapter
-            .children
-            .lock()
-            .get(name)
-            .cloned()
-            .ok_or(PoaError::AdapterNonExistent)?;
+        let adapter = self.adapter.children.lock().get(name).cloned();
+        let adapter = adapter.ok_or(PoaError::AdapterNonExistent)?;
         Ok(self.with_adapter(adapter))
     }
 
@@ -510,14 +500,12 @@ impl Poa {
 
     /// The table entry of the object to which a reference of this ORB refers.
     fn place_of(&self, object: &ObjectRef) -> Result<Key, PoaError> {
-        let key =
-            crate::reference::routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        let key = routes::object_key(object.ior()).ok_or(PoaError::WrongAdapter)?;
+        let server = &self.core.server;
         match ObjectKey::parse(&key) {
-            ObjectKey::Transient { epoch, place } if epoch == self.core.server.epoch => Ok(place),
+            ObjectKey::Transient { epoch, place } if epoch == server.epoch => Ok(place),
             ObjectKey::Transient { .. } => Err(PoaError::WrongAdapter),
-            ObjectKey::Named(name) => self
-                .core
-                .server
+            ObjectKey::Named(name) => server
                 .objects
                 .place_of(name)
                 .ok_or(PoaError::ObjectNotActive),

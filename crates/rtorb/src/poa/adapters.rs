@@ -1,9 +1,10 @@
 //! The adapters of one ORB, and what they share.
 
 use super::adapter::Adapter;
-use crate::dispatch::pool::Pool;
-use crate::dispatch::{self, Dispatch, Pools};
+use crate::dispatch::pool::{Lane, Pool};
+use crate::dispatch::{Dispatch, Pools};
 use crate::exception::{ExceptionKind, SystemException};
+use crate::realtime::Priority;
 use crate::server::{Server, ServerCore, bind};
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -41,11 +42,6 @@ impl Adapters {
         })
     }
 
-    /// Serves until the ORB is stopped.
-    pub(crate) fn run(&self, server: &Server) -> Result<(), dispatch::DispatchError> {
-        dispatch::run(&self.dispatch, &self.server, server)
-    }
-
     /// Makes all serving threads end; does not wait.
     pub(crate) fn stop(&self) {
         self.server.stop();
@@ -65,13 +61,26 @@ impl Adapters {
 
     /// The listeners of adapters without a pool of their own.
     pub(crate) fn own_listeners(&self) -> Vec<&Listener> {
-        match (self.own_pool(), self.server.server()) {
-            (Some(pool), _) => pool
-                .lanes
-                .iter()
-                .flat_map(|lane| &lane.server.listeners)
-                .collect(),
-            (None, Some(server)) => server.listeners.iter().collect(),
+        let listeners = self.listeners(None).into_iter();
+        listeners.map(|(listener, _)| listener).collect()
+    }
+
+    /// The listeners of a pool, else of the ORB itself, with the priorities of the lanes that clients choose.
+    pub(crate) fn listeners<'l>(
+        &'l self,
+        pool: Option<&'l Pool>,
+    ) -> Vec<(&'l Listener, Option<Priority>)> {
+        let pool = pool.or_else(|| self.own_pool().map(|own| &**own));
+        match (pool, self.server.server()) {
+            (Some(pool), _) => {
+                let priority = |lane: &Lane| lane.priority.filter(|_| pool.config.has_lanes);
+                let of_lane = |lane: &'l Lane| {
+                    let listeners = lane.server.listeners.iter();
+                    listeners.map(move |listener| (listener, priority(lane)))
+                };
+                pool.lanes.iter().flat_map(of_lane).collect()
+            }
+            (None, Some(server)) => server.listeners.iter().map(|one| (one, None)).collect(),
             (None, None) => Vec::new(),
         }
     }

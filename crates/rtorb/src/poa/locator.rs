@@ -2,7 +2,7 @@
 
 use super::adapter::Poa;
 use super::{PoaError, ServedBy, unknown_operation};
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::exception::{ExceptionKind, SystemException};
 use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
@@ -18,7 +18,7 @@ impl Poa {
     /// stands for no object.
     ///
     /// References are made by [`create_reference_with_id`](Self::create_reference_with_id). Objects have the priority that
-    /// the adapter declares; a `PriorityTransform` is told no id of theirs.
+    /// the adapter declares; a `PriorityTransform` does not get their ids.
     ///
     /// # Errors
     /// [`PoaError::WrongPolicy`] unless the adapter is persistent; BAD_INV_ORDER 6 when it has a locator or active objects
@@ -75,10 +75,6 @@ where
     /// A panic in the locator is UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
         let located = catch_unwind(AssertUnwindSafe(|| (self.locate)(id.octets()).map(|_| ())));
-        located.unwrap_or(Err(SystemException::new(
-            ExceptionKind::Unknown,
-            0,
-            CompletionStatus::No,
-        )))
+        located.unwrap_or_else(|_| Err(ExceptionKind::Unknown.into()))
     }
 }

@@ -97,11 +97,7 @@ fn listeners<'o>(
 ) -> Vec<(&'o Listener, Option<Priority>)> {
     let rt = object.rt;
     let all: Vec<_> = match (rt.laned_pool(orb), rt.model) {
-        (Some(pool), Some((PriorityModel::ClientPropagated, _))) => pool
-            .lanes
-            .iter()
-            .flat_map(|lane| lane.server.listeners.iter().map(|one| (one, lane.priority)))
-            .collect(),
+        (Some(pool), Some((PriorityModel::ClientPropagated, _))) => orb.listeners(Some(pool)),
         (Some(pool), Some((PriorityModel::ServerDeclared, server_priority))) => {
             let declared = Some(object.priority.unwrap_or(server_priority));
             let lanes = pool.lanes.iter();
@@ -112,14 +108,7 @@ fn listeners<'o>(
         }
         // Objects without a priority are served by the first lane.
         (Some(pool), None) => pool.lanes.iter().take(1).flat_map(unlabelled).collect(),
-        (None, _) => match &rt.pool {
-            Some(pool) => pool.lanes.iter().flat_map(unlabelled).collect(),
-            None => orb
-                .own_listeners()
-                .into_iter()
-                .map(|one| (one, None))
-                .collect(),
-        },
+        (None, _) => orb.listeners(rt.pool.as_deref()),
     };
     let Some(protocols) = &rt.server_protocols else {
         return all;

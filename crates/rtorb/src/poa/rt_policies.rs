@@ -8,7 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::poa::Adapters;
 use crate::realtime::{
-    CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
+    CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId, is_in_band,
 };
 use chosen::{Chosen, invalid};
 use std::sync::Arc;
@@ -154,7 +154,5 @@ fn has_lane(pool: &Pool, priority: Priority) -> bool {
 }
 
 fn in_a_band(bands: &[PriorityBand], priority: Priority) -> bool {
-    bands
-        .iter()
-        .any(|band| (band.low..=band.high).contains(&priority.get()))
+    bands.iter().any(|band| is_in_band(band, priority))
 }

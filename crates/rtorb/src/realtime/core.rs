@@ -2,7 +2,7 @@
 
 use super::best_effort::BestEffort;
 use super::current;
-use super::mapping::{NativeMapping, PriorityMapping};
+use super::mapping::PriorityMapping;
 use super::mutex::NamedMutexes;
 use super::network_priority::{NetworkPriority, NetworkPriorityMapping};
 use super::policy::Policy;
@@ -27,21 +27,6 @@ pub(crate) struct RtCore {
     /// Policies of all references that do not override them.
     pub(crate) client_policies: Vec<Policy>,
     pub(crate) named_mutexes: NamedMutexes,
-}
-
-impl Default for RtCore {
-    fn default() -> Self {
-        let mapping = Arc::new(NativeMapping);
-        Self {
-            network_mapping: super::default_network_mapping(&*mapping),
-            mapping,
-            transforms: Transforms::default(),
-            round_robin: false,
-            best_effort: BestEffort::default(),
-            client_policies: Vec::new(),
-            named_mutexes: NamedMutexes::default(),
-        }
-    }
 }
 
 impl RtCore {

@@ -51,10 +51,7 @@ impl PriorityMapping for LinearMapping {
     /// The least urgent CORBA priority that maps to this native one.
     fn to_corba(&self, native: NativePriority) -> Option<Priority> {
         let span = u32::from(NATIVE_MAX - NATIVE_MIN);
-        let above = native
-            .checked_sub(NATIVE_MIN)
-            .filter(|_| native <= NATIVE_MAX)?;
-        let number = (u32::from(above) * MAX).div_ceil(span);
+        let number = (u32::from(above_min(native)?) * MAX).div_ceil(span);
         i16::try_from(number)
             .ok()
             .and_then(|number| Priority::new(number).ok())
@@ -72,11 +69,14 @@ impl PriorityMapping for ContinuousMapping {
     }
 
     fn to_corba(&self, native: NativePriority) -> Option<Priority> {
-        let above = native
-            .checked_sub(NATIVE_MIN)
-            .filter(|_| native <= NATIVE_MAX)?;
-        Priority::new(above.into()).ok()
+        Priority::new(above_min(native)?.into()).ok()
     }
+}
+
+/// The distance of a real-time priority from the lowest one; `None` for a number that is none.
+fn above_min(native: NativePriority) -> Option<u8> {
+    let above = native.checked_sub(NATIVE_MIN);
+    above.filter(|_| native <= NATIVE_MAX)
 }
 
 #[cfg(test)]

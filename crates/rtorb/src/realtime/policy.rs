@@ -1,8 +1,7 @@
 //! The policies of RT-CORBA, for clients and for object adapters.
 
-use super::priority::Priority;
 use super::threadpool::ThreadpoolId;
-use super::{PriorityBand, PriorityModel};
+use super::{Priority, PriorityBand, PriorityModel};
 use rtorb_wire::ior::{self, profile_tag};
 
 /// A policy of RT-CORBA 1.x; [`RtOrb`](crate::rt::RtOrb) makes policies too.
@@ -62,7 +61,25 @@ pub enum Protocol {
     UnixDomain(UnixDomainProtocolProperties),
 }
 
+/// True if the band contains a priority, and only legal ones.
+pub(crate) fn is_band(band: &PriorityBand) -> bool {
+    (0..=band.high).contains(&band.low)
+}
+
+/// True if the band contains the priority.
+#[inline]
+pub(crate) fn is_in_band(band: &PriorityBand, priority: Priority) -> bool {
+    (band.low..=band.high).contains(&priority.get())
+}
+
 impl Protocol {
+    /// True if a protocol is listed twice.
+    pub(crate) fn is_repeated(protocols: &[Self]) -> bool {
+        let is_tcp = |protocol: &&Self| matches!(protocol, Self::Tcp(_));
+        let tcp = protocols.iter().filter(is_tcp).count();
+        tcp > 1 || protocols.len() - tcp > 1
+    }
+
     /// The form that references contain: TAO's, without properties that the standard does not define.
     pub(crate) fn to_wire(self) -> ior::ExposedProtocol {
         let bytes = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);

@@ -6,7 +6,7 @@ use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::realtime::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
-    UnixDomainProtocolProperties, caller_priority,
+    UnixDomainProtocolProperties, caller_priority, is_in_band,
 };
 use rtorb_wire::ior::{self, ProtocolProperties};
 
@@ -68,7 +68,7 @@ impl Policies {
         }
     }
 
-    /// What the policies require of routes.
+    /// The requirements of the policies on routes.
     ///
     /// # Errors
     /// INV_POLICY when both sides set protocols.
@@ -84,7 +84,7 @@ impl Policies {
         })
     }
 
-    /// What the policies require of calls; `None` if all calls through the reference use the same connection.
+    /// The requirements of the policies on calls; `None` if all calls through the reference use the same connection.
     ///
     /// # Errors
     /// INV_POLICY when both sides set bands, the reference has bands for an object without a priority model, or there are
@@ -211,7 +211,7 @@ impl BandedPriority {
     pub(crate) fn accepts(&self, route: &Route) -> bool {
         match route.priority {
             Some(lane) if self.is_propagated => match self.band {
-                Some(band) => (band.low..=band.high).contains(&lane.get()),
+                Some(band) => is_in_band(&band, lane),
                 None => lane == self.priority,
             },
             _ => true,

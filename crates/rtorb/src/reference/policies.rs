@@ -3,7 +3,7 @@
 use super::ObjectRef;
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::realtime::{Policy, Priority};
+use crate::realtime::{Policy, Priority, is_band};
 use rtorb_wire::giop::Response;
 use rtorb_wire::{Decode, Reader};
 use std::sync::Arc;
@@ -27,9 +27,7 @@ impl ObjectRef {
         }
         for policy in policies {
             if let Policy::PriorityBandedConnection(bands) = policy
-                && bands
-                    .iter()
-                    .any(|band| band.low < 0 || band.low > band.high)
+                && !bands.iter().all(is_band)
             {
                 return Err(ExceptionKind::BadParam.into());
             }

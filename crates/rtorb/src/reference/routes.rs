@@ -50,7 +50,7 @@ impl Profile {
         usable.take(ROUTES_MAX).collect()
     }
 
-    /// What the object's adapter says to clients.
+    /// The policies that the object's adapter exposes to clients.
     pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::ExposedPolicy> {
         self.components
             .iter()
@@ -62,7 +62,7 @@ impl Profile {
     }
 }
 
-/// What the policies of a client say of its routes.
+/// The requirements of a client's policies on its routes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     /// Which protocols, best first, and how they are set up; all where there are none.
@@ -225,7 +225,7 @@ fn route_maker<'o>(
     }
 }
 
-/// What `char` data is sent in to a server with these components.
+/// The code set of `char` data sent to a server with these components.
 ///
 /// Strings here are UTF-8, so that is asked for first; ISO 8859-1 is what holds without a component, and what is left
 /// when a server has neither (CORBA 3, 13.10.2.6).

@@ -1,10 +1,9 @@
 //! How long the caller of a oneway waits: until the transport has taken it, or not at all.
 
 use super::{Inner, ObjectRef, is_unconnected};
-use crate::connection::{Arguments, Channel, Invocation, InvocationKind, without_waiting};
+use crate::connection::{Arguments, Invocation, without_waiting};
 use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;
-use rtorb_wire::giop::Response;
 
 /// When the call of a oneway returns (Messaging::SyncScope; CORBA 3.1 part 1, 17.2).
 ///
@@ -99,20 +98,7 @@ impl ObjectRef {
         self.inner.client.core.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-        let Some(route) = inner.routes.first() else {
-            return Err(inner.unusable());
-        };
-        let mut invocation = Invocation {
-            core: &inner.client.core,
-            client: &inner.client,
-            kind: InvocationKind::Operation,
-            operation,
-            response: Response::None,
-            timeout: None,
-            route,
-            channel: Channel::ANY,
-            priority: None,
-        };
+        let mut invocation = inner.oneway(operation)?;
         let priority = inner.call_priority(None)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;

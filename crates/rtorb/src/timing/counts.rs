@@ -7,11 +7,11 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What an ORB has counted of one operation on one side, since it was built.
+/// The counters of one operation on one side, since the ORB was built.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OperationCounts {
-    /// Which, and what is annotated of it.
+    /// The operation and its annotations.
     pub operation: &'static OperationTiming,
     /// Where.
     pub side: TimingSide,
@@ -94,7 +94,7 @@ impl Table {
         entry
     }
 
-    /// What is counted, by name: everything that is served here, and what was called.
+    /// The counters of all served operations and of all called operations, by name.
     pub(super) fn snapshot(&self) -> Vec<OperationCounts> {
         let entries = self.chunks.iter().filter_map(OnceLock::get).flatten();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What IDL says of an operation's timing.
+//! The timing annotations of an operation.
 
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ pub struct OperationTiming {
     number: AtomicU32,
 }
 
-/// What a missed deadline costs (`@criticality`).
+/// The severity of a missed deadline (`@criticality`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are what there is to say")]
 pub enum Criticality {
@@ -106,7 +106,7 @@ impl OperationTiming {
         self.period_ns.map(Duration::from_nanos)
     }
 
-    /// What a missed deadline costs (`@criticality`).
+    /// The severity of a missed deadline (`@criticality`).
     pub fn criticality(&self) -> Option<Criticality> {
         self.criticality
     }

@@ -1,4 +1,4 @@
-//! Waiting by reading: one system call, and the thread that wakes is the one that wants the reply.
+//! Waits by reading: one system call, and the thread that wants the reply is the thread that wakes.
 
 use crate::transport::Stream;
 use rtorb_wire::DecodeError;
@@ -14,7 +14,7 @@ pub(crate) fn first(stream: &Stream, into: &mut [u8]) -> Result<usize, ReplyErro
     received(stream.receive(into))
 }
 
-/// Receives more of a reply that has begun; the time already spent counts.
+/// Receives more of a partly received reply, until the deadline of the call.
 #[cold]
 pub(crate) fn more(
     stream: &Stream,
@@ -28,11 +28,11 @@ pub(crate) fn more(
 /// The part of a large reply that is still in the socket.
 pub(crate) struct Unread<'c> {
     pub(crate) stream: &'c Stream,
-    /// Where the message is put together if it must lie in one piece.
+    /// Buffer for the whole message, if it must be contiguous.
     pub(crate) whole: &'c mut Vec<u8>,
     pub(crate) left: usize,
     pub(crate) deadline: Deadline,
-    /// Why the rest did not come.
+    /// The error that ended reading.
     pub(crate) error: Option<ReplyError>,
 }
 
@@ -42,7 +42,7 @@ impl Unread<'_> {
         into.reserve(count);
         while missing > 0 {
             match self.stream.receive_behind_now(into, missing) {
-                // The peer is still sending: only now is a look at the time worth a system call.
+                // The socket is empty, so checking the deadline is worth a system call.
                 Err(Errno::AGAIN) => await_readable(self.stream, self.deadline)?,
                 Err(Errno::INTR) => {}
                 other => missing -= received(other)?,

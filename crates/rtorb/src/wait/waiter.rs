@@ -15,7 +15,7 @@ pub(crate) struct Waiter {
     pub(crate) delivery: Mutex<Delivery>,
 }
 
-/// What a thread waited for.
+/// The result of a wait for a reply.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
     /// The reply, in the first `bytes` bytes; the buffer is reused.
@@ -25,7 +25,7 @@ pub(crate) struct Delivery {
     pub(crate) error: Option<ReplyError>,
 }
 
-/// What woke a thread.
+/// The reason why a thread woke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
     /// Its reply was delivered, or the reason why there is none.
@@ -112,7 +112,7 @@ impl Waiter {
     }
 }
 
-/// What a thread needs for a call on a shared connection. It is reused; a nested call has another.
+/// A thread's memory for a call on a shared connection. Later calls reuse it; a nested call has its own.
 #[derive(Debug, Default)]
 pub(crate) struct CallSlot {
     pub(crate) waiter: Arc<Waiter>,

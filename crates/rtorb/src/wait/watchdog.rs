@@ -1,4 +1,4 @@
-//! Timeouts without a timer a call: one thread ends the waits whose deadline has passed.
+//! Timeouts without a timer for each call: one thread ends the waits whose deadline has passed.
 //!
 //! A socket's own receive timeout makes the kernel set and delete a timer in every call, which costs about as much as
 //! everything else that the ORB does in it. Here a call stores its deadline in a word and takes it away again. The
@@ -24,10 +24,10 @@ pub(crate) struct Watchdog {
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     waits: Mutex<Vec<Watched>>,
-    /// Counts what the thread should look at anew; it sleeps on this word.
+    /// Counts the changes that the thread must check; the thread sleeps on this word.
     news: AtomicU32,
     stop: AtomicBool,
 }
@@ -47,11 +47,11 @@ pub(crate) struct Wait {
     deadline_ns: AtomicU64,
 }
 
-/// The watchdog looks no more often than this many nanoseconds, however short a timeout is: one that ever was must not
-/// keep a processor busy, with what may be an urgent thread, for as long as its connection is there.
+/// The watchdog sleeps at least this many nanoseconds between two checks. Otherwise one short timeout would keep a processor
+/// busy, perhaps with an urgent thread, as long as its connection is open.
 const REST_NS: u64 = 200_000;
 
-/// Nobody waits.
+/// No thread waits.
 const IDLE: u64 = 0;
 /// The deadline passed and the watchdog has shut the stream.
 const ENDED: u64 = u64::MAX;
@@ -144,16 +144,6 @@ impl Drop for Watchdog {
         if let Some(thread) = self.thread.get_mut().take() {
             // It has nothing that could panic, and nothing to say.
             let _ = thread.join();
-        }
-    }
-}
-
-impl Default for Shared {
-    fn default() -> Self {
-        Self {
-            waits: Mutex::default(),
-            news: AtomicU32::new(0),
-            stop: AtomicBool::new(false),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::poa::Adapters;
 use crate::poa::PoaError;
 use crate::realtime::{
     NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
+    is_band, is_in_band,
 };
 use crate::transport::SetUp;
 use std::sync::Arc;
@@ -71,40 +72,37 @@ impl<'p> Chosen<'p> {
                 .map_err(|reason| invalid(index, reason))?;
         }
         if let Some((index, protocols)) = self.server_protocols {
-            check_protocols(orb, pool, protocols)
-                .and_then(|()| self.set_up(orb, pool, protocols))
+            self.set_up(orb, pool, protocols)
                 .map_err(|reason| invalid(index, reason))?;
         }
         Ok(())
     }
 
-    /// Sets the endpoints up as the ServerProtocolPolicy says. This is the last step, because it cannot be undone.
+    /// Checks the ServerProtocolPolicy, and sets the endpoints up as it says. This is the last step, because it cannot be undone.
     fn set_up(
         &self,
         orb: &Adapters,
         pool: Option<&Arc<Pool>>,
         protocols: &[Protocol],
     ) -> Result<(), &'static str> {
+        if protocols.is_empty() || Protocol::is_repeated(protocols) {
+            return Err("each protocol is listed at most once, and one at least");
+        }
         let declared = match self.model {
             Some((_, (PriorityModel::ServerDeclared, priority))) => Some(priority),
             _ => None,
         };
-        let pool = pool.or_else(|| orb.own_pool());
-        let endpoints: Vec<_> = match pool {
-            Some(pool) => pool
-                .lanes
+        let endpoints = orb.listeners(pool.map(|pool| &**pool));
+        let is_served = |protocol: &Protocol| {
+            endpoints
                 .iter()
-                .flat_map(|lane| lane.server.listeners.iter().map(|one| (one, lane.priority)))
-                .collect(),
-            None => orb
-                .own_listeners()
-                .into_iter()
-                .map(|one| (one, None))
-                .collect(),
+                .any(|(listener, _)| goes_by(&listener.bound, *protocol))
         };
-        let has_lanes = pool.is_some_and(|pool| pool.config.has_lanes);
+        if !protocols.iter().all(is_served) {
+            return Err("the ORB has no endpoint of a listed protocol");
+        }
         for (listener, lane) in endpoints {
-            let priority = if has_lanes { lane } else { declared };
+            let priority = lane.or(declared);
             let of_it = |protocol: &&Protocol| goes_by(&listener.bound, **protocol);
             let Some(protocol) = protocols.iter().find(of_it) else {
                 continue;
@@ -156,45 +154,13 @@ fn check_bands(index: usize, bands: &[PriorityBand]) -> Result<(), PoaError> {
     if bands.is_empty() {
         return Err(invalid(index, "the list of bands is empty"));
     }
-    if bands
-        .iter()
-        .any(|band| band.low < 0 || band.low > band.high)
-    {
+    if !bands.iter().all(is_band) {
         return Err(invalid(
             index,
             "a band begins below 0 or ends below its beginning",
         ));
     }
     Ok(())
-}
-
-fn check_protocols(
-    orb: &Adapters,
-    pool: Option<&Arc<Pool>>,
-    protocols: &[Protocol],
-) -> Result<(), &'static str> {
-    let is_tcp = |protocol: &&Protocol| matches!(protocol, Protocol::Tcp(_));
-    let tcp = protocols.iter().filter(is_tcp).count();
-    if protocols.is_empty() || tcp > 1 || protocols.len() - tcp > 1 {
-        return Err("each protocol is listed at most once, and one at least");
-    }
-    let endpoints = match pool {
-        Some(pool) => pool
-            .lanes
-            .iter()
-            .flat_map(|lane| &lane.server.listeners)
-            .collect(),
-        None => orb.own_listeners(),
-    };
-    let is_there = |protocol: &Protocol| {
-        endpoints
-            .iter()
-            .any(|listener| goes_by(&listener.bound, *protocol))
-    };
-    if protocols.iter().all(is_there) {
-        return Ok(());
-    }
-    Err("the ORB has no endpoint of a listed protocol")
 }
 
 /// The marks of replies on connections of a protocol, if the priority is known when a connection is accepted.
@@ -212,8 +178,8 @@ fn marks(
 }
 
 fn contains_lane(band: PriorityBand, pool: &Pool) -> bool {
-    let lanes = pool.lanes.iter().filter_map(|lane| lane.priority);
-    lanes.into_iter().any(|lane| in_a_band(&[band], lane))
+    let mut priorities = pool.lanes.iter().filter_map(|lane| lane.priority);
+    priorities.any(|priority| is_in_band(&band, priority))
 }
 
 pub(super) fn invalid(index: usize, reason: &'static str) -> PoaError {
