@@ -1,24 +1,24 @@
-//! Which of several connections to one endpoint a priority takes: that of its band.
+//! Priority bands: each band has its own connection to an endpoint.
 
 use crate::realtime::{Priority, PriorityBand, is_in_band};
 
 /// The priorities that have connections of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bands {
-    /// None: all have the same.
+    /// No bands: all priorities share one connection.
     One,
-    /// Each its own: what the strategy does without a policy.
+    /// Each priority has its own connection: the default of the strategy.
     EachPriority,
-    /// Those of a policy (PriorityBandedConnectionPolicy).
+    /// The bands of a PriorityBandedConnectionPolicy.
     Of(Vec<PriorityBand>),
 }
 
-/// A priority that no band has.
+/// The error for a priority that is in no band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoBand;
 
 impl Bands {
-    /// The band of a priority; none where all priorities have one connection.
+    /// The band of a priority; `None` if all priorities share one connection.
     #[inline]
     //= RT-CORBA 1.2 §Priority Banded Connections
     //# A call uses the connection of the band that contains its priority. It fails if no band does.

@@ -18,14 +18,14 @@ use rtorb_wire::giop::Version;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The client side of an ORB: its choices, its endpoints, and what its connections need of each other.
+/// The client side of an ORB: options, endpoints, and the shared state of its connections.
 #[derive(Debug)]
 pub(crate) struct ClientCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
     pub(crate) timing: Arc<Watch>,
     pub(crate) byte_order: ByteOrder,
-    /// Messages larger than this go in fragments.
+    /// Larger messages are sent in fragments.
     pub(crate) fragment_bytes: Option<usize>,
     pub(crate) max_version: Version,
     pub(crate) connect_timeout: Duration,
@@ -41,11 +41,11 @@ pub(crate) struct ClientCore {
 /// How client threads share connections, with the state of that strategy.
 #[derive(Debug)]
 pub(crate) enum Sharing {
-    /// Each thread has its own.
+    /// Each thread has its own connections.
     Exclusive,
-    /// All threads have one to each endpoint.
+    /// All threads share one connection to each endpoint.
     Multiplexed(Multiplexed),
-    /// All threads have one to each endpoint and priority band.
+    /// All threads share one connection to each endpoint and priority band.
     Banded(Multiplexed),
 }
 
@@ -60,14 +60,14 @@ pub(crate) trait Host: Debug + Send + Sync {
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-/// The client side of an ORB as references hold it: they keep their ORB alive.
+/// The client side of an ORB, held by references. They keep their ORB alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) core: Arc<ClientCore>,
     pub(crate) host: Arc<dyn Host>,
 }
 
-/// The same as a server holds it, which must not keep its ORB alive.
+/// The client side of an ORB, held by its server. It does not keep the ORB alive.
 #[derive(Clone, Debug)]
 pub(crate) struct WeakClient {
     pub(crate) core: Arc<ClientCore>,
@@ -109,7 +109,7 @@ impl Sharing {
 }
 
 impl ClientCore {
-    /// Lets no more calls begin.
+    /// Refuses further calls.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! One connection a thread and endpoint: found without a lock, used without waiting for another thread.
+//! One connection for each thread and endpoint. A thread finds it without a lock and never waits for another thread.
 
 use super::Channel;
 use super::client::ClientCore;
@@ -18,7 +18,7 @@ thread_local! {
     static IDLE: RefCell<Vec<Box<Own>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A connection of one thread, and the calls that it is for.
+/// A connection of one thread, with the endpoint and channel that it serves.
 #[derive(Debug)]
 struct Own {
     connection: SingleConnection,
@@ -29,7 +29,7 @@ struct Own {
     core: Weak<ClientCore>,
 }
 
-/// Calls on this thread's connection; on a new one if that was closed meanwhile.
+/// Sends a call on this thread's connection, or on a new one if the server has closed that connection.
 #[inline]
 pub(crate) fn call<'a>(
     invocation: &Invocation<'_>,
@@ -63,7 +63,7 @@ fn call_on_new<'a>(
     keep_after(own, invocation, deadline, ended)
 }
 
-/// Uses this thread's connection for such calls; `None` if it has none that is free.
+/// Runs `act` on this thread's connection for the invocation; `None` if the thread has no free one.
 #[inline]
 pub(super) fn at_once<T>(
     invocation: &Invocation<'_>,
@@ -89,25 +89,23 @@ impl Own {
         }))
     }
 
-    /// True if the connection leads to the endpoint of the invocation's route, and is for such calls.
+    /// True if the connection has the endpoint and the channel of the invocation.
     #[inline]
     fn serves(&self, invocation: &Invocation<'_>) -> bool {
         Arc::ptr_eq(&self.endpoint, &invocation.route.endpoint)
             && self.channel == invocation.channel
     }
 
-    /// True once no call can use the connection any more: its ORB is gone or shut down, or the one reference that it was for
-    /// is gone.
+    /// True if no call can use the connection again: its ORB is dropped or shut down, or its private reference is dropped.
     fn is_abandoned(&self) -> bool {
         let is_unreachable = self.endpoint.is_private && Arc::strong_count(&self.endpoint) == 1;
         is_unreachable || self.core.upgrade().is_none_or(|core| core.is_closed())
     }
 }
 
-/// Takes this thread's connection for such calls, if it has one that is not in use.
+/// Takes this thread's connection for the invocation out of the table, if it has a free one.
 ///
-/// A connection in use is not in the table: a call made while another is in progress on the same thread opens one
-/// more rather than mixing two requests.
+/// A connection in use is not in the table. So a nested call on the same thread opens another connection.
 #[inline]
 fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
     IDLE.try_with(|idle| {
@@ -119,7 +117,7 @@ fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
             idle.remove(place)
         })
     })
-    // A thread that is ending and calls from a destructor has no table any more.
+    // A thread that calls from a destructor while it ends has no table.
     .ok()?
 }
 
@@ -145,7 +143,7 @@ fn keep_after(
 /// without the rest of a oneway.
 #[inline]
 fn keep(own: Box<Own>, connections_max: usize) {
-    // In a thread that is ending the connection ends with this call.
+    // If the thread is ending, the connection is closed.
     let _ = IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
         if idle.len() >= connections_max && !idle.is_empty() {
@@ -156,7 +154,7 @@ fn keep(own: Box<Own>, connections_max: usize) {
     });
 }
 
-/// Closes this thread's connections that no call can use any more.
+/// Closes this thread's abandoned connections.
 fn close_abandoned() {
     let _ = IDLE.try_with(|idle| idle.borrow_mut().retain(|own| !own.is_abandoned()));
 }

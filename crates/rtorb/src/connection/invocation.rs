@@ -1,4 +1,4 @@
-//! One invocation of an object by one of its routes, and how its request is written.
+//! One invocation of an object by one of its routes, and the encoding of its request.
 
 use super::Channel;
 use super::client::{Client, ClientCore};
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Invocation<'x> {
     pub(crate) core: &'x Arc<ClientCore>,
-    /// The client with its ORB, which references in the reply belong to.
+    /// The client of the references in the reply.
     pub(crate) client: &'x Client,
     pub(crate) kind: InvocationKind,
     pub(crate) operation: &'x str,

@@ -1,8 +1,8 @@
-//! One connection to an endpoint for all client threads; with bands, one a band.
+//! One connection to an endpoint for all client threads, or one for each band.
 //!
 //! With the wait strategy `read`, a thread holds the connection for the whole round trip; with the others many threads wait on
-//! it at once. A nested call that would have to wait for others takes a connection of its thread's own, since they may wait
-//! for the very upcall that makes it.
+//! it at once. A nested call that would have to wait for other calls uses a connection of its own thread, because those calls
+//! may wait for the upcall that makes it.
 
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results};
@@ -21,7 +21,7 @@ use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::connection::ReplyError;
 use std::sync::{Arc, OnceLock, Weak};
 
-/// Calls on the connection that all threads use; on a new one if that was closed meanwhile.
+/// Sends a call on the shared connection, or on a new one if the server has closed that connection.
 pub(super) fn call<'a>(
     multiplexed: &Multiplexed,
     invocation: &Invocation<'_>,
@@ -42,7 +42,7 @@ pub(super) fn call<'a>(
     let mut retries_left = RETRIES_MAX;
     loop {
         let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
-        // The server may serve one request of a connection at a time, and those before may wait for this upcall.
+        // The server may serve one request of a connection at a time, and earlier requests may wait for this upcall.
         let is_nested = invocation.client.host.is_in_servant();
         let others = if is_nested { Others::None } else { Others::Any };
         let deadline = wait::deadline(invocation.timeout);
@@ -86,11 +86,12 @@ pub(super) fn at_once<T>(
     Ok(done)
 }
 
-/// How often a request is sent again that found its connection closed: other threads close it too, when their deadlines pass.
+/// The number of times that a request is sent again after its connection was closed. Other threads close it too, when their
+/// deadlines pass.
 const RETRIES_MAX: u32 = 2;
 
 /// True if the server certainly did not see the invocation. A new connection that the server closes in an orderly way is not
-/// replaced: the server wants none.
+/// replaced, because the server refuses connections.
 fn may_retry(error: &CallError, is_new: bool) -> bool {
     match error {
         CallError::NoReply(ReplyError::Closed) => !is_new,
@@ -218,7 +219,7 @@ pub(crate) struct Multiplexed {
 #[derive(Debug)]
 struct OpenConnection {
     slot: Weak<ConnectionSlot>,
-    /// Keeps the connection when no reference is left that leads there; a private one goes with its reference.
+    /// Keeps the connection open after the last reference to it is dropped; `None` for a private connection.
     _endpoint: Option<Arc<SharedEndpoint>>,
 }
 
@@ -248,7 +249,7 @@ impl Multiplexed {
         let deadline = wait::deadline(invocation.timeout);
         let held = match (connection.try_lock(), deadline.at_ns()) {
             (Some(held), _) => Some(held),
-            // The thread that holds it may wait for this very upcall.
+            // The thread that holds the connection may wait for this upcall.
             (None, _) if invocation.client.host.is_in_servant() => {
                 return exclusive::call(invocation, arguments, results);
             }
@@ -335,7 +336,7 @@ impl Multiplexed {
     }
 }
 
-/// Locks a slot's connection. Another thread may be opening it: this one waits for that as long as it would to open it.
+/// Locks a slot's connection. If another thread is opening it, waits for at most the timeout of opening a connection.
 fn locked<'l, T>(
     current: &'l Mutex<T>,
     invocation: &Invocation<'_>,

@@ -1,4 +1,4 @@
-//! Opening a connection to an endpoint, set up as policies say.
+//! Opens connections to endpoints, with the socket properties that policies require.
 
 use super::invocation::{Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results};
@@ -23,7 +23,7 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
     let begun = Instant::now();
     let opened = connect(invocation).map_err(|(phase, errno)| {
         let exception = match phase {
-            // Whatever was refused, waiting or another endpoint does not help.
+            // If the host refuses this, neither waiting nor another endpoint helps.
             Phase::SetUp => ExceptionKind::NoResources.into(),
             _ => refused(errno),
         };
@@ -92,7 +92,7 @@ pub(super) fn bind_band(
 
 fn refused(errno: Errno) -> SystemException {
     match errno {
-        // RelativeRoundtripTimeout covers connecting too; its code is the OMG's 2, the request never began.
+        // RelativeRoundtripTimeout covers connecting too. Minor code 2 of the OMG: the request was not sent.
         Errno::TIMEDOUT | Errno::AGAIN | Errno::INPROGRESS => {
             SystemException::omg(ExceptionKind::Timeout, 2)
         }

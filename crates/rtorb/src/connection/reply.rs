@@ -1,4 +1,4 @@
-//! How an invocation ends: by what its reply says, or without one.
+//! The end of an invocation: the content of its reply, or an error.
 
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
@@ -26,9 +26,9 @@ pub(crate) type Results<'f> =
 /// Why an invocation failed on a connection.
 #[derive(Debug)]
 pub(super) enum CallError {
-    /// No reply came that can be used. The connection is of no use any more.
+    /// There is no usable reply. The connection cannot be used again.
     NoReply(ReplyError),
-    /// The reply is a system exception, or the request could not be made. The connection is as good as before.
+    /// The reply is a system exception, or the request could not be encoded. The connection can be used again.
     Exception(SystemException),
 }
 

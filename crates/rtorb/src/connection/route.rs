@@ -1,4 +1,4 @@
-//! Routes to objects, and the endpoints at their ends.
+//! Routes to objects, and their endpoints.
 
 use super::multiplexed::SharedConnections;
 use crate::endpoint::Endpoint;
@@ -9,19 +9,19 @@ use rtorb_wire::giop::{RequestPrefix, Version};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-/// One route to an object: an endpoint of a profile, and what that profile says.
+/// One route to an object: an endpoint of a profile, with the data of that profile.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) endpoint: Arc<SharedEndpoint>,
     pub(crate) version: Version,
     pub(crate) object_key: Arc<[u8]>,
-    /// The beginning of each request, where the version allows to make that once.
+    /// The encoded beginning of each request, if the GIOP version allows to encode it once.
     pub(crate) prefix: Option<Arc<RequestPrefix>>,
-    /// The CORBA priority of the lane behind it, where the reference has it.
+    /// The CORBA priority of the endpoint's lane, if the reference contains it.
     pub(crate) priority: Option<Priority>,
 }
 
-/// An endpoint as references and connections of one ORB share it.
+/// An endpoint that references and connections of one ORB share.
 #[derive(Debug)]
 pub(crate) struct SharedEndpoint {
     pub(crate) endpoint: Arc<Endpoint>,
@@ -29,7 +29,7 @@ pub(crate) struct SharedEndpoint {
     //= CORBA 3 §13.10.2.5
     //# A connection has one code set: references that do not agree on it have different connections.
     pub(crate) char_code_set: CharCodeSet,
-    /// How connections there are set up, where a policy says so.
+    /// The socket properties of its connections, if a policy sets them.
     pub(crate) protocol: Option<Protocol>,
     /// True if it belongs to one reference and is not in the table (PrivateConnectionPolicy).
     pub(crate) is_private: bool,
@@ -45,17 +45,17 @@ pub(crate) struct EndpointKey {
     pub(crate) protocol: Option<Protocol>,
 }
 
-/// The endpoints that references in use lead to, so that those to one server share a thread's connection.
+/// The endpoints of the references in use. References to one server share its connections.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointTable {
     endpoints: Mutex<HashMap<EndpointKey, Weak<SharedEndpoint>>>,
 }
 
-/// Endpoints beyond this many make the table forget those that no reference has any more.
+/// If the table has this many endpoints, it drops the endpoints that no reference uses.
 const PURGE_AT: usize = 256;
 
 impl EndpointTable {
-    /// The endpoint of that key, which all references share.
+    /// The shared endpoint of a key.
     pub(crate) fn share(&self, key: EndpointKey) -> Arc<SharedEndpoint> {
         let mut endpoints = self.endpoints.lock();
         if let Some(shared) = endpoints.get(&key).and_then(Weak::upgrade) {

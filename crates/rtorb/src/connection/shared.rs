@@ -1,4 +1,4 @@
-//! A connection that many threads call on at once: each sends in its turn, and each gets its own reply.
+//! A connection that many threads use at once. They send one after the other, and each gets its own reply.
 //!
 //! A thread writes its request into its own buffer, so that the lock of the stream is held for one system call; the lock
 //! inherits the priority of threads that wait for it. The wait strategy says which thread reads. A thread whose deadline
@@ -30,7 +30,7 @@ pub(super) struct SharedConnection {
     char_code_set: CharCodeSet,
     message_bytes_max: usize,
     state: ClientState,
-    /// True once no more requests may be sent; `waiting` knows why.
+    /// True if no more requests may be sent. `waiting` has the reason.
     is_closed: AtomicBool,
     /// Held while a message is sent.
     sending: Mutex<()>,
@@ -64,7 +64,7 @@ pub(super) enum Others {
     None,
 }
 
-/// The thread that a request is for, and by when.
+/// The calling thread of a request, and its deadline.
 struct Caller<'s> {
     request_id: u32,
     waiter: &'s Arc<Waiter>,
@@ -73,7 +73,7 @@ struct Caller<'s> {
 }
 
 impl SharedConnection {
-    /// A connection over a stream. The ORB's reactor reads it if that is the way to wait.
+    /// A connection over a stream. With the wait strategy `reactor`, the ORB's reactor reads it.
     pub(super) fn new(
         invocation: &Invocation<'_>,
         stream: Stream,
@@ -106,7 +106,7 @@ impl SharedConnection {
 
     /// Sends a request and, if a reply is expected, waits for it.
     ///
-    /// A request that is not sent because of others fails as on a connection that was closed before.
+    /// If other requests prevent sending, the call fails as if the connection had been closed before.
     pub(super) fn call<'a>(
         &self,
         invocation: &Invocation<'_>,
@@ -139,7 +139,7 @@ impl SharedConnection {
         })
     }
 
-    /// Sends a message. Its sender is among the waiting threads before a reply can come.
+    /// Sends a message. The sender is registered as waiting before a reply can arrive.
     fn send(
         &self,
         invocation: &Invocation<'_>,
@@ -157,7 +157,7 @@ impl SharedConnection {
         let sent = outgoing::send_by(&self.stream, message, fragment_bytes, deadline_ns);
         let Err(unsent) = sent else { return Ok(()) };
         if unsent.has_begun || unsent.errno != Errno::AGAIN {
-            // Before another thread may send: its message would be taken for the rest of this one.
+            // Fail before another thread can send: the peer would read its message as the rest of this one.
             self.fail(unsent.errno);
         }
         drop(turn);
@@ -191,7 +191,7 @@ impl SharedConnection {
         if (self.await_reply)(self, &slot.waiter, request_id, deadline.at_ns()) {
             return Ok(());
         }
-        // The server may be stuck with this request, and then every other one behind it would be too.
+        // If the server is stuck with this request, later requests on this connection would be stuck too.
         self.retire();
         Err(ReplyError::TimedOut)
     }
@@ -224,7 +224,7 @@ impl SharedConnection {
         })
     }
 
-    /// True once the connection is of no use for another request.
+    /// True if no other request can use the connection.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! A connection that one thread at a time calls on: it sends a request and reads the reply itself.
+//! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
 use super::invocation::{Arguments, Invocation};
 use super::opening;
@@ -17,24 +17,24 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A connection that one client thread at a time calls on.
+/// A connection that one client thread at a time uses.
 #[derive(Debug)]
 pub(crate) struct SingleConnection {
-    /// The stream, and until when this thread waits in it.
+    /// The stream, and the deadline of the thread that waits for it.
     wait: Arc<Wait>,
     char_code_set: CharCodeSet,
     state: ClientState,
     receiver: Receiver,
-    /// The rest of a oneway that did not wait; it goes before anything else.
+    /// The unsent rest of a oneway that did not wait. It is sent before any other message.
     outbox: Outbox,
     /// The buffer of the request, reused.
     out: Vec<u8>,
-    /// Where a reply larger than the receive buffer is put together, reused.
+    /// Buffer for a reply that is larger than the receive buffer. It is reused.
     whole: Vec<u8>,
-    /// The shortest timeout that the watchdog knows of.
+    /// The shortest timeout that is registered with the watchdog.
     watched: Option<Duration>,
-    /// True once the connection is of no use: the watchdog has shut the stream, the rest of a reply was left in it, or a
-    /// oneway that did not wait found it broken.
+    /// True if the connection cannot be used again: the watchdog has shut the stream, a reply was not read to its end, or
+    /// sending failed.
     is_shut: bool,
 }
 
@@ -73,7 +73,7 @@ impl SingleConnection {
 
     /// Sends a request and, if a reply is expected, reads it.
     ///
-    /// After [`CallError::NoReply`] the connection is of no use any more.
+    /// After [`CallError::NoReply`] the connection cannot be used again.
     pub(super) fn call<'a>(
         &mut self,
         invocation: &Invocation<'_>,
@@ -87,7 +87,7 @@ impl SingleConnection {
         self.be_watched(invocation)?;
         self.wait.begin(deadline_ns);
         let ended = self.exchange(invocation, deadline, arguments, results);
-        // A reply that came at the last moment is good, but the stream is shut.
+        // A reply that arrived just before the deadline is valid, but the stream is shut.
         let is_late = !self.wait.end();
         self.is_shut |= is_late;
         match ended {
@@ -96,9 +96,9 @@ impl SingleConnection {
         }
     }
 
-    /// Sends what the transport takes of a oneway at once. The rest is kept, and goes before anything else.
+    /// Sends as much of a oneway as the socket takes without waiting. The rest is kept, and sent before any other message.
     ///
-    /// True if nothing of it is kept.
+    /// Returns true if nothing is kept.
     #[inline]
     pub(super) fn send_now<'a>(
         &mut self,
@@ -130,13 +130,13 @@ impl SingleConnection {
         self.outbox.is_empty()
     }
 
-    /// True if the connection is of use after something was sent without waiting.
+    /// True if the connection can be used again after a send without waiting.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
         !self.is_shut
     }
 
-    /// True if the connection is of use after a call that ended so.
+    /// True if the connection can be used again after a call with this result.
     #[inline]
     pub(super) fn is_sound_after(&self, ended: &Result<Outcome, CallError>) -> bool {
         !self.is_shut && !matches!(ended, Err(CallError::NoReply(_)))
@@ -268,7 +268,7 @@ impl SingleConnection {
         Ok(())
     }
 
-    /// Sends what the transport takes of a message at once, and keeps the rest; nothing may be kept before.
+    /// Sends as much of a message as the socket takes without waiting, and keeps the rest. The outbox must be empty.
     #[inline]
     fn offer(&mut self, message: &Writer<'_>, fragment_bytes: Option<usize>) -> Result<(), Errno> {
         debug_assert!(self.outbox.is_empty(), "a message would overtake another");

@@ -7,10 +7,10 @@ use rtorb_os::sync::Mutex;
 use rtorb_wire::connection::ReplyError;
 use std::sync::Arc;
 
-/// A waiting thread, as the thread sees it that reads for all.
+/// A waiting thread. The thread that reads for all delivers replies to it.
 #[derive(Debug, Default)]
 pub(crate) struct Waiter {
-    /// One of the states below. The thread sleeps on this word alone, so that waking it wakes no other.
+    /// One of the states below. Only this thread sleeps on this word, so a wake-up wakes no other thread.
     state: AtomicU32,
     pub(crate) delivery: Mutex<Delivery>,
 }
@@ -30,15 +30,15 @@ pub(crate) struct Delivery {
 pub(crate) enum Woken {
     /// Its reply was delivered, or the reason why there is none.
     Replied,
-    /// It is to read for all that wait.
+    /// It is the leader: it reads for all waiting threads.
     Leading,
     /// The deadline passed.
     Late,
 }
 
-/// The thread does not sleep, and there is nothing for it.
+/// The thread is awake, and nothing is delivered.
 const AWAKE: u32 = 0;
-/// The thread sleeps, and there is nothing for it: what changes that must wake it.
+/// The thread sleeps, and nothing is delivered. A change of this state must wake it.
 const ASLEEP: u32 = 1;
 const REPLIED: u32 = 2;
 const LEADING: u32 = 3;
@@ -70,7 +70,7 @@ impl Waiter {
         self.state.load(Ordering::Acquire) == LEADING
     }
 
-    /// Sleeps until there is something for the thread, at the latest until `deadline_ns` of the monotonic clock.
+    /// Sleeps until a reply or the lead arrives, at the latest until `deadline_ns` of the monotonic clock.
     pub(crate) fn wait(&self, deadline_ns: Option<u64>) -> Woken {
         loop {
             let state =
@@ -89,7 +89,7 @@ impl Waiter {
         }
     }
 
-    /// Sleeps until the reply is there that another thread is delivering.
+    /// Sleeps until another thread has delivered the reply.
     pub(crate) fn await_delivery(&self) {
         loop {
             let state = self.state.load(Ordering::Acquire);
@@ -126,7 +126,7 @@ thread_local! {
 
 /// Does `work` with the thread's call slot.
 pub(crate) fn with_call_slot<T>(work: impl FnOnce(&mut CallSlot) -> T) -> T {
-    // A thread that is ending and calls from a destructor has no place for it any more.
+    // A thread that calls from a destructor while it ends has no call slot.
     let mut slot = SLOT.try_with(Cell::take).ok().flatten().unwrap_or_default();
     let done = work(&mut slot);
     let _ = SLOT.try_with(|place| place.set(Some(slot)));
