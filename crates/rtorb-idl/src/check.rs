@@ -184,7 +184,7 @@ impl Checker<'_> {
                 item.documentation.extend(preamble.documentation.clone());
                 Some(id)
             }
-            None => self.declare_item(preamble, name, ItemKind::Module { items: Vec::new() }),
+            None => self.declare_item(preamble, name, ItemKind::Module),
         };
         match id {
             Some(id) => self.within(id, ScopeKind::Module, |checker| checker.definitions(body)),
@@ -194,7 +194,7 @@ impl Checker<'_> {
     }
 
     fn is_module(&self, id: ItemId) -> bool {
-        matches!(self.tree.item(id).kind, ItemKind::Module { .. })
+        matches!(self.tree.item(id).kind, ItemKind::Module)
     }
 
     /// A reopened module or a defined forward declaration must be spelled as before.
@@ -213,7 +213,7 @@ impl Checker<'_> {
 
     /// A declaration that the tree keeps but that has no CORBA form.
     fn other(&mut self, preamble: &Preamble, name: &Name, what: &'static str) {
-        self.declare_item(preamble, name, ItemKind::other(what));
+        self.declare_item(preamble, name, ItemKind::Other { what });
     }
 
     /// Several files may declare the same annotation.
@@ -254,6 +254,7 @@ impl Checker<'_> {
             annotations: preamble.annotations.clone(),
             location: name.location,
             in_main_file: self.is_main(name.location),
+            items: Vec::new(),
             kind,
         });
         self.facts.push(Facts {
@@ -265,7 +266,7 @@ impl Checker<'_> {
             generation: 0,
         });
         match scope {
-            Some(owner) => self.item_mut(owner).kind.push(id),
+            Some(owner) => self.item_mut(owner).items.push(id),
             None => self.tree.roots.push(id),
         }
         Some(id)

@@ -18,8 +18,9 @@ impl Checker<'_> {
         for other in &declared.others {
             self.lookup(other);
         }
-        let kind = ItemKind::other(declared.what);
-        let Some(id) = self.begin_definition(preamble, &declared.name, declared.what, kind) else {
+        let what = declared.what;
+        let kind = ItemKind::Other { what };
+        let Some(id) = self.begin_definition(preamble, &declared.name, what, kind) else {
             self.within_nothing(|checker| checker.component_body(body));
             return;
         };

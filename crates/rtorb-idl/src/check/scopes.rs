@@ -301,7 +301,7 @@ impl Checker<'_> {
 
 fn describe_kind(kind: &ItemKind) -> &'static str {
     match kind {
-        ItemKind::Module { .. } => "a module",
+        ItemKind::Module => "a module",
         ItemKind::Interface(_) => "an interface",
         ItemKind::Struct { .. } => "a struct",
         ItemKind::Exception { .. } => "an exception",
@@ -317,7 +317,7 @@ fn describe_kind(kind: &ItemKind) -> &'static str {
         ItemKind::Undefined { what: "union" } => "a forward-declared union",
         ItemKind::Undefined { what: "valuetype" } => "a forward-declared valuetype",
         ItemKind::Undefined { .. } => "a forward declaration",
-        ItemKind::Other { what, .. } => match *what {
+        ItemKind::Other { what } => match *what {
             "bitset" => "a bitset",
             "bitmask" => "a bitmask",
             "component" => "a component",

@@ -77,7 +77,7 @@ impl Checker<'_> {
     /// True if the item was declared with this keyword, defined or not.
     fn is_a(&self, id: ItemId, what: &str) -> bool {
         match &self.tree.item(id).kind {
-            ItemKind::Undefined { what: declared } | ItemKind::Other { what: declared, .. } => {
+            ItemKind::Undefined { what: declared } | ItemKind::Other { what: declared } => {
                 *declared == what
             }
             ItemKind::Interface(_) => what == "interface",
@@ -98,7 +98,6 @@ impl Checker<'_> {
         let inherited = base.map(|base| self.base_members(base)).unwrap_or_default();
         let kind = ItemKind::Struct {
             members: Vec::new(),
-            items: Vec::new(),
         };
         let Some(id) = self.begin_definition(preamble, name, "struct", kind) else {
             self.within_nothing(|checker| checker.members(members));
@@ -122,7 +121,6 @@ impl Checker<'_> {
     pub(super) fn exception(&mut self, preamble: &Preamble, name: &Name, members: &[ast::Member]) {
         let kind = ItemKind::Exception {
             members: Vec::new(),
-            items: Vec::new(),
         };
         match self.declare_item(preamble, name, kind) {
             Some(id) => {
@@ -140,7 +138,7 @@ impl Checker<'_> {
         let facts = self.facts(id);
         facts.open = false;
         facts.local = local;
-        if let ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } =
+        if let ItemKind::Struct { members } | ItemKind::Exception { members } =
             &mut self.item_mut(id).kind
         {
             *members = all;
@@ -155,7 +153,7 @@ impl Checker<'_> {
         let id = self.behind_aliases(entity);
         let what = self.describe(entity);
         match id.map(|id| (id, &self.tree.item(id).kind)) {
-            Some((id, ItemKind::Struct { members, .. })) if !self.facts[id.0 as usize].open => {
+            Some((id, ItemKind::Struct { members })) if !self.facts[id.0 as usize].open => {
                 members.clone()
             }
             _ => {
@@ -235,7 +233,7 @@ impl Checker<'_> {
         if let Some(base) = base {
             self.lookup(base);
         }
-        let id = self.declare_item(preamble, name, ItemKind::other("bitset"))?;
+        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitset" })?;
         self.within(id, ScopeKind::Closed, |checker| {
             for field in fields {
                 let width = checker.size(&field.width, "the width of the field");
@@ -261,7 +259,7 @@ impl Checker<'_> {
         name: &Name,
         bits: &[ast::Enumerator],
     ) -> Option<ItemId> {
-        let id = self.declare_item(preamble, name, ItemKind::other("bitmask"))?;
+        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitmask" })?;
         self.within(id, ScopeKind::Closed, |checker| {
             for bit in bits {
                 checker.declare(&bit.name, Entity::Other("a bit"));

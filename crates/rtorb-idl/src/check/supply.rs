@@ -58,8 +58,7 @@ impl Checker<'_> {
         match self.declared_here(&name) {
             Some(id) => self.is_module(id).then_some(id),
             None => {
-                let module = ItemKind::Module { items: Vec::new() };
-                let id = self.declare_item(&Preamble::default(), &name, module)?;
+                let id = self.declare_item(&Preamble::default(), &name, ItemKind::Module)?;
                 self.within(id, ScopeKind::Module, |_| {});
                 Some(id)
             }

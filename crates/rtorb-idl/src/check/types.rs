@@ -88,12 +88,9 @@ impl Checker<'_> {
                 return Some(Type::TypeCode);
             }
             match self.tree.item(id).kind {
-                ItemKind::Module { .. }
-                | ItemKind::Exception { .. }
-                | ItemKind::Constant { .. } => {}
+                ItemKind::Module | ItemKind::Exception { .. } | ItemKind::Constant { .. } => {}
                 ItemKind::Other {
                     what: "annotation" | "template module",
-                    ..
                 } => {}
                 _ if self.is_template_instance(entity) && name.parts.len() == 1 => {}
                 _ => return Some(Type::Named(id)),
@@ -184,7 +181,10 @@ impl Checker<'_> {
             return Some(ty);
         }
         let stands_for = Item {
-            kind: ItemKind::other("recursive @external member"),
+            items: Vec::new(),
+            kind: ItemKind::Other {
+                what: "recursive @external member",
+            },
             ..self.tree.item(id).clone()
         };
         let facts = self.facts[id.0 as usize].clone();

@@ -22,7 +22,6 @@ impl Checker<'_> {
             discriminator: Type::Void,
             discriminator_annotations: body.annotations.clone(),
             cases: Vec::new(),
-            items: Vec::new(),
             covers_all: false,
         };
         let Some(id) = self.begin_definition(preamble, name, "union", ItemKind::Union(empty))
