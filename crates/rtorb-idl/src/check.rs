@@ -114,16 +114,16 @@ impl Checker<'_> {
 
     fn definition(&mut self, definition: &Definition) {
         let preamble = &definition.preamble;
-        match &definition.kind {
+        match &definition.declared {
             DefinitionKind::Module { name, body } => self.module(preamble, name, body),
             DefinitionKind::Interface(interface) => self.interface(preamble, interface),
             DefinitionKind::Valuetype(valuetype) => self.valuetype(preamble, valuetype),
             DefinitionKind::ValueBox { name, ty } => self.value_box(preamble, name, ty),
             DefinitionKind::Constructed(constructed) => {
-                self.constructed(constructed);
+                self.constructed(preamble, constructed);
             }
             DefinitionKind::Exception { name, members } => self.exception(preamble, name, members),
-            DefinitionKind::Typedef { ty, declarators } => self.typedef(preamble, ty, declarators),
+            DefinitionKind::Typedef(declarators) => self.typedef(preamble, declarators),
             DefinitionKind::Constant { ty, name, value } => {
                 self.constant(preamble, ty, name, value)
             }

@@ -9,9 +9,7 @@ mod types;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::ast::{
-    Case, Definition, DefinitionKind, Enumerator, Member, Name, Preamble, ScopedName,
-};
+use crate::ast::{Definition, Documented, Name, Preamble, ScopedName};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::keywords;
 use crate::lexer::{Token, TokenKind};
@@ -198,11 +196,11 @@ impl Parser<'_> {
     }
 
     /// `{ item item ... }`; `item` reads one and appends it.
-    fn block<T: HasPreamble>(
+    fn block<T>(
         &mut self,
         what: &str,
-        item: impl Fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
-    ) -> Parsed<Vec<T>> {
+        item: impl Fn(&mut Self, &mut Vec<Documented<T>>) -> Parsed<()>,
+    ) -> Parsed<Vec<Documented<T>>> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut items = Vec::new();
         loop {
@@ -293,11 +291,9 @@ impl Parser<'_> {
     }
 
     /// Adds comments that stand behind the last of `items` to its documentation.
-    fn take_trailing_comments<T: HasPreamble>(&self, items: &mut [T]) {
+    fn take_trailing_comments<T>(&self, items: &mut [Documented<T>]) {
         if let Some(last) = items.last_mut() {
-            last.preamble_mut()
-                .documentation
-                .extend(self.comments(true));
+            last.preamble.documentation.extend(self.comments(true));
         }
     }
 
@@ -441,39 +437,6 @@ impl Parser<'_> {
 const DECLARATOR_ENDS: [&str; 6] = [";", ",", "}", "[", "=", "("];
 /// The most levels of nesting, expressions included.
 const DEPTH_MAX: usize = 100;
-
-/// A syntax node that has a preamble.
-trait HasPreamble {
-    fn preamble_mut(&mut self) -> &mut Preamble;
-}
-
-impl HasPreamble for Definition {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        match &mut self.kind {
-            DefinitionKind::State { member, .. } => &mut member.preamble,
-            DefinitionKind::Constructed(constructed) => &mut constructed.preamble,
-            _ => &mut self.preamble,
-        }
-    }
-}
-
-impl HasPreamble for Member {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        &mut self.preamble
-    }
-}
-
-impl HasPreamble for Case {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        &mut self.preamble
-    }
-}
-
-impl HasPreamble for Enumerator {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        &mut self.preamble
-    }
-}
 
 /// An escaping underscore is not part of the name (CORBA 3.3 part 1, 7.2.3.1).
 fn name(word: &str, location: Location) -> Name {

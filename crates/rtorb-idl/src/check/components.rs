@@ -40,7 +40,7 @@ impl Checker<'_> {
     fn component_body(&mut self, body: &[Definition]) {
         let mut calls = Calls::default();
         for definition in body {
-            if let DefinitionKind::Port(port) = &definition.kind {
+            if let DefinitionKind::Port(port) = &definition.declared {
                 self.type_of(&port.ty);
                 self.declare(&port.name, Entity::Other("a port"));
             } else {

@@ -33,7 +33,7 @@ impl Checker<'_> {
 
     pub(super) fn export(&mut self, definition: &Definition, calls: &mut Calls) {
         let preamble = &definition.preamble;
-        match &definition.kind {
+        match &definition.declared {
             DefinitionKind::Operation(operation) => {
                 let timing = self.timing(&preamble.annotations);
                 let checked = self.operation(preamble, operation, Entity::Operation);

@@ -8,8 +8,12 @@ use super::scopes::{Entity, ScopeKind};
 
 impl Checker<'_> {
     /// Declares and defines a type. Returns the item, or `None` if its name is taken.
-    pub(super) fn constructed(&mut self, constructed: &Constructed) -> Option<ItemId> {
-        let (preamble, name) = (&constructed.preamble, &constructed.name);
+    pub(super) fn constructed(
+        &mut self,
+        preamble: &Preamble,
+        constructed: &Constructed,
+    ) -> Option<ItemId> {
+        let name = &constructed.name;
         match &constructed.kind {
             ConstructedKind::Struct {
                 base,
@@ -166,20 +170,26 @@ impl Checker<'_> {
     }
 
     /// Members in the current scope.
-    pub(super) fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
+    fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
+        let found =
+            |member: &ast::Member| self.declared_members(&member.preamble, &member.declared);
+        members.iter().flat_map(found).collect()
+    }
+
+    /// Members of one type in the current scope.
+    pub(super) fn declared_members(
+        &mut self,
+        preamble: &Preamble,
+        declared: &ast::Declarators,
+    ) -> Vec<Member> {
+        let ty = self.member_type(preamble, &declared.ty);
         let mut found = Vec::new();
-        for member in members {
-            let ty = self.member_type(&member.preamble, &member.ty);
-            for declarator in &member.declarators {
-                self.declare(&declarator.name, Entity::Other("a member"));
-                let Some(ty) = ty
-                    .as_ref()
-                    .and_then(|ty| self.declarator_type(ty, declarator))
-                else {
-                    continue;
-                };
-                found.push(tree_member(&member.preamble, declarator, ty));
-            }
+        for declarator in &declared.declarators {
+            self.declare(&declarator.name, Entity::Other("a member"));
+            let ty = ty
+                .as_ref()
+                .and_then(|ty| self.declarator_type(ty, declarator));
+            found.extend(ty.map(|ty| tree_member(preamble, declarator, ty)));
         }
         found
     }
@@ -215,7 +225,7 @@ impl Checker<'_> {
                 (Some(id), Ok(at)) => Entity::Enumerator(id, at),
                 _ => Entity::Other("an enumerator"),
             };
-            self.declare(&enumerator.name, entity);
+            self.declare(&enumerator.declared, entity);
             enumerators.push(tree_enumerator(enumerator));
         }
         let id = id?;
@@ -262,7 +272,7 @@ impl Checker<'_> {
         let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitmask" })?;
         self.within(id, ScopeKind::Closed, |checker| {
             for bit in bits {
-                checker.declare(&bit.name, Entity::Other("a bit"));
+                checker.declare(&bit.declared, Entity::Other("a bit"));
             }
         });
         Some(id)
@@ -290,8 +300,8 @@ pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty:
 
 fn tree_enumerator(enumerator: &ast::Enumerator) -> Enumerator {
     Enumerator {
-        name: enumerator.name.text.clone(),
-        location: enumerator.name.location,
+        name: enumerator.declared.text.clone(),
+        location: enumerator.declared.location,
         documentation: enumerator.preamble.documentation.clone(),
         annotations: enumerator.preamble.annotations.clone(),
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::ast::{ConstructedKind, Definition, DefinitionKind, Name, Preamble};
+use crate::ast::{ConstructedKind, Declarators, Definition, DefinitionKind, Name, Preamble};
 use crate::source::Location;
 use crate::tree::{ItemId, ItemKind};
 
@@ -17,9 +17,9 @@ use super::{Checker, GLOBAL};
 pub(super) fn by_name(definitions: &[Definition]) -> HashMap<&str, &Definition> {
     let mut found = HashMap::new();
     for definition in definitions {
-        if let DefinitionKind::Module { body, .. } = &definition.kind {
+        if let DefinitionKind::Module { body, .. } = &definition.declared {
             for inner in body {
-                for name in names_of(&inner.kind) {
+                for name in names_of(&inner.declared) {
                     found.entry(name.text.as_str()).or_insert(inner);
                 }
             }
@@ -71,7 +71,7 @@ fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
     match kind {
         DefinitionKind::Interface(interface) => vec![&interface.name],
         DefinitionKind::Valuetype(valuetype) => vec![&valuetype.name],
-        DefinitionKind::Typedef { declarators, .. } => declarators
+        DefinitionKind::Typedef(Declarators { declarators, .. }) => declarators
             .iter()
             .map(|declarator| &declarator.name)
             .collect(),
@@ -81,7 +81,7 @@ fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
         | DefinitionKind::Native { name } => vec![name],
         DefinitionKind::Constructed(constructed) => match &constructed.kind {
             ConstructedKind::Enum { enumerators } => {
-                let values = enumerators.iter().map(|enumerator| &enumerator.name);
+                let values = enumerators.iter().map(|enumerator| &enumerator.declared);
                 std::iter::once(&constructed.name).chain(values).collect()
             }
             _ => vec![&constructed.name],

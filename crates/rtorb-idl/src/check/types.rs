@@ -1,6 +1,6 @@
 //! Types as they are used, typedefs, and natives.
 
-use crate::ast::{Declarator, Expression, Preamble, TypeKind, TypeSpec};
+use crate::ast::{Declarator, Declarators, Expression, Preamble, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Type, Value};
@@ -51,7 +51,9 @@ impl Checker<'_> {
                 let ty = self.named_type(name)?;
                 self.complete(&ty, spec.location).then_some(ty)
             }
-            TypeKind::Constructed(constructed) => self.constructed(constructed).map(Type::Named),
+            TypeKind::Constructed(constructed) => self
+                .constructed(&Preamble::default(), constructed)
+                .map(Type::Named),
         }
     }
 
@@ -290,14 +292,9 @@ impl Checker<'_> {
         })
     }
 
-    pub(super) fn typedef(
-        &mut self,
-        preamble: &Preamble,
-        spec: &TypeSpec,
-        declarators: &[Declarator],
-    ) {
-        let ty = self.type_of(spec);
-        for declarator in declarators {
+    pub(super) fn typedef(&mut self, preamble: &Preamble, typedef: &Declarators) {
+        let ty = self.type_of(&typedef.ty);
+        for declarator in &typedef.declarators {
             let declared = ty
                 .as_ref()
                 .and_then(|ty| self.declarator_type(ty, declarator));

@@ -53,10 +53,10 @@ impl Checker<'_> {
         let mut labels = Labels::default();
         let mut cases = Vec::new();
         for case in &body.cases {
-            let ty = self.member_type(&case.preamble, &case.ty);
+            let ty = self.member_type(&case.preamble, &case.declared.ty);
             let mut values = Vec::new();
             let mut is_default = false;
-            for label in &case.labels {
+            for label in &case.declared.labels {
                 match label {
                     CaseLabel::Default(location) => {
                         is_default = true;
@@ -74,14 +74,15 @@ impl Checker<'_> {
                     }
                 }
             }
-            self.declare(&case.declarator.name, Entity::Other("a member"));
-            let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declarator)) else {
+            self.declare(&case.declared.declarator.name, Entity::Other("a member"));
+            let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declared.declarator))
+            else {
                 continue;
             };
             cases.push(UnionCase {
                 labels: values,
                 is_default,
-                member: tree_member(&case.preamble, &case.declarator, ty),
+                member: tree_member(&case.preamble, &case.declared.declarator, ty),
             });
         }
         if body.cases.is_empty() {

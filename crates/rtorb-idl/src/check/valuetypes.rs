@@ -52,17 +52,17 @@ impl Checker<'_> {
         let mut state = Vec::new();
         let mut calls = Calls::default();
         for definition in body {
-            let location = match &definition.kind {
-                DefinitionKind::State { public, member } => {
-                    let found = self.members(std::slice::from_ref(member));
+            let location = match &definition.declared {
+                DefinitionKind::State { public, members } => {
+                    let found = self.declared_members(&definition.preamble, members);
                     if let Some(first) = found.first() {
-                        self.check_state(&first.ty, &member.ty);
+                        self.check_state(&first.ty, &members.ty);
                     }
                     state.extend(found.into_iter().map(|member| StateMember {
                         is_public: *public,
                         member,
                     }));
-                    member
+                    members
                         .declarators
                         .first()
                         .map(|declarator| declarator.name.location)

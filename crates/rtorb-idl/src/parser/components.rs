@@ -1,6 +1,6 @@
 //! Components, homes, ports, connectors and template modules (IDL 4.2, 7.4.8 to 7.4.12).
 
-use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, Preamble, TypeKind, TypeSpec};
+use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::tree::Type;
 
@@ -53,7 +53,7 @@ impl Parser<'_> {
         Ok(DefinitionKind::Component(declared))
     }
 
-    fn component_element(&mut self, _: &Preamble) -> Parsed<Declared> {
+    fn component_element(&mut self) -> Parsed<Declared> {
         let word = self.peek().word().cloned();
         let kind = match word.as_deref() {
             Some("attribute" | "readonly") => self.attribute()?,
@@ -86,12 +86,12 @@ impl Parser<'_> {
         }))
     }
 
-    fn home_element(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+    fn home_element(&mut self) -> Parsed<Declared> {
         let token = self.peek();
         if (token.is_word("factory") || token.is_word("finder")) && self.peek_at(2).is("(") {
             Ok((self.factory()?, "the factory"))
         } else {
-            self.export(preamble)
+            self.export()
         }
     }
 

@@ -78,10 +78,10 @@ impl Parser<'_> {
     }
 
     /// A declaration in an interface.
-    pub(super) fn export(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+    pub(super) fn export(&mut self) -> Parsed<Declared> {
         if let Some(word) = self.peek().word().cloned() {
             // `struct S f();` is not legal, and `enum E { ... } f();` neither: these words always declare.
-            if let Some(shared) = self.shared_definition(&word, preamble)? {
+            if let Some(shared) = self.shared_definition(&word)? {
                 return Ok(shared);
             }
             match &*word {
@@ -98,16 +98,16 @@ impl Parser<'_> {
         Ok((DefinitionKind::Operation(operation), "the operation"))
     }
 
-    fn value_element(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+    fn value_element(&mut self) -> Parsed<Declared> {
         let public = self.peek().is_word("public");
         if public || self.peek().is_word("private") {
             self.bump();
-            let member = self.typed_declarators(preamble.clone(), "the type of the member")?;
-            Ok((DefinitionKind::State { public, member }, "the member"))
+            let members = self.typed_declarators("the type of the member")?;
+            Ok((DefinitionKind::State { public, members }, "the member"))
         } else if self.peek().is_word("factory") {
             Ok((self.factory()?, "the factory"))
         } else {
-            self.export(preamble)
+            self.export()
         }
     }
 

@@ -1,8 +1,8 @@
 //! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
 
 use crate::ast::{
-    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Member,
-    Preamble, TypeKind, TypeSpec, UnionBody,
+    BitField, Case, CaseDcl, CaseLabel, Constructed, ConstructedKind, Declarator, Declarators,
+    Enumerator, Member, TypeKind, TypeSpec, UnionBody,
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
@@ -44,7 +44,7 @@ impl Parser<'_> {
             "fixed" => self.fixed(),
             "map" if self.peek_at(1).is("<") => self.map(),
             "struct" | "union" | "enum" => {
-                let constructed = self.constructed(Preamble::default())?;
+                let constructed = self.constructed()?;
                 Ok(TypeKind::Constructed(Box::new(constructed)))
             }
             "void" => {
@@ -175,7 +175,7 @@ impl Parser<'_> {
     }
 
     /// `struct`, `union` or `enum`, and at their own places `bitset` and `bitmask`.
-    pub(super) fn constructed(&mut self, preamble: Preamble) -> Parsed<Constructed> {
+    pub(super) fn constructed(&mut self) -> Parsed<Constructed> {
         let keyword = self.bump();
         let word = keyword.word().cloned().unwrap_or_else(|| "struct".into());
         let name = self.declared(&format!("a name for the {word}"))?;
@@ -201,11 +201,7 @@ impl Parser<'_> {
                 ConstructedKind::Struct { base, members }
             }
         };
-        Ok(Constructed {
-            preamble,
-            name,
-            kind,
-        })
+        Ok(Constructed { name, kind })
     }
 
     pub(super) fn member(&mut self, members: &mut Vec<Member>) -> Parsed<()> {
@@ -213,14 +209,14 @@ impl Parser<'_> {
             return Ok(());
         }
         let preamble = self.preamble()?;
-        members.push(self.typed_declarators(preamble, "a type or `}`")?);
+        let declared = self.typed_declarators("a type or `}`")?;
+        members.push(Member { preamble, declared });
         self.semicolon("the member")
     }
 
     /// The type and the names of members.
-    pub(super) fn typed_declarators(&mut self, preamble: Preamble, ty: &str) -> Parsed<Member> {
-        Ok(Member {
-            preamble,
+    pub(super) fn typed_declarators(&mut self, ty: &str) -> Parsed<Declarators> {
+        Ok(Declarators {
             ty: self.type_spec(ty)?,
             declarators: self.declarators("a name for the member")?,
         })
@@ -290,8 +286,8 @@ impl Parser<'_> {
 
     fn enumerator(&mut self, found: &mut Vec<Enumerator>) -> Parsed<()> {
         let preamble = self.preamble()?;
-        let name = self.declared("a name or `}`")?;
-        found.push(Enumerator { preamble, name });
+        let declared = self.declared("a name or `}`")?;
+        found.push(Enumerator { preamble, declared });
         if self.peek().is("=") {
             return Err(self.enumerator_value());
         }
@@ -362,12 +358,12 @@ impl Parser<'_> {
         preamble.annotations.extend(inner.annotations);
         let ty = self.type_spec("the type of the member")?;
         let declarator = self.declarator("a name for the member")?;
-        cases.push(Case {
+        let declared = CaseDcl {
             labels,
-            preamble,
             ty,
             declarator,
-        });
+        };
+        cases.push(Case { preamble, declared });
         self.semicolon("the member")
     }
 
