@@ -390,7 +390,7 @@ impl Parser<'_> {
         let Some(word) = token.word() else {
             return Err(self.expected(what));
         };
-        if let Some(keyword) = keywords::collision(word) {
+        if let Some(keyword) = keywords::with_case(word) {
             self.diagnostics
                 .push(keyword_collision(word, keyword, token.location));
         }
@@ -450,24 +450,16 @@ fn name(word: &str, location: Location) -> Name {
     }
 }
 
-fn keyword_collision(word: &str, keyword: keywords::Collision, location: Location) -> Diagnostic {
-    let message = |keyword: &str| {
-        if word == keyword {
-            format!("`{word}` is an IDL keyword and cannot be a name")
-        } else {
-            format!("the name `{word}` differs from the keyword `{keyword}` in case only")
-        }
+fn keyword_collision(word: &str, keyword: &str, location: Location) -> Diagnostic {
+    let message = if word == keyword {
+        format!("`{word}` is an IDL keyword and cannot be a name")
+    } else {
+        format!("the name `{word}` differs from the keyword `{keyword}` in case only")
     };
-    let (diagnostic, label) = match keyword {
-        keywords::Collision::Classic(keyword) => {
-            (Diagnostic::error(message(keyword)), "not allowed as a name")
-        }
-        keywords::Collision::Later(keyword) => (
-            Diagnostic::warning(message(keyword)),
-            "accepted, though the standard forbids it",
-        ),
+    let diagnostic = if word == keyword || keywords::is_classic(keyword) {
+        Diagnostic::error(message).at(location, "not allowed as a name")
+    } else {
+        Diagnostic::warning(message).at(location, "accepted, though the standard forbids it")
     };
-    diagnostic
-        .at(location, label)
-        .help(format!("write `_{word}` to use it as a name"))
+    diagnostic.help(format!("write `_{word}` to use it as a name"))
 }
