@@ -323,18 +323,23 @@ impl Expression {
     }
 }
 
+/// A value, and whether it came from a wide literal or constant.
+#[derive(Clone, Debug)]
+pub(crate) struct Operand {
+    pub(crate) value: Value,
+    pub(crate) wide: bool,
+}
+
+impl From<Value> for Operand {
+    fn from(value: Value) -> Self {
+        Self { value, wide: false }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum ExpressionKind {
-    /// A number or a boolean.
-    Value(Value),
-    Char {
-        wide: bool,
-        value: char,
-    },
-    Text {
-        wide: bool,
-        value: String,
-    },
+    /// A literal.
+    Value(Operand),
     Name(ScopedName),
     Unary {
         operator: &'static str,

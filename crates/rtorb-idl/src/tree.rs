@@ -459,19 +459,44 @@ impl Item {
 impl Type {
     /// True for the integer types, `octet` included.
     pub(crate) fn is_integer(&self) -> bool {
-        matches!(
-            self,
-            Self::Short
-                | Self::UShort
-                | Self::Long
-                | Self::ULong
-                | Self::LongLong
-                | Self::ULongLong
-                | Self::Int8
-                | Self::Octet
-        )
+        self.integer_range().is_some()
+    }
+
+    /// The least and the greatest value of an integer type.
+    pub(crate) fn integer_range(&self) -> Option<(i128, i128)> {
+        Some(match self {
+            Self::Int8 => (i8::MIN.into(), i8::MAX.into()),
+            Self::Octet => (0, u8::MAX.into()),
+            Self::Short => (i16::MIN.into(), i16::MAX.into()),
+            Self::UShort => (0, u16::MAX.into()),
+            Self::Long => (i32::MIN.into(), i32::MAX.into()),
+            Self::ULong => (0, u32::MAX.into()),
+            Self::LongLong => (i64::MIN.into(), i64::MAX.into()),
+            Self::ULongLong => (0, u64::MAX.into()),
+            _ => return None,
+        })
     }
 }
+
+/// The types of one or more keywords. The longest of those that begin with the same words comes first.
+pub(crate) static BASIC_TYPES: [(&str, Type); 16] = [
+    ("short", Type::Short),
+    ("long long", Type::LongLong),
+    ("long double", Type::LongDouble),
+    ("long", Type::Long),
+    ("unsigned short", Type::UShort),
+    ("unsigned long long", Type::ULongLong),
+    ("unsigned long", Type::ULong),
+    ("float", Type::Float),
+    ("double", Type::Double),
+    ("boolean", Type::Boolean),
+    ("char", Type::Char),
+    ("wchar", Type::WChar),
+    ("octet", Type::Octet),
+    ("any", Type::Any),
+    ("Object", Type::Object),
+    ("ValueBase", Type::ValueBase),
+];
 
 impl Timing {
     /// True if there is no timing.

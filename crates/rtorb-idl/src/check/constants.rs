@@ -1,26 +1,15 @@
 //! Constant expressions: their values, converted to the declared type (CORBA 3.3 part 1, 7.10).
 
-use crate::ast::{Expression, ExpressionKind, Name, Preamble, ScopedName, TypeKind, TypeSpec};
+use crate::ast::{
+    Expression, ExpressionKind, Name, Operand, Preamble, ScopedName, TypeKind, TypeSpec,
+};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{ItemId, ItemKind, Type, Value};
+use crate::tree::{BASIC_TYPES, ItemId, ItemKind, Type, Value};
 
 use super::Checker;
 use super::fixed::Decimal;
 use super::scopes::Entity;
-
-/// A value, and whether it came from a wide literal or constant.
-#[derive(Clone, Debug)]
-struct Operand {
-    value: Value,
-    wide: bool,
-}
-
-impl From<Value> for Operand {
-    fn from(value: Value) -> Self {
-        Self { value, wide: false }
-    }
-}
 
 impl Checker<'_> {
     pub(super) fn constant(
@@ -72,15 +61,7 @@ impl Checker<'_> {
 
     fn operand(&mut self, expression: &Expression, target: &Type) -> Option<Operand> {
         match &expression.kind {
-            ExpressionKind::Value(value) => Some(value.clone().into()),
-            ExpressionKind::Char { wide, value } => Some(Operand {
-                value: Value::Char(*value),
-                wide: *wide,
-            }),
-            ExpressionKind::Text { wide, value } => Some(Operand {
-                value: Value::Text(value.clone()),
-                wide: *wide,
-            }),
+            ExpressionKind::Value(operand) => Some(operand.clone()),
             ExpressionKind::Name(name) => self.named_value(name),
             ExpressionKind::Unary { operator, operand } => {
                 let value = self.operand(operand, target)?;
@@ -139,7 +120,8 @@ impl Checker<'_> {
             }),
             ("~", Value::Integer(value)) => {
                 // In an unsigned type all bits up to its size are inverted (7.10.1.2).
-                let all = integer_range(target)
+                let all = target
+                    .integer_range()
                     .filter(|(least, _)| *least == 0)
                     .map(|(_, most)| most);
                 Some(Value::Integer(
@@ -275,7 +257,7 @@ impl Checker<'_> {
                     return self.other_enum(*id, of, at);
                 }
             }
-            (target, Value::Integer(value)) if integer_range(target).is_some() => {
+            (target, Value::Integer(value)) if target.integer_range().is_some() => {
                 return self.integer(value, target, at);
             }
             (_, value) => Err(value),
@@ -320,7 +302,7 @@ impl Checker<'_> {
     }
 
     fn integer(&mut self, value: i128, target: &Type, at: Location) -> Option<Value> {
-        let (least, most) = integer_range(target)?;
+        let (least, most) = target.integer_range()?;
         if (least..=most).contains(&value) {
             return Some(Value::Integer(value));
         }
@@ -405,17 +387,7 @@ impl Checker<'_> {
 
     fn type_name(&self, ty: &Type) -> String {
         let name = match ty {
-            Type::Short => "`short`",
-            Type::UShort => "`unsigned short`",
-            Type::Long => "`long`",
-            Type::ULong => "`unsigned long`",
-            Type::LongLong => "`long long`",
-            Type::ULongLong => "`unsigned long long`",
             Type::Int8 => "`int8`",
-            Type::Octet => "`octet`",
-            Type::Float => "`float`",
-            Type::Double => "`double`",
-            Type::LongDouble => "`long double`",
             Type::Boolean => "a boolean",
             Type::Char => "a character",
             Type::WChar => "a wide character",
@@ -425,7 +397,10 @@ impl Checker<'_> {
             Type::Named(id) => {
                 return format!("a value of the enum `{}`", self.tree.item(*id).name);
             }
-            _ => "a constant",
+            _ => {
+                let basic = BASIC_TYPES.iter().find(|(_, basic)| basic == ty);
+                return basic.map_or("a constant".to_owned(), |(name, _)| format!("`{name}`"));
+            }
         };
         name.to_owned()
     }
@@ -460,20 +435,6 @@ fn integers(operator: &str, left: i128, right: i128) -> Option<i128> {
         "/" => left.checked_div(right),
         _ => left.checked_rem(right),
     }
-}
-
-fn integer_range(ty: &Type) -> Option<(i128, i128)> {
-    Some(match ty {
-        Type::Int8 => (i8::MIN.into(), i8::MAX.into()),
-        Type::Octet => (0, u8::MAX.into()),
-        Type::Short => (i16::MIN.into(), i16::MAX.into()),
-        Type::UShort => (0, u16::MAX.into()),
-        Type::Long => (i32::MIN.into(), i32::MAX.into()),
-        Type::ULong => (0, u32::MAX.into()),
-        Type::LongLong => (i64::MIN.into(), i64::MAX.into()),
-        Type::ULongLong => (0, u64::MAX.into()),
-        _ => return None,
-    })
 }
 
 fn describe(value: &Value) -> &'static str {

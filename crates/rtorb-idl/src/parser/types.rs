@@ -6,7 +6,7 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
-use crate::tree::Type;
+use crate::tree::{BASIC_TYPES, Type};
 
 use super::{Parsed, Parser};
 
@@ -30,7 +30,7 @@ impl Parser<'_> {
                 Err(self.expected(what))
             };
         };
-        if let Some(ty) = self.basic_type()? {
+        if let Some(ty) = self.basic_type() {
             return Ok(TypeKind::Basic(ty));
         }
         match &*word {
@@ -40,6 +40,7 @@ impl Parser<'_> {
                 let wide = &*word == "wstring";
                 Ok(TypeKind::Text { wide, bound })
             }
+            "unsigned" => Err(self.unsigned()),
             "sequence" => self.sequence(),
             "fixed" => self.fixed(),
             "map" if self.peek_at(1).is("<") => self.map(),
@@ -57,68 +58,32 @@ impl Parser<'_> {
         }
     }
 
-    fn basic_type(&mut self) -> Parsed<Option<Type>> {
-        let Some(word) = self.peek().word().cloned() else {
-            return Ok(None);
-        };
-        let ty = match &*word {
-            "short" => Type::Short,
-            "float" => Type::Float,
-            "double" => Type::Double,
-            "boolean" => Type::Boolean,
-            "char" => Type::Char,
-            "wchar" => Type::WChar,
-            "octet" => Type::Octet,
-            "any" => Type::Any,
-            "Object" => Type::Object,
-            "ValueBase" => Type::ValueBase,
-            "long" => {
-                self.bump();
-                return Ok(Some(if self.take_word("long").is_some() {
-                    Type::LongLong
-                } else if self.take_word("double").is_some() {
-                    Type::LongDouble
-                } else {
-                    Type::Long
-                }));
-            }
-            "unsigned" => {
-                self.bump();
-                return self.unsigned().map(Some);
-            }
-            _ => return Ok(None),
-        };
-        self.bump();
-        Ok(Some(ty))
+    /// The type of one or more keywords that comes next.
+    fn basic_type(&mut self) -> Option<Type> {
+        let (name, ty) = BASIC_TYPES.iter().find(|(name, _)| {
+            let mut words = name.split(' ').enumerate();
+            words.all(|(at, word)| self.peek_at(at).is_word(word))
+        })?;
+        for _ in name.split(' ') {
+            self.bump();
+        }
+        Some(ty.clone())
     }
 
-    fn unsigned(&mut self) -> Parsed<Type> {
-        if self.take_word("short").is_some() {
-            return Ok(Type::UShort);
-        }
-        if self.take_word("long").is_some() {
-            return Ok(if self.take_word("long").is_some() {
-                Type::ULongLong
-            } else {
-                Type::ULong
-            });
-        }
+    /// Reports an `unsigned` that begins no type.
+    fn unsigned(&mut self) -> super::Failed {
+        self.bump();
         let token = self.peek().clone();
-        if token.is_word("int") || token.is_word("char") {
-            let other = if token.is_word("int") {
-                "unsigned long"
-            } else {
-                "octet"
-            };
-            let diagnostic = Diagnostic::error(format!(
-                "`unsigned {}` is not an IDL type",
-                token.spelling()
-            ))
+        let other = match token.spelling().as_str() {
+            "int" => "unsigned long",
+            "char" => "octet",
+            _ => return self.expected("`short`, `long` or `long long` after `unsigned`"),
+        };
+        let message = format!("`unsigned {}` is not an IDL type", token.spelling());
+        let diagnostic = Diagnostic::error(message)
             .at(token.location, "")
             .help(format!("in IDL this is `{other}`"));
-            return Err(self.fail(diagnostic));
-        }
-        Err(self.expected("`short`, `long` or `long long` after `unsigned`"))
+        self.fail(diagnostic)
     }
 
     fn bound_and_close(&mut self) -> Parsed<crate::ast::Expression> {
