@@ -134,6 +134,13 @@ impl Parser<'_> {
         Ok(items)
     }
 
+    /// Takes the next token if it is one of the words of `choices`, and returns what the word means.
+    fn take_one<T: Copy>(&mut self, choices: &[(&str, T)]) -> Option<T> {
+        let mut choices = choices.iter();
+        let found = choices.find(|(word, _)| self.take_word(word).is_some());
+        found.map(|(_, meaning)| *meaning)
+    }
+
     /// Reports that the next token is not `what`.
     fn expected(&mut self, what: &str) -> Failed {
         let message = format!("expected {what}, found {}", self.peek().description());
@@ -430,6 +437,15 @@ impl Parser<'_> {
 
     fn scoped_names(&mut self, what: &str) -> Parsed<Vec<ScopedName>> {
         self.list(|parser| parser.scoped_name(what))
+    }
+
+    /// The names behind `mark`, which is punctuation or a word; none if it does not come next.
+    fn names_after(&mut self, mark: &str, what: &str) -> Parsed<Vec<ScopedName>> {
+        if self.take(mark) || self.take_word(mark).is_some() {
+            self.scoped_names(what)
+        } else {
+            Ok(Vec::new())
+        }
     }
 }
 
