@@ -186,11 +186,7 @@ impl Checker<'_> {
             }
             None => self.declare_item(preamble, name, ItemKind::Module),
         };
-        match id {
-            Some(id) => self.within(id, ScopeKind::Module, |checker| checker.definitions(body)),
-            // The name collides; the contents are still checked.
-            None => self.within_nothing(|checker| checker.definitions(body)),
-        }
+        self.within(id, |checker| checker.definitions(body));
     }
 
     fn is_module(&self, id: ItemId) -> bool {
@@ -272,23 +268,20 @@ impl Checker<'_> {
         Some(id)
     }
 
-    /// Runs `body` in the scope that `id` forms.
-    fn within<T>(&mut self, id: ItemId, kind: ScopeKind, body: impl FnOnce(&mut Self) -> T) -> T {
-        let scope = match self.facts[id.0 as usize].scope {
-            Some(scope) => scope,
-            None => {
-                let scope = self.new_scope(kind, Some(id));
-                self.facts[id.0 as usize].scope = Some(scope);
-                scope
+    /// Runs `body` in the scope that `id` forms; in a scope of no item if there is no `id`, because its name is taken.
+    fn within<T>(&mut self, id: Option<ItemId>, body: impl FnOnce(&mut Self) -> T) -> T {
+        let known = id.and_then(|id| self.facts(id).scope);
+        let scope = known.unwrap_or_else(|| {
+            let kind = match id {
+                Some(id) if self.is_module(id) => ScopeKind::Module,
+                _ => ScopeKind::Closed,
+            };
+            let scope = self.new_scope(kind, id.or(self.scopes[self.current].item));
+            if let Some(id) = id {
+                self.facts(id).scope = Some(scope);
             }
-        };
-        self.enter(scope, body)
-    }
-
-    /// Runs `body` in a scope of no item.
-    fn within_nothing<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
-        let item = self.scopes[self.current].item;
-        let scope = self.new_scope(ScopeKind::Closed, item);
+            scope
+        });
         self.enter(scope, body)
     }
 

@@ -5,7 +5,7 @@ use crate::tree::ItemKind;
 
 use super::Checker;
 use super::operations::Calls;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 
 impl Checker<'_> {
     pub(super) fn component(&mut self, preamble: &Preamble, declared: &ComponentDcl) {
@@ -20,21 +20,20 @@ impl Checker<'_> {
         }
         let what = declared.what;
         let kind = ItemKind::Other { what };
-        let Some(id) = self.begin_definition(preamble, &declared.name, what, kind) else {
-            self.within_nothing(|checker| checker.component_body(body));
-            return;
-        };
+        let id = self.begin_definition(preamble, &declared.name, what, kind);
         let base = base.and_then(|base| self.behind_aliases(base));
         let inherited: Vec<_> = base
             .into_iter()
             .chain(supports)
-            .filter(|&base| base != id)
+            .filter(|&base| id.is_some_and(|id| base != id))
             .collect();
-        self.within(id, ScopeKind::Closed, |checker| {
+        self.within(id, |checker| {
             checker.inherit(&declared.name, &inherited);
             checker.component_body(body);
         });
-        self.facts(id).open = false;
+        if let Some(id) = id {
+            self.facts(id).open = false;
+        }
     }
 
     fn component_body(&mut self, body: &[Definition]) {

@@ -44,17 +44,16 @@ impl Checker<'_> {
 
     /// Like [`Self::lookup`], without a report and without any effect.
     pub(super) fn find_quietly(&self, name: &ScopedName) -> Option<Entity> {
-        let start = if name.absolute { GLOBAL } else { self.current };
-        let mut scope = Some(start);
-        let mut symbol = None;
-        while let (Some(here), None) = (scope, &symbol) {
-            symbol = self
-                .visible(here, &name.first().text, true)
+        let first = |scope| {
+            self.visible(scope, &name.first().text, true)
                 .into_iter()
-                .next();
-            scope = self.scopes[here].parent.filter(|_| !name.absolute);
-        }
-        let mut symbol = symbol?;
+                .next()
+        };
+        let mut symbol = if name.absolute {
+            first(GLOBAL)?
+        } else {
+            self.enclosing().find_map(first)?
+        };
         for part in &name.parts[1..] {
             let Entity::Item(id) = symbol.entity else {
                 return None;
@@ -90,16 +89,13 @@ impl Checker<'_> {
     }
 
     fn find_outwards(&mut self, name: &ScopedName) -> Option<(Symbol, ScopeId)> {
-        let mut scope = self.current;
-        loop {
-            let found = self.visible(scope, &name.first().text, true);
-            if !found.is_empty() {
-                return Some((self.only(found, name.first())?, scope));
-            }
-            match self.scopes[scope].parent {
-                Some(parent) => scope = parent,
-                None => break,
-            }
+        let visible = |scope| (self.visible(scope, &name.first().text, true), scope);
+        let found = self
+            .enclosing()
+            .map(visible)
+            .find(|(found, _)| !found.is_empty());
+        if let Some((found, scope)) = found {
+            return Some((self.only(found, name.first())?, scope));
         }
         if self.supply_first(name) {
             return self.find_outwards(name);

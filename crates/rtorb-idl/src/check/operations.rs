@@ -182,7 +182,6 @@ impl Checker<'_> {
             let Some(entity) = self.lookup(name) else {
                 continue;
             };
-            let what = self.describe(entity);
             match entity {
                 Entity::Item(id)
                     if matches!(
@@ -198,11 +197,7 @@ impl Checker<'_> {
                         raised.push(id);
                     }
                 }
-                _ => {
-                    let message = format!("`{name}` cannot be raised");
-                    let label = format!("expected an exception, this is {what}");
-                    self.error(name.location(), message, label);
-                }
+                _ => self.unfit(name, entity, "cannot be raised", "an exception"),
             }
         }
         raised
@@ -227,14 +222,7 @@ impl Checker<'_> {
 
     /// The item that the current scope is in.
     pub(super) fn owner(&self) -> Option<ItemId> {
-        let mut scope = Some(self.current);
-        loop {
-            let here = &self.scopes[scope?];
-            if here.item.is_some() {
-                return here.item;
-            }
-            scope = here.parent;
-        }
+        self.enclosing().find_map(|scope| self.scopes[scope].item)
     }
 
     /// A state member must not be local.

@@ -78,6 +78,11 @@ impl Checker<'_> {
         self.scopes.len() - 1
     }
 
+    /// The current scope and those around it, from the inside out.
+    pub(super) fn enclosing(&self) -> impl Iterator<Item = ScopeId> {
+        std::iter::successors(Some(self.current), |&scope| self.scopes[scope].parent)
+    }
+
     /// The item that the current scope itself declares by this name, in any case.
     pub(super) fn declared_here(&self, name: &Name) -> Option<ItemId> {
         match self.scopes[self.current]

@@ -4,7 +4,7 @@ use crate::ast::{self, Constructed, ConstructedKind, Name, Preamble, ScopedName}
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
 
 use super::Checker;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 
 impl Checker<'_> {
     /// Declares and defines a type. Returns the item, or `None` if its name is taken.
@@ -103,12 +103,9 @@ impl Checker<'_> {
         let kind = ItemKind::Struct {
             members: Vec::new(),
         };
-        let Some(id) = self.begin_definition(preamble, name, "struct", kind) else {
-            self.within_nothing(|checker| checker.members(members));
-            return None;
-        };
-        let own = self.within(id, ScopeKind::Closed, |checker| {
-            for member in &inherited {
+        let id = self.begin_definition(preamble, name, "struct", kind);
+        let own = self.within(id, |checker| {
+            for member in inherited.iter().filter(|_| id.is_some()) {
                 let name = Name {
                     text: member.name.clone(),
                     location: member.location,
@@ -117,8 +114,8 @@ impl Checker<'_> {
             }
             checker.members(members)
         });
-        let all: Vec<Member> = inherited.into_iter().chain(own).collect();
-        self.end_members(id, all);
+        let id = id?;
+        self.end_members(id, inherited.into_iter().chain(own).collect());
         Some(id)
     }
 
@@ -126,14 +123,10 @@ impl Checker<'_> {
         let kind = ItemKind::Exception {
             members: Vec::new(),
         };
-        match self.declare_item(preamble, name, kind) {
-            Some(id) => {
-                let own = self.within(id, ScopeKind::Closed, |checker| checker.members(members));
-                self.end_members(id, own);
-            }
-            None => {
-                self.within_nothing(|checker| checker.members(members));
-            }
+        let id = self.declare_item(preamble, name, kind);
+        let own = self.within(id, |checker| checker.members(members));
+        if let Some(id) = id {
+            self.end_members(id, own);
         }
     }
 
@@ -155,15 +148,17 @@ impl Checker<'_> {
             return Vec::new();
         };
         let id = self.behind_aliases(entity);
-        let what = self.describe(entity);
         match id.map(|id| (id, &self.tree.item(id).kind)) {
             Some((id, ItemKind::Struct { members })) if !self.facts[id.0 as usize].open => {
                 members.clone()
             }
             _ => {
-                let message = format!("`{base}` cannot be the base of a struct");
-                let label = format!("expected a defined struct, this is {what}");
-                self.error(base.location(), message, label);
+                self.unfit(
+                    base,
+                    entity,
+                    "cannot be the base of a struct",
+                    "a defined struct",
+                );
                 Vec::new()
             }
         }
@@ -244,7 +239,7 @@ impl Checker<'_> {
             self.lookup(base);
         }
         let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitset" })?;
-        self.within(id, ScopeKind::Closed, |checker| {
+        self.within(Some(id), |checker| {
             for field in fields {
                 let width = checker.size(&field.width, "the width of the field");
                 if let Some(width) = width.filter(|&width| width > 64) {
@@ -270,7 +265,7 @@ impl Checker<'_> {
         bits: &[ast::Enumerator],
     ) -> Option<ItemId> {
         let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitmask" })?;
-        self.within(id, ScopeKind::Closed, |checker| {
+        self.within(Some(id), |checker| {
             for bit in bits {
                 checker.declare(&bit.declared, Entity::Other("a bit"));
             }

@@ -10,7 +10,6 @@ use crate::source::Location;
 use crate::tree::{ItemId, ItemKind};
 
 use super::ids::Prefix;
-use super::scopes::ScopeKind;
 use super::{Checker, GLOBAL};
 
 /// The declarations in the modules of `definitions`, by name.
@@ -39,7 +38,7 @@ impl Checker<'_> {
         let outer = std::mem::replace(&mut self.current, GLOBAL);
         let outer_prefix = std::mem::replace(&mut self.prefix, Prefix::new("omg.org", GLOBAL));
         if let Some(module) = self.module_corba() {
-            self.within(module, ScopeKind::Module, |checker| {
+            self.within(Some(module), |checker| {
                 checker.prefix = Prefix::new("omg.org", GLOBAL);
                 checker.definition(definition);
             });
@@ -59,7 +58,7 @@ impl Checker<'_> {
             Some(id) => self.is_module(id).then_some(id),
             None => {
                 let id = self.declare_item(&Preamble::default(), &name, ItemKind::Module)?;
-                self.within(id, ScopeKind::Module, |_| {});
+                self.within(Some(id), |_| {});
                 Some(id)
             }
         }

@@ -148,15 +148,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn in_module_corba(&self) -> bool {
-        let mut scope = Some(self.current);
-        while let Some(here) = scope {
-            let item = self.scopes[here].item;
-            if item.is_some_and(|item| self.tree.item(item).is_module_corba()) {
-                return true;
-            }
-            scope = self.scopes[here].parent;
-        }
-        false
+        let mut items = self.enclosing().filter_map(|scope| self.scopes[scope].item);
+        items.any(|item| self.tree.item(item).is_module_corba())
     }
 
     /// True for `CORBA::TypeCode`, however a file declares it: it is always the pseudo object.

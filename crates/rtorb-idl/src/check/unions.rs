@@ -8,7 +8,7 @@ use crate::source::Location;
 use crate::tree::{ItemId, ItemKind, Type, Union, UnionCase, Value};
 
 use super::Checker;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 use super::structs::tree_member;
 
 impl Checker<'_> {
@@ -24,14 +24,10 @@ impl Checker<'_> {
             cases: Vec::new(),
             covers_all: false,
         };
-        let Some(id) = self.begin_definition(preamble, name, "union", ItemKind::Union(empty))
-        else {
-            self.within_nothing(|checker| checker.union_body(name, body));
-            return None;
-        };
-        let (discriminator, cases, covers_all) = self.within(id, ScopeKind::Closed, |checker| {
-            checker.union_body(name, body)
-        });
+        let id = self.begin_definition(preamble, name, "union", ItemKind::Union(empty));
+        let (discriminator, cases, covers_all) =
+            self.within(id, |checker| checker.union_body(name, body));
+        let id = id?;
         let local = cases.iter().any(|case| self.is_local(&case.member.ty));
         let facts = self.facts(id);
         facts.open = false;

@@ -6,7 +6,7 @@ use crate::tree::{InterfaceFlavour, ItemId, ItemKind, StateMember, Valuetype};
 
 use super::Checker;
 use super::operations::Calls;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 
 impl Checker<'_> {
     pub(super) fn valuetype(&mut self, preamble: &Preamble, declared: &ValuetypeDcl) {
@@ -21,18 +21,18 @@ impl Checker<'_> {
             is_event: declared.is_event,
             ..Valuetype::default()
         });
-        let Some(id) = self.begin_definition(preamble, &declared.name, "valuetype", kind) else {
-            self.within_nothing(|checker| checker.value_body(body, declared));
-            return;
-        };
-        let bases = self.value_bases(id, declared);
-        let supports = self.supports(&declared.supports);
-        self.check_truncatable(declared, &bases);
-        let inherited: Vec<ItemId> = bases.iter().chain(&supports).copied().collect();
-        let (state, calls) = self.within(id, ScopeKind::Closed, |checker| {
-            checker.inherit(&declared.name, &inherited);
+        let id = self.begin_definition(preamble, &declared.name, "valuetype", kind);
+        let (mut bases, mut supports) = (Vec::new(), Vec::new());
+        if let Some(id) = id {
+            bases = self.value_bases(id, declared);
+            supports = self.supports(&declared.supports);
+            self.check_truncatable(declared, &bases);
+        }
+        let (state, calls) = self.within(id, |checker| {
+            checker.inherit(&declared.name, &[bases.as_slice(), &supports].concat());
             checker.value_body(body, declared)
         });
+        let Some(id) = id else { return };
         self.facts(id).open = false;
         if let ItemKind::Valuetype(valuetype) = &mut self.item_mut(id).kind {
             valuetype.bases = bases;
@@ -100,11 +100,7 @@ impl Checker<'_> {
             } else if !base_is_abstract && at > 0 {
                 "is not abstract: it must stand first among the bases, and alone"
             } else {
-                let generation = self.facts(base).generation + 1;
-                if !self.too_many_generations(generation, name) {
-                    self.facts(id).generation = self.facts(id).generation.max(generation);
-                    bases.push(base);
-                }
+                self.add_base(id, base, name, &mut bases);
                 continue;
             };
             self.refuse_value_base(name, base, problem);
@@ -177,7 +173,6 @@ impl Checker<'_> {
             let Some(entity) = self.lookup(name) else {
                 continue;
             };
-            let what = self.describe(entity);
             let id = self.behind_aliases(entity);
             match id.map(|id| (id, &self.tree.item(id).kind)) {
                 Some((id, ItemKind::Interface(interface))) => {
@@ -193,11 +188,7 @@ impl Checker<'_> {
                     }
                     supported.push(id);
                 }
-                _ => {
-                    let message = format!("`{name}` cannot be supported");
-                    let label = format!("expected a defined interface, this is {what}");
-                    self.error(name.location(), message, label);
-                }
+                _ => self.unfit(name, entity, "cannot be supported", "a defined interface"),
             }
         }
         supported
