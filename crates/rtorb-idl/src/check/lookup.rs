@@ -3,7 +3,7 @@
 use crate::ast::{Name, ScopedName};
 use crate::diagnostic::Diagnostic;
 use crate::suggest;
-use crate::tree::ItemKind;
+use crate::tree::{Enumerator, ItemId, ItemKind};
 
 use super::scopes::{Entity, ScopeId, ScopeKind, Symbol};
 use super::{Checker, GLOBAL};
@@ -67,24 +67,23 @@ impl Checker<'_> {
     /// The symbols of a scope and its bases with this name; several if it is ambiguous.
     fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
         let key = name.to_lowercase();
+        // A member `color` does not hide the type `Color`.
+        let meant = |symbol: &&Symbol| {
+            symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
+        };
         if let Some(own) = self.scopes[scope]
             .names
             .get(&key)
             .filter(|own| with_introduced || !own.introduced)
         {
-            // A member `color` does not hide the type `Color`.
-            let hides =
-                own.name == name || matches!(own.entity, Entity::Item(_) | Entity::Enumerator(..));
-            return if hides { vec![own.clone()] } else { Vec::new() };
+            return Some(own).filter(meant).cloned().into_iter().collect();
         }
         let mut found = Vec::new();
         let mut visited = Vec::new();
         for &base in &self.scopes[scope].bases {
             self.inherited(base, &key, &mut visited, &mut found);
         }
-        found.retain(|symbol| {
-            symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
-        });
+        found.retain(|symbol| meant(&symbol));
         found
     }
 
@@ -142,21 +141,25 @@ impl Checker<'_> {
         name: &ScopedName,
     ) -> Option<Symbol> {
         if let Entity::Item(id) = outer.entity
-            && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
-            && let Some(at) = enumerators
-                .iter()
-                .position(|enumerator| enumerator.name == part.text)
+            && let Some((at, enumerator)) = self.enumerator(id, &part.text)
         {
-            let entity = Entity::Enumerator(id, u32::try_from(at).ok()?);
-            let location = enumerators[at].location;
             return Some(Symbol {
                 name: part.text.clone(),
-                location,
-                entity,
+                location: enumerator.location,
+                entity: Entity::Enumerator(id, at),
                 introduced: false,
             });
         }
         self.find_in(scope, part, name)
+    }
+
+    /// The enumerator `name` of `id`, and its position, if `id` is an enum that has it.
+    pub(super) fn enumerator(&self, id: ItemId, name: &str) -> Option<(u32, &Enumerator)> {
+        let ItemKind::Enum { enumerators } = &self.tree.item(id).kind else {
+            return None;
+        };
+        let mut enumerators = (0..).zip(enumerators);
+        enumerators.find(|(_, enumerator)| enumerator.name == name)
     }
 
     fn only(&mut self, mut found: Vec<Symbol>, part: &Name) -> Option<Symbol> {

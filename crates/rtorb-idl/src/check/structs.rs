@@ -221,7 +221,12 @@ impl Checker<'_> {
                 _ => Entity::Other("an enumerator"),
             };
             self.declare(&enumerator.declared, entity);
-            enumerators.push(tree_enumerator(enumerator));
+            enumerators.push(Enumerator {
+                name: enumerator.declared.text.clone(),
+                location: enumerator.declared.location,
+                documentation: enumerator.preamble.documentation.clone(),
+                annotations: enumerator.preamble.annotations.clone(),
+            });
         }
         let id = id?;
         self.item_mut(id).kind = ItemKind::Enum { enumerators };
@@ -290,14 +295,5 @@ pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty:
         documentation: preamble.documentation.clone(),
         annotations: [preamble.annotations.clone(), declarator.annotations.clone()].concat(),
         ty,
-    }
-}
-
-fn tree_enumerator(enumerator: &ast::Enumerator) -> Enumerator {
-    Enumerator {
-        name: enumerator.declared.text.clone(),
-        location: enumerator.declared.location,
-        documentation: enumerator.preamble.documentation.clone(),
-        annotations: enumerator.preamble.annotations.clone(),
     }
 }

@@ -65,8 +65,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a parameter, a result or an attribute: a place where no type can be declared.
-    pub(super) fn declared_type(&mut self, spec: &TypeSpec) -> Option<Type> {
+    /// The type of `what`, a parameter, a result or an attribute: a place where no type can be declared.
+    pub(super) fn declared_type(&mut self, spec: &TypeSpec, what: &str) -> Option<Type> {
         if let TypeKind::Constructed(constructed) = &spec.kind {
             let diagnostic = Diagnostic::error("a type cannot be declared here")
                 .at(
@@ -77,7 +77,9 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
             return None;
         }
-        self.type_of(spec)
+        let ty = self.type_of(spec)?;
+        self.check_local(&ty, spec.location, what);
+        Some(ty)
     }
 
     fn named_type(&mut self, name: &crate::ast::ScopedName) -> Option<Type> {
@@ -324,9 +326,6 @@ impl Checker<'_> {
         let Entity::Item(id) = entity else {
             return None;
         };
-        match self.tree.resolved(&Type::Named(id)) {
-            Type::Named(id) => Some(*id),
-            _ => Some(id),
-        }
+        self.item_of(&Type::Named(id)).or(Some(id))
     }
 }

@@ -119,12 +119,9 @@ impl Checker<'_> {
         if let ExpressionKind::Name(name) = &expression.kind
             && name.parts.len() == 1
             && let Type::Named(id) = *self.tree.resolved(discriminator)
-            && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
-            && let Some(at) = enumerators
-                .iter()
-                .position(|enumerator| enumerator.name == name.first().text)
+            && let Some((at, _)) = self.enumerator(id, &name.first().text)
         {
-            return Some(Value::Enumerator(id, u32::try_from(at).ok()?));
+            return Some(Value::Enumerator(id, at));
         }
         self.evaluate(expression, discriminator)
     }

@@ -55,8 +55,10 @@ impl Checker<'_> {
             let location = match &definition.declared {
                 DefinitionKind::State { public, members } => {
                     let found = self.declared_members(&definition.preamble, members);
-                    if let Some(first) = found.first() {
-                        self.check_state(&first.ty, &members.ty);
+                    if found.first().is_some_and(|first| self.is_local(&first.ty)) {
+                        let message = "the state of a valuetype cannot be local";
+                        let label = "a local object cannot leave its process";
+                        self.error(members.ty.location, message, label);
                     }
                     state.extend(found.into_iter().map(|member| StateMember {
                         is_public: *public,
