@@ -145,32 +145,35 @@ impl Checker<'_> {
         right: &Value,
         at: Location,
     ) -> Option<Operand> {
-        if matches!(operator, "/" | "%") && is_zero(right) && is_number(left) {
+        if matches!(operator, "/" | "%")
+            && is_zero(right)
+            && matches!(
+                left,
+                Value::Integer(_) | Value::Float(_) | Value::Fixed { .. }
+            )
+        {
             self.error(at, "division by zero", "this has no value");
             return None;
         }
-        let result = match (left, right) {
+        match (left, right) {
             (Value::Integer(left), Value::Integer(right)) => {
                 if matches!(operator, "<<" | ">>") && !(0..64).contains(right) {
                     let message = format!("a shift by {right} is not possible");
                     self.error(at, message, "the number of bits must be from 0 to 63");
                     return None;
                 }
-                integers(operator, *left, *right).map(Value::Integer)
+                let value = integers(operator, *left, *right);
+                self.in_range(value.map(Value::Integer), at)
             }
             // The standard forbids mixing them; other compilers allow it.
             (Value::Integer(left), Value::Float(right)) => {
-                return self.floats(operator, *left as f64, *right, at);
+                self.floats(operator, *left as f64, *right, at)
             }
             (Value::Float(left), Value::Integer(right)) => {
-                return self.floats(operator, *left, *right as f64, at);
+                self.floats(operator, *left, *right as f64, at)
             }
-            (Value::Float(left), Value::Float(right)) => {
-                return self.floats(operator, *left, *right, at);
-            }
-            (Value::Fixed { .. }, Value::Fixed { .. }) => {
-                return self.fixeds(operator, left, right, at);
-            }
+            (Value::Float(left), Value::Float(right)) => self.floats(operator, *left, *right, at),
+            (Value::Fixed { .. }, Value::Fixed { .. }) => self.fixeds(operator, left, right, at),
             _ => {
                 let message = format!(
                     "`{operator}` cannot be applied to {} and {}",
@@ -178,10 +181,9 @@ impl Checker<'_> {
                     describe(right)
                 );
                 self.error(at, message, "");
-                return None;
+                None
             }
-        };
-        self.in_range(result, at)
+        }
     }
 
     fn floats(&mut self, operator: &str, left: f64, right: f64, at: Location) -> Option<Operand> {
@@ -229,42 +231,33 @@ impl Checker<'_> {
     /// `operand` converted to the type `target`, which is not a typedef.
     fn converted(&mut self, operand: Operand, target: &Type, at: Location) -> Option<Value> {
         let Operand { value, wide } = operand;
-        let fits = match (target, value) {
+        match (target, &value) {
             (Type::Float | Type::Double | Type::LongDouble, Value::Float(value)) => {
-                return self.float(value, target, at);
+                self.float(*value, target, at)
             }
             // The standard requires a floating-point literal; other compilers accept an integer.
             (Type::Float | Type::Double | Type::LongDouble, Value::Integer(value)) => {
-                Ok(Value::Float(value as f64))
+                Some(Value::Float(*value as f64))
             }
-            (Type::Boolean, value @ Value::Boolean(_)) => Ok(value),
-            (Type::Char, Value::Char(value)) if !wide => return self.narrow(value, at),
-            (Type::WChar, value @ Value::Char(_)) if wide => Ok(value),
+            (Type::Boolean, Value::Boolean(_)) => Some(value),
+            (Type::Char, Value::Char(value)) if !wide => self.narrow(*value, at),
+            (Type::WChar, Value::Char(_)) if wide => Some(value),
             (Type::String { bound }, Value::Text(text)) if !wide => {
-                return self.text(text, *bound, false, at);
+                self.text(text, *bound, wide, at)
             }
             (Type::WString { bound }, Value::Text(text)) if wide => {
-                return self.text(text, *bound, true, at);
+                self.text(text, *bound, wide, at)
             }
-            (Type::FixedConstant, value @ Value::Fixed { .. }) => Ok(value),
-            (Type::Fixed { digits, scale }, value @ Value::Fixed { .. }) => {
-                return self.fixed(&value, *digits, *scale, at);
+            (Type::FixedConstant, Value::Fixed { .. }) => Some(value),
+            (Type::Fixed { digits, scale }, Value::Fixed { .. }) => {
+                self.fixed(&value, *digits, *scale, at)
             }
-            (Type::Named(id), Value::Enumerator(of, position)) => {
-                if *id == of {
-                    Ok(Value::Enumerator(of, position))
-                } else {
-                    return self.other_enum(*id, of, at);
-                }
+            (Type::Named(id), Value::Enumerator(of, _)) if id == of => Some(value),
+            (Type::Named(id), Value::Enumerator(of, _)) => self.other_enum(*id, *of, at),
+            (target, Value::Integer(value)) if target.is_integer() => {
+                self.integer(*value, target, at)
             }
-            (target, Value::Integer(value)) if target.integer_range().is_some() => {
-                return self.integer(value, target, at);
-            }
-            (_, value) => Err(value),
-        };
-        match fits {
-            Ok(value) => Some(value),
-            Err(value) => {
+            _ => {
                 self.mismatch(&value, wide, target, at);
                 None
             }
@@ -278,27 +271,19 @@ impl Checker<'_> {
             (Value::Char(_), true) => "a wide character",
             _ => describe(value),
         };
-        let mut diagnostic = Diagnostic::error(format!("expected {wanted}, found {found}"))
+        let diagnostic = Diagnostic::error(format!("expected {wanted}, found {found}"))
             .at(at, format!("this is {found}"));
-        diagnostic = match (target, value, wide) {
-            (Type::WString { .. }, Value::Text(_), false) => {
-                diagnostic.help("a wide string is written L\"...\"")
-            }
-            (Type::WChar, Value::Char(_), false) => {
-                diagnostic.help("a wide character is written L'...'")
-            }
-            (Type::Char | Type::WChar, Value::Text(_), _) => {
-                diagnostic.help("a character takes single quotes: 'x'")
-            }
-            (Type::Boolean, Value::Integer(_), _) => {
-                diagnostic.help("the boolean values are `TRUE` and `FALSE`")
-            }
+        let help = match (target, value, wide) {
+            (Type::WString { .. }, Value::Text(_), false) => "a wide string is written L\"...\"",
+            (Type::WChar, Value::Char(_), false) => "a wide character is written L'...'",
+            (Type::Char | Type::WChar, Value::Text(_), _) => "a character takes single quotes: 'x'",
+            (Type::Boolean, Value::Integer(_), _) => "the boolean values are `TRUE` and `FALSE`",
             (Type::Fixed { .. } | Type::FixedConstant, Value::Integer(_) | Value::Float(_), _) => {
-                diagnostic.help("a fixed-point number ends in `d`: 1.5d")
+                "a fixed-point number ends in `d`: 1.5d"
             }
-            _ => diagnostic,
+            _ => return self.diagnostics.push(diagnostic),
         };
-        self.diagnostics.push(diagnostic);
+        self.diagnostics.push(diagnostic.help(help));
     }
 
     fn integer(&mut self, value: i128, target: &Type, at: Location) -> Option<Value> {
@@ -334,13 +319,7 @@ impl Checker<'_> {
         None
     }
 
-    fn text(
-        &mut self,
-        text: String,
-        bound: Option<u32>,
-        wide: bool,
-        at: Location,
-    ) -> Option<Value> {
+    fn text(&mut self, text: &str, bound: Option<u32>, wide: bool, at: Location) -> Option<Value> {
         if text.contains('\0') {
             let label = "strings end at the character 0 on the wire";
             self.error(at, "a string cannot contain the character 0", label);
@@ -362,7 +341,7 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
             return None;
         }
-        Some(Value::Text(text))
+        Some(Value::Text(text.to_owned()))
     }
 
     fn fixed(&mut self, value: &Value, digits: u16, scale: u16, at: Location) -> Option<Value> {
@@ -404,13 +383,6 @@ impl Checker<'_> {
         };
         name.to_owned()
     }
-}
-
-fn is_number(value: &Value) -> bool {
-    matches!(
-        value,
-        Value::Integer(_) | Value::Float(_) | Value::Fixed { .. }
-    )
 }
 
 fn is_zero(value: &Value) -> bool {
