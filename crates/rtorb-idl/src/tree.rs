@@ -215,7 +215,7 @@ pub struct Member {
 }
 
 /// A union.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Union {
     /// An integer, char, wchar, boolean, octet or enum type, aliases kept.
     pub discriminator: Type,
@@ -286,9 +286,10 @@ pub struct StateMember {
 }
 
 /// A type as it is used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Type {
     /// No value.
+    #[default]
     Void,
     /// `short`
     Short,

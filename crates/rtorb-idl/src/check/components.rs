@@ -31,9 +31,7 @@ impl Checker<'_> {
             checker.inherit(&declared.name, &inherited);
             checker.component_body(body);
         });
-        if let Some(id) = id {
-            self.facts(id).open = false;
-        }
+        self.end_definition(id, ItemKind::Other { what });
     }
 
     fn component_body(&mut self, body: &[Definition]) {

@@ -18,27 +18,28 @@ impl Checker<'_> {
             }
             return;
         };
+        let flavour = declared.flavour;
         let kind = ItemKind::Interface(Interface {
-            flavour: declared.flavour,
+            flavour,
             ..Interface::default()
         });
         let id = self.begin_definition(preamble, &declared.name, "interface", kind);
         let mut bases = Vec::new();
         if let Some(id) = id {
-            self.keep_flavour(id, declared.flavour);
+            self.keep_flavour(id, flavour);
             bases = self.bases(id, declared);
         }
         let calls = self.within(id, |checker| {
             checker.inherit(&declared.name, &bases);
             checker.exports(body)
         });
-        let Some(id) = id else { return };
-        self.facts(id).open = false;
-        if let ItemKind::Interface(interface) = &mut self.item_mut(id).kind {
-            interface.bases = bases;
-            interface.operations = calls.operations;
-            interface.attributes = calls.attributes;
-        }
+        let interface = Interface {
+            flavour,
+            bases,
+            operations: calls.operations,
+            attributes: calls.attributes,
+        };
+        self.end_definition(id, ItemKind::Interface(interface));
     }
 
     /// All declarations of an interface have the same modifiers (7.6.4).
@@ -162,7 +163,7 @@ impl Checker<'_> {
         self.error(name.location(), message, label);
     }
 
-    fn refuse_base(&mut self, name: &ScopedName, id: ItemId, why: &str, there: &str) {
+    pub(super) fn refuse_base(&mut self, name: &ScopedName, id: ItemId, why: &str, there: &str) {
         let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
             .at(name.location(), "cannot be a base here")
             .at(self.tree.item(id).location, there);

@@ -234,9 +234,7 @@ impl Checker<'_> {
             None => format!("`{text}` is not declared"),
         };
         let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
-        if let Some(help) = self.suggestion(text, scope, name) {
-            diagnostic = diagnostic.help(help);
-        }
+        diagnostic.help.extend(self.suggestion(text, scope, name));
         self.diagnostics.push(diagnostic);
     }
 

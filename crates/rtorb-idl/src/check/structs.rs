@@ -114,9 +114,8 @@ impl Checker<'_> {
             }
             checker.members(members)
         });
-        let id = id?;
-        self.end_members(id, inherited.into_iter().chain(own).collect());
-        Some(id)
+        let members = inherited.into_iter().chain(own).collect();
+        self.end_definition(id, ItemKind::Struct { members })
     }
 
     pub(super) fn exception(&mut self, preamble: &Preamble, name: &Name, members: &[ast::Member]) {
@@ -124,22 +123,28 @@ impl Checker<'_> {
             members: Vec::new(),
         };
         let id = self.declare_item(preamble, name, kind);
-        let own = self.within(id, |checker| checker.members(members));
-        if let Some(id) = id {
-            self.end_members(id, own);
-        }
+        let members = self.within(id, |checker| checker.members(members));
+        self.end_definition(id, ItemKind::Exception { members });
     }
 
-    fn end_members(&mut self, id: ItemId, all: Vec<Member>) {
-        let local = all.iter().any(|member| self.is_local(&member.ty));
+    /// Completes the definition that [`Self::begin_definition`] began, and returns its item.
+    pub(super) fn end_definition(&mut self, id: Option<ItemId>, kind: ItemKind) -> Option<ItemId> {
+        let id = id?;
+        let local = match &kind {
+            ItemKind::Struct { members } | ItemKind::Exception { members } => {
+                members.iter().any(|member| self.is_local(&member.ty))
+            }
+            ItemKind::Union(union) => {
+                let mut cases = union.cases.iter();
+                cases.any(|case| self.is_local(&case.member.ty))
+            }
+            _ => self.facts(id).local,
+        };
+        self.item_mut(id).kind = kind;
         let facts = self.facts(id);
         facts.open = false;
         facts.local = local;
-        if let ItemKind::Struct { members } | ItemKind::Exception { members } =
-            &mut self.item_mut(id).kind
-        {
-            *members = all;
-        }
+        Some(id)
     }
 
     /// The members of an IDL 4 base struct.

@@ -18,33 +18,12 @@ impl Checker<'_> {
         name: &Name,
         body: &UnionBody,
     ) -> Option<ItemId> {
-        let empty = Union {
-            discriminator: Type::Void,
-            discriminator_annotations: body.annotations.clone(),
-            cases: Vec::new(),
-            covers_all: false,
-        };
-        let id = self.begin_definition(preamble, name, "union", ItemKind::Union(empty));
-        let (discriminator, cases, covers_all) =
-            self.within(id, |checker| checker.union_body(name, body));
-        let id = id?;
-        let local = cases.iter().any(|case| self.is_local(&case.member.ty));
-        let facts = self.facts(id);
-        facts.open = false;
-        facts.local = local;
-        if let ItemKind::Union(union) = &mut self.item_mut(id).kind {
-            union.discriminator = discriminator.unwrap_or(Type::Void);
-            union.cases = cases;
-            union.covers_all = covers_all;
-        }
-        Some(id)
+        let id = self.begin_definition(preamble, name, "union", ItemKind::Union(Union::default()));
+        let union = self.within(id, |checker| checker.union_body(name, body));
+        self.end_definition(id, ItemKind::Union(union))
     }
 
-    fn union_body(
-        &mut self,
-        name: &Name,
-        body: &UnionBody,
-    ) -> (Option<Type>, Vec<UnionCase>, bool) {
+    fn union_body(&mut self, name: &Name, body: &UnionBody) -> Union {
         let discriminator = self.discriminator(&body.discriminator);
         let mut labels = Labels::default();
         let mut cases = Vec::new();
@@ -91,7 +70,12 @@ impl Checker<'_> {
             let label = "the labels already cover every value of the discriminator";
             self.error(location, "this `default` is never selected", label);
         }
-        (discriminator, cases, covers_all)
+        Union {
+            discriminator: discriminator.unwrap_or_default(),
+            discriminator_annotations: body.annotations.clone(),
+            cases,
+            covers_all,
+        }
     }
 
     fn discriminator(&mut self, spec: &TypeSpec) -> Option<Type> {

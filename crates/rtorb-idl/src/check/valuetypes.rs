@@ -14,13 +14,7 @@ impl Checker<'_> {
             self.forward(preamble, &declared.name, "valuetype");
             return;
         };
-        let kind = ItemKind::Valuetype(Valuetype {
-            is_abstract: declared.is_abstract,
-            is_custom: declared.is_custom,
-            is_truncatable: declared.truncatable.is_some(),
-            is_event: declared.is_event,
-            ..Valuetype::default()
-        });
+        let kind = ItemKind::Valuetype(Valuetype::default());
         let id = self.begin_definition(preamble, &declared.name, "valuetype", kind);
         let (mut bases, mut supports) = (Vec::new(), Vec::new());
         if let Some(id) = id {
@@ -32,16 +26,19 @@ impl Checker<'_> {
             checker.inherit(&declared.name, &[bases.as_slice(), &supports].concat());
             checker.value_body(body, declared)
         });
-        let Some(id) = id else { return };
-        self.facts(id).open = false;
-        if let ItemKind::Valuetype(valuetype) = &mut self.item_mut(id).kind {
-            valuetype.bases = bases;
-            valuetype.supports = supports;
-            valuetype.state = state;
-            valuetype.operations = calls.operations;
-            valuetype.attributes = calls.attributes;
-            valuetype.factories = calls.factories;
-        }
+        let valuetype = Valuetype {
+            is_abstract: declared.is_abstract,
+            is_custom: declared.is_custom,
+            is_truncatable: declared.truncatable.is_some(),
+            is_event: declared.is_event,
+            bases,
+            supports,
+            state,
+            operations: calls.operations,
+            attributes: calls.attributes,
+            factories: calls.factories,
+        };
+        self.end_definition(id, ItemKind::Valuetype(valuetype));
     }
 
     fn value_body(
@@ -105,7 +102,7 @@ impl Checker<'_> {
                 self.add_base(id, base, name, &mut bases);
                 continue;
             };
-            self.refuse_value_base(name, base, problem);
+            self.refuse_base(name, base, problem, "declared here");
         }
         bases
     }
@@ -120,12 +117,12 @@ impl Checker<'_> {
         let what = self.describe(entity);
         match id.map(|id| (id, &self.tree.item(id).kind)) {
             Some((id, ItemKind::Valuetype(_))) if self.facts[id.0 as usize].open => {
-                self.refuse_value_base(name, id, "inherits from itself");
+                self.refuse_base(name, id, "inherits from itself", "declared here");
                 None
             }
             Some((id, ItemKind::Valuetype(_))) => Some(id),
             Some((id, ItemKind::Undefined { what: "valuetype" })) => {
-                self.refuse_value_base(name, id, "is not defined yet");
+                self.refuse_base(name, id, "is not defined yet", "declared here");
                 None
             }
             _ => {
@@ -139,13 +136,6 @@ impl Checker<'_> {
                 None
             }
         }
-    }
-
-    fn refuse_value_base(&mut self, name: &ScopedName, base: ItemId, why: &str) {
-        let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
-            .at(name.location(), "cannot be a base here")
-            .at(self.tree.item(base).location, "declared here");
-        self.diagnostics.push(diagnostic);
     }
 
     fn check_truncatable(&mut self, declared: &ValuetypeDcl, bases: &[ItemId]) {
