@@ -50,12 +50,21 @@ impl std::fmt::Display for ScopedName {
     }
 }
 
-/// Anything that may stand in a module, an interface, a valuetype or a component.
+/// A declaration with the comments and annotations before it.
 #[derive(Clone, Debug)]
-pub(crate) struct Definition {
+pub(crate) struct Documented<T> {
     pub(crate) preamble: Preamble,
-    pub(crate) kind: DefinitionKind,
+    pub(crate) declared: T,
 }
+
+/// Anything that may stand in a module, an interface, a valuetype or a component.
+pub(crate) type Definition = Documented<DefinitionKind>;
+/// The members of a struct, an exception or the state of a valuetype that are declared together.
+pub(crate) type Member = Documented<Declarators>;
+/// A name in an enum or a bitmask.
+pub(crate) type Enumerator = Documented<Name>;
+/// A member of a union.
+pub(crate) type Case = Documented<CaseDcl>;
 
 #[derive(Clone, Debug)]
 pub(crate) enum DefinitionKind {
@@ -74,10 +83,7 @@ pub(crate) enum DefinitionKind {
         name: Name,
         members: Vec<Member>,
     },
-    Typedef {
-        ty: TypeSpec,
-        declarators: Vec<Declarator>,
-    },
+    Typedef(Declarators),
     Constant {
         ty: TypeSpec,
         name: Name,
@@ -92,7 +98,7 @@ pub(crate) enum DefinitionKind {
     Attribute(AttributeDcl),
     State {
         public: bool,
-        member: Member,
+        members: Declarators,
     },
     TypeId {
         name: ScopedName,
@@ -130,7 +136,6 @@ pub(crate) enum DefinitionKind {
 /// A type that is declared where it is used, too: `struct`, `union`, `enum`, `bitset`, `bitmask`.
 #[derive(Clone, Debug)]
 pub(crate) struct Constructed {
-    pub(crate) preamble: Preamble,
     pub(crate) name: Name,
     pub(crate) kind: ConstructedKind,
 }
@@ -170,23 +175,16 @@ pub(crate) struct BitField {
     pub(crate) names: Vec<Name>,
 }
 
+/// A type, and what is declared with it.
 #[derive(Clone, Debug)]
-pub(crate) struct Enumerator {
-    pub(crate) preamble: Preamble,
-    pub(crate) name: Name,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Member {
-    pub(crate) preamble: Preamble,
+pub(crate) struct Declarators {
     pub(crate) ty: TypeSpec,
     pub(crate) declarators: Vec<Declarator>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
+pub(crate) struct CaseDcl {
     pub(crate) labels: Vec<CaseLabel>,
-    pub(crate) preamble: Preamble,
     pub(crate) ty: TypeSpec,
     pub(crate) declarator: Declarator,
 }
@@ -325,18 +323,23 @@ impl Expression {
     }
 }
 
+/// A value, and whether it came from a wide literal or constant.
+#[derive(Clone, Debug)]
+pub(crate) struct Operand {
+    pub(crate) value: Value,
+    pub(crate) wide: bool,
+}
+
+impl From<Value> for Operand {
+    fn from(value: Value) -> Self {
+        Self { value, wide: false }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum ExpressionKind {
-    /// A number or a boolean.
-    Value(Value),
-    Char {
-        wide: bool,
-        value: char,
-    },
-    Text {
-        wide: bool,
-        value: String,
-    },
+    /// A literal.
+    Value(Operand),
     Name(ScopedName),
     Unary {
         operator: &'static str,

@@ -114,16 +114,16 @@ impl Checker<'_> {
 
     fn definition(&mut self, definition: &Definition) {
         let preamble = &definition.preamble;
-        match &definition.kind {
+        match &definition.declared {
             DefinitionKind::Module { name, body } => self.module(preamble, name, body),
             DefinitionKind::Interface(interface) => self.interface(preamble, interface),
             DefinitionKind::Valuetype(valuetype) => self.valuetype(preamble, valuetype),
             DefinitionKind::ValueBox { name, ty } => self.value_box(preamble, name, ty),
             DefinitionKind::Constructed(constructed) => {
-                self.constructed(constructed);
+                self.constructed(preamble, constructed);
             }
             DefinitionKind::Exception { name, members } => self.exception(preamble, name, members),
-            DefinitionKind::Typedef { ty, declarators } => self.typedef(preamble, ty, declarators),
+            DefinitionKind::Typedef(declarators) => self.typedef(preamble, declarators),
             DefinitionKind::Constant { ty, name, value } => {
                 self.constant(preamble, ty, name, value)
             }
@@ -184,17 +184,13 @@ impl Checker<'_> {
                 item.documentation.extend(preamble.documentation.clone());
                 Some(id)
             }
-            None => self.declare_item(preamble, name, ItemKind::Module { items: Vec::new() }),
+            None => self.declare_item(preamble, name, ItemKind::Module),
         };
-        match id {
-            Some(id) => self.within(id, ScopeKind::Module, |checker| checker.definitions(body)),
-            // The name collides; the contents are still checked.
-            None => self.within_nothing(|checker| checker.definitions(body)),
-        }
+        self.within(id, |checker| checker.definitions(body));
     }
 
     fn is_module(&self, id: ItemId) -> bool {
-        matches!(self.tree.item(id).kind, ItemKind::Module { .. })
+        matches!(self.tree.item(id).kind, ItemKind::Module)
     }
 
     /// A reopened module or a defined forward declaration must be spelled as before.
@@ -213,7 +209,7 @@ impl Checker<'_> {
 
     /// A declaration that the tree keeps but that has no CORBA form.
     fn other(&mut self, preamble: &Preamble, name: &Name, what: &'static str) {
-        self.declare_item(preamble, name, ItemKind::other(what));
+        self.declare_item(preamble, name, ItemKind::Other { what });
     }
 
     /// Several files may declare the same annotation.
@@ -254,6 +250,7 @@ impl Checker<'_> {
             annotations: preamble.annotations.clone(),
             location: name.location,
             in_main_file: self.is_main(name.location),
+            items: Vec::new(),
             kind,
         });
         self.facts.push(Facts {
@@ -265,29 +262,26 @@ impl Checker<'_> {
             generation: 0,
         });
         match scope {
-            Some(owner) => self.item_mut(owner).kind.push(id),
+            Some(owner) => self.item_mut(owner).items.push(id),
             None => self.tree.roots.push(id),
         }
         Some(id)
     }
 
-    /// Runs `body` in the scope that `id` forms.
-    fn within<T>(&mut self, id: ItemId, kind: ScopeKind, body: impl FnOnce(&mut Self) -> T) -> T {
-        let scope = match self.facts[id.0 as usize].scope {
-            Some(scope) => scope,
-            None => {
-                let scope = self.new_scope(kind, Some(id));
-                self.facts[id.0 as usize].scope = Some(scope);
-                scope
+    /// Runs `body` in the scope that `id` forms; in a scope of no item if there is no `id`, because its name is taken.
+    fn within<T>(&mut self, id: Option<ItemId>, body: impl FnOnce(&mut Self) -> T) -> T {
+        let known = id.and_then(|id| self.facts(id).scope);
+        let scope = known.unwrap_or_else(|| {
+            let kind = match id {
+                Some(id) if self.is_module(id) => ScopeKind::Module,
+                _ => ScopeKind::Closed,
+            };
+            let scope = self.new_scope(kind, id.or(self.scopes[self.current].item));
+            if let Some(id) = id {
+                self.facts(id).scope = Some(scope);
             }
-        };
-        self.enter(scope, body)
-    }
-
-    /// Runs `body` in a scope of no item.
-    fn within_nothing<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
-        let item = self.scopes[self.current].item;
-        let scope = self.new_scope(ScopeKind::Closed, item);
+            scope
+        });
         self.enter(scope, body)
     }
 

@@ -3,30 +3,14 @@
 //! Words that are new in IDL 4 and in the component model (`port`, `map`, `int16`, `component`) are names in older files. They
 //! are keywords only where they begin a declaration or a type.
 
-/// How a name collides with a keyword.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Collision {
-    /// It is a keyword, or differs only in case from a keyword of IDL before CORBA 2.3.
-    Classic(&'static str),
-    /// It differs only in case from a keyword of CORBA 2.3 or later. Older files may use it as a name.
-    Later(&'static str),
-}
-
 /// True if `word` can never be a name.
 pub(crate) fn is_keyword(word: &str) -> bool {
     all().any(|keyword| keyword == word)
 }
 
-/// The keyword that the name `word` collides with. Names and keywords are compared without case
-/// (CORBA 3.3 part 1, 7.2.4).
-pub(crate) fn collision(word: &str) -> Option<Collision> {
-    let keyword = with_case(word)?;
-    let is_classic = keyword == word || CLASSIC.split(' ').any(|classic| classic == keyword);
-    Some(if is_classic {
-        Collision::Classic(keyword)
-    } else {
-        Collision::Later(keyword)
-    })
+/// True for a keyword of IDL before CORBA 2.3. Older files may use a later one, in another case, as a name.
+pub(crate) fn is_classic(keyword: &str) -> bool {
+    CLASSIC.split(' ').any(|classic| classic == keyword)
 }
 
 /// True if a line that starts with `word` probably starts a declaration.
@@ -34,7 +18,7 @@ pub(crate) fn begins_declaration(word: &str) -> bool {
     BEGINNINGS.split(' ').any(|beginning| beginning == word)
 }
 
-/// The keyword that `word` equals if case is ignored.
+/// The keyword that `word` equals if case is ignored. Names and keywords are compared without case (CORBA 3.3 part 1, 7.2.4).
 pub(crate) fn with_case(word: &str) -> Option<&'static str> {
     all().find(|keyword| keyword.eq_ignore_ascii_case(word))
 }

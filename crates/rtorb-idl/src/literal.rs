@@ -1,32 +1,10 @@
 //! The values of literals: numbers, characters and strings with all their escapes (CORBA 3.3 part 1, 7.2.5).
 
+use crate::diagnostic::Diagnostic;
 use crate::tree::Value;
 
-/// Why a literal is wrong, and how to correct it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BadLiteral {
-    pub(crate) message: String,
-    pub(crate) help: Option<&'static str>,
-}
-
-impl BadLiteral {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            help: None,
-        }
-    }
-
-    pub(crate) fn helped(message: impl Into<String>, help: &'static str) -> Self {
-        Self {
-            message: message.into(),
-            help: Some(help),
-        }
-    }
-}
-
 /// The value of a numeric literal: an integer, a floating-point or a fixed-point one.
-pub(crate) fn number(text: &str) -> Result<Value, BadLiteral> {
+pub(crate) fn number(text: &str) -> Result<Value, Diagnostic> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return integer(text, digits, 16);
     }
@@ -44,7 +22,7 @@ pub(crate) fn number(text: &str) -> Result<Value, BadLiteral> {
 }
 
 /// The characters of a string or character literal, with escapes replaced. `wide` allows `\u`.
-pub(crate) fn characters(text: &str, wide: bool) -> Result<Vec<char>, BadLiteral> {
+pub(crate) fn characters(text: &str, wide: bool) -> Result<Vec<char>, Diagnostic> {
     let mut found = Vec::new();
     let mut rest = text.chars();
     while let Some(next) = rest.next() {
@@ -59,7 +37,7 @@ pub(crate) fn characters(text: &str, wide: bool) -> Result<Vec<char>, BadLiteral
     Ok(found)
 }
 
-fn integer(text: &str, digits: &str, radix: u32) -> Result<Value, BadLiteral> {
+fn integer(text: &str, digits: &str, radix: u32) -> Result<Value, Diagnostic> {
     let kind = match radix {
         8 => "octal",
         10 => "decimal",
@@ -67,32 +45,28 @@ fn integer(text: &str, digits: &str, radix: u32) -> Result<Value, BadLiteral> {
     };
     if let Some(wrong) = digits.chars().find(|digit| !digit.is_digit(radix)) {
         let message = format!("`{wrong}` is not a digit of the {kind} number `{text}`");
+        let bad = Diagnostic::error(message);
         return Err(match radix {
-            8 => BadLiteral::helped(
-                message,
-                "a number that starts with 0 is octal: remove the 0 if it is decimal",
-            ),
-            _ if "uUlL".contains(wrong) => {
-                BadLiteral::helped(message, "IDL numbers have no `u` or `l` suffix")
-            }
-            _ => BadLiteral::new(message),
+            8 => bad.help("a number that starts with 0 is octal: remove the 0 if it is decimal"),
+            _ if "uUlL".contains(wrong) => bad.help("IDL numbers have no `u` or `l` suffix"),
+            _ => bad,
         });
     }
     if digits.is_empty() {
-        return Err(BadLiteral::new(format!(
+        return Err(Diagnostic::error(format!(
             "the {kind} number `{text}` has no digits"
         )));
     }
     match u64::from_str_radix(digits, radix) {
         Ok(value) => Ok(Value::Integer(i128::from(value))),
-        Err(_) => Err(BadLiteral::helped(
-            format!("the number `{text}` is too large"),
-            "the largest IDL integer is 18446744073709551615",
-        )),
+        Err(_) => Err(
+            Diagnostic::error(format!("the number `{text}` is too large"))
+                .help("the largest IDL integer is 18446744073709551615"),
+        ),
     }
 }
 
-fn float(text: &str) -> Result<Value, BadLiteral> {
+fn float(text: &str) -> Result<Value, Diagnostic> {
     let plain = text
         .chars()
         .all(|c| c.is_ascii_digit() || ".eE+-".contains(c));
@@ -102,22 +76,22 @@ fn float(text: &str) -> Result<Value, BadLiteral> {
         .is_some_and(|m| m.contains(|c: char| c.is_ascii_digit()));
     match text.parse::<f64>() {
         Ok(value) if plain && has_digits && value.is_finite() => Ok(Value::Float(value)),
-        Ok(_) if plain && has_digits => Err(BadLiteral::new(format!(
+        Ok(_) if plain && has_digits => Err(Diagnostic::error(format!(
             "the number `{text}` is too large for a double"
         ))),
-        _ if text.ends_with(['f', 'F', 'l', 'L']) => Err(BadLiteral::helped(
-            format!("`{text}` is not a number"),
-            "IDL floating-point numbers have no `f` or `l` suffix",
-        )),
-        _ => Err(BadLiteral::new(format!("`{text}` is not a number"))),
+        _ if text.ends_with(['f', 'F', 'l', 'L']) => {
+            Err(Diagnostic::error(format!("`{text}` is not a number"))
+                .help("IDL floating-point numbers have no `f` or `l` suffix"))
+        }
+        _ => Err(Diagnostic::error(format!("`{text}` is not a number"))),
     }
 }
 
-fn fixed(text: &str, mantissa: &str) -> Result<Value, BadLiteral> {
+fn fixed(text: &str, mantissa: &str) -> Result<Value, Diagnostic> {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_ascii_digit()) {
-        return Err(BadLiteral::new(format!(
+        return Err(Diagnostic::error(format!(
             "`{text}` is not a fixed-point number"
         )));
     }
@@ -125,24 +99,24 @@ fn fixed(text: &str, mantissa: &str) -> Result<Value, BadLiteral> {
     let whole = whole.trim_start_matches('0');
     let fraction = fraction.trim_end_matches('0');
     if whole.len() + fraction.len() > FIXED_DIGITS_MAX {
-        return Err(BadLiteral::new(format!(
+        return Err(Diagnostic::error(format!(
             "the fixed-point number `{text}` has more than {FIXED_DIGITS_MAX} digits"
         )));
     }
-    let unscaled = format!("0{whole}{fraction}")
-        .parse()
-        .map_err(|_| BadLiteral::new("not a number"))?;
-    let scale = u16::try_from(fraction.len()).map_err(|_| BadLiteral::new("not a number"))?;
-    Ok(Value::Fixed { unscaled, scale })
+    let unscaled = format!("0{whole}{fraction}").parse();
+    Ok(Value::Fixed {
+        unscaled: unscaled.expect("31 digits are less than 128 bits"),
+        scale: u16::try_from(fraction.len()).expect("there are at most 31 digits"),
+    })
 }
 
 /// The most digits of a fixed-point value (CORBA 3.3 part 1, 7.11.3.4).
 pub(crate) const FIXED_DIGITS_MAX: usize = 31;
 
 /// The character of an escape sequence and the text behind it. `text` begins after the backslash.
-fn escape(text: &str, wide: bool) -> Result<(char, &str), BadLiteral> {
+fn escape(text: &str, wide: bool) -> Result<(char, &str), Diagnostic> {
     let Some(first) = text.chars().next() else {
-        return Err(BadLiteral::new("a backslash at the end of a literal"));
+        return Err(Diagnostic::error("a backslash at the end of a literal"));
     };
     let rest = &text[first.len_utf8()..];
     let simple = match first {
@@ -158,16 +132,16 @@ fn escape(text: &str, wide: bool) -> Result<(char, &str), BadLiteral> {
         'x' => return numeric(rest, 16, 2, true),
         'u' if wide => return numeric(rest, 16, 4, true),
         'u' => {
-            return Err(BadLiteral::helped(
-                "`\\u` is for wide characters and wide strings only",
-                "write L'...' or L\"...\"",
-            ));
+            return Err(
+                Diagnostic::error("`\\u` is for wide characters and wide strings only")
+                    .help("write L'...' or L\"...\""),
+            );
         }
         _ => {
-            return Err(BadLiteral::helped(
-                format!("`\\{first}` is not an escape sequence of IDL"),
-                "the escapes are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\ooo \\xhh and, in wide literals, \\uhhhh",
-            ));
+            return Err(
+                Diagnostic::error(format!("`\\{first}` is not an escape sequence of IDL"))
+                    .help("the escapes are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\ooo \\xhh and, in wide literals, \\uhhhh"),
+            );
         }
     };
     Ok((simple, rest))
@@ -178,21 +152,21 @@ fn numeric(
     radix: u32,
     digits_max: usize,
     prefixed: bool,
-) -> Result<(char, &str), BadLiteral> {
+) -> Result<(char, &str), Diagnostic> {
     let length = text
         .chars()
         .take(digits_max)
         .take_while(|digit| digit.is_digit(radix))
         .count();
     if length == 0 && prefixed {
-        return Err(BadLiteral::new(
+        return Err(Diagnostic::error(
             "an escape sequence without hexadecimal digits",
         ));
     }
     let value = u32::from_str_radix(&text[..length], radix).unwrap_or(0);
     match char::from_u32(value) {
         Some(found) if radix == 16 || value <= 0xff => Ok((found, &text[length..])),
-        _ => Err(BadLiteral::new(format!(
+        _ => Err(Diagnostic::error(format!(
             "the escape sequence `{}` is not a character",
             &text[..length]
         ))),

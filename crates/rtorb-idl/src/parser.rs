@@ -9,9 +9,7 @@ mod types;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::ast::{
-    Case, Definition, DefinitionKind, Enumerator, Member, Name, Preamble, ScopedName,
-};
+use crate::ast::{Definition, Documented, Name, Preamble, ScopedName};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::keywords;
 use crate::lexer::{Token, TokenKind};
@@ -136,6 +134,13 @@ impl Parser<'_> {
         Ok(items)
     }
 
+    /// Takes the next token if it is one of the words of `choices`, and returns what the word means.
+    fn take_one<T: Copy>(&mut self, choices: &[(&str, T)]) -> Option<T> {
+        let mut choices = choices.iter();
+        let found = choices.find(|(word, _)| self.take_word(word).is_some());
+        found.map(|(_, meaning)| *meaning)
+    }
+
     /// Reports that the next token is not `what`.
     fn expected(&mut self, what: &str) -> Failed {
         let message = format!("expected {what}, found {}", self.peek().description());
@@ -198,11 +203,11 @@ impl Parser<'_> {
     }
 
     /// `{ item item ... }`; `item` reads one and appends it.
-    fn block<T: HasPreamble>(
+    fn block<T>(
         &mut self,
         what: &str,
-        item: impl Fn(&mut Self, &mut Vec<T>) -> Parsed<()>,
-    ) -> Parsed<Vec<T>> {
+        item: impl Fn(&mut Self, &mut Vec<Documented<T>>) -> Parsed<()>,
+    ) -> Parsed<Vec<Documented<T>>> {
         let open = self.expect("{", &format!("to begin {what}"))?;
         let mut items = Vec::new();
         loop {
@@ -293,11 +298,9 @@ impl Parser<'_> {
     }
 
     /// Adds comments that stand behind the last of `items` to its documentation.
-    fn take_trailing_comments<T: HasPreamble>(&self, items: &mut [T]) {
+    fn take_trailing_comments<T>(&self, items: &mut [Documented<T>]) {
         if let Some(last) = items.last_mut() {
-            last.preamble_mut()
-                .documentation
-                .extend(self.comments(true));
+            last.preamble.documentation.extend(self.comments(true));
         }
     }
 
@@ -394,7 +397,7 @@ impl Parser<'_> {
         let Some(word) = token.word() else {
             return Err(self.expected(what));
         };
-        if let Some(keyword) = keywords::collision(word) {
+        if let Some(keyword) = keywords::with_case(word) {
             self.diagnostics
                 .push(keyword_collision(word, keyword, token.location));
         }
@@ -435,45 +438,21 @@ impl Parser<'_> {
     fn scoped_names(&mut self, what: &str) -> Parsed<Vec<ScopedName>> {
         self.list(|parser| parser.scoped_name(what))
     }
+
+    /// The names behind `mark`, which is punctuation or a word; none if it does not come next.
+    fn names_after(&mut self, mark: &str, what: &str) -> Parsed<Vec<ScopedName>> {
+        if self.take(mark) || self.take_word(mark).is_some() {
+            self.scoped_names(what)
+        } else {
+            Ok(Vec::new())
+        }
+    }
 }
 
 /// The punctuation behind a declared name, for names without a keyword before them.
 const DECLARATOR_ENDS: [&str; 6] = [";", ",", "}", "[", "=", "("];
 /// The most levels of nesting, expressions included.
 const DEPTH_MAX: usize = 100;
-
-/// A syntax node that has a preamble.
-trait HasPreamble {
-    fn preamble_mut(&mut self) -> &mut Preamble;
-}
-
-impl HasPreamble for Definition {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        match &mut self.kind {
-            DefinitionKind::State { member, .. } => &mut member.preamble,
-            DefinitionKind::Constructed(constructed) => &mut constructed.preamble,
-            _ => &mut self.preamble,
-        }
-    }
-}
-
-impl HasPreamble for Member {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        &mut self.preamble
-    }
-}
-
-impl HasPreamble for Case {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        &mut self.preamble
-    }
-}
-
-impl HasPreamble for Enumerator {
-    fn preamble_mut(&mut self) -> &mut Preamble {
-        &mut self.preamble
-    }
-}
 
 /// An escaping underscore is not part of the name (CORBA 3.3 part 1, 7.2.3.1).
 fn name(word: &str, location: Location) -> Name {
@@ -487,24 +466,16 @@ fn name(word: &str, location: Location) -> Name {
     }
 }
 
-fn keyword_collision(word: &str, keyword: keywords::Collision, location: Location) -> Diagnostic {
-    let message = |keyword: &str| {
-        if word == keyword {
-            format!("`{word}` is an IDL keyword and cannot be a name")
-        } else {
-            format!("the name `{word}` differs from the keyword `{keyword}` in case only")
-        }
+fn keyword_collision(word: &str, keyword: &str, location: Location) -> Diagnostic {
+    let message = if word == keyword {
+        format!("`{word}` is an IDL keyword and cannot be a name")
+    } else {
+        format!("the name `{word}` differs from the keyword `{keyword}` in case only")
     };
-    let (diagnostic, label) = match keyword {
-        keywords::Collision::Classic(keyword) => {
-            (Diagnostic::error(message(keyword)), "not allowed as a name")
-        }
-        keywords::Collision::Later(keyword) => (
-            Diagnostic::warning(message(keyword)),
-            "accepted, though the standard forbids it",
-        ),
+    let diagnostic = if word == keyword || keywords::is_classic(keyword) {
+        Diagnostic::error(message).at(location, "not allowed as a name")
+    } else {
+        Diagnostic::warning(message).at(location, "accepted, though the standard forbids it")
     };
-    diagnostic
-        .at(location, label)
-        .help(format!("write `_{word}` to use it as a name"))
+    diagnostic.help(format!("write `_{word}` to use it as a name"))
 }

@@ -65,7 +65,7 @@ fn with_module(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let generated = item_itself(scope, id);
     let inner = scope.within(id);
-    let is_module = matches!(item.kind, ItemKind::Module { .. });
+    let is_module = matches!(item.kind, ItemKind::Module);
     if !is_module && inner.items().next().is_none() {
         return generated;
     }
@@ -103,7 +103,7 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ),
         ItemKind::Valuetype(value) => values::generate(scope, id, value),
         ItemKind::ValueBox { ty } => values::generate_box(scope, id, ty),
-        ItemKind::Module { .. } | ItemKind::Other { .. } => TokenStream::new(),
+        ItemKind::Module | ItemKind::Other { .. } => TokenStream::new(),
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Item {
     pub location: Location,
     /// False when it comes from an included file.
     pub in_main_file: bool,
+    /// The items declared inside it, in the order of their first declaration.
+    pub items: Vec<ItemId>,
     /// Its kind and contents.
     pub kind: ItemKind,
 }
@@ -45,25 +47,18 @@ pub struct Item {
 #[derive(Clone, Debug)]
 pub enum ItemKind {
     /// A module; reopened modules are one item.
-    Module {
-        /// Its declarations, in order.
-        items: Vec<ItemId>,
-    },
+    Module,
     /// An interface of any sort.
     Interface(Interface),
     /// A structure.
     Struct {
         /// In wire order; for IDL 4 inheritance the base's come first.
         members: Vec<Member>,
-        /// Types declared inside it.
-        items: Vec<ItemId>,
     },
     /// A user exception.
     Exception {
         /// In wire order.
         members: Vec<Member>,
-        /// Types declared inside it.
-        items: Vec<ItemId>,
     },
     /// A discriminated union.
     Union(Union),
@@ -102,8 +97,6 @@ pub enum ItemKind {
     Other {
         /// Its name in messages.
         what: &'static str,
-        /// Items declared inside it.
-        items: Vec<ItemId>,
     },
 }
 
@@ -114,8 +107,6 @@ pub struct Interface {
     pub flavour: InterfaceFlavour,
     /// Direct bases, in order.
     pub bases: Vec<ItemId>,
-    /// Types, constants and exceptions declared inside it.
-    pub items: Vec<ItemId>,
     /// Its own operations, in order.
     pub operations: Vec<Operation>,
     /// Its own attributes, in order.
@@ -224,7 +215,7 @@ pub struct Member {
 }
 
 /// A union.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Union {
     /// An integer, char, wchar, boolean, octet or enum type, aliases kept.
     pub discriminator: Type,
@@ -232,8 +223,6 @@ pub struct Union {
     pub discriminator_annotations: Vec<Annotation>,
     /// In order.
     pub cases: Vec<UnionCase>,
-    /// Types declared inside it.
-    pub items: Vec<ItemId>,
     /// True if the labels cover every value of the discriminator.
     pub covers_all: bool,
 }
@@ -277,8 +266,6 @@ pub struct Valuetype {
     pub bases: Vec<ItemId>,
     /// Interfaces it supports.
     pub supports: Vec<ItemId>,
-    /// Types declared inside it.
-    pub items: Vec<ItemId>,
     /// Its state.
     pub state: Vec<StateMember>,
     /// Its operations.
@@ -299,9 +286,10 @@ pub struct StateMember {
 }
 
 /// A type as it is used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Type {
     /// No value.
+    #[default]
     Void,
     /// `short`
     Short,
@@ -460,7 +448,7 @@ pub enum Criticality {
 impl Item {
     /// True if it is an [`ItemKind::Other`] called `what`.
     pub(crate) fn is_other(&self, what: &str) -> bool {
-        matches!(self.kind, ItemKind::Other { what: own, .. } if own == what)
+        matches!(self.kind, ItemKind::Other { what: own } if own == what)
     }
 
     /// True for the global module CORBA.
@@ -469,60 +457,47 @@ impl Item {
     }
 }
 
-impl ItemKind {
-    /// An [`ItemKind::Other`] with nothing declared inside it.
-    pub(crate) fn other(what: &'static str) -> Self {
-        Self::Other {
-            what,
-            items: Vec::new(),
-        }
-    }
-
-    /// The items declared inside an item of this kind.
-    pub(crate) fn items(&self) -> &[ItemId] {
-        match self {
-            Self::Module { items }
-            | Self::Struct { items, .. }
-            | Self::Exception { items, .. }
-            | Self::Other { items, .. } => items,
-            Self::Interface(interface) => &interface.items,
-            Self::Union(union) => &union.items,
-            Self::Valuetype(valuetype) => &valuetype.items,
-            _ => &[],
-        }
-    }
-
-    /// Adds an item that is declared inside.
-    pub(crate) fn push(&mut self, id: ItemId) {
-        match self {
-            Self::Module { items }
-            | Self::Struct { items, .. }
-            | Self::Exception { items, .. }
-            | Self::Other { items, .. } => items.push(id),
-            Self::Interface(interface) => interface.items.push(id),
-            Self::Union(union) => union.items.push(id),
-            Self::Valuetype(valuetype) => valuetype.items.push(id),
-            _ => {}
-        }
-    }
-}
-
 impl Type {
     /// True for the integer types, `octet` included.
     pub(crate) fn is_integer(&self) -> bool {
-        matches!(
-            self,
-            Self::Short
-                | Self::UShort
-                | Self::Long
-                | Self::ULong
-                | Self::LongLong
-                | Self::ULongLong
-                | Self::Int8
-                | Self::Octet
-        )
+        self.integer_range().is_some()
+    }
+
+    /// The least and the greatest value of an integer type.
+    pub(crate) fn integer_range(&self) -> Option<(i128, i128)> {
+        Some(match self {
+            Self::Int8 => (i8::MIN.into(), i8::MAX.into()),
+            Self::Octet => (0, u8::MAX.into()),
+            Self::Short => (i16::MIN.into(), i16::MAX.into()),
+            Self::UShort => (0, u16::MAX.into()),
+            Self::Long => (i32::MIN.into(), i32::MAX.into()),
+            Self::ULong => (0, u32::MAX.into()),
+            Self::LongLong => (i64::MIN.into(), i64::MAX.into()),
+            Self::ULongLong => (0, u64::MAX.into()),
+            _ => return None,
+        })
     }
 }
+
+/// The types of one or more keywords. The longest of those that begin with the same words comes first.
+pub(crate) static BASIC_TYPES: [(&str, Type); 16] = [
+    ("short", Type::Short),
+    ("long long", Type::LongLong),
+    ("long double", Type::LongDouble),
+    ("long", Type::Long),
+    ("unsigned short", Type::UShort),
+    ("unsigned long long", Type::ULongLong),
+    ("unsigned long", Type::ULong),
+    ("float", Type::Float),
+    ("double", Type::Double),
+    ("boolean", Type::Boolean),
+    ("char", Type::Char),
+    ("wchar", Type::WChar),
+    ("octet", Type::Octet),
+    ("any", Type::Any),
+    ("Object", Type::Object),
+    ("ValueBase", Type::ValueBase),
+];
 
 impl Timing {
     /// True if there is no timing.

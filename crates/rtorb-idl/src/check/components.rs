@@ -5,7 +5,7 @@ use crate::tree::ItemKind;
 
 use super::Checker;
 use super::operations::Calls;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 
 impl Checker<'_> {
     pub(super) fn component(&mut self, preamble: &Preamble, declared: &ComponentDcl) {
@@ -18,28 +18,26 @@ impl Checker<'_> {
         for other in &declared.others {
             self.lookup(other);
         }
-        let kind = ItemKind::other(declared.what);
-        let Some(id) = self.begin_definition(preamble, &declared.name, declared.what, kind) else {
-            self.within_nothing(|checker| checker.component_body(body));
-            return;
-        };
+        let what = declared.what;
+        let kind = ItemKind::Other { what };
+        let id = self.begin_definition(preamble, &declared.name, what, kind);
         let base = base.and_then(|base| self.behind_aliases(base));
         let inherited: Vec<_> = base
             .into_iter()
             .chain(supports)
-            .filter(|&base| base != id)
+            .filter(|&base| id.is_some_and(|id| base != id))
             .collect();
-        self.within(id, ScopeKind::Closed, |checker| {
+        self.within(id, |checker| {
             checker.inherit(&declared.name, &inherited);
             checker.component_body(body);
         });
-        self.facts(id).open = false;
+        self.end_definition(id, ItemKind::Other { what });
     }
 
     fn component_body(&mut self, body: &[Definition]) {
         let mut calls = Calls::default();
         for definition in body {
-            if let DefinitionKind::Port(port) = &definition.kind {
+            if let DefinitionKind::Port(port) = &definition.declared {
                 self.type_of(&port.ty);
                 self.declare(&port.name, Entity::Other("a port"));
             } else {

@@ -1,26 +1,15 @@
 //! Constant expressions: their values, converted to the declared type (CORBA 3.3 part 1, 7.10).
 
-use crate::ast::{Expression, ExpressionKind, Name, Preamble, ScopedName, TypeKind, TypeSpec};
+use crate::ast::{
+    Expression, ExpressionKind, Name, Operand, Preamble, ScopedName, TypeKind, TypeSpec,
+};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{ItemId, ItemKind, Type, Value};
+use crate::tree::{BASIC_TYPES, ItemId, ItemKind, Type, Value};
 
 use super::Checker;
 use super::fixed::Decimal;
 use super::scopes::Entity;
-
-/// A value, and whether it came from a wide literal or constant.
-#[derive(Clone, Debug)]
-struct Operand {
-    value: Value,
-    wide: bool,
-}
-
-impl From<Value> for Operand {
-    fn from(value: Value) -> Self {
-        Self { value, wide: false }
-    }
-}
 
 impl Checker<'_> {
     pub(super) fn constant(
@@ -72,15 +61,7 @@ impl Checker<'_> {
 
     fn operand(&mut self, expression: &Expression, target: &Type) -> Option<Operand> {
         match &expression.kind {
-            ExpressionKind::Value(value) => Some(value.clone().into()),
-            ExpressionKind::Char { wide, value } => Some(Operand {
-                value: Value::Char(*value),
-                wide: *wide,
-            }),
-            ExpressionKind::Text { wide, value } => Some(Operand {
-                value: Value::Text(value.clone()),
-                wide: *wide,
-            }),
+            ExpressionKind::Value(operand) => Some(operand.clone()),
             ExpressionKind::Name(name) => self.named_value(name),
             ExpressionKind::Unary { operator, operand } => {
                 let value = self.operand(operand, target)?;
@@ -139,7 +120,8 @@ impl Checker<'_> {
             }),
             ("~", Value::Integer(value)) => {
                 // In an unsigned type all bits up to its size are inverted (7.10.1.2).
-                let all = integer_range(target)
+                let all = target
+                    .integer_range()
                     .filter(|(least, _)| *least == 0)
                     .map(|(_, most)| most);
                 Some(Value::Integer(
@@ -163,32 +145,35 @@ impl Checker<'_> {
         right: &Value,
         at: Location,
     ) -> Option<Operand> {
-        if matches!(operator, "/" | "%") && is_zero(right) && is_number(left) {
+        if matches!(operator, "/" | "%")
+            && is_zero(right)
+            && matches!(
+                left,
+                Value::Integer(_) | Value::Float(_) | Value::Fixed { .. }
+            )
+        {
             self.error(at, "division by zero", "this has no value");
             return None;
         }
-        let result = match (left, right) {
+        match (left, right) {
             (Value::Integer(left), Value::Integer(right)) => {
                 if matches!(operator, "<<" | ">>") && !(0..64).contains(right) {
                     let message = format!("a shift by {right} is not possible");
                     self.error(at, message, "the number of bits must be from 0 to 63");
                     return None;
                 }
-                integers(operator, *left, *right).map(Value::Integer)
+                let value = integers(operator, *left, *right);
+                self.in_range(value.map(Value::Integer), at)
             }
             // The standard forbids mixing them; other compilers allow it.
             (Value::Integer(left), Value::Float(right)) => {
-                return self.floats(operator, *left as f64, *right, at);
+                self.floats(operator, *left as f64, *right, at)
             }
             (Value::Float(left), Value::Integer(right)) => {
-                return self.floats(operator, *left, *right as f64, at);
+                self.floats(operator, *left, *right as f64, at)
             }
-            (Value::Float(left), Value::Float(right)) => {
-                return self.floats(operator, *left, *right, at);
-            }
-            (Value::Fixed { .. }, Value::Fixed { .. }) => {
-                return self.fixeds(operator, left, right, at);
-            }
+            (Value::Float(left), Value::Float(right)) => self.floats(operator, *left, *right, at),
+            (Value::Fixed { .. }, Value::Fixed { .. }) => self.fixeds(operator, left, right, at),
             _ => {
                 let message = format!(
                     "`{operator}` cannot be applied to {} and {}",
@@ -196,10 +181,9 @@ impl Checker<'_> {
                     describe(right)
                 );
                 self.error(at, message, "");
-                return None;
+                None
             }
-        };
-        self.in_range(result, at)
+        }
     }
 
     fn floats(&mut self, operator: &str, left: f64, right: f64, at: Location) -> Option<Operand> {
@@ -247,42 +231,33 @@ impl Checker<'_> {
     /// `operand` converted to the type `target`, which is not a typedef.
     fn converted(&mut self, operand: Operand, target: &Type, at: Location) -> Option<Value> {
         let Operand { value, wide } = operand;
-        let fits = match (target, value) {
+        match (target, &value) {
             (Type::Float | Type::Double | Type::LongDouble, Value::Float(value)) => {
-                return self.float(value, target, at);
+                self.float(*value, target, at)
             }
             // The standard requires a floating-point literal; other compilers accept an integer.
             (Type::Float | Type::Double | Type::LongDouble, Value::Integer(value)) => {
-                Ok(Value::Float(value as f64))
+                Some(Value::Float(*value as f64))
             }
-            (Type::Boolean, value @ Value::Boolean(_)) => Ok(value),
-            (Type::Char, Value::Char(value)) if !wide => return self.narrow(value, at),
-            (Type::WChar, value @ Value::Char(_)) if wide => Ok(value),
+            (Type::Boolean, Value::Boolean(_)) => Some(value),
+            (Type::Char, Value::Char(value)) if !wide => self.narrow(*value, at),
+            (Type::WChar, Value::Char(_)) if wide => Some(value),
             (Type::String { bound }, Value::Text(text)) if !wide => {
-                return self.text(text, *bound, false, at);
+                self.text(text, *bound, wide, at)
             }
             (Type::WString { bound }, Value::Text(text)) if wide => {
-                return self.text(text, *bound, true, at);
+                self.text(text, *bound, wide, at)
             }
-            (Type::FixedConstant, value @ Value::Fixed { .. }) => Ok(value),
-            (Type::Fixed { digits, scale }, value @ Value::Fixed { .. }) => {
-                return self.fixed(&value, *digits, *scale, at);
+            (Type::FixedConstant, Value::Fixed { .. }) => Some(value),
+            (Type::Fixed { digits, scale }, Value::Fixed { .. }) => {
+                self.fixed(&value, *digits, *scale, at)
             }
-            (Type::Named(id), Value::Enumerator(of, position)) => {
-                if *id == of {
-                    Ok(Value::Enumerator(of, position))
-                } else {
-                    return self.other_enum(*id, of, at);
-                }
+            (Type::Named(id), Value::Enumerator(of, _)) if id == of => Some(value),
+            (Type::Named(id), Value::Enumerator(of, _)) => self.other_enum(*id, *of, at),
+            (target, Value::Integer(value)) if target.is_integer() => {
+                self.integer(*value, target, at)
             }
-            (target, Value::Integer(value)) if integer_range(target).is_some() => {
-                return self.integer(value, target, at);
-            }
-            (_, value) => Err(value),
-        };
-        match fits {
-            Ok(value) => Some(value),
-            Err(value) => {
+            _ => {
                 self.mismatch(&value, wide, target, at);
                 None
             }
@@ -296,31 +271,23 @@ impl Checker<'_> {
             (Value::Char(_), true) => "a wide character",
             _ => describe(value),
         };
-        let mut diagnostic = Diagnostic::error(format!("expected {wanted}, found {found}"))
+        let diagnostic = Diagnostic::error(format!("expected {wanted}, found {found}"))
             .at(at, format!("this is {found}"));
-        diagnostic = match (target, value, wide) {
-            (Type::WString { .. }, Value::Text(_), false) => {
-                diagnostic.help("a wide string is written L\"...\"")
-            }
-            (Type::WChar, Value::Char(_), false) => {
-                diagnostic.help("a wide character is written L'...'")
-            }
-            (Type::Char | Type::WChar, Value::Text(_), _) => {
-                diagnostic.help("a character takes single quotes: 'x'")
-            }
-            (Type::Boolean, Value::Integer(_), _) => {
-                diagnostic.help("the boolean values are `TRUE` and `FALSE`")
-            }
+        let help = match (target, value, wide) {
+            (Type::WString { .. }, Value::Text(_), false) => "a wide string is written L\"...\"",
+            (Type::WChar, Value::Char(_), false) => "a wide character is written L'...'",
+            (Type::Char | Type::WChar, Value::Text(_), _) => "a character takes single quotes: 'x'",
+            (Type::Boolean, Value::Integer(_), _) => "the boolean values are `TRUE` and `FALSE`",
             (Type::Fixed { .. } | Type::FixedConstant, Value::Integer(_) | Value::Float(_), _) => {
-                diagnostic.help("a fixed-point number ends in `d`: 1.5d")
+                "a fixed-point number ends in `d`: 1.5d"
             }
-            _ => diagnostic,
+            _ => return self.diagnostics.push(diagnostic),
         };
-        self.diagnostics.push(diagnostic);
+        self.diagnostics.push(diagnostic.help(help));
     }
 
     fn integer(&mut self, value: i128, target: &Type, at: Location) -> Option<Value> {
-        let (least, most) = integer_range(target)?;
+        let (least, most) = target.integer_range()?;
         if (least..=most).contains(&value) {
             return Some(Value::Integer(value));
         }
@@ -352,13 +319,7 @@ impl Checker<'_> {
         None
     }
 
-    fn text(
-        &mut self,
-        text: String,
-        bound: Option<u32>,
-        wide: bool,
-        at: Location,
-    ) -> Option<Value> {
+    fn text(&mut self, text: &str, bound: Option<u32>, wide: bool, at: Location) -> Option<Value> {
         if text.contains('\0') {
             let label = "strings end at the character 0 on the wire";
             self.error(at, "a string cannot contain the character 0", label);
@@ -380,7 +341,7 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
             return None;
         }
-        Some(Value::Text(text))
+        Some(Value::Text(text.to_owned()))
     }
 
     fn fixed(&mut self, value: &Value, digits: u16, scale: u16, at: Location) -> Option<Value> {
@@ -405,17 +366,7 @@ impl Checker<'_> {
 
     fn type_name(&self, ty: &Type) -> String {
         let name = match ty {
-            Type::Short => "`short`",
-            Type::UShort => "`unsigned short`",
-            Type::Long => "`long`",
-            Type::ULong => "`unsigned long`",
-            Type::LongLong => "`long long`",
-            Type::ULongLong => "`unsigned long long`",
             Type::Int8 => "`int8`",
-            Type::Octet => "`octet`",
-            Type::Float => "`float`",
-            Type::Double => "`double`",
-            Type::LongDouble => "`long double`",
             Type::Boolean => "a boolean",
             Type::Char => "a character",
             Type::WChar => "a wide character",
@@ -425,17 +376,13 @@ impl Checker<'_> {
             Type::Named(id) => {
                 return format!("a value of the enum `{}`", self.tree.item(*id).name);
             }
-            _ => "a constant",
+            _ => {
+                let basic = BASIC_TYPES.iter().find(|(_, basic)| basic == ty);
+                return basic.map_or("a constant".to_owned(), |(name, _)| format!("`{name}`"));
+            }
         };
         name.to_owned()
     }
-}
-
-fn is_number(value: &Value) -> bool {
-    matches!(
-        value,
-        Value::Integer(_) | Value::Float(_) | Value::Fixed { .. }
-    )
 }
 
 fn is_zero(value: &Value) -> bool {
@@ -460,20 +407,6 @@ fn integers(operator: &str, left: i128, right: i128) -> Option<i128> {
         "/" => left.checked_div(right),
         _ => left.checked_rem(right),
     }
-}
-
-fn integer_range(ty: &Type) -> Option<(i128, i128)> {
-    Some(match ty {
-        Type::Int8 => (i8::MIN.into(), i8::MAX.into()),
-        Type::Octet => (0, u8::MAX.into()),
-        Type::Short => (i16::MIN.into(), i16::MAX.into()),
-        Type::UShort => (0, u16::MAX.into()),
-        Type::Long => (i32::MIN.into(), i32::MAX.into()),
-        Type::ULong => (0, u32::MAX.into()),
-        Type::LongLong => (i64::MIN.into(), i64::MAX.into()),
-        Type::ULongLong => (0, u64::MAX.into()),
-        _ => return None,
-    })
 }
 
 fn describe(value: &Value) -> &'static str {

@@ -8,7 +8,7 @@ use crate::tree::Value;
 pub(super) struct Decimal {
     negative: bool,
     /// From the least significant, without leading zeros; empty for 0.
-    digits: Vec<u8>,
+    digits: Vec<i32>,
     /// How many digits are behind the point.
     scale: usize,
 }
@@ -19,17 +19,29 @@ impl Decimal {
         let Value::Fixed { unscaled, scale } = value else {
             return None;
         };
-        let digits = if *unscaled == 0 {
-            String::new()
-        } else {
-            unscaled.unsigned_abs().to_string()
-        };
-        let digits = digits.bytes().rev().map(|digit| digit - b'0').collect();
+        let digits = unscaled.unsigned_abs().to_string().into_bytes();
+        let digits = digits.iter().rev().map(|digit| i32::from(digit - b'0'));
         Some(Self {
             negative: *unscaled < 0,
-            digits,
-            scale: usize::from(*scale),
+            ..Self::of_digits(digits.collect(), usize::from(*scale))
         })
+    }
+
+    /// The number with `digits` of any size and sign, from the least significant. There are enough of them for the result.
+    fn of_digits(mut digits: Vec<i32>, scale: usize) -> Self {
+        let negative = carried(&mut digits) < 0;
+        if negative {
+            digits.iter_mut().for_each(|digit| *digit = -*digit);
+            carried(&mut digits);
+        }
+        while digits.last() == Some(&0) {
+            digits.pop();
+        }
+        Self {
+            negative,
+            digits,
+            scale,
+        }
     }
 
     /// `None` if it has more than 31 digits before the point.
@@ -78,61 +90,51 @@ impl Decimal {
 
     pub(super) fn plus(&self, other: &Self) -> Self {
         let scale = self.scale.max(other.scale);
-        let (left, right) = (self.scaled(scale), other.scaled(scale));
-        let (negative, digits) = if self.negative == other.negative {
-            (self.negative, add(&left, &right))
-        } else if is_less(&left, &right) {
-            (other.negative, subtract(&right, &left))
-        } else {
-            (self.negative, subtract(&left, &right))
-        };
-        Self {
-            negative,
-            digits,
-            scale,
+        let (mut sum, other) = (self.scaled(scale), other.scaled(scale));
+        sum.resize(sum.len().max(other.len()) + 1, 0);
+        for (digit, addend) in sum.iter_mut().zip(other) {
+            *digit += addend;
         }
+        Self::of_digits(sum, scale)
     }
 
     pub(super) fn times(&self, other: &Self) -> Self {
-        let mut digits = vec![0u8; self.digits.len() + other.digits.len()];
-        for (at, &left) in self.digits.iter().enumerate() {
-            let mut carry = 0;
-            for (offset, &right) in other.digits.iter().enumerate() {
-                let sum = digits[at + offset] + left * right + carry;
-                digits[at + offset] = sum % 10;
-                carry = sum / 10;
+        let (left, right) = (self.scaled(self.scale), other.scaled(other.scale));
+        let mut product = vec![0; left.len() + right.len()];
+        for (at, left) in left.iter().enumerate() {
+            for (offset, right) in right.iter().enumerate() {
+                product[at + offset] += left * right;
             }
-            digits[at + other.digits.len()] += carry;
         }
-        Self {
-            negative: self.negative != other.negative,
-            digits: trimmed(digits),
-            scale: self.scale + other.scale,
-        }
+        Self::of_digits(product, self.scale + other.scale)
     }
 
     /// `other` is not zero. The quotient is cut, not rounded.
     pub(super) fn over(&self, other: &Self) -> Self {
         // As many digits as the result can keep, and then some.
         let scale = self.scale.max(other.scale);
-        let divisor = other.scaled(scale);
-        let dividend = self.scaled(scale + FIXED_DIGITS_MAX);
-        let mut quotient = Vec::with_capacity(dividend.len());
-        let mut rest: Vec<u8> = Vec::new();
-        for &digit in dividend.iter().rev() {
-            rest.insert(0, digit);
-            rest = trimmed(rest);
+        let subtrahend = Self {
+            negative: true,
+            ..Self::of_digits(other.scaled(scale), scale)
+        };
+        let mut quotient = Vec::new();
+        let mut rest = Self::of_digits(Vec::new(), scale);
+        for digit in self.scaled(scale + FIXED_DIGITS_MAX).iter().rev() {
+            rest.digits.insert(0, digit.abs());
             let mut count = 0;
-            while !is_less(&rest, &divisor) {
-                rest = subtract(&rest, &divisor);
+            loop {
+                let less = rest.plus(&subtrahend);
+                if less.negative {
+                    break;
+                }
+                rest = less;
                 count += 1;
             }
             quotient.insert(0, count);
         }
         Self {
             negative: self.negative != other.negative,
-            digits: trimmed(quotient),
-            scale: FIXED_DIGITS_MAX,
+            ..Self::of_digits(quotient, FIXED_DIGITS_MAX)
         }
     }
 
@@ -144,48 +146,24 @@ impl Decimal {
         self
     }
 
-    /// The digits with `scale` of them behind the point.
-    fn scaled(&self, scale: usize) -> Vec<u8> {
+    /// The digits with `scale` of them behind the point, each with the sign of the number.
+    fn scaled(&self, scale: usize) -> Vec<i32> {
+        let sign = if self.negative { -1 } else { 1 };
         let mut digits = vec![0; scale - self.scale];
-        digits.extend(&self.digits);
-        trimmed(digits)
+        digits.extend(self.digits.iter().map(|digit| sign * digit));
+        digits
     }
 }
 
-fn trimmed(mut digits: Vec<u8>) -> Vec<u8> {
-    while digits.last() == Some(&0) {
-        digits.pop();
-    }
-    digits
-}
-
-fn is_less(left: &[u8], right: &[u8]) -> bool {
-    (left.len(), left.iter().rev().collect::<Vec<_>>())
-        < (right.len(), right.iter().rev().collect::<Vec<_>>())
-}
-
-fn add(left: &[u8], right: &[u8]) -> Vec<u8> {
-    let mut sum = Vec::with_capacity(left.len().max(right.len()) + 1);
+/// Brings every digit into the range from 0 to 9, and returns the carry out of the last one.
+fn carried(digits: &mut [i32]) -> i32 {
     let mut carry = 0;
-    for at in 0..left.len().max(right.len()) {
-        let digit = left.get(at).unwrap_or(&0) + right.get(at).unwrap_or(&0) + carry;
-        sum.push(digit % 10);
-        carry = digit / 10;
+    for digit in digits {
+        carry += *digit;
+        *digit = carry.rem_euclid(10);
+        carry = carry.div_euclid(10);
     }
-    sum.push(carry);
-    trimmed(sum)
-}
-
-/// `left` is at least `right`.
-fn subtract(left: &[u8], right: &[u8]) -> Vec<u8> {
-    let mut difference = Vec::with_capacity(left.len());
-    let mut borrow = 0;
-    for (at, &digit) in left.iter().enumerate() {
-        let take = right.get(at).unwrap_or(&0) + borrow;
-        borrow = u8::from(digit < take);
-        difference.push(digit + 10 * borrow - take);
-    }
-    trimmed(difference)
+    carry
 }
 
 #[cfg(test)]

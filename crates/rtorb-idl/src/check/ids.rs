@@ -49,29 +49,21 @@ impl Identity {
 impl Checker<'_> {
     /// The identity of something called `name` that is declared now in the current scope.
     pub(super) fn identity(&self, name: &str) -> Identity {
+        // The names from the scope where the prefix was set to the declared name (14.7.5.4).
+        let mut path = name.to_owned();
+        let scopes = self.enclosing();
+        for scope in scopes.take_while(|&scope| scope != self.prefix.scope) {
+            if let Some(item) = self.scopes[scope].item {
+                path = format!("{}/{path}", self.tree.item(item).name);
+            }
+        }
         Identity {
             prefix: self.prefix.text.clone(),
-            path: self.path(self.prefix.scope, self.current, name),
+            path,
             version: "1.0".to_owned(),
             explicit: None,
             version_location: None,
         }
-    }
-
-    /// The names from the scope where the prefix was set to the declared name (14.7.5.4).
-    fn path(&self, from: ScopeId, scope: ScopeId, name: &str) -> String {
-        let mut path = name.to_owned();
-        let mut next = scope;
-        while next != from {
-            if let Some(item) = self.scopes[next].item {
-                path = format!("{}/{path}", self.tree.item(item).name);
-            }
-            match self.scopes[next].parent {
-                Some(parent) => next = parent,
-                None => break,
-            }
-        }
-        path
     }
 
     pub(super) fn pragma_prefix(&mut self, prefix: &str, location: Location) {
@@ -211,8 +203,7 @@ impl Checker<'_> {
                 identity.path = path;
             }
         }
-        let parents = |&here: &ScopeId| self.scopes[here].parent;
-        if std::iter::successors(Some(self.current), parents).any(|here| here == scope) {
+        if self.enclosing().any(|here| here == scope) {
             self.prefix = prefix.clone();
         }
         self.scopes[scope].type_prefix = Some(prefix);

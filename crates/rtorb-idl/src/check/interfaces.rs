@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::ast::{Definition, InterfaceDcl, Name, Preamble, ScopedName};
+use crate::ast::{InterfaceDcl, Name, Preamble, ScopedName};
 use crate::diagnostic::Diagnostic;
 use crate::tree::{Interface, InterfaceFlavour, ItemId, ItemKind};
 
 use super::Checker;
-use super::scopes::{ScopeId, ScopeKind, Symbol};
+use super::scopes::{Entity, ScopeId, Symbol};
 
 impl Checker<'_> {
     pub(super) fn interface(&mut self, preamble: &Preamble, declared: &InterfaceDcl) {
@@ -18,24 +18,28 @@ impl Checker<'_> {
             }
             return;
         };
+        let flavour = declared.flavour;
         let kind = ItemKind::Interface(Interface {
-            flavour: declared.flavour,
+            flavour,
             ..Interface::default()
         });
-        let Some(id) = self.begin_definition(preamble, &declared.name, "interface", kind) else {
-            self.within_nothing(|checker| checker.interface_body(body, None));
-            return;
-        };
-        self.keep_flavour(id, declared.flavour);
-        let bases = self.bases(id, declared);
-        if let ItemKind::Interface(interface) = &mut self.item_mut(id).kind {
-            interface.bases.clone_from(&bases);
+        let id = self.begin_definition(preamble, &declared.name, "interface", kind);
+        let mut bases = Vec::new();
+        if let Some(id) = id {
+            self.keep_flavour(id, flavour);
+            bases = self.bases(id, declared);
         }
-        self.within(id, ScopeKind::Closed, |checker| {
+        let calls = self.within(id, |checker| {
             checker.inherit(&declared.name, &bases);
-            checker.interface_body(body, Some(id));
+            checker.exports(body)
         });
-        self.facts(id).open = false;
+        let interface = Interface {
+            flavour,
+            bases,
+            operations: calls.operations,
+            attributes: calls.attributes,
+        };
+        self.end_definition(id, ItemKind::Interface(interface));
     }
 
     /// All declarations of an interface have the same modifiers (7.6.4).
@@ -66,16 +70,6 @@ impl Checker<'_> {
         facts.local = flavour == InterfaceFlavour::Local;
     }
 
-    fn interface_body(&mut self, body: &[Definition], id: Option<ItemId>) {
-        let calls = self.exports(body);
-        if let Some(id) = id
-            && let ItemKind::Interface(interface) = &mut self.item_mut(id).kind
-        {
-            interface.operations = calls.operations;
-            interface.attributes = calls.attributes;
-        }
-    }
-
     fn bases(&mut self, id: ItemId, declared: &InterfaceDcl) -> Vec<ItemId> {
         let mut bases: Vec<ItemId> = Vec::new();
         for name in &declared.bases {
@@ -87,23 +81,28 @@ impl Checker<'_> {
                 self.error(name.location(), message, "named again here");
                 continue;
             }
-            let generation = self.facts(base).generation + 1;
-            if self.too_many_generations(generation, name) {
-                continue;
-            }
-            self.facts(id).generation = self.facts(id).generation.max(generation);
-            bases.push(base);
+            self.add_base(id, base, name, &mut bases);
         }
         bases
     }
 
-    pub(super) fn too_many_generations(&mut self, generation: u32, name: &ScopedName) -> bool {
+    /// Adds `base`, which is called `name`, to the bases of `id`.
+    pub(super) fn add_base(
+        &mut self,
+        id: ItemId,
+        base: ItemId,
+        name: &ScopedName,
+        bases: &mut Vec<ItemId>,
+    ) {
+        let generation = self.facts(base).generation + 1;
         if generation > GENERATIONS_MAX {
             let message =
                 format!("more than {GENERATIONS_MAX} declarations inherit from each other");
             self.error(name.location(), message, "one too many");
+            return;
         }
-        generation > GENERATIONS_MAX
+        self.facts(id).generation = self.facts(id).generation.max(generation);
+        bases.push(base);
     }
 
     /// An interface that may be a base of one of this flavour (7.6.5 and 7.6.6).
@@ -135,10 +134,12 @@ impl Checker<'_> {
                 return None;
             }
             _ => {
-                let what = self.describe(entity);
-                let message = format!("`{name}` cannot be the base of an interface");
-                let label = format!("expected an interface, this is {what}");
-                self.error(name.location(), message, label);
+                self.unfit(
+                    name,
+                    entity,
+                    "cannot be the base of an interface",
+                    "an interface",
+                );
                 return None;
             }
         };
@@ -155,7 +156,14 @@ impl Checker<'_> {
         None
     }
 
-    fn refuse_base(&mut self, name: &ScopedName, id: ItemId, why: &str, there: &str) {
+    /// Reports that `name`, which stands for `entity`, `problem`.
+    pub(super) fn unfit(&mut self, name: &ScopedName, entity: Entity, problem: &str, wanted: &str) {
+        let message = format!("`{name}` {problem}");
+        let label = format!("expected {wanted}, this is {}", self.describe(entity));
+        self.error(name.location(), message, label);
+    }
+
+    pub(super) fn refuse_base(&mut self, name: &ScopedName, id: ItemId, why: &str, there: &str) {
         let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
             .at(name.location(), "cannot be a base here")
             .at(self.tree.item(id).location, there);

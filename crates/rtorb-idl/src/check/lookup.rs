@@ -3,7 +3,7 @@
 use crate::ast::{Name, ScopedName};
 use crate::diagnostic::Diagnostic;
 use crate::suggest;
-use crate::tree::ItemKind;
+use crate::tree::{Enumerator, ItemId, ItemKind};
 
 use super::scopes::{Entity, ScopeId, ScopeKind, Symbol};
 use super::{Checker, GLOBAL};
@@ -44,17 +44,16 @@ impl Checker<'_> {
 
     /// Like [`Self::lookup`], without a report and without any effect.
     pub(super) fn find_quietly(&self, name: &ScopedName) -> Option<Entity> {
-        let start = if name.absolute { GLOBAL } else { self.current };
-        let mut scope = Some(start);
-        let mut symbol = None;
-        while let (Some(here), None) = (scope, &symbol) {
-            symbol = self
-                .visible(here, &name.first().text, true)
+        let first = |scope| {
+            self.visible(scope, &name.first().text, true)
                 .into_iter()
-                .next();
-            scope = self.scopes[here].parent.filter(|_| !name.absolute);
-        }
-        let mut symbol = symbol?;
+                .next()
+        };
+        let mut symbol = if name.absolute {
+            first(GLOBAL)?
+        } else {
+            self.enclosing().find_map(first)?
+        };
         for part in &name.parts[1..] {
             let Entity::Item(id) = symbol.entity else {
                 return None;
@@ -68,38 +67,34 @@ impl Checker<'_> {
     /// The symbols of a scope and its bases with this name; several if it is ambiguous.
     fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
         let key = name.to_lowercase();
+        // A member `color` does not hide the type `Color`.
+        let meant = |symbol: &&Symbol| {
+            symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
+        };
         if let Some(own) = self.scopes[scope]
             .names
             .get(&key)
             .filter(|own| with_introduced || !own.introduced)
         {
-            // A member `color` does not hide the type `Color`.
-            let hides =
-                own.name == name || matches!(own.entity, Entity::Item(_) | Entity::Enumerator(..));
-            return if hides { vec![own.clone()] } else { Vec::new() };
+            return Some(own).filter(meant).cloned().into_iter().collect();
         }
         let mut found = Vec::new();
         let mut visited = Vec::new();
         for &base in &self.scopes[scope].bases {
             self.inherited(base, &key, &mut visited, &mut found);
         }
-        found.retain(|symbol| {
-            symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
-        });
+        found.retain(|symbol| meant(&symbol));
         found
     }
 
     fn find_outwards(&mut self, name: &ScopedName) -> Option<(Symbol, ScopeId)> {
-        let mut scope = self.current;
-        loop {
-            let found = self.visible(scope, &name.first().text, true);
-            if !found.is_empty() {
-                return Some((self.only(found, name.first())?, scope));
-            }
-            match self.scopes[scope].parent {
-                Some(parent) => scope = parent,
-                None => break,
-            }
+        let visible = |scope| (self.visible(scope, &name.first().text, true), scope);
+        let found = self
+            .enclosing()
+            .map(visible)
+            .find(|(found, _)| !found.is_empty());
+        if let Some((found, scope)) = found {
+            return Some((self.only(found, name.first())?, scope));
         }
         if self.supply_first(name) {
             return self.find_outwards(name);
@@ -146,21 +141,25 @@ impl Checker<'_> {
         name: &ScopedName,
     ) -> Option<Symbol> {
         if let Entity::Item(id) = outer.entity
-            && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
-            && let Some(at) = enumerators
-                .iter()
-                .position(|enumerator| enumerator.name == part.text)
+            && let Some((at, enumerator)) = self.enumerator(id, &part.text)
         {
-            let entity = Entity::Enumerator(id, u32::try_from(at).ok()?);
-            let location = enumerators[at].location;
             return Some(Symbol {
                 name: part.text.clone(),
-                location,
-                entity,
+                location: enumerator.location,
+                entity: Entity::Enumerator(id, at),
                 introduced: false,
             });
         }
         self.find_in(scope, part, name)
+    }
+
+    /// The enumerator `name` of `id`, and its position, if `id` is an enum that has it.
+    pub(super) fn enumerator(&self, id: ItemId, name: &str) -> Option<(u32, &Enumerator)> {
+        let ItemKind::Enum { enumerators } = &self.tree.item(id).kind else {
+            return None;
+        };
+        let mut enumerators = (0..).zip(enumerators);
+        enumerators.find(|(_, enumerator)| enumerator.name == name)
     }
 
     fn only(&mut self, mut found: Vec<Symbol>, part: &Name) -> Option<Symbol> {
@@ -235,9 +234,7 @@ impl Checker<'_> {
             None => format!("`{text}` is not declared"),
         };
         let mut diagnostic = Diagnostic::error(message).at(part.location, "unknown name");
-        if let Some(help) = self.suggestion(text, scope, name) {
-            diagnostic = diagnostic.help(help);
-        }
+        diagnostic.help.extend(self.suggestion(text, scope, name));
         self.diagnostics.push(diagnostic);
     }
 

@@ -1,7 +1,7 @@
 //! Operations and attributes (CORBA 3.3 part 1, 7.13 and 7.14).
 
 use crate::ast::{
-    self, AttributeDcl, Definition, DefinitionKind, OperationDcl, Preamble, ScopedName, TypeSpec,
+    self, AttributeDcl, Definition, DefinitionKind, OperationDcl, Preamble, ScopedName,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
@@ -33,7 +33,7 @@ impl Checker<'_> {
 
     pub(super) fn export(&mut self, definition: &Definition, calls: &mut Calls) {
         let preamble = &definition.preamble;
-        match &definition.kind {
+        match &definition.declared {
             DefinitionKind::Operation(operation) => {
                 let timing = self.timing(&preamble.annotations);
                 let checked = self.operation(preamble, operation, Entity::Operation);
@@ -60,11 +60,8 @@ impl Checker<'_> {
         declared: &OperationDcl,
         entity: Entity,
     ) -> Option<Operation> {
-        let returns = self.declared_type(&declared.returns);
+        let returns = self.declared_type(&declared.returns, "the result");
         self.declare(&declared.name, entity);
-        if let Some(ty) = &returns {
-            self.check_local(ty, declared.returns.location, "the result");
-        }
         // An operation is a scope: exceptions are looked up among its parameters first (7.20.1).
         let scope = self.new_scope(ScopeKind::Closed, None);
         let (parameters, raises) = self.enter(scope, |checker| {
@@ -94,11 +91,8 @@ impl Checker<'_> {
     fn parameters(&mut self, declared: &[ast::Parameter]) -> Option<Vec<Parameter>> {
         let mut parameters = Vec::with_capacity(declared.len());
         for parameter in declared {
-            let ty = self.declared_type(&parameter.ty);
+            let ty = self.declared_type(&parameter.ty, "the parameter");
             self.declare(&parameter.name, Entity::Other("a parameter"));
-            if let Some(ty) = &ty {
-                self.check_local(ty, parameter.ty.location, "the parameter");
-            }
             parameters.push(ty.map(|ty| Parameter {
                 direction: parameter.direction,
                 name: parameter.name.text.clone(),
@@ -149,10 +143,7 @@ impl Checker<'_> {
     }
 
     fn attribute(&mut self, preamble: &Preamble, declared: &AttributeDcl) -> Vec<Attribute> {
-        let ty = self.declared_type(&declared.ty);
-        if let Some(ty) = &ty {
-            self.check_local(ty, declared.ty.location, "the attribute");
-        }
+        let ty = self.declared_type(&declared.ty, "the attribute");
         let get_raises = self.raises(&declared.get_raises);
         let set_raises = self.raises(&declared.set_raises);
         for name in &declared.names {
@@ -182,7 +173,6 @@ impl Checker<'_> {
             let Some(entity) = self.lookup(name) else {
                 continue;
             };
-            let what = self.describe(entity);
             match entity {
                 Entity::Item(id)
                     if matches!(
@@ -198,18 +188,14 @@ impl Checker<'_> {
                         raised.push(id);
                     }
                 }
-                _ => {
-                    let message = format!("`{name}` cannot be raised");
-                    let label = format!("expected an exception, this is {what}");
-                    self.error(name.location(), message, label);
-                }
+                _ => self.unfit(name, entity, "cannot be raised", "an exception"),
             }
         }
         raised
     }
 
     /// Only local interfaces can pass values of local types (7.6.8).
-    fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
+    pub(super) fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
         let Some(owner) = self.owner() else { return };
         let Item { name, kind, .. } = self.tree.item(owner);
         let is_plain = matches!(kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Plain);
@@ -227,25 +213,6 @@ impl Checker<'_> {
 
     /// The item that the current scope is in.
     pub(super) fn owner(&self) -> Option<ItemId> {
-        let mut scope = Some(self.current);
-        loop {
-            let here = &self.scopes[scope?];
-            if here.item.is_some() {
-                return here.item;
-            }
-            scope = here.parent;
-        }
-    }
-
-    /// A state member must not be local.
-    pub(super) fn check_state(&mut self, ty: &Type, spec: &TypeSpec) {
-        if self.is_local(ty) {
-            let message = "the state of a valuetype cannot be local";
-            self.error(
-                spec.location,
-                message,
-                "a local object cannot leave its process",
-            );
-        }
+        self.enclosing().find_map(|scope| self.scopes[scope].item)
     }
 }

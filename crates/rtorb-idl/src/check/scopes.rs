@@ -78,6 +78,11 @@ impl Checker<'_> {
         self.scopes.len() - 1
     }
 
+    /// The current scope and those around it, from the inside out.
+    pub(super) fn enclosing(&self) -> impl Iterator<Item = ScopeId> {
+        std::iter::successors(Some(self.current), |&scope| self.scopes[scope].parent)
+    }
+
     /// The item that the current scope itself declares by this name, in any case.
     pub(super) fn declared_here(&self, name: &Name) -> Option<ItemId> {
         match self.scopes[self.current]
@@ -301,7 +306,7 @@ impl Checker<'_> {
 
 fn describe_kind(kind: &ItemKind) -> &'static str {
     match kind {
-        ItemKind::Module { .. } => "a module",
+        ItemKind::Module => "a module",
         ItemKind::Interface(_) => "an interface",
         ItemKind::Struct { .. } => "a struct",
         ItemKind::Exception { .. } => "an exception",
@@ -317,7 +322,7 @@ fn describe_kind(kind: &ItemKind) -> &'static str {
         ItemKind::Undefined { what: "union" } => "a forward-declared union",
         ItemKind::Undefined { what: "valuetype" } => "a forward-declared valuetype",
         ItemKind::Undefined { .. } => "a forward declaration",
-        ItemKind::Other { what, .. } => match *what {
+        ItemKind::Other { what } => match *what {
             "bitset" => "a bitset",
             "bitmask" => "a bitmask",
             "component" => "a component",

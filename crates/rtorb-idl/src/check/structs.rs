@@ -4,12 +4,16 @@ use crate::ast::{self, Constructed, ConstructedKind, Name, Preamble, ScopedName}
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
 
 use super::Checker;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 
 impl Checker<'_> {
     /// Declares and defines a type. Returns the item, or `None` if its name is taken.
-    pub(super) fn constructed(&mut self, constructed: &Constructed) -> Option<ItemId> {
-        let (preamble, name) = (&constructed.preamble, &constructed.name);
+    pub(super) fn constructed(
+        &mut self,
+        preamble: &Preamble,
+        constructed: &Constructed,
+    ) -> Option<ItemId> {
+        let name = &constructed.name;
         match &constructed.kind {
             ConstructedKind::Struct {
                 base,
@@ -77,7 +81,7 @@ impl Checker<'_> {
     /// True if the item was declared with this keyword, defined or not.
     fn is_a(&self, id: ItemId, what: &str) -> bool {
         match &self.tree.item(id).kind {
-            ItemKind::Undefined { what: declared } | ItemKind::Other { what: declared, .. } => {
+            ItemKind::Undefined { what: declared } | ItemKind::Other { what: declared } => {
                 *declared == what
             }
             ItemKind::Interface(_) => what == "interface",
@@ -98,14 +102,10 @@ impl Checker<'_> {
         let inherited = base.map(|base| self.base_members(base)).unwrap_or_default();
         let kind = ItemKind::Struct {
             members: Vec::new(),
-            items: Vec::new(),
         };
-        let Some(id) = self.begin_definition(preamble, name, "struct", kind) else {
-            self.within_nothing(|checker| checker.members(members));
-            return None;
-        };
-        let own = self.within(id, ScopeKind::Closed, |checker| {
-            for member in &inherited {
+        let id = self.begin_definition(preamble, name, "struct", kind);
+        let own = self.within(id, |checker| {
+            for member in inherited.iter().filter(|_| id.is_some()) {
                 let name = Name {
                     text: member.name.clone(),
                     location: member.location,
@@ -114,37 +114,37 @@ impl Checker<'_> {
             }
             checker.members(members)
         });
-        let all: Vec<Member> = inherited.into_iter().chain(own).collect();
-        self.end_members(id, all);
-        Some(id)
+        let members = inherited.into_iter().chain(own).collect();
+        self.end_definition(id, ItemKind::Struct { members })
     }
 
     pub(super) fn exception(&mut self, preamble: &Preamble, name: &Name, members: &[ast::Member]) {
         let kind = ItemKind::Exception {
             members: Vec::new(),
-            items: Vec::new(),
         };
-        match self.declare_item(preamble, name, kind) {
-            Some(id) => {
-                let own = self.within(id, ScopeKind::Closed, |checker| checker.members(members));
-                self.end_members(id, own);
-            }
-            None => {
-                self.within_nothing(|checker| checker.members(members));
-            }
-        }
+        let id = self.declare_item(preamble, name, kind);
+        let members = self.within(id, |checker| checker.members(members));
+        self.end_definition(id, ItemKind::Exception { members });
     }
 
-    fn end_members(&mut self, id: ItemId, all: Vec<Member>) {
-        let local = all.iter().any(|member| self.is_local(&member.ty));
+    /// Completes the definition that [`Self::begin_definition`] began, and returns its item.
+    pub(super) fn end_definition(&mut self, id: Option<ItemId>, kind: ItemKind) -> Option<ItemId> {
+        let id = id?;
+        let local = match &kind {
+            ItemKind::Struct { members } | ItemKind::Exception { members } => {
+                members.iter().any(|member| self.is_local(&member.ty))
+            }
+            ItemKind::Union(union) => {
+                let mut cases = union.cases.iter();
+                cases.any(|case| self.is_local(&case.member.ty))
+            }
+            _ => self.facts(id).local,
+        };
+        self.item_mut(id).kind = kind;
         let facts = self.facts(id);
         facts.open = false;
         facts.local = local;
-        if let ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } =
-            &mut self.item_mut(id).kind
-        {
-            *members = all;
-        }
+        Some(id)
     }
 
     /// The members of an IDL 4 base struct.
@@ -153,35 +153,43 @@ impl Checker<'_> {
             return Vec::new();
         };
         let id = self.behind_aliases(entity);
-        let what = self.describe(entity);
         match id.map(|id| (id, &self.tree.item(id).kind)) {
-            Some((id, ItemKind::Struct { members, .. })) if !self.facts[id.0 as usize].open => {
+            Some((id, ItemKind::Struct { members })) if !self.facts[id.0 as usize].open => {
                 members.clone()
             }
             _ => {
-                let message = format!("`{base}` cannot be the base of a struct");
-                let label = format!("expected a defined struct, this is {what}");
-                self.error(base.location(), message, label);
+                self.unfit(
+                    base,
+                    entity,
+                    "cannot be the base of a struct",
+                    "a defined struct",
+                );
                 Vec::new()
             }
         }
     }
 
     /// Members in the current scope.
-    pub(super) fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
+    fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
+        let found =
+            |member: &ast::Member| self.declared_members(&member.preamble, &member.declared);
+        members.iter().flat_map(found).collect()
+    }
+
+    /// Members of one type in the current scope.
+    pub(super) fn declared_members(
+        &mut self,
+        preamble: &Preamble,
+        declared: &ast::Declarators,
+    ) -> Vec<Member> {
+        let ty = self.member_type(preamble, &declared.ty);
         let mut found = Vec::new();
-        for member in members {
-            let ty = self.member_type(&member.preamble, &member.ty);
-            for declarator in &member.declarators {
-                self.declare(&declarator.name, Entity::Other("a member"));
-                let Some(ty) = ty
-                    .as_ref()
-                    .and_then(|ty| self.declarator_type(ty, declarator))
-                else {
-                    continue;
-                };
-                found.push(tree_member(&member.preamble, declarator, ty));
-            }
+        for declarator in &declared.declarators {
+            self.declare(&declarator.name, Entity::Other("a member"));
+            let ty = ty
+                .as_ref()
+                .and_then(|ty| self.declarator_type(ty, declarator));
+            found.extend(ty.map(|ty| tree_member(preamble, declarator, ty)));
         }
         found
     }
@@ -217,8 +225,13 @@ impl Checker<'_> {
                 (Some(id), Ok(at)) => Entity::Enumerator(id, at),
                 _ => Entity::Other("an enumerator"),
             };
-            self.declare(&enumerator.name, entity);
-            enumerators.push(tree_enumerator(enumerator));
+            self.declare(&enumerator.declared, entity);
+            enumerators.push(Enumerator {
+                name: enumerator.declared.text.clone(),
+                location: enumerator.declared.location,
+                documentation: enumerator.preamble.documentation.clone(),
+                annotations: enumerator.preamble.annotations.clone(),
+            });
         }
         let id = id?;
         self.item_mut(id).kind = ItemKind::Enum { enumerators };
@@ -235,8 +248,8 @@ impl Checker<'_> {
         if let Some(base) = base {
             self.lookup(base);
         }
-        let id = self.declare_item(preamble, name, ItemKind::other("bitset"))?;
-        self.within(id, ScopeKind::Closed, |checker| {
+        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitset" })?;
+        self.within(Some(id), |checker| {
             for field in fields {
                 let width = checker.size(&field.width, "the width of the field");
                 if let Some(width) = width.filter(|&width| width > 64) {
@@ -261,10 +274,10 @@ impl Checker<'_> {
         name: &Name,
         bits: &[ast::Enumerator],
     ) -> Option<ItemId> {
-        let id = self.declare_item(preamble, name, ItemKind::other("bitmask"))?;
-        self.within(id, ScopeKind::Closed, |checker| {
+        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitmask" })?;
+        self.within(Some(id), |checker| {
             for bit in bits {
-                checker.declare(&bit.name, Entity::Other("a bit"));
+                checker.declare(&bit.declared, Entity::Other("a bit"));
             }
         });
         Some(id)
@@ -287,14 +300,5 @@ pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty:
         documentation: preamble.documentation.clone(),
         annotations: [preamble.annotations.clone(), declarator.annotations.clone()].concat(),
         ty,
-    }
-}
-
-fn tree_enumerator(enumerator: &ast::Enumerator) -> Enumerator {
-    Enumerator {
-        name: enumerator.name.text.clone(),
-        location: enumerator.name.location,
-        documentation: enumerator.preamble.documentation.clone(),
-        annotations: enumerator.preamble.annotations.clone(),
     }
 }

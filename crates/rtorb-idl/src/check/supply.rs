@@ -5,21 +5,20 @@
 
 use std::collections::HashMap;
 
-use crate::ast::{ConstructedKind, Definition, DefinitionKind, Name, Preamble};
+use crate::ast::{ConstructedKind, Declarators, Definition, DefinitionKind, Name, Preamble};
 use crate::source::Location;
 use crate::tree::{ItemId, ItemKind};
 
 use super::ids::Prefix;
-use super::scopes::ScopeKind;
 use super::{Checker, GLOBAL};
 
 /// The declarations in the modules of `definitions`, by name.
 pub(super) fn by_name(definitions: &[Definition]) -> HashMap<&str, &Definition> {
     let mut found = HashMap::new();
     for definition in definitions {
-        if let DefinitionKind::Module { body, .. } = &definition.kind {
+        if let DefinitionKind::Module { body, .. } = &definition.declared {
             for inner in body {
-                for name in names_of(&inner.kind) {
+                for name in names_of(&inner.declared) {
                     found.entry(name.text.as_str()).or_insert(inner);
                 }
             }
@@ -39,7 +38,7 @@ impl Checker<'_> {
         let outer = std::mem::replace(&mut self.current, GLOBAL);
         let outer_prefix = std::mem::replace(&mut self.prefix, Prefix::new("omg.org", GLOBAL));
         if let Some(module) = self.module_corba() {
-            self.within(module, ScopeKind::Module, |checker| {
+            self.within(Some(module), |checker| {
                 checker.prefix = Prefix::new("omg.org", GLOBAL);
                 checker.definition(definition);
             });
@@ -58,9 +57,8 @@ impl Checker<'_> {
         match self.declared_here(&name) {
             Some(id) => self.is_module(id).then_some(id),
             None => {
-                let module = ItemKind::Module { items: Vec::new() };
-                let id = self.declare_item(&Preamble::default(), &name, module)?;
-                self.within(id, ScopeKind::Module, |_| {});
+                let id = self.declare_item(&Preamble::default(), &name, ItemKind::Module)?;
+                self.within(Some(id), |_| {});
                 Some(id)
             }
         }
@@ -72,7 +70,7 @@ fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
     match kind {
         DefinitionKind::Interface(interface) => vec![&interface.name],
         DefinitionKind::Valuetype(valuetype) => vec![&valuetype.name],
-        DefinitionKind::Typedef { declarators, .. } => declarators
+        DefinitionKind::Typedef(Declarators { declarators, .. }) => declarators
             .iter()
             .map(|declarator| &declarator.name)
             .collect(),
@@ -82,7 +80,7 @@ fn names_of(kind: &DefinitionKind) -> Vec<&Name> {
         | DefinitionKind::Native { name } => vec![name],
         DefinitionKind::Constructed(constructed) => match &constructed.kind {
             ConstructedKind::Enum { enumerators } => {
-                let values = enumerators.iter().map(|enumerator| &enumerator.name);
+                let values = enumerators.iter().map(|enumerator| &enumerator.declared);
                 std::iter::once(&constructed.name).chain(values).collect()
             }
             _ => vec![&constructed.name],

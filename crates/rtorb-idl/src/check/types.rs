@@ -1,6 +1,6 @@
 //! Types as they are used, typedefs, and natives.
 
-use crate::ast::{Declarator, Expression, Preamble, TypeKind, TypeSpec};
+use crate::ast::{Declarator, Declarators, Expression, Preamble, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Type, Value};
@@ -51,7 +51,9 @@ impl Checker<'_> {
                 let ty = self.named_type(name)?;
                 self.complete(&ty, spec.location).then_some(ty)
             }
-            TypeKind::Constructed(constructed) => self.constructed(constructed).map(Type::Named),
+            TypeKind::Constructed(constructed) => self
+                .constructed(&Preamble::default(), constructed)
+                .map(Type::Named),
         }
     }
 
@@ -63,8 +65,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a parameter, a result or an attribute: a place where no type can be declared.
-    pub(super) fn declared_type(&mut self, spec: &TypeSpec) -> Option<Type> {
+    /// The type of `what`, a parameter, a result or an attribute: a place where no type can be declared.
+    pub(super) fn declared_type(&mut self, spec: &TypeSpec, what: &str) -> Option<Type> {
         if let TypeKind::Constructed(constructed) = &spec.kind {
             let diagnostic = Diagnostic::error("a type cannot be declared here")
                 .at(
@@ -75,7 +77,9 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
             return None;
         }
-        self.type_of(spec)
+        let ty = self.type_of(spec)?;
+        self.check_local(&ty, spec.location, what);
+        Some(ty)
     }
 
     fn named_type(&mut self, name: &crate::ast::ScopedName) -> Option<Type> {
@@ -88,12 +92,9 @@ impl Checker<'_> {
                 return Some(Type::TypeCode);
             }
             match self.tree.item(id).kind {
-                ItemKind::Module { .. }
-                | ItemKind::Exception { .. }
-                | ItemKind::Constant { .. } => {}
+                ItemKind::Module | ItemKind::Exception { .. } | ItemKind::Constant { .. } => {}
                 ItemKind::Other {
                     what: "annotation" | "template module",
-                    ..
                 } => {}
                 _ if self.is_template_instance(entity) && name.parts.len() == 1 => {}
                 _ => return Some(Type::Named(id)),
@@ -149,15 +150,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn in_module_corba(&self) -> bool {
-        let mut scope = Some(self.current);
-        while let Some(here) = scope {
-            let item = self.scopes[here].item;
-            if item.is_some_and(|item| self.tree.item(item).is_module_corba()) {
-                return true;
-            }
-            scope = self.scopes[here].parent;
-        }
-        false
+        let mut items = self.enclosing().filter_map(|scope| self.scopes[scope].item);
+        items.any(|item| self.tree.item(item).is_module_corba())
     }
 
     /// True for `CORBA::TypeCode`, however a file declares it: it is always the pseudo object.
@@ -184,7 +178,10 @@ impl Checker<'_> {
             return Some(ty);
         }
         let stands_for = Item {
-            kind: ItemKind::other("recursive @external member"),
+            items: Vec::new(),
+            kind: ItemKind::Other {
+                what: "recursive @external member",
+            },
             ..self.tree.item(id).clone()
         };
         let facts = self.facts[id.0 as usize].clone();
@@ -290,14 +287,9 @@ impl Checker<'_> {
         })
     }
 
-    pub(super) fn typedef(
-        &mut self,
-        preamble: &Preamble,
-        spec: &TypeSpec,
-        declarators: &[Declarator],
-    ) {
-        let ty = self.type_of(spec);
-        for declarator in declarators {
+    pub(super) fn typedef(&mut self, preamble: &Preamble, typedef: &Declarators) {
+        let ty = self.type_of(&typedef.ty);
+        for declarator in &typedef.declarators {
             let declared = ty
                 .as_ref()
                 .and_then(|ty| self.declarator_type(ty, declarator));
@@ -334,9 +326,6 @@ impl Checker<'_> {
         let Entity::Item(id) = entity else {
             return None;
         };
-        match self.tree.resolved(&Type::Named(id)) {
-            Type::Named(id) => Some(*id),
-            _ => Some(id),
-        }
+        self.item_of(&Type::Named(id)).or(Some(id))
     }
 }

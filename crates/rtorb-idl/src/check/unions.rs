@@ -8,7 +8,7 @@ use crate::source::Location;
 use crate::tree::{ItemId, ItemKind, Type, Union, UnionCase, Value};
 
 use super::Checker;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 use super::structs::tree_member;
 
 impl Checker<'_> {
@@ -18,46 +18,20 @@ impl Checker<'_> {
         name: &Name,
         body: &UnionBody,
     ) -> Option<ItemId> {
-        let empty = Union {
-            discriminator: Type::Void,
-            discriminator_annotations: body.annotations.clone(),
-            cases: Vec::new(),
-            items: Vec::new(),
-            covers_all: false,
-        };
-        let Some(id) = self.begin_definition(preamble, name, "union", ItemKind::Union(empty))
-        else {
-            self.within_nothing(|checker| checker.union_body(name, body));
-            return None;
-        };
-        let (discriminator, cases, covers_all) = self.within(id, ScopeKind::Closed, |checker| {
-            checker.union_body(name, body)
-        });
-        let local = cases.iter().any(|case| self.is_local(&case.member.ty));
-        let facts = self.facts(id);
-        facts.open = false;
-        facts.local = local;
-        if let ItemKind::Union(union) = &mut self.item_mut(id).kind {
-            union.discriminator = discriminator.unwrap_or(Type::Void);
-            union.cases = cases;
-            union.covers_all = covers_all;
-        }
-        Some(id)
+        let id = self.begin_definition(preamble, name, "union", ItemKind::Union(Union::default()));
+        let union = self.within(id, |checker| checker.union_body(name, body));
+        self.end_definition(id, ItemKind::Union(union))
     }
 
-    fn union_body(
-        &mut self,
-        name: &Name,
-        body: &UnionBody,
-    ) -> (Option<Type>, Vec<UnionCase>, bool) {
+    fn union_body(&mut self, name: &Name, body: &UnionBody) -> Union {
         let discriminator = self.discriminator(&body.discriminator);
         let mut labels = Labels::default();
         let mut cases = Vec::new();
         for case in &body.cases {
-            let ty = self.member_type(&case.preamble, &case.ty);
+            let ty = self.member_type(&case.preamble, &case.declared.ty);
             let mut values = Vec::new();
             let mut is_default = false;
-            for label in &case.labels {
+            for label in &case.declared.labels {
                 match label {
                     CaseLabel::Default(location) => {
                         is_default = true;
@@ -75,14 +49,15 @@ impl Checker<'_> {
                     }
                 }
             }
-            self.declare(&case.declarator.name, Entity::Other("a member"));
-            let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declarator)) else {
+            self.declare(&case.declared.declarator.name, Entity::Other("a member"));
+            let Some(ty) = ty.and_then(|ty| self.declarator_type(&ty, &case.declared.declarator))
+            else {
                 continue;
             };
             cases.push(UnionCase {
                 labels: values,
                 is_default,
-                member: tree_member(&case.preamble, &case.declarator, ty),
+                member: tree_member(&case.preamble, &case.declared.declarator, ty),
             });
         }
         if body.cases.is_empty() {
@@ -95,7 +70,12 @@ impl Checker<'_> {
             let label = "the labels already cover every value of the discriminator";
             self.error(location, "this `default` is never selected", label);
         }
-        (discriminator, cases, covers_all)
+        Union {
+            discriminator: discriminator.unwrap_or_default(),
+            discriminator_annotations: body.annotations.clone(),
+            cases,
+            covers_all,
+        }
     }
 
     fn discriminator(&mut self, spec: &TypeSpec) -> Option<Type> {
@@ -123,12 +103,9 @@ impl Checker<'_> {
         if let ExpressionKind::Name(name) = &expression.kind
             && name.parts.len() == 1
             && let Type::Named(id) = *self.tree.resolved(discriminator)
-            && let ItemKind::Enum { enumerators } = &self.tree.item(id).kind
-            && let Some(at) = enumerators
-                .iter()
-                .position(|enumerator| enumerator.name == name.first().text)
+            && let Some((at, _)) = self.enumerator(id, &name.first().text)
         {
-            return Some(Value::Enumerator(id, u32::try_from(at).ok()?));
+            return Some(Value::Enumerator(id, at));
         }
         self.evaluate(expression, discriminator)
     }

@@ -6,7 +6,7 @@ use crate::tree::{InterfaceFlavour, ItemId, ItemKind, StateMember, Valuetype};
 
 use super::Checker;
 use super::operations::Calls;
-use super::scopes::{Entity, ScopeKind};
+use super::scopes::Entity;
 
 impl Checker<'_> {
     pub(super) fn valuetype(&mut self, preamble: &Preamble, declared: &ValuetypeDcl) {
@@ -14,34 +14,31 @@ impl Checker<'_> {
             self.forward(preamble, &declared.name, "valuetype");
             return;
         };
-        let kind = ItemKind::Valuetype(Valuetype {
+        let kind = ItemKind::Valuetype(Valuetype::default());
+        let id = self.begin_definition(preamble, &declared.name, "valuetype", kind);
+        let (mut bases, mut supports) = (Vec::new(), Vec::new());
+        if let Some(id) = id {
+            bases = self.value_bases(id, declared);
+            supports = self.supports(&declared.supports);
+            self.check_truncatable(declared, &bases);
+        }
+        let (state, calls) = self.within(id, |checker| {
+            checker.inherit(&declared.name, &[bases.as_slice(), &supports].concat());
+            checker.value_body(body, declared)
+        });
+        let valuetype = Valuetype {
             is_abstract: declared.is_abstract,
             is_custom: declared.is_custom,
             is_truncatable: declared.truncatable.is_some(),
             is_event: declared.is_event,
-            ..Valuetype::default()
-        });
-        let Some(id) = self.begin_definition(preamble, &declared.name, "valuetype", kind) else {
-            self.within_nothing(|checker| checker.value_body(body, declared));
-            return;
+            bases,
+            supports,
+            state,
+            operations: calls.operations,
+            attributes: calls.attributes,
+            factories: calls.factories,
         };
-        let bases = self.value_bases(id, declared);
-        let supports = self.supports(&declared.supports);
-        self.check_truncatable(declared, &bases);
-        let inherited: Vec<ItemId> = bases.iter().chain(&supports).copied().collect();
-        let (state, calls) = self.within(id, ScopeKind::Closed, |checker| {
-            checker.inherit(&declared.name, &inherited);
-            checker.value_body(body, declared)
-        });
-        self.facts(id).open = false;
-        if let ItemKind::Valuetype(valuetype) = &mut self.item_mut(id).kind {
-            valuetype.bases = bases;
-            valuetype.supports = supports;
-            valuetype.state = state;
-            valuetype.operations = calls.operations;
-            valuetype.attributes = calls.attributes;
-            valuetype.factories = calls.factories;
-        }
+        self.end_definition(id, ItemKind::Valuetype(valuetype));
     }
 
     fn value_body(
@@ -52,17 +49,19 @@ impl Checker<'_> {
         let mut state = Vec::new();
         let mut calls = Calls::default();
         for definition in body {
-            let location = match &definition.kind {
-                DefinitionKind::State { public, member } => {
-                    let found = self.members(std::slice::from_ref(member));
-                    if let Some(first) = found.first() {
-                        self.check_state(&first.ty, &member.ty);
+            let location = match &definition.declared {
+                DefinitionKind::State { public, members } => {
+                    let found = self.declared_members(&definition.preamble, members);
+                    if found.first().is_some_and(|first| self.is_local(&first.ty)) {
+                        let message = "the state of a valuetype cannot be local";
+                        let label = "a local object cannot leave its process";
+                        self.error(members.ty.location, message, label);
                     }
                     state.extend(found.into_iter().map(|member| StateMember {
                         is_public: *public,
                         member,
                     }));
-                    member
+                    members
                         .declarators
                         .first()
                         .map(|declarator| declarator.name.location)
@@ -100,14 +99,10 @@ impl Checker<'_> {
             } else if !base_is_abstract && at > 0 {
                 "is not abstract: it must stand first among the bases, and alone"
             } else {
-                let generation = self.facts(base).generation + 1;
-                if !self.too_many_generations(generation, name) {
-                    self.facts(id).generation = self.facts(id).generation.max(generation);
-                    bases.push(base);
-                }
+                self.add_base(id, base, name, &mut bases);
                 continue;
             };
-            self.refuse_value_base(name, base, problem);
+            self.refuse_base(name, base, problem, "declared here");
         }
         bases
     }
@@ -122,12 +117,12 @@ impl Checker<'_> {
         let what = self.describe(entity);
         match id.map(|id| (id, &self.tree.item(id).kind)) {
             Some((id, ItemKind::Valuetype(_))) if self.facts[id.0 as usize].open => {
-                self.refuse_value_base(name, id, "inherits from itself");
+                self.refuse_base(name, id, "inherits from itself", "declared here");
                 None
             }
             Some((id, ItemKind::Valuetype(_))) => Some(id),
             Some((id, ItemKind::Undefined { what: "valuetype" })) => {
-                self.refuse_value_base(name, id, "is not defined yet");
+                self.refuse_base(name, id, "is not defined yet", "declared here");
                 None
             }
             _ => {
@@ -141,13 +136,6 @@ impl Checker<'_> {
                 None
             }
         }
-    }
-
-    fn refuse_value_base(&mut self, name: &ScopedName, base: ItemId, why: &str) {
-        let diagnostic = Diagnostic::error(format!("`{name}` {why}"))
-            .at(name.location(), "cannot be a base here")
-            .at(self.tree.item(base).location, "declared here");
-        self.diagnostics.push(diagnostic);
     }
 
     fn check_truncatable(&mut self, declared: &ValuetypeDcl, bases: &[ItemId]) {
@@ -177,7 +165,6 @@ impl Checker<'_> {
             let Some(entity) = self.lookup(name) else {
                 continue;
             };
-            let what = self.describe(entity);
             let id = self.behind_aliases(entity);
             match id.map(|id| (id, &self.tree.item(id).kind)) {
                 Some((id, ItemKind::Interface(interface))) => {
@@ -193,11 +180,7 @@ impl Checker<'_> {
                     }
                     supported.push(id);
                 }
-                _ => {
-                    let message = format!("`{name}` cannot be supported");
-                    let label = format!("expected a defined interface, this is {what}");
-                    self.error(name.location(), message, label);
-                }
+                _ => self.unfit(name, entity, "cannot be supported", "a defined interface"),
             }
         }
         supported

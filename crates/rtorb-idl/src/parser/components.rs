@@ -1,6 +1,6 @@
 //! Components, homes, ports, connectors and template modules (IDL 4.2, 7.4.8 to 7.4.12).
 
-use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, Preamble, TypeKind, TypeSpec};
+use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, TypeKind, TypeSpec};
 use crate::diagnostic::Diagnostic;
 use crate::tree::Type;
 
@@ -16,32 +16,17 @@ impl Parser<'_> {
             _ => "component",
         };
         let name = self.declared(&format!("a name for the {what}"))?;
-        let mut declared = ComponentDcl {
-            what,
-            name,
-            base: None,
-            supports: Vec::new(),
-            others: Vec::new(),
-            body: None,
-        };
-        if self.peek().is(";") {
-            return Ok(DefinitionKind::Component(declared));
-        }
-        declared.base = self.after(":", |parser| {
+        let forward = self.peek().is(";");
+        let base = self.after(":", |parser| {
             parser.scoped_name(&format!("the name of a base {what}"))
         })?;
-        if self.take_word("supports").is_some() {
-            declared.supports = self.scoped_names("the name of an interface")?;
-        }
-        if what == "home" {
+        let supports = self.names_after("supports", "the name of an interface")?;
+        let mut others = Vec::new();
+        if what == "home" && !forward {
             self.expect_word("manages", "and the component of the home")?;
-            declared
-                .others
-                .push(self.scoped_name("the name of a component")?);
+            others.push(self.scoped_name("the name of a component")?);
             if self.take_word("primarykey").is_some() {
-                declared
-                    .others
-                    .push(self.scoped_name("the type of the key")?);
+                others.push(self.scoped_name("the type of the key")?);
             }
         }
         let element = if what == "home" {
@@ -49,11 +34,18 @@ impl Parser<'_> {
         } else {
             Self::component_element
         };
-        declared.body = Some(self.body(&format!("the {what}"), element)?);
-        Ok(DefinitionKind::Component(declared))
+        let body = (!forward).then(|| self.body(&format!("the {what}"), element));
+        Ok(DefinitionKind::Component(ComponentDcl {
+            what,
+            name,
+            base,
+            supports,
+            others,
+            body: body.transpose()?,
+        }))
     }
 
-    fn component_element(&mut self, _: &Preamble) -> Parsed<Declared> {
+    fn component_element(&mut self) -> Parsed<Declared> {
         let word = self.peek().word().cloned();
         let kind = match word.as_deref() {
             Some("attribute" | "readonly") => self.attribute()?,
@@ -86,12 +78,12 @@ impl Parser<'_> {
         }))
     }
 
-    fn home_element(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+    fn home_element(&mut self) -> Parsed<Declared> {
         let token = self.peek();
         if (token.is_word("factory") || token.is_word("finder")) && self.peek_at(2).is("(") {
             Ok((self.factory()?, "the factory"))
         } else {
-            self.export(preamble)
+            self.export()
         }
     }
 

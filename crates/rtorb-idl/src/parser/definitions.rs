@@ -1,6 +1,6 @@
 //! Declarations in modules: the choice among all of them, and the small ones.
 
-use crate::ast::{Definition, DefinitionKind, Preamble};
+use crate::ast::{Declarators, Definition, DefinitionKind, Preamble};
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
 use crate::lexer::Token;
@@ -38,10 +38,9 @@ impl Parser<'_> {
             .get(self.next_event)
             .filter(|event| event.before <= at)
         {
-            let kind = DefinitionKind::Event(event.kind.clone());
             definitions.push(Definition {
                 preamble: Preamble::default(),
-                kind,
+                declared: DefinitionKind::Event(event.kind.clone()),
             });
             self.next_event += 1;
         }
@@ -51,7 +50,7 @@ impl Parser<'_> {
     pub(super) fn body(
         &mut self,
         what: &str,
-        declaration: fn(&mut Self, &Preamble) -> Parsed<Declared>,
+        declaration: fn(&mut Self) -> Parsed<Declared>,
     ) -> Parsed<Vec<Definition>> {
         let mut body = self.block(what, |parser, body| parser.element(body, declaration))?;
         // Events before the closing brace, which has been read, belong to the body.
@@ -63,20 +62,20 @@ impl Parser<'_> {
     fn element(
         &mut self,
         definitions: &mut Vec<Definition>,
-        declaration: fn(&mut Self, &Preamble) -> Parsed<Declared>,
+        declaration: fn(&mut Self) -> Parsed<Declared>,
     ) -> Parsed<()> {
         self.drain_events(self.at, definitions);
         if self.stray_semicolon() {
             return Ok(());
         }
         let preamble = self.preamble()?;
-        let (kind, what) = declaration(self, &preamble)?;
-        definitions.push(Definition { preamble, kind });
+        let (declared, what) = declaration(self)?;
+        definitions.push(Definition { preamble, declared });
         self.semicolon(what)
     }
 
     /// A declaration in a module.
-    fn definition(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+    fn definition(&mut self) -> Parsed<Declared> {
         let token = self.peek().clone();
         let Some(word) = token.word().cloned() else {
             if token.is("@") {
@@ -84,7 +83,7 @@ impl Parser<'_> {
             }
             return Err(self.expected("a declaration"));
         };
-        if let Some(shared) = self.shared_definition(&word, preamble)? {
+        if let Some(shared) = self.shared_definition(&word)? {
             return Ok(shared);
         }
         let after_modifier = self.peek_at(1);
@@ -103,19 +102,15 @@ impl Parser<'_> {
     }
 
     /// A declaration that modules, interfaces and valuetypes may all contain.
-    pub(super) fn shared_definition(
-        &mut self,
-        word: &str,
-        preamble: &Preamble,
-    ) -> Parsed<Option<Declared>> {
+    pub(super) fn shared_definition(&mut self, word: &str) -> Parsed<Option<Declared>> {
         Ok(Some(match word {
             "typedef" => (self.typedef()?, "the typedef"),
             "const" => (self.constant()?, "the constant"),
-            "struct" => (self.constructed_definition(preamble)?, "the struct"),
-            "union" => (self.constructed_definition(preamble)?, "the union"),
-            "enum" => (self.constructed_definition(preamble)?, "the enum"),
+            "struct" => (self.constructed_definition()?, "the struct"),
+            "union" => (self.constructed_definition()?, "the union"),
+            "enum" => (self.constructed_definition()?, "the enum"),
             "bitset" | "bitmask" if self.peek_at(2).is("{") || self.peek_at(2).is(":") => {
-                (self.constructed_definition(preamble)?, "the declaration")
+                (self.constructed_definition()?, "the declaration")
             }
             "exception" => (self.exception()?, "the exception"),
             "native" => {
@@ -131,9 +126,8 @@ impl Parser<'_> {
         }))
     }
 
-    fn constructed_definition(&mut self, preamble: &Preamble) -> Parsed<DefinitionKind> {
-        let constructed = self.constructed(preamble.clone())?;
-        Ok(DefinitionKind::Constructed(constructed))
+    fn constructed_definition(&mut self) -> Parsed<DefinitionKind> {
+        self.constructed().map(DefinitionKind::Constructed)
     }
 
     fn not_a_definition(&mut self, token: &Token) -> super::Failed {
@@ -177,7 +171,7 @@ impl Parser<'_> {
                 .annotations
                 .splice(0..0, annotations.iter().cloned());
         }
-        Ok(DefinitionKind::Typedef { ty, declarators })
+        Ok(DefinitionKind::Typedef(Declarators { ty, declarators }))
     }
 
     fn constant(&mut self) -> Parsed<DefinitionKind> {

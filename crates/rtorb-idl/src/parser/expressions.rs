@@ -1,9 +1,9 @@
 //! Constant expressions (CORBA 3.3 part 1, 7.10.1).
 
-use crate::ast::{Expression, ExpressionKind};
+use crate::ast::{Expression, ExpressionKind, Operand};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Token, TokenKind};
-use crate::literal::{self, BadLiteral};
+use crate::literal;
 use crate::source::Location;
 use crate::tree::Value;
 
@@ -101,13 +101,13 @@ impl Parser<'_> {
             TokenKind::Punct("(") => return self.parenthesized(),
             TokenKind::Punct("::") => return self.named(),
             TokenKind::Word(word) => match &**word {
-                "TRUE" => ExpressionKind::Value(Value::Boolean(true)),
-                "FALSE" => ExpressionKind::Value(Value::Boolean(false)),
+                "TRUE" => ExpressionKind::Value(Value::Boolean(true).into()),
+                "FALSE" => ExpressionKind::Value(Value::Boolean(false).into()),
                 _ => return self.named(),
             },
             TokenKind::Number(text) => match literal::number(text) {
-                Ok(value) => ExpressionKind::Value(value),
-                Err(bad) => self.bad_literal(&bad, token.location),
+                Ok(value) => ExpressionKind::Value(value.into()),
+                Err(bad) => self.bad_literal(bad, token.location),
             },
             TokenKind::Char { wide, text } => self.character(*wide, text, token.location),
             TokenKind::Text { .. } => return Ok(self.text()),
@@ -145,15 +145,16 @@ impl Parser<'_> {
 
     fn character(&mut self, wide: bool, text: &str, location: Location) -> ExpressionKind {
         let bad = match literal::characters(text, wide).as_deref() {
-            Ok(&[value]) => return ExpressionKind::Char { wide, value },
-            Ok([]) => BadLiteral::new("a character literal with no character"),
-            Ok(_) => BadLiteral::helped(
-                "a character literal with more than one character",
-                "strings take double quotes",
-            ),
+            Ok(&[value]) => {
+                let value = Value::Char(value);
+                return ExpressionKind::Value(Operand { value, wide });
+            }
+            Ok([]) => Diagnostic::error("a character literal with no character"),
+            Ok(_) => Diagnostic::error("a character literal with more than one character")
+                .help("strings take double quotes"),
             Err(bad) => bad.clone(),
         };
-        self.bad_literal(&bad, location)
+        self.bad_literal(bad, location)
     }
 
     /// Adjacent string literals are one; a hexadecimal escape does not run on into the next (7.2.5.3).
@@ -166,26 +167,23 @@ impl Parser<'_> {
         while let TokenKind::Text { wide, text } = &self.peek().kind.clone() {
             last = self.here();
             if *is_wide.get_or_insert(*wide) != *wide {
-                let bad = BadLiteral::new("a string and a wide string cannot be joined");
-                wrong = Some(self.bad_literal(&bad, last));
+                let bad = Diagnostic::error("a string and a wide string cannot be joined");
+                wrong = Some(self.bad_literal(bad, last));
             }
             match literal::characters(text, *wide) {
                 Ok(characters) => value.extend(characters),
-                Err(bad) => wrong = Some(self.bad_literal(&bad, last)),
+                Err(bad) => wrong = Some(self.bad_literal(bad, last)),
             }
             self.bump();
         }
         let wide = is_wide == Some(true);
-        let kind = wrong.unwrap_or(ExpressionKind::Text { wide, value });
+        let value = Value::Text(value);
+        let kind = wrong.unwrap_or(ExpressionKind::Value(Operand { value, wide }));
         Expression::single(first.location.to(last), kind)
     }
 
-    fn bad_literal(&mut self, bad: &BadLiteral, location: Location) -> ExpressionKind {
-        let mut diagnostic = Diagnostic::error(bad.message.clone()).at(location, "");
-        if let Some(help) = bad.help {
-            diagnostic = diagnostic.help(help);
-        }
-        self.diagnostics.push(diagnostic);
+    fn bad_literal(&mut self, bad: Diagnostic, location: Location) -> ExpressionKind {
+        self.diagnostics.push(bad.at(location, ""));
         ExpressionKind::Wrong
     }
 
@@ -194,16 +192,20 @@ impl Parser<'_> {
         if !matches!(self.peek().kind, TokenKind::Text { .. }) {
             return Err(self.expected(what));
         }
-        let expression = self.text();
-        Ok(match expression.kind {
-            ExpressionKind::Text { wide: false, value } => (value, expression.location),
-            ExpressionKind::Text { .. } => {
-                let bad = BadLiteral::new("a wide string cannot stand here");
-                self.bad_literal(&bad, expression.location);
-                (String::new(), expression.location)
-            }
-            _ => (String::new(), expression.location),
-        })
+        let Expression { kind, location, .. } = self.text();
+        let ExpressionKind::Value(Operand {
+            value: Value::Text(text),
+            wide,
+        }) = kind
+        else {
+            return Ok((String::new(), location));
+        };
+        if wide {
+            let bad = Diagnostic::error("a wide string cannot stand here");
+            self.bad_literal(bad, location);
+            return Ok((String::new(), location));
+        }
+        Ok((text, location))
     }
 }
 

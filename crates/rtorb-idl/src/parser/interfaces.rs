@@ -13,28 +13,22 @@ use super::{Parsed, Parser};
 
 impl Parser<'_> {
     pub(super) fn interface(&mut self) -> Parsed<DefinitionKind> {
-        let flavour = if self.take_word("abstract").is_some() {
-            InterfaceFlavour::Abstract
-        } else if self.take_word("local").is_some() {
-            InterfaceFlavour::Local
-        } else {
-            InterfaceFlavour::Plain
-        };
+        let modifiers = [
+            ("abstract", InterfaceFlavour::Abstract),
+            ("local", InterfaceFlavour::Local),
+        ];
+        let flavour = self.take_one(&modifiers).unwrap_or_default();
         self.expect_word("interface", "here")?;
         let name = self.declared("a name for the interface")?;
-        let mut declared = InterfaceDcl {
+        let forward = self.peek().is(";");
+        let bases = self.names_after(":", "the name of a base interface")?;
+        let body = (!forward).then(|| self.body("the interface", Self::export));
+        Ok(DefinitionKind::Interface(InterfaceDcl {
             flavour,
             name,
-            bases: Vec::new(),
-            body: None,
-        };
-        if !self.peek().is(";") {
-            if self.take(":") {
-                declared.bases = self.scoped_names("the name of a base interface")?;
-            }
-            declared.body = Some(self.body("the interface", Self::export)?);
-        }
-        Ok(DefinitionKind::Interface(declared))
+            bases,
+            body: body.transpose()?,
+        }))
     }
 
     pub(super) fn valuetype(&mut self) -> Parsed<DefinitionKind> {
@@ -53,35 +47,35 @@ impl Parser<'_> {
             let ty = self.type_spec("`{`, or the type to box")?;
             return Ok(DefinitionKind::ValueBox { name, ty });
         }
-        let mut declared = ValuetypeDcl {
+        let forward = token.is(";");
+        let (truncatable, bases) = if self.take(":") {
+            let truncatable = self.take_word("truncatable");
+            (
+                truncatable,
+                self.scoped_names("the name of a base valuetype")?,
+            )
+        } else {
+            (None, Vec::new())
+        };
+        let supports = self.names_after("supports", "the name of an interface")?;
+        let body = (!forward).then(|| self.body("the valuetype", Self::value_element));
+        Ok(DefinitionKind::Valuetype(ValuetypeDcl {
             is_abstract,
             is_custom,
             is_event,
-            truncatable: None,
+            truncatable,
             name,
-            bases: Vec::new(),
-            supports: Vec::new(),
-            body: None,
-        };
-        if self.peek().is(";") {
-            return Ok(DefinitionKind::Valuetype(declared));
-        }
-        if self.take(":") {
-            declared.truncatable = self.take_word("truncatable");
-            declared.bases = self.scoped_names("the name of a base valuetype")?;
-        }
-        if self.take_word("supports").is_some() {
-            declared.supports = self.scoped_names("the name of an interface")?;
-        }
-        declared.body = Some(self.body("the valuetype", Self::value_element)?);
-        Ok(DefinitionKind::Valuetype(declared))
+            bases,
+            supports,
+            body: body.transpose()?,
+        }))
     }
 
     /// A declaration in an interface.
-    pub(super) fn export(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+    pub(super) fn export(&mut self) -> Parsed<Declared> {
         if let Some(word) = self.peek().word().cloned() {
             // `struct S f();` is not legal, and `enum E { ... } f();` neither: these words always declare.
-            if let Some(shared) = self.shared_definition(&word, preamble)? {
+            if let Some(shared) = self.shared_definition(&word)? {
                 return Ok(shared);
             }
             match &*word {
@@ -98,16 +92,16 @@ impl Parser<'_> {
         Ok((DefinitionKind::Operation(operation), "the operation"))
     }
 
-    fn value_element(&mut self, preamble: &Preamble) -> Parsed<Declared> {
+    fn value_element(&mut self) -> Parsed<Declared> {
         let public = self.peek().is_word("public");
         if public || self.peek().is_word("private") {
             self.bump();
-            let member = self.typed_declarators(preamble.clone(), "the type of the member")?;
-            Ok((DefinitionKind::State { public, member }, "the member"))
+            let members = self.typed_declarators("the type of the member")?;
+            Ok((DefinitionKind::State { public, members }, "the member"))
         } else if self.peek().is_word("factory") {
             Ok((self.factory()?, "the factory"))
         } else {
-            self.export(preamble)
+            self.export()
         }
     }
 
@@ -177,31 +171,25 @@ impl Parser<'_> {
 
     fn parameters(&mut self) -> Parsed<Vec<Parameter>> {
         self.expect("(", "before the parameters")?;
-        let mut parameters = Vec::new();
         if self.take(")") {
-            return Ok(parameters);
+            return Ok(Vec::new());
         }
-        loop {
-            parameters.push(self.parameter()?);
-            if self.take(")") {
-                return Ok(parameters);
-            }
-            if !self.take(",") {
-                return Err(self.expected("`,` or `)` after the parameter"));
-            }
+        let parameters = self.list(Self::parameter)?;
+        if !self.take(")") {
+            return Err(self.expected("`,` or `)` after the parameter"));
         }
+        Ok(parameters)
     }
 
     fn parameter(&mut self) -> Parsed<Parameter> {
         let preamble = self.preamble()?;
         let direction_location = self.here();
-        let direction = if self.take_word("in").is_some() {
-            Direction::In
-        } else if self.take_word("out").is_some() {
-            Direction::Out
-        } else if self.take_word("inout").is_some() {
-            Direction::InOut
-        } else {
+        let directions = [
+            ("in", Direction::In),
+            ("out", Direction::Out),
+            ("inout", Direction::InOut),
+        ];
+        let Some(direction) = self.take_one(&directions) else {
             let token = self.peek().clone();
             let mut diagnostic = Diagnostic::error(format!(
                 "expected `in`, `out` or `inout`, found {}",

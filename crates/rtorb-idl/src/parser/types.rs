@@ -1,12 +1,12 @@
 //! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
 
 use crate::ast::{
-    BitField, Case, CaseLabel, Constructed, ConstructedKind, Declarator, Enumerator, Member,
-    Preamble, TypeKind, TypeSpec, UnionBody,
+    BitField, Case, CaseDcl, CaseLabel, Constructed, ConstructedKind, Declarator, Declarators,
+    Enumerator, Member, TypeKind, TypeSpec, UnionBody,
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
-use crate::tree::Type;
+use crate::tree::{BASIC_TYPES, Type};
 
 use super::{Parsed, Parser};
 
@@ -30,7 +30,7 @@ impl Parser<'_> {
                 Err(self.expected(what))
             };
         };
-        if let Some(ty) = self.basic_type()? {
+        if let Some(ty) = self.basic_type() {
             return Ok(TypeKind::Basic(ty));
         }
         match &*word {
@@ -40,11 +40,12 @@ impl Parser<'_> {
                 let wide = &*word == "wstring";
                 Ok(TypeKind::Text { wide, bound })
             }
+            "unsigned" => Err(self.unsigned()),
             "sequence" => self.sequence(),
             "fixed" => self.fixed(),
             "map" if self.peek_at(1).is("<") => self.map(),
             "struct" | "union" | "enum" => {
-                let constructed = self.constructed(Preamble::default())?;
+                let constructed = self.constructed()?;
                 Ok(TypeKind::Constructed(Box::new(constructed)))
             }
             "void" => {
@@ -57,68 +58,32 @@ impl Parser<'_> {
         }
     }
 
-    fn basic_type(&mut self) -> Parsed<Option<Type>> {
-        let Some(word) = self.peek().word().cloned() else {
-            return Ok(None);
-        };
-        let ty = match &*word {
-            "short" => Type::Short,
-            "float" => Type::Float,
-            "double" => Type::Double,
-            "boolean" => Type::Boolean,
-            "char" => Type::Char,
-            "wchar" => Type::WChar,
-            "octet" => Type::Octet,
-            "any" => Type::Any,
-            "Object" => Type::Object,
-            "ValueBase" => Type::ValueBase,
-            "long" => {
-                self.bump();
-                return Ok(Some(if self.take_word("long").is_some() {
-                    Type::LongLong
-                } else if self.take_word("double").is_some() {
-                    Type::LongDouble
-                } else {
-                    Type::Long
-                }));
-            }
-            "unsigned" => {
-                self.bump();
-                return self.unsigned().map(Some);
-            }
-            _ => return Ok(None),
-        };
-        self.bump();
-        Ok(Some(ty))
+    /// The type of one or more keywords that comes next.
+    fn basic_type(&mut self) -> Option<Type> {
+        let (name, ty) = BASIC_TYPES.iter().find(|(name, _)| {
+            let mut words = name.split(' ').enumerate();
+            words.all(|(at, word)| self.peek_at(at).is_word(word))
+        })?;
+        for _ in name.split(' ') {
+            self.bump();
+        }
+        Some(ty.clone())
     }
 
-    fn unsigned(&mut self) -> Parsed<Type> {
-        if self.take_word("short").is_some() {
-            return Ok(Type::UShort);
-        }
-        if self.take_word("long").is_some() {
-            return Ok(if self.take_word("long").is_some() {
-                Type::ULongLong
-            } else {
-                Type::ULong
-            });
-        }
+    /// Reports an `unsigned` that begins no type.
+    fn unsigned(&mut self) -> super::Failed {
+        self.bump();
         let token = self.peek().clone();
-        if token.is_word("int") || token.is_word("char") {
-            let other = if token.is_word("int") {
-                "unsigned long"
-            } else {
-                "octet"
-            };
-            let diagnostic = Diagnostic::error(format!(
-                "`unsigned {}` is not an IDL type",
-                token.spelling()
-            ))
+        let other = match token.spelling().as_str() {
+            "int" => "unsigned long",
+            "char" => "octet",
+            _ => return self.expected("`short`, `long` or `long long` after `unsigned`"),
+        };
+        let message = format!("`unsigned {}` is not an IDL type", token.spelling());
+        let diagnostic = Diagnostic::error(message)
             .at(token.location, "")
             .help(format!("in IDL this is `{other}`"));
-            return Err(self.fail(diagnostic));
-        }
-        Err(self.expected("`short`, `long` or `long long` after `unsigned`"))
+        self.fail(diagnostic)
     }
 
     fn bound_and_close(&mut self) -> Parsed<crate::ast::Expression> {
@@ -175,7 +140,7 @@ impl Parser<'_> {
     }
 
     /// `struct`, `union` or `enum`, and at their own places `bitset` and `bitmask`.
-    pub(super) fn constructed(&mut self, preamble: Preamble) -> Parsed<Constructed> {
+    pub(super) fn constructed(&mut self) -> Parsed<Constructed> {
         let keyword = self.bump();
         let word = keyword.word().cloned().unwrap_or_else(|| "struct".into());
         let name = self.declared(&format!("a name for the {word}"))?;
@@ -201,11 +166,7 @@ impl Parser<'_> {
                 ConstructedKind::Struct { base, members }
             }
         };
-        Ok(Constructed {
-            preamble,
-            name,
-            kind,
-        })
+        Ok(Constructed { name, kind })
     }
 
     pub(super) fn member(&mut self, members: &mut Vec<Member>) -> Parsed<()> {
@@ -213,14 +174,14 @@ impl Parser<'_> {
             return Ok(());
         }
         let preamble = self.preamble()?;
-        members.push(self.typed_declarators(preamble, "a type or `}`")?);
+        let declared = self.typed_declarators("a type or `}`")?;
+        members.push(Member { preamble, declared });
         self.semicolon("the member")
     }
 
     /// The type and the names of members.
-    pub(super) fn typed_declarators(&mut self, preamble: Preamble, ty: &str) -> Parsed<Member> {
-        Ok(Member {
-            preamble,
+    pub(super) fn typed_declarators(&mut self, ty: &str) -> Parsed<Declarators> {
+        Ok(Declarators {
             ty: self.type_spec(ty)?,
             declarators: self.declarators("a name for the member")?,
         })
@@ -290,8 +251,8 @@ impl Parser<'_> {
 
     fn enumerator(&mut self, found: &mut Vec<Enumerator>) -> Parsed<()> {
         let preamble = self.preamble()?;
-        let name = self.declared("a name or `}`")?;
-        found.push(Enumerator { preamble, name });
+        let declared = self.declared("a name or `}`")?;
+        found.push(Enumerator { preamble, declared });
         if self.peek().is("=") {
             return Err(self.enumerator_value());
         }
@@ -362,12 +323,12 @@ impl Parser<'_> {
         preamble.annotations.extend(inner.annotations);
         let ty = self.type_spec("the type of the member")?;
         let declarator = self.declarator("a name for the member")?;
-        cases.push(Case {
+        let declared = CaseDcl {
             labels,
-            preamble,
             ty,
             declarator,
-        });
+        };
+        cases.push(Case { preamble, declared });
         self.semicolon("the member")
     }
 

@@ -125,7 +125,7 @@ fn find_among(scope: Scope<'_>, found: &mut Vec<Diagnostic>) {
             }
             _ => {}
         }
-        let is_module = matches!(item.kind, ItemKind::Module { .. });
+        let is_module = matches!(item.kind, ItemKind::Module);
         if !is_module && scope.within(id).items().next().is_some() {
             let module = format!("the module of the declarations inside `{name}`");
             types.claim_for(&names::module_ident(name), module, *location, found);

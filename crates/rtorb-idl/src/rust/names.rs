@@ -60,7 +60,7 @@ pub(super) fn module_ident(name: &str) -> Ident {
 /// The Rust name of `item`.
 pub(super) fn item_ident(item: &Item) -> Ident {
     match item.kind {
-        ItemKind::Module { .. } => module_ident(&item.name),
+        ItemKind::Module => module_ident(&item.name),
         ItemKind::Constant { .. } => constant_ident(&item.name),
         _ => type_ident(&item.name),
     }

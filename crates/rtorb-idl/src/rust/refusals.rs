@@ -150,7 +150,7 @@ impl<'t> Search<'t> {
                     &self.tree.full_name(id),
                 ));
             }
-            ItemKind::Module { .. }
+            ItemKind::Module
             | ItemKind::Enum { .. }
             | ItemKind::Constant { .. }
             | ItemKind::Native
@@ -291,7 +291,7 @@ fn refusal(construct: &str, help: &str, location: Location, name: &str) -> Diagn
 fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     let item = tree.item(id);
     // Declarations inside an interface or struct are generated with it.
-    let is_module = |scope: &ItemId| matches!(tree.item(*scope).kind, ItemKind::Module { .. });
+    let is_module = |scope: &ItemId| matches!(tree.item(*scope).kind, ItemKind::Module);
     let mut used: Vec<ItemId> = item
         .scope
         .into_iter()

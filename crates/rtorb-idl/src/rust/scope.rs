@@ -43,7 +43,7 @@ impl<'t> Scope<'t> {
     pub(super) fn items(self) -> impl Iterator<Item = ItemId> + Clone + use<'t> {
         let declared = match self.inside {
             None => self.tree.roots.as_slice(),
-            Some(id) => self.tree.item(id).kind.items(),
+            Some(id) => self.tree.item(id).items.as_slice(),
         };
         declared
             .iter()

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use rtorb_idl::tree::{
-    Annotation, AnnotationParameter, Attribute, Direction, InterfaceFlavour, ItemId, ItemKind,
-    Member, Operation, StateMember, Tree, Type, Value,
+    Annotation, AnnotationParameter, Attribute, Direction, InterfaceFlavour, Item, ItemId,
+    ItemKind, Member, Operation, StateMember, Tree, Type, Value,
 };
 
 /// One line for each declaration, with its contents indented below.
@@ -31,7 +31,7 @@ fn item(tree: &Tree, id: ItemId, depth: usize, out: &mut String) {
         item.name,
         item.repository_id
     );
-    contents(tree, &item.kind, depth + 1, out);
+    contents(tree, item, depth + 1, out);
 }
 
 fn headline(tree: &Tree, kind: &ItemKind) -> (String, String) {
@@ -49,7 +49,7 @@ fn headline(tree: &Tree, kind: &ItemKind) -> (String, String) {
         }
     };
     match kind {
-        ItemKind::Module { .. } => ("module".into(), String::new()),
+        ItemKind::Module => ("module".into(), String::new()),
         ItemKind::Interface(interface) => {
             let what = match interface.flavour {
                 InterfaceFlavour::Plain => "interface",
@@ -103,27 +103,17 @@ fn headline(tree: &Tree, kind: &ItemKind) -> (String, String) {
             )
         }
         ItemKind::Undefined { what } => (format!("undefined {what}"), String::new()),
-        ItemKind::Other { what, .. } => (format!("other {what}"), String::new()),
+        ItemKind::Other { what } => (format!("other {what}"), String::new()),
     }
 }
 
-fn contents(tree: &Tree, kind: &ItemKind, depth: usize, out: &mut String) {
+fn contents(tree: &Tree, outer: &Item, depth: usize, out: &mut String) {
     let pad = "  ".repeat(depth);
-    let items = match kind {
-        ItemKind::Module { items }
-        | ItemKind::Struct { items, .. }
-        | ItemKind::Exception { items, .. }
-        | ItemKind::Other { items, .. } => items.as_slice(),
-        ItemKind::Interface(interface) => &interface.items,
-        ItemKind::Union(union) => &union.items,
-        ItemKind::Valuetype(valuetype) => &valuetype.items,
-        _ => &[],
-    };
-    for &id in items {
-        item(tree, id, depth, out);
+    for &inner in &outer.items {
+        item(tree, inner, depth, out);
     }
-    match kind {
-        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
+    match &outer.kind {
+        ItemKind::Struct { members } | ItemKind::Exception { members } => {
             members.iter().for_each(|m| member(tree, m, &pad, "", out));
         }
         ItemKind::Union(union) => cases(tree, union, &pad, out),
