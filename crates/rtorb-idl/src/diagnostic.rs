@@ -262,6 +262,16 @@ impl Diagnostics {
         }
     }
 
+    /// Adds an error at one place.
+    pub(crate) fn error(
+        &mut self,
+        at: Location,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) {
+        self.push(Diagnostic::error(message).at(at, label));
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         !self.errors.is_empty()
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::Options;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::source::{Location, SourceFile, SourceMap};
 
@@ -94,6 +94,8 @@ struct Preprocessor<'r> {
     given: Vec<PathBuf>,
     /// Files being read, outermost first.
     open: Vec<u32>,
+    /// The open conditions of the file being read, outermost first.
+    conditions: Vec<Condition>,
     /// Files that said `#pragma once`.
     once: Vec<PathBuf>,
     bytes_read: usize,
@@ -102,12 +104,6 @@ struct Preprocessor<'r> {
 }
 
 impl<'r> Preprocessor<'r> {
-    /// Reports an error at one place.
-    fn error(&mut self, at: Location, message: impl Into<String>, label: impl Into<String>) {
-        self.diagnostics
-            .push(Diagnostic::error(message).at(at, label));
-    }
-
     fn new(
         options: &'r Options,
         sources: &'r mut SourceMap,
@@ -121,6 +117,7 @@ impl<'r> Preprocessor<'r> {
             output: Preprocessed::default(),
             given: Vec::new(),
             open: Vec::new(),
+            conditions: Vec::new(),
             once: Vec::new(),
             bytes_read: 0,
             gave_up: false,
@@ -187,22 +184,20 @@ impl<'r> Preprocessor<'r> {
 
     /// Reads to the end of a file: text lines and directives.
     fn group(&mut self, lexer: &mut Lexer) {
-        let mut conditions = Vec::new();
+        let outer = std::mem::take(&mut self.conditions);
         loop {
             let token = lexer.next(self.diagnostics);
             match token.kind {
                 TokenKind::End => break,
                 TokenKind::Newline => {}
-                TokenKind::Punct("#") if token.starts_line => {
-                    self.directive(lexer, &token, &mut conditions)
-                }
+                TokenKind::Punct("#") if token.starts_line => self.directive(lexer, &token),
                 _ => self.text(lexer, token),
             }
         }
-        for condition in conditions {
+        for condition in std::mem::replace(&mut self.conditions, outer) {
             let message = format!("`#{}` has no `#endif`", condition.word);
             let label = "this condition is still open at the end of the file";
-            self.error(condition.location, message, label);
+            self.diagnostics.error(condition.location, message, label);
         }
     }
 
@@ -237,7 +232,8 @@ impl<'r> Preprocessor<'r> {
     fn give_up(&mut self, location: Location, what: &str, limit: usize, unit: &str) {
         self.gave_up = true;
         self.output.incomplete = true;
-        self.error(location, what, format!("the limit is {limit} {unit}"));
+        self.diagnostics
+            .error(location, what, format!("the limit is {limit} {unit}"));
     }
 }
 

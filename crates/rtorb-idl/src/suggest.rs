@@ -24,24 +24,8 @@ pub(crate) fn closest<'c>(
 
 /// How many letters to insert, remove, change or swap with a neighbour to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(LENGTH_MAX).collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    let mut last = None;
-    for (at, letter) in one.chars().take(LENGTH_MAX).enumerate() {
-        let mut next = vec![at + 1];
-        for (column, &wanted) in other.iter().enumerate() {
-            let change = row[column] + usize::from(letter != wanted);
-            let mut cost = change.min(row[column + 1] + 1).min(next[column] + 1);
-            if column > 0 && last == Some(wanted) && letter == other[column - 1] {
-                cost = cost.min(before[column - 1] + 1);
-            }
-            next.push(cost);
-        }
-        before = std::mem::replace(&mut row, next);
-        last = Some(letter);
-    }
-    row[other.len()]
+    let shortened = |word: &str| word.chars().take(LENGTH_MAX).collect::<String>();
+    strsim::osa_distance(&shortened(one), &shortened(other))
 }
 
 /// How many letters are compared.

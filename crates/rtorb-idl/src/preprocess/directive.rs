@@ -11,12 +11,7 @@ use super::{Condition, EventKind, Preprocessor, condition};
 
 impl Preprocessor<'_> {
     /// Handles the directive whose `#` has just been read, up to the end of its line.
-    pub(super) fn directive(
-        &mut self,
-        lexer: &mut Lexer,
-        hash: &Token,
-        conditions: &mut Vec<Condition>,
-    ) {
+    pub(super) fn directive(&mut self, lexer: &mut Lexer, hash: &Token) {
         let name = lexer.next(self.diagnostics);
         let location = hash.location.to(name.location);
         match &name.kind {
@@ -24,7 +19,7 @@ impl Preprocessor<'_> {
             TokenKind::Number(_) => return self.line_marker(lexer, name, location),
             TokenKind::Word(word) => match &**word {
                 "if" | "ifdef" | "ifndef" | "elif" | "else" | "endif" => {
-                    return self.conditional(lexer, &word.clone(), location, conditions);
+                    return self.conditional(lexer, word, location);
                 }
                 "include" | "import" => self.include_directive(lexer, location),
                 "define" => self.define(lexer, location),
@@ -36,7 +31,8 @@ impl Preprocessor<'_> {
                 }
                 "error" => {
                     let (text, _) = lexer.rest_of_line();
-                    self.error(location, format!("#error: {text}"), "");
+                    self.diagnostics
+                        .error(location, format!("#error: {text}"), "");
                 }
                 "warning" => {
                     let (text, _) = lexer.rest_of_line();
@@ -50,60 +46,53 @@ impl Preprocessor<'_> {
             _ => {
                 let found = name.description();
                 let label = format!("expected a word like `include` after `#`, found {found}");
-                self.error(location, "this is not a preprocessor directive", label);
+                self.diagnostics
+                    .error(location, "this is not a preprocessor directive", label);
             }
         }
         lexer.rest_of_line();
     }
 
-    fn conditional(
-        &mut self,
-        lexer: &mut Lexer,
-        word: &str,
-        location: Location,
-        conditions: &mut Vec<Condition>,
-    ) {
-        match word {
-            "if" | "ifdef" | "ifndef" => {
-                if conditions.len() >= CONDITIONS_MAX {
-                    let message = format!("conditions are nested more than {CONDITIONS_MAX} deep");
-                    self.error(location, message, "");
-                    lexer.rest_of_line();
-                    return;
-                }
-                let (word, taken) = match word {
-                    "if" => ("if", self.condition(lexer, location)),
-                    "ifdef" => ("ifdef", self.defined(lexer, "#ifdef", location)),
-                    _ => ("ifndef", !self.defined(lexer, "#ifndef", location)),
-                };
-                conditions.push(Condition {
-                    word,
-                    location,
-                    has_else: false,
-                    done: taken,
-                });
-                if !taken {
-                    self.skip_group(lexer, conditions);
-                }
+    fn conditional(&mut self, lexer: &mut Lexer, word: &str, location: Location) {
+        let (word, taken) = match word {
+            "if" | "ifdef" | "ifndef" if self.conditions.len() >= CONDITIONS_MAX => {
+                let message = format!("conditions are nested more than {CONDITIONS_MAX} deep");
+                self.diagnostics.error(location, message, "");
+                lexer.rest_of_line();
+                return;
             }
+            "if" => ("if", self.condition(lexer, location)),
+            "ifdef" => ("ifdef", self.defined(lexer, "#ifdef", location)),
+            "ifndef" => ("ifndef", !self.defined(lexer, "#ifndef", location)),
             _ => {
-                let Some(open) = conditions.last_mut() else {
+                let Some(open) = self.conditions.last_mut() else {
                     let message = format!("`#{word}` without `#if`");
-                    self.error(location, message, "no condition is open here");
+                    let label = "no condition is open here";
+                    self.diagnostics.error(location, message, label);
                     lexer.rest_of_line();
                     return;
                 };
                 // The group before this line was read, so the other groups of the condition are skipped.
                 open.done = true;
-                if self.close_group(lexer, word, location, conditions) {
-                    self.skip_group(lexer, conditions);
+                if self.close_group(lexer, word, location) {
+                    self.skip_group(lexer);
                 }
+                return;
             }
+        };
+        self.conditions.push(Condition {
+            word,
+            location,
+            has_else: false,
+            done: taken,
+        });
+        if !taken {
+            self.skip_group(lexer);
         }
     }
 
     /// Skips to the next group of the innermost condition that is to be read, or to its end.
-    fn skip_group(&mut self, lexer: &mut Lexer, conditions: &mut Vec<Condition>) {
+    fn skip_group(&mut self, lexer: &mut Lexer) {
         let mut nested = 0usize;
         loop {
             lexer.quiet = true;
@@ -123,7 +112,7 @@ impl Preprocessor<'_> {
                 "endif" if nested > 0 => nested -= 1,
                 "elif" | "else" | "endif" if nested == 0 => {
                     let location = token.location.to(name.location);
-                    if !self.close_group(lexer, word, location, conditions) {
+                    if !self.close_group(lexer, word, location) {
                         return;
                     }
                 }
@@ -133,43 +122,35 @@ impl Preprocessor<'_> {
     }
 
     /// Handles `#elif`, `#else` or `#endif`. Returns true if the next group is to be skipped.
-    fn close_group(
-        &mut self,
-        lexer: &mut Lexer,
-        word: &str,
-        at: Location,
-        conditions: &mut Vec<Condition>,
-    ) -> bool {
-        let Some(open) = conditions.last_mut() else {
+    fn close_group(&mut self, lexer: &mut Lexer, word: &str, at: Location) -> bool {
+        let Some(open) = self.conditions.last_mut() else {
             return false;
         };
-        if word == "endif" {
-            conditions.pop();
-            lexer.rest_of_line();
-            return false;
-        }
-        if open.has_else {
-            let message = format!("`#{word}` after `#else`");
+        if open.has_else && word != "endif" {
             let first = open.location;
             self.diagnostics.push(
-                Diagnostic::error(message)
+                Diagnostic::error(format!("`#{word}` after `#else`"))
                     .at(at, "")
                     .at(first, "the condition begins here"),
             );
         }
-        if word == "else" {
-            open.has_else = true;
-            lexer.rest_of_line();
-        } else if !open.done {
-            let taken = self.condition(lexer, at);
-            if let Some(open) = conditions.last_mut() {
-                open.done = taken;
+        let was_done = std::mem::replace(&mut open.done, true);
+        match word {
+            "elif" if !was_done => {
+                let taken = self.condition(lexer, at);
+                if let Some(open) = self.conditions.last_mut() {
+                    open.done = taken;
+                }
+                return !taken;
             }
-            return !taken;
-        } else {
-            lexer.rest_of_line();
+            "else" => open.has_else = true,
+            "endif" => {
+                self.conditions.pop();
+            }
+            _ => {}
         }
-        std::mem::replace(&mut open.done, true)
+        lexer.rest_of_line();
+        was_done && word != "endif"
     }
 
     fn condition(&mut self, lexer: &mut Lexer, location: Location) -> bool {
@@ -215,7 +196,7 @@ impl Preprocessor<'_> {
     fn needs_name(&mut self, directive: &str, found: &Token, location: Location) {
         let message = format!("`{directive}` needs the name of a macro");
         let label = format!("expected a name, found {}", found.description());
-        self.error(location, message, label);
+        self.diagnostics.error(location, message, label);
     }
 
     fn define(&mut self, lexer: &mut Lexer, location: Location) {
@@ -239,7 +220,8 @@ impl Preprocessor<'_> {
         };
         let Some(line) = line else {
             let label = format!("expected a line number, found {}", number.description());
-            self.error(location, "this line directive has no number", label);
+            self.diagnostics
+                .error(location, "this line directive has no number", label);
             return;
         };
         let name = rest.first().and_then(text);

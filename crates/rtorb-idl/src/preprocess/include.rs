@@ -54,7 +54,8 @@ impl Preprocessor<'_> {
                     location
                 };
                 let label = "expected \"file.idl\" or <file.idl>";
-                self.error(at, "`#include` needs the name of a file", label);
+                self.diagnostics
+                    .error(at, "`#include` needs the name of a file", label);
             }
         }
     }
@@ -131,7 +132,7 @@ impl Preprocessor<'_> {
             Err(reason) => {
                 self.output.incomplete = true;
                 let message = format!("cannot read `{}`: {reason}", path.display());
-                self.error(location, message, "included here");
+                self.diagnostics.error(location, message, "included here");
             }
         }
     }

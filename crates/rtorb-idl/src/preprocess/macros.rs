@@ -43,16 +43,7 @@ impl Macros {
         diagnostics: &mut Diagnostics,
     ) -> Vec<Token> {
         let mut output = Vec::with_capacity(tokens.len());
-        let pending = tokens.into_iter().rev().map(Pending::Token).collect();
-        Expansion {
-            macros: self,
-            pending,
-            lexer: None,
-            active: Vec::new(),
-            depth: 0,
-            diagnostics,
-        }
-        .run(&mut output);
+        Expansion::new(self, tokens, diagnostics).run(&mut output);
         output
     }
 
@@ -68,16 +59,9 @@ impl Macros {
             output.push(token);
             return;
         }
-        let pending = vec![Pending::Token(token)];
-        Expansion {
-            macros: self,
-            pending,
-            lexer: Some(lexer),
-            active: Vec::new(),
-            depth: 0,
-            diagnostics,
-        }
-        .run(output);
+        let mut expansion = Expansion::new(self, vec![token], diagnostics);
+        expansion.lexer = Some(lexer);
+        expansion.run(output);
     }
 }
 
@@ -102,7 +86,18 @@ struct Expansion<'e> {
     diagnostics: &'e mut Diagnostics,
 }
 
-impl Expansion<'_> {
+impl<'e> Expansion<'e> {
+    fn new(macros: &'e mut Macros, tokens: Vec<Token>, diagnostics: &'e mut Diagnostics) -> Self {
+        Self {
+            macros,
+            pending: tokens.into_iter().rev().map(Pending::Token).collect(),
+            lexer: None,
+            active: Vec::new(),
+            depth: 0,
+            diagnostics,
+        }
+    }
+
     fn run(mut self, output: &mut Vec<Token>) {
         while let Some(next) = self.pending.pop() {
             match next {
@@ -177,11 +172,9 @@ impl Expansion<'_> {
     fn exhaust(&mut self, name: &str, location: Location) {
         self.macros.exhausted = true;
         self.pending.clear();
+        let label = format!("expanding `{name}` passes the limit of {PRODUCED_MAX} tokens");
         self.diagnostics
-            .push(Diagnostic::error("macros expand to too many tokens").at(
-                location,
-                format!("expanding `{name}` passes the limit of {PRODUCED_MAX} tokens"),
-            ));
+            .error(location, "macros expand to too many tokens", label);
     }
 
     /// Skips an opening parenthesis if it is the next token. Returns true if it was.
@@ -248,10 +241,8 @@ impl Expansion<'_> {
         let mut nested = 0usize;
         loop {
             let Some(token) = self.next() else {
-                self.diagnostics.push(
-                    Diagnostic::error(format!("the arguments of macro `{name}` have no end"))
-                        .at(call, "no `)` follows"),
-                );
+                let message = format!("the arguments of macro `{name}` have no end");
+                self.diagnostics.error(call, message, "no `)` follows");
                 return None;
             };
             let last_is_rest = definition.variadic && arguments.len() == count;
@@ -354,23 +345,15 @@ impl Expansion<'_> {
         let mut output = Vec::new();
         if self.depth >= DEPTH_MAX {
             if let Some(first) = argument.first() {
+                let label = format!("more than {DEPTH_MAX} macro arguments within each other");
                 self.diagnostics
-                    .push(Diagnostic::error("macros are nested too deep").at(
-                        first.location,
-                        format!("more than {DEPTH_MAX} macro arguments within each other"),
-                    ));
+                    .error(first.location, "macros are nested too deep", label);
             }
             return output;
         }
-        let pending = argument.iter().rev().cloned().map(Pending::Token).collect();
-        let inner = Expansion {
-            macros: self.macros,
-            pending,
-            lexer: None,
-            active: self.active.clone(),
-            depth: self.depth + 1,
-            diagnostics: self.diagnostics,
-        };
+        let mut inner = Expansion::new(self.macros, argument.to_vec(), self.diagnostics);
+        inner.active.clone_from(&self.active);
+        inner.depth = self.depth + 1;
         inner.run(&mut output);
         output
     }
@@ -390,10 +373,8 @@ impl Expansion<'_> {
                 ..token
             });
         } else {
-            self.diagnostics.push(
-                Diagnostic::error(format!("`##` makes `{text}`, which is not one token"))
-                    .at(call, "in this macro"),
-            );
+            let message = format!("`##` makes `{text}`, which is not one token");
+            self.diagnostics.error(call, message, "in this macro");
             output.extend([left, right]);
         }
         output.extend(made);

@@ -4,6 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
+use super::types::Plain;
 use super::{documentation, enums, names};
 use crate::tree::{ItemId, ItemKind, Type, Value};
 
@@ -77,15 +78,10 @@ const DIGITS_MAX: u16 = 31;
 
 /// With its type as a suffix, since a literal alone would be an `i32` where nothing else decides.
 fn integer(ty: &Type, number: i128) -> TokenStream {
-    let suffix = match ty {
-        Type::Short => "i16",
-        Type::UShort => "u16",
-        Type::ULong => "u32",
-        Type::LongLong => "i64",
-        Type::ULongLong => "u64",
-        Type::Int8 => "i8",
-        Type::Octet => "u8",
-        _ => "i32",
+    let suffix = if ty.is_integer() {
+        Plain::of(ty).rust
+    } else {
+        "i32"
     };
     let size: Literal = format!("{}{suffix}", number.unsigned_abs())
         .parse()

@@ -122,7 +122,7 @@ fn method(scope: Scope<'_>, call: &Call<'_>, place: Option<usize>) -> TokenStrea
 
 /// The closure that writes the arguments.
 fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
-    let w = names::fresh("w", &call.argument_names());
+    let [w] = names::fresh(["w"], &call.argument_names());
     let encode = call.arguments.iter().map(|argument| {
         let value = lent_value(tree, argument);
         quote!(::rtorb::codegen::Encode::encode(#value, #w))

@@ -51,7 +51,7 @@ pub(super) fn constant_ident(name: &str) -> Ident {
 pub(super) fn module_ident(name: &str) -> Ident {
     let snake = snake(name);
     if PRIMITIVES.contains(&snake.as_str()) {
-        Ident::new(&format!("{snake}_"), Span::call_site())
+        quote::format_ident!("{snake}_")
     } else {
         ident(&snake)
     }
@@ -68,27 +68,26 @@ pub(super) fn item_ident(item: &Item) -> Ident {
 
 /// The name of the servant trait of `interface`.
 pub(super) fn servant_ident(interface: &Item) -> Ident {
-    Ident::new(
-        &format!("{}Servant", upper_camel(&interface.name)),
-        Span::call_site(),
-    )
+    quote::format_ident!("{}Servant", upper_camel(&interface.name))
 }
 
-/// A name for a local variable of generated code that none of `taken` has.
+/// Names for local variables of generated code that none of `taken` has.
 ///
 /// A trailing underscore is enough: except for names such as `self_`, snake case has none.
-pub(super) fn fresh(wanted: &str, taken: &[Ident]) -> Ident {
-    let mut name = wanted.to_owned();
-    while taken.iter().any(|other| *other == name) {
-        name.push('_');
-    }
-    Ident::new(&name, Span::call_site())
+pub(super) fn fresh<const COUNT: usize>(wanted: [&str; COUNT], taken: &[Ident]) -> [Ident; COUNT] {
+    wanted.map(|wanted| {
+        let mut name = wanted.to_owned();
+        while taken.iter().any(|other| *other == name) {
+            name.push('_');
+        }
+        Ident::new(&name, Span::call_site())
+    })
 }
 
 /// `name` as an identifier, escaped if it is a keyword.
 fn ident(name: &str) -> Ident {
     if NEVER_RAW.contains(&name) {
-        Ident::new(&format!("{name}_"), Span::call_site())
+        quote::format_ident!("{name}_")
     } else if KEYWORDS.contains(&name) {
         Ident::new_raw(name, Span::call_site())
     } else {
@@ -182,10 +181,10 @@ mod tests {
 
     #[test]
     fn local_names_avoid_parameter_names() {
+        let taken = [value_ident("w"), value_ident("r")];
         assert_eq!(
-            fresh("w", &[value_ident("w"), value_ident("r")]).to_string(),
-            "w_"
+            fresh(["w", "v"], &taken).map(|name| name.to_string()),
+            ["w_", "v"]
         );
-        assert_eq!(fresh("w", &[value_ident("r")]).to_string(), "w");
     }
 }

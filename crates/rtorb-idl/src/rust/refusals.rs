@@ -6,10 +6,7 @@ use super::types::{self, made_of, named};
 use super::values;
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
-use crate::tree::{
-    Attribute, Interface, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type,
-    Valuetype,
-};
+use crate::tree::{Attribute, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
 
 /// A construct of IDL that has no Rust form yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,49 +69,66 @@ pub(super) struct Refusals {
     /// One for each item of the main file that cannot be generated, or that uses such an item.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Items of included files that cannot be generated, with the reason. They are omitted, and the text names them.
+    /// During the search, those of the main file as well.
     pub(super) left_out: BTreeMap<ItemId, String>,
 }
 
 impl Refusals {
     /// Checks everything in `tree`.
     pub(super) fn of(tree: &Tree) -> Self {
-        let mut search = Search {
-            tree,
-            found: Vec::new(),
-            reported: Vec::new(),
-            reasons: BTreeMap::new(),
-        };
+        let mut refusals = Self::default();
         for id in tree.ids() {
-            search.item(id);
-            if let Some(first) = search.found.first() {
-                search.reasons.insert(id, first.message.clone());
-            }
-            if tree.item(id).in_main_file {
-                search.reported.append(&mut search.found);
-            } else {
-                search.found.clear();
+            let refusals = &mut refusals;
+            Search { tree, id, refusals }.search();
+        }
+        refusals.spread(tree);
+        let left_out = &mut refusals.left_out;
+        left_out.retain(|id, _| !tree.item(*id).in_main_file);
+        refusals
+    }
+
+    /// Finds the items that use an item that cannot be generated, directly or not.
+    fn spread(&mut self, tree: &Tree) {
+        let uses: Vec<_> = tree.ids().map(|id| (id, uses(tree, id))).collect();
+        let mut before = 0;
+        while self.left_out.len() > before {
+            before = self.left_out.len();
+            for (id, used) in &uses {
+                let refused = used.iter().find(|used| self.left_out.contains_key(used));
+                if let Some(&used) = refused
+                    && !self.left_out.contains_key(id)
+                {
+                    self.report_use(tree, *id, used);
+                    self.left_out.insert(*id, self.left_out[&used].clone());
+                }
             }
         }
-        search.spread();
-        let reasons = search.reasons.into_iter();
-        let left_out = reasons
-            .filter(|(id, _)| !tree.item(*id).in_main_file)
-            .collect();
-        Self {
-            diagnostics: search.reported,
-            left_out,
+    }
+
+    /// Reports an item of the main file that uses an item of an included file. Other uses follow from other reports.
+    fn report_use(&mut self, tree: &Tree, id: ItemId, used: ItemId) {
+        let (item, used_item) = (tree.item(id), tree.item(used));
+        if item.in_main_file && !used_item.in_main_file {
+            let used_name = tree.full_name(used);
+            self.diagnostics.push(
+                Diagnostic::error(format!(
+                    "`{}` uses `{used_name}`, which has no Rust form",
+                    item.name
+                ))
+                .at(item.location, format!("uses `{used_name}`"))
+                .at(used_item.location, "declared here")
+                .note(self.left_out[&used].clone())
+                .help("remove it, or use a type that has a Rust form"),
+            );
         }
     }
 }
 
-struct Search<'t> {
+/// Looks for constructs that cannot be generated in one item.
+struct Search<'t, 'r> {
     tree: &'t Tree,
-    /// About the item being looked at.
-    found: Vec<Diagnostic>,
-    /// About the items of the main file.
-    reported: Vec<Diagnostic>,
-    /// Why an item cannot be generated.
-    reasons: BTreeMap<ItemId, String>,
+    id: ItemId,
+    refusals: &'r mut Refusals,
 }
 
 /// Whether values of a type go on the wire in some use.
@@ -124,11 +138,16 @@ enum Reach {
     Process,
 }
 
-impl<'t> Search<'t> {
-    fn item(&mut self, id: ItemId) {
-        let item = self.tree.item(id);
+impl<'t> Search<'t, '_> {
+    fn search(&mut self) {
+        let item = self.tree.item(self.id);
+        let mut reach = Reach::Process;
         match &item.kind {
-            ItemKind::Interface(interface) => self.interface(id, interface),
+            ItemKind::Interface(interface) => match interface.flavour {
+                InterfaceFlavour::Abstract => return self.refuse_item(ABSTRACT_INTERFACE),
+                InterfaceFlavour::Local => {}
+                InterfaceFlavour::Plain => reach = Reach::Wire,
+            },
             ItemKind::Struct { members, .. } => self.members(members, Reach::Process),
             ItemKind::Exception { members, .. } => self.members(members, Reach::Wire),
             ItemKind::Union(union) => {
@@ -136,19 +155,20 @@ impl<'t> Search<'t> {
             }
             ItemKind::Alias { ty } => self.ty(ty, Reach::Process, item.location),
             ItemKind::ValueBox { ty } => self.ty(ty, Reach::Wire, item.location),
-            ItemKind::Valuetype(value) => self.valuetype(id, value),
-            ItemKind::Undefined { what } if *what != "interface" => self.refuse_item(id, UNDEFINED),
+            ItemKind::Valuetype(value) if value.is_custom => {
+                return self.refuse_item(CUSTOM_VALUETYPE);
+            }
+            ItemKind::Valuetype(value) => {
+                self.members(value.state.iter().map(|state| &state.member), Reach::Wire);
+            }
+            ItemKind::Undefined { what } if *what != "interface" => self.refuse_item(UNDEFINED),
             // To declare an annotation changes nothing, and neither does its use.
             ItemKind::Other {
                 what: "annotation", ..
             } => {}
             ItemKind::Other { what, .. } => {
-                self.found.push(refusal(
-                    what,
-                    "use a construct that CORBA has a wire form for",
-                    item.location,
-                    &self.tree.full_name(id),
-                ));
+                let help = "use a construct that CORBA has a wire form for";
+                self.refuse_item(NotGenerated::new(what, help));
             }
             ItemKind::Module
             | ItemKind::Enum { .. }
@@ -156,45 +176,17 @@ impl<'t> Search<'t> {
             | ItemKind::Native
             | ItemKind::Undefined { .. } => {}
         }
-    }
-
-    fn interface(&mut self, id: ItemId, interface: &'t Interface) {
-        if interface.flavour == InterfaceFlavour::Abstract {
-            return self.refuse_item(id, ABSTRACT_INTERFACE);
+        for operation in operations(&item.kind) {
+            self.ty(&operation.returns, reach, operation.location);
+            for parameter in &operation.parameters {
+                self.ty(&parameter.ty, reach, parameter.location);
+            }
+            if !operation.context.is_empty() {
+                self.refuse(CONTEXT_CLAUSE, operation.location, &operation.name);
+            }
         }
-        let reach = if interface.flavour == InterfaceFlavour::Local {
-            Reach::Process
-        } else {
-            Reach::Wire
-        };
-        for operation in &interface.operations {
-            self.operation(operation, reach);
-        }
-        for attribute in &interface.attributes {
+        for attribute in attributes(&item.kind) {
             self.ty(&attribute.ty, reach, attribute.location);
-        }
-    }
-
-    fn valuetype(&mut self, id: ItemId, value: &'t Valuetype) {
-        if value.is_custom {
-            return self.refuse_item(id, CUSTOM_VALUETYPE);
-        }
-        self.members(value.state.iter().map(|state| &state.member), Reach::Wire);
-        for operation in value.operations.iter().chain(&value.factories) {
-            self.operation(operation, Reach::Process);
-        }
-        for attribute in &value.attributes {
-            self.ty(&attribute.ty, Reach::Process, attribute.location);
-        }
-    }
-
-    fn operation(&mut self, operation: &'t Operation, reach: Reach) {
-        self.ty(&operation.returns, reach, operation.location);
-        for parameter in &operation.parameters {
-            self.ty(&parameter.ty, reach, parameter.location);
-        }
-        if !operation.context.is_empty() {
-            self.refuse(CONTEXT_CLAUSE, operation.location, &operation.name);
         }
     }
 
@@ -230,61 +222,44 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// Finds the items that use an item that cannot be generated, directly or not.
-    fn spread(&mut self) {
-        let uses: Vec<(ItemId, Vec<ItemId>)> = self
-            .tree
-            .ids()
-            .map(|id| (id, uses(self.tree, id)))
-            .collect();
-        let mut before = 0;
-        while self.reasons.len() > before {
-            before = self.reasons.len();
-            for (id, used) in &uses {
-                let refused = used.iter().find(|used| self.reasons.contains_key(used));
-                if let Some(&used) = refused
-                    && !self.reasons.contains_key(id)
-                {
-                    self.report_use(*id, used);
-                    self.reasons.insert(*id, self.reasons[&used].clone());
-                }
-            }
-        }
-    }
-
-    /// Reports an item of the main file that uses an item of an included file. Other uses follow from other reports.
-    fn report_use(&mut self, id: ItemId, used: ItemId) {
-        let (item, used_item) = (self.tree.item(id), self.tree.item(used));
-        if item.in_main_file && !used_item.in_main_file {
-            let used_name = self.tree.full_name(used);
-            self.reported.push(
-                Diagnostic::error(format!(
-                    "`{}` uses `{used_name}`, which has no Rust form",
-                    item.name
-                ))
-                .at(item.location, format!("uses `{used_name}`"))
-                .at(used_item.location, "declared here")
-                .note(self.reasons[&used].clone())
-                .help("remove it, or use a type that has a Rust form"),
-            );
-        }
-    }
-
-    fn refuse_item(&mut self, id: ItemId, what: NotGenerated) {
-        self.refuse(what, self.tree.item(id).location, &self.tree.full_name(id));
+    fn refuse_item(&mut self, what: NotGenerated) {
+        let location = self.tree.item(self.id).location;
+        self.refuse(what, location, &self.tree.full_name(self.id));
     }
 
     fn refuse(&mut self, what: NotGenerated, location: Location, name: &str) {
-        self.found
-            .push(refusal(what.construct, what.help, location, name));
+        let NotGenerated { construct, help } = what;
+        let message = format!("`{name}` has no Rust form yet: {construct}");
+        let reasons = &mut self.refusals.left_out;
+        reasons.entry(self.id).or_insert_with(|| message.clone());
+        if self.tree.item(self.id).in_main_file {
+            self.refusals.diagnostics.push(
+                Diagnostic::error(message)
+                    .at(location, construct)
+                    .note("the IDL itself is correct: `rtorb idl check` accepts it")
+                    .help(help),
+            );
+        }
     }
 }
 
-fn refusal(construct: &str, help: &str, location: Location, name: &str) -> Diagnostic {
-    Diagnostic::error(format!("`{name}` has no Rust form yet: {construct}"))
-        .at(location, construct)
-        .note("the IDL itself is correct: `rtorb idl check` accepts it")
-        .help(help)
+/// The operations of an interface or a valuetype, and its factories.
+fn operations(kind: &ItemKind) -> impl Iterator<Item = &Operation> {
+    let (operations, factories): (&[Operation], &[Operation]) = match kind {
+        ItemKind::Interface(interface) => (&interface.operations, &[]),
+        ItemKind::Valuetype(value) => (&value.operations, &value.factories),
+        _ => (&[], &[]),
+    };
+    operations.iter().chain(factories)
+}
+
+/// The attributes of an interface or a valuetype.
+fn attributes(kind: &ItemKind) -> &[Attribute] {
+    match kind {
+        ItemKind::Interface(interface) => &interface.attributes,
+        ItemKind::Valuetype(value) => &value.attributes,
+        _ => &[],
+    }
 }
 
 /// The items that the Rust code of `id` needs.
@@ -299,33 +274,19 @@ fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
         .collect();
     used.extend(made_of(&item.kind));
     match &item.kind {
-        ItemKind::Interface(interface) => {
-            used.extend(&interface.bases);
-            used.extend(interface.operations.iter().flat_map(used_by_operation));
-            used.extend(interface.attributes.iter().flat_map(used_by_attribute));
-        }
-        ItemKind::Valuetype(value) => {
-            let operations = value.operations.iter().chain(&value.factories);
-            used.extend(&value.supports);
-            used.extend(operations.flat_map(used_by_operation));
-            used.extend(value.attributes.iter().flat_map(used_by_attribute));
-        }
+        ItemKind::Interface(interface) => used.extend(&interface.bases),
+        ItemKind::Valuetype(value) => used.extend(&value.supports),
         ItemKind::Constant { ty, .. } => used.extend(named(ty)),
         _ => {}
     }
+    for operation in operations(&item.kind) {
+        let types = operation.parameters.iter().map(|parameter| &parameter.ty);
+        used.extend(types.chain([&operation.returns]).filter_map(named));
+        used.extend(&operation.raises);
+    }
+    for attribute in attributes(&item.kind) {
+        used.extend(named(&attribute.ty));
+        used.extend(attribute.get_raises.iter().chain(&attribute.set_raises));
+    }
     used
-}
-
-fn used_by_operation(operation: &Operation) -> Vec<ItemId> {
-    let types = operation.parameters.iter().map(|parameter| &parameter.ty);
-    let used = types.chain([&operation.returns]).filter_map(named);
-    used.chain(operation.raises.iter().copied()).collect()
-}
-
-fn used_by_attribute(attribute: &Attribute) -> Vec<ItemId> {
-    let raised = attribute.get_raises.iter().chain(&attribute.set_raises);
-    named(&attribute.ty)
-        .into_iter()
-        .chain(raised.copied())
-        .collect()
 }

@@ -75,20 +75,15 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let servant_trait = names::servant_ident(item);
     let servant_type = scope.type_parameter("S");
     let calls = operations::all(scope.tree, id);
-    let locals = Locals::beside(&calls);
+    let taken: Vec<Ident> = calls.iter().flat_map(Call::argument_names).collect();
+    let [servant, operation, call] = names::fresh(["servant", "operation", "call"], &taken);
     let arms = calls.iter().enumerate().map(|(number, call)| {
         let number = Literal::usize_unsuffixed(number);
-        let body = serve(scope, call, &locals);
+        let body = serve(scope, call, &taken);
         quote!(#number => { #body })
     });
     let table = table(&calls);
     let finder = timings::finder(&calls);
-    let Locals {
-        servant,
-        call,
-        operation,
-        ..
-    } = &locals;
     quote! {
         impl<#servant_type: #servant_trait> ::rtorb::codegen::ServedBy<#servant_type> for #interface {
             fn find_operation(name: &[u8]) -> ::core::option::Option<usize> {
@@ -124,43 +119,14 @@ fn table(calls: &[Call<'_>]) -> TokenStream {
 
 const SLOTS_PER_NAME: usize = 4;
 
-/// The local variables of the dispatch function. No parameter has one of these names.
-struct Locals {
-    servant: Ident,
-    call: Ident,
-    operation: Ident,
-    result: Ident,
-    exception: Ident,
-    w: Ident,
-}
-
-impl Locals {
-    fn beside(calls: &[Call<'_>]) -> Self {
-        let taken: Vec<Ident> = calls.iter().flat_map(Call::argument_names).collect();
-        let fresh = |name| names::fresh(name, &taken);
-        Self {
-            servant: fresh("servant"),
-            call: fresh("call"),
-            operation: fresh("operation"),
-            result: fresh("result"),
-            exception: fresh("exception"),
-            w: fresh("w"),
-        }
-    }
-}
-
-/// Reads the arguments, calls the servant, and sends the reply.
-fn serve(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
-    let Locals {
-        servant,
-        call: server_call,
-        result,
-        ..
-    } = locals;
+/// Reads the arguments, calls the servant, and sends the reply. No local variable has a name in `taken`: the parameters have
+/// those.
+fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
+    let [servant, server_call, result] = names::fresh(["servant", "call", "result"], taken);
     let read = call
         .arguments
         .iter()
-        .map(|argument| read(scope, argument, server_call));
+        .map(|argument| read(scope, argument, &server_call));
     let lent = call
         .arguments
         .iter()
@@ -175,7 +141,7 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
             let name = &argument.name;
             quote!(#server_call.recycle(#name);)
         });
-    let reply = handle_result(scope, call, locals);
+    let reply = handle_result(scope, call, taken);
     let executed = call.is_timed().then(|| quote!(#server_call.executed();));
     quote! {
         #(#read)*
@@ -187,14 +153,9 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
 }
 
 /// Sends the results, or the exception that the servant returned.
-fn handle_result(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStream {
-    let Locals {
-        call: server_call,
-        result,
-        exception,
-        ..
-    } = locals;
-    let reply = reply(call, locals);
+fn handle_result(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
+    let [server_call, result, exception] = names::fresh(["call", "result", "exception"], taken);
+    let reply = reply(call, taken);
     if call.raises.is_empty() {
         let bind = if call.results.is_empty() {
             quote!(#result?;)
@@ -221,13 +182,8 @@ fn handle_result(scope: Scope<'_>, call: &Call<'_>, locals: &Locals) -> TokenStr
     }
 }
 
-fn reply(call: &Call<'_>, locals: &Locals) -> TokenStream {
-    let Locals {
-        call: server_call,
-        result,
-        w,
-        ..
-    } = locals;
+fn reply(call: &Call<'_>, taken: &[Ident]) -> TokenStream {
+    let [server_call, result, w] = names::fresh(["call", "result", "w"], taken);
     let steps: Vec<TokenStream> = match call.results.len() {
         1 => vec![quote!(::rtorb::codegen::Encode::encode(&#result, #w))],
         several => (0..several)
@@ -237,7 +193,7 @@ fn reply(call: &Call<'_>, locals: &Locals) -> TokenStream {
             })
             .collect(),
     };
-    let closure = interfaces::in_turn(w, &steps);
+    let closure = interfaces::in_turn(&w, &steps);
     quote!(#server_call.reply(#closure))
 }
 

@@ -69,53 +69,40 @@ pub(super) fn encode_and_decode(scope: Scope<'_>, item: &Item, members: &[&Membe
         .iter()
         .map(|member| scope.owned(&member.ty))
         .collect();
-    let coding = Coding {
-        encode: quote! {
-            #(::rtorb::codegen::Encode::encode(&self.#fields, w)?;)*
-            ::core::result::Result::Ok(())
-        },
-        octets_min: quote!(0 #(+ <#types as ::rtorb::codegen::Decode>::OCTETS_MIN)*),
-        decode: quote! {
-            ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(r)?,)* })
-        },
+    let encode = quote! {
+        #(::rtorb::codegen::Encode::encode(&self.#fields, w)?;)*
+        ::core::result::Result::Ok(())
     };
-    coding.generate(&name)
+    let octets_min = quote!(0 #(+ <#types as ::rtorb::codegen::Decode>::OCTETS_MIN)*);
+    let decode = quote! {
+        ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(r)?,)* })
+    };
+    coding(&name, &encode, &octets_min, &decode)
 }
 
-/// The parts of a type's `Encode` and `Decode`.
-pub(super) struct Coding {
-    /// Writes `self` to `w`.
-    pub(super) encode: TokenStream,
-    /// The fewest bytes of an encoded value.
-    pub(super) octets_min: TokenStream,
-    /// Reads a value from `r`.
-    pub(super) decode: TokenStream,
-}
-
-impl Coding {
-    /// Both impls, for the type `name`.
-    pub(super) fn generate(&self, name: &Ident) -> TokenStream {
-        let Self {
-            encode,
-            octets_min,
-            decode,
-        } = self;
-        quote! {
-            impl ::rtorb::codegen::Encode for #name {
-                fn encode<'a>(
-                    &'a self,
-                    w: &mut ::rtorb::codegen::Writer<'a>,
-                ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
-                    #encode
-                }
+/// `Encode` and `Decode` of the type `name`: code that writes `self` to `w`, the fewest bytes of an encoded value, and code
+/// that reads a value from `r`.
+pub(super) fn coding(
+    name: &Ident,
+    encode: &TokenStream,
+    octets_min: &TokenStream,
+    decode: &TokenStream,
+) -> TokenStream {
+    quote! {
+        impl ::rtorb::codegen::Encode for #name {
+            fn encode<'a>(
+                &'a self,
+                w: &mut ::rtorb::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), ::rtorb::codegen::EncodeError> {
+                #encode
             }
-            impl ::rtorb::codegen::Decode for #name {
-                const OCTETS_MIN: usize = #octets_min;
-                fn decode(
-                    r: &mut ::rtorb::codegen::Reader<'_>,
-                ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
-                    #decode
-                }
+        }
+        impl ::rtorb::codegen::Decode for #name {
+            const OCTETS_MIN: usize = #octets_min;
+            fn decode(
+                r: &mut ::rtorb::codegen::Reader<'_>,
+            ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {
+                #decode
             }
         }
     }

@@ -4,7 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::types::everything_in;
+use super::types::{Plain, everything_in};
 use super::{names, structs, values};
 use crate::tree::{
     Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value, Valuetype,
@@ -63,7 +63,7 @@ impl<'t> Description<'t> {
             }
             Type::Named(id) => self.named(*id),
             plain => {
-                let constant = plain_constant(plain);
+                let constant = quote::format_ident!("{}", Plain::of(plain).type_code);
                 quote!(#type_code::#constant)
             }
         }
@@ -235,27 +235,4 @@ const TRUNCATABLE: i16 = 3;
 fn bounded(constructor: &TokenStream, bound: Option<u32>) -> TokenStream {
     let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));
     quote!(#constructor(#bound))
-}
-
-fn plain_constant(ty: &Type) -> proc_macro2::Ident {
-    let name = match ty {
-        Type::Short => "SHORT",
-        Type::UShort => "USHORT",
-        Type::Long => "LONG",
-        Type::ULong => "ULONG",
-        Type::LongLong => "LONG_LONG",
-        Type::ULongLong => "ULONG_LONG",
-        // CORBA has no TypeCode kind for an 8-bit integer. `octet` has the same encoding.
-        Type::Int8 | Type::Octet => "OCTET",
-        Type::Float => "FLOAT",
-        Type::Double => "DOUBLE",
-        Type::LongDouble => "LONG_DOUBLE",
-        Type::Boolean => "BOOLEAN",
-        Type::Char => "CHAR",
-        Type::WChar => "WCHAR",
-        Type::Any => "ANY",
-        Type::TypeCode => "TYPE_CODE",
-        _ => "VOID",
-    };
-    quote::format_ident!("{name}")
 }

@@ -10,21 +10,6 @@ impl Scope<'_> {
     /// The type of a member or a result.
     pub(super) fn owned(self, ty: &Type) -> TokenStream {
         match ty {
-            Type::Void => quote!(()),
-            Type::Short => quote!(i16),
-            Type::UShort => quote!(u16),
-            Type::Long => quote!(i32),
-            Type::ULong => quote!(u32),
-            Type::LongLong => quote!(i64),
-            Type::ULongLong => quote!(u64),
-            Type::Int8 => quote!(i8),
-            Type::Octet => quote!(u8),
-            Type::Float => quote!(f32),
-            Type::Double => quote!(f64),
-            Type::LongDouble => quote!(::rtorb::codegen::LongDouble),
-            Type::Boolean => quote!(bool),
-            Type::Char => quote!(char),
-            Type::WChar => quote!(::rtorb::codegen::WChar),
             Type::String { bound: None } => quote!(::std::string::String),
             Type::String { bound: Some(bound) } => generic("BoundedString", &[], &[*bound]),
             Type::WString { bound: None } => quote!(::rtorb::codegen::WString),
@@ -53,13 +38,12 @@ impl Scope<'_> {
                 };
                 dimensions.iter().rev().fold(self.owned(element), nest)
             }
-            Type::Any => quote!(::rtorb::codegen::Any),
-            Type::TypeCode => quote!(::rtorb::codegen::TypeCode),
-            Type::Object => optional(&quote!(::rtorb::codegen::ObjectRef)),
-            Type::Named(id) => self.named(*id),
-            Type::FixedConstant | Type::Map { .. } | Type::ValueBase => {
-                unreachable!("refused before generation: {ty:?}")
+            Type::Named(id) if !is_reference(&self.tree.item(*id).kind) => self.path(*id),
+            Type::Object | Type::Named(_) => {
+                let reference = self.referred(ty);
+                quote!(::core::option::Option<#reference>)
             }
+            _ => Plain::of(ty).rust_type(),
         }
     }
 
@@ -86,34 +70,54 @@ impl Scope<'_> {
 
     /// The type of an object reference or value that is not nil.
     fn referred(self, ty: &Type) -> TokenStream {
-        match self.tree.resolved(ty) {
-            Type::Named(id) if is_local_interface(self.tree, *id) => self.shared_local(*id),
-            Type::Named(id) if is_value(self.tree, *id) => {
-                let path = self.path(*id);
-                quote!(::std::sync::Arc<#path>)
-            }
-            Type::Named(id) => self.path(*id),
-            _ => quote!(::rtorb::codegen::ObjectRef),
-        }
-    }
-
-    fn named(self, id: ItemId) -> TokenStream {
-        let path = self.path(id);
-        match &self.tree.item(id).kind {
-            ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local => {
-                optional(&self.shared_local(id))
-            }
-            ItemKind::Interface(_) | ItemKind::Undefined { .. } => optional(&path),
-            ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } => {
-                optional(&quote!(::std::sync::Arc<#path>))
-            }
+        let Type::Named(id) = self.tree.resolved(ty) else {
+            return quote!(::rtorb::codegen::ObjectRef);
+        };
+        let path = self.path(*id);
+        match &self.tree.item(*id).kind {
+            ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } => quote!(::std::sync::Arc<#path>),
+            _ if is_local_interface(self.tree, *id) => quote!(::std::sync::Arc<dyn #path>),
             _ => path,
         }
     }
+}
 
-    fn shared_local(self, id: ItemId) -> TokenStream {
-        let path = self.path(id);
-        quote!(::std::sync::Arc<dyn #path>)
+/// A type without parts, as generated code names it.
+pub(super) struct Plain {
+    /// The Rust type.
+    pub(super) rust: &'static str,
+    /// The constant of `TypeCode`.
+    pub(super) type_code: &'static str,
+}
+
+impl Plain {
+    pub(super) fn of(ty: &Type) -> Self {
+        let (rust, type_code) = match ty {
+            Type::Void => ("()", "VOID"),
+            Type::Short => ("i16", "SHORT"),
+            Type::UShort => ("u16", "USHORT"),
+            Type::Long => ("i32", "LONG"),
+            Type::ULong => ("u32", "ULONG"),
+            Type::LongLong => ("i64", "LONG_LONG"),
+            Type::ULongLong => ("u64", "ULONG_LONG"),
+            // CORBA has no TypeCode kind for an 8-bit integer. `octet` has the same encoding.
+            Type::Int8 => ("i8", "OCTET"),
+            Type::Octet => ("u8", "OCTET"),
+            Type::Float => ("f32", "FLOAT"),
+            Type::Double => ("f64", "DOUBLE"),
+            Type::LongDouble => ("::rtorb::codegen::LongDouble", "LONG_DOUBLE"),
+            Type::Boolean => ("bool", "BOOLEAN"),
+            Type::Char => ("char", "CHAR"),
+            Type::WChar => ("::rtorb::codegen::WChar", "WCHAR"),
+            Type::Any => ("::rtorb::codegen::Any", "ANY"),
+            Type::TypeCode => ("::rtorb::codegen::TypeCode", "TYPE_CODE"),
+            _ => unreachable!("refused before generation: {ty:?}"),
+        };
+        Self { rust, type_code }
+    }
+
+    fn rust_type(&self) -> TokenStream {
+        self.rust.parse().expect("the table holds Rust types")
     }
 }
 
@@ -148,11 +152,8 @@ pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
         } => Lending::Slice(element),
         Type::Object => Lending::Reference,
         Type::Named(id) => match tree.item(*id).kind {
-            ItemKind::Interface(_)
-            | ItemKind::Undefined { .. }
-            | ItemKind::Valuetype(_)
-            | ItemKind::ValueBox { .. } => Lending::Reference,
             ItemKind::Enum { .. } => Lending::ByValue,
+            ref kind if is_reference(kind) => Lending::Reference,
             _ => Lending::Borrowed,
         },
         Type::Fixed { .. } | Type::Char | Type::WChar | Type::LongDouble => Lending::ByValue,
@@ -168,13 +169,9 @@ pub(super) fn is_copy(tree: &Tree, ty: &Type) -> bool {
         Type::Array { element, .. } => is_copy(tree, element),
         Type::Named(id) => match &tree.item(*id).kind {
             ItemKind::Enum { .. } => true,
-            ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
-                members.iter().all(|member| is_copy(tree, &member.ty))
+            kind @ (ItemKind::Struct { .. } | ItemKind::Exception { .. } | ItemKind::Union(_)) => {
+                parts(kind).into_iter().all(|part| is_copy(tree, part))
             }
-            ItemKind::Union(union) => union
-                .cases
-                .iter()
-                .all(|case| is_copy(tree, &case.member.ty)),
             _ => false,
         },
         ty => is_number(ty),
@@ -280,11 +277,14 @@ pub(super) fn everything_in(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     found
 }
 
-/// True if `id` is a valuetype, boxed or not.
-fn is_value(tree: &Tree, id: ItemId) -> bool {
+/// True for object references and values, which may be nil.
+fn is_reference(kind: &ItemKind) -> bool {
     matches!(
-        tree.item(id).kind,
-        ItemKind::Valuetype(_) | ItemKind::ValueBox { .. }
+        kind,
+        ItemKind::Interface(_)
+            | ItemKind::Undefined { .. }
+            | ItemKind::Valuetype(_)
+            | ItemKind::ValueBox { .. }
     )
 }
 
@@ -301,10 +301,6 @@ pub(super) fn is_number(ty: &Type) -> bool {
 /// True for numbers: a servant borrows a sequence of them from the message.
 pub(super) fn is_primitive(ty: &Type) -> bool {
     ty.is_integer() || matches!(ty, Type::Float | Type::Double)
-}
-
-fn optional(ty: &TokenStream) -> TokenStream {
-    quote!(::core::option::Option<#ty>)
 }
 
 /// `codegen::NAME<TYPES, NUMBERS>`

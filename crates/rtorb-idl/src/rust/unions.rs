@@ -4,7 +4,6 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::structs::Coding;
 use super::{constants, documentation, names, structs, type_codes, types};
 use crate::tree::{ItemId, Type, Union, UnionCase};
 
@@ -19,12 +18,8 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, union: &Union) -> TokenStre
         return quote!(#definition #discriminator);
     }
     let selector = &shape.selector;
-    let coding = Coding {
-        encode: shape.encode(),
-        octets_min: quote!(<#selector as ::rtorb::codegen::Decode>::OCTETS_MIN),
-        decode: shape.decode(),
-    };
-    let coding = coding.generate(&name);
+    let octets_min = quote!(<#selector as ::rtorb::codegen::Decode>::OCTETS_MIN);
+    let coding = structs::coding(&name, &shape.encode(), &octets_min, &shape.decode());
     let typed = type_codes::typed(scope, id);
     quote!(#definition #discriminator #coding #typed)
 }
@@ -47,30 +42,57 @@ struct Shape<'t> {
 
 struct Variant<'t> {
     name: Ident,
-    case: &'t UnionCase,
+    documentation: TokenStream,
+    /// The type of its member; `None` for discriminators that select no member.
+    member: Option<&'t Type>,
     /// Its labels as expressions, which are patterns as well.
     labels: Vec<TokenStream>,
+    /// True if it is for the discriminators that no label has.
+    is_default: bool,
 }
 
-impl Variant<'_> {
+impl<'t> Variant<'t> {
+    fn of_case(scope: Scope<'t>, union: &'t Union, case: &'t UnionCase) -> Self {
+        let label = |value| constants::literal(scope, &union.discriminator, value);
+        Self {
+            name: names::type_ident(&case.member.name),
+            documentation: documentation::attributes(&case.member.documentation),
+            member: Some(&case.member.ty),
+            labels: case.labels.iter().map(label).collect(),
+            is_default: case.is_default,
+        }
+    }
+
+    fn without_member() -> Self {
+        Self {
+            name: names::type_ident(NO_MEMBER),
+            documentation: quote!(#[doc = " A discriminator that selects no member."]),
+            member: None,
+            labels: Vec::new(),
+            is_default: true,
+        }
+    }
+
     /// True if the discriminator does not follow from the variant.
     fn keeps_discriminator(&self) -> bool {
-        self.case.is_default || self.labels.len() != 1
+        self.is_default || self.labels.len() != 1
+    }
+
+    /// `expression` for the member, if there is one.
+    fn for_member(&self, expression: TokenStream) -> Option<TokenStream> {
+        self.member.map(|_| expression)
     }
 }
 
 impl<'t> Shape<'t> {
     fn new(scope: Scope<'t>, union: &'t Union) -> Self {
-        let label = |value| constants::literal(scope, &union.discriminator, value);
-        let variants = union.cases.iter().map(|case| Variant {
-            name: names::type_ident(&case.member.name),
-            case,
-            labels: case.labels.iter().map(label).collect(),
-        });
+        let no_member = has_no_member_variant(union).then(Variant::without_member);
+        let cases = union.cases.iter();
+        let variants = cases.map(|case| Variant::of_case(scope, union, case));
         Self {
             scope,
             union,
-            variants: variants.collect(),
+            variants: variants.chain(no_member).collect(),
             selector: scope.owned(&union.discriminator),
         }
     }
@@ -80,117 +102,88 @@ impl<'t> Shape<'t> {
         let selector = &self.selector;
         let derives = structs::derives(self.scope, id);
         let variants = self.variants.iter().map(|variant| {
-            let documentation = documentation::attributes(&variant.case.member.documentation);
-            let name = &variant.name;
-            let ty = self.scope.owned(&variant.case.member.ty);
+            let Variant {
+                name,
+                documentation,
+                member,
+                ..
+            } = variant;
+            let ty = member.map(|ty| self.scope.owned(ty));
             if variant.keeps_discriminator() {
-                quote!(#documentation #name { discriminator: #selector, value: #ty })
+                let value = variant.for_member(quote!(value: #ty));
+                quote!(#documentation #name { discriminator: #selector, #value })
             } else {
                 quote!(#documentation #name(#ty))
-            }
-        });
-        let no_member = self.no_member().map(|no_member| {
-            quote! {
-                /// A discriminator that selects no member.
-                #no_member { discriminator: #selector },
             }
         });
         quote! {
             #documentation
             #derives
-            pub enum #name { #(#variants,)* #no_member }
+            pub enum #name { #(#variants,)* }
         }
     }
 
     fn discriminator(&self, name: &Ident) -> TokenStream {
         let selector = &self.selector;
         let arms = self.variants.iter().map(|variant| {
-            let name = &variant.name;
-            let labels = &variant.labels;
+            let Variant { name, labels, .. } = variant;
             if variant.keeps_discriminator() {
-                quote!(Self::#name { discriminator, .. } => *discriminator)
+                let others = variant.for_member(quote!(..));
+                quote!(Self::#name { discriminator, #others } => *discriminator)
             } else {
                 quote!(Self::#name(_) => #(#labels)*)
             }
         });
-        let no_member = self
-            .no_member()
-            .map(|name| quote!(Self::#name { discriminator } => *discriminator,));
         quote! {
             impl #name {
                 /// The value that selects the member.
                 pub fn discriminator(&self) -> #selector {
-                    match self { #(#arms,)* #no_member }
+                    match self { #(#arms,)* }
                 }
             }
         }
     }
 
     fn encode(&self) -> TokenStream {
+        let encode_value = quote!(::rtorb::codegen::Encode::encode(value, w));
         let arms = self.variants.iter().map(|variant| {
-            let name = &variant.name;
-            let labels = &variant.labels;
-            if variant.keeps_discriminator() {
-                let refuse_foreign = self.refuse_foreign(variant);
-                quote! {
-                    Self::#name { discriminator, value } => {
-                        #refuse_foreign
-                        ::rtorb::codegen::Encode::encode(discriminator, w)?;
-                        ::rtorb::codegen::Encode::encode(value, w)
-                    }
-                }
-            } else {
-                quote! {
+            let Variant { name, labels, .. } = variant;
+            if !variant.keeps_discriminator() {
+                return quote! {
                     Self::#name(value) => {
                         ::rtorb::codegen::Encode::encode(&#(#labels)*, w)?;
-                        ::rtorb::codegen::Encode::encode(value, w)
+                        #encode_value
                     }
-                }
+                };
             }
-        });
-        let no_member = self.no_member().map(|name| {
-            let refuse_labelled = self.refuse_labelled();
+            let refuse_foreign = self.refuse_foreign(variant);
+            let value = variant.for_member(quote!(value));
+            let then_value = variant.for_member(quote!(?; #encode_value));
             quote! {
-                Self::#name { discriminator } => {
-                    #refuse_labelled
-                    ::rtorb::codegen::Encode::encode(discriminator, w)
+                Self::#name { discriminator, #value } => {
+                    #refuse_foreign
+                    ::rtorb::codegen::Encode::encode(discriminator, w) #then_value
                 }
             }
         });
-        quote!(match self { #(#arms)* #no_member })
+        quote!(match self { #(#arms)* })
     }
 
     fn decode(&self) -> TokenStream {
         let selector = &self.selector;
-        let labelled = self.labelled().map(|variant| {
+        let labelled = self.variants.iter().filter(|variant| !variant.is_default);
+        let labelled = labelled.map(|variant| {
             let labels = &variant.labels;
             let made = make(variant);
             quote!(#(#labels)|* => #made,)
         });
-        let default = self
-            .variants
-            .iter()
-            .find(|variant| variant.case.is_default)
-            .map(make);
-        let no_member = self
-            .no_member()
-            .map(|name| quote!(Self::#name { discriminator }));
-        let otherwise = default.or(no_member).or_else(|| self.never());
+        let default = self.variants.iter().find(|variant| variant.is_default);
+        let otherwise = default.map(make).or_else(|| self.never());
         let otherwise = otherwise.map(|made| quote!(_ => #made,));
         quote! {
             let discriminator: #selector = ::rtorb::codegen::Decode::decode(r)?;
             ::core::result::Result::Ok(match discriminator { #(#labelled)* #otherwise })
         }
-    }
-
-    fn no_member(&self) -> Option<Ident> {
-        has_no_member_variant(self.union).then(|| quote::format_ident!("{NO_MEMBER}"))
-    }
-
-    fn labelled(&self) -> impl Iterator<Item = &Variant<'t>> {
-        self.variants
-            .iter()
-            .filter(|variant| !variant.case.is_default)
     }
 
     /// An arm that rejects other values. A Rust `char` has more values than IDL's `char`, so labels that cover the IDL type
@@ -207,24 +200,19 @@ impl<'t> Shape<'t> {
 
     /// Code that rejects a discriminator of another variant than `variant`.
     fn refuse_foreign(&self, variant: &Variant<'_>) -> TokenStream {
-        if variant.case.is_default {
-            self.refuse_labelled()
+        let (labels, not) = if variant.is_default {
+            let labelled = self.variants.iter().filter(|variant| !variant.is_default);
+            (labelled.flat_map(|variant| &variant.labels).collect(), None)
         } else {
-            let labels = &variant.labels;
-            refuse_if(&quote!(!::core::matches!(*discriminator, #(#labels)|*)))
-        }
-    }
-
-    /// Code that rejects a discriminator that is the label of some variant.
-    fn refuse_labelled(&self) -> TokenStream {
-        let labels: Vec<_> = self
-            .labelled()
-            .flat_map(|variant| &variant.labels)
-            .collect();
+            (variant.labels.iter().collect::<Vec<_>>(), Some(quote!(!)))
+        };
         if labels.is_empty() {
-            TokenStream::new()
-        } else {
-            refuse_if(&quote!(::core::matches!(*discriminator, #(#labels)|*)))
+            return TokenStream::new();
+        }
+        quote! {
+            if #not ::core::matches!(*discriminator, #(#labels)|*) {
+                return ::core::result::Result::Err(::rtorb::codegen::EncodeError::WrongDiscriminator);
+            }
         }
     }
 }
@@ -233,16 +221,9 @@ fn make(variant: &Variant<'_>) -> TokenStream {
     let name = &variant.name;
     let value = quote!(::rtorb::codegen::Decode::decode(r)?);
     if variant.keeps_discriminator() {
-        quote!(Self::#name { discriminator, value: #value })
+        let value = variant.for_member(quote!(value: #value));
+        quote!(Self::#name { discriminator, #value })
     } else {
         quote!(Self::#name(#value))
-    }
-}
-
-fn refuse_if(condition: &TokenStream) -> TokenStream {
-    quote! {
-        if #condition {
-            return ::core::result::Result::Err(::rtorb::codegen::EncodeError::WrongDiscriminator);
-        }
     }
 }

@@ -5,7 +5,6 @@ use quote::{format_ident, quote};
 
 use super::operations::{self, Call};
 use super::scope::Scope;
-use super::structs::Coding;
 use super::{documentation, errors, names, servants, structs, type_codes};
 use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Valuetype};
 
@@ -33,14 +32,14 @@ pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStre
     let documentation = documentation::attributes(&item.documentation);
     let name = names::item_ident(item);
     let ty = scope.owned(ty);
-    let coding = Coding {
-        encode: quote!(::rtorb::codegen::Encode::encode(&self.0, w)),
-        octets_min: quote!(<#ty as ::rtorb::codegen::Decode>::OCTETS_MIN),
-        decode: quote!(::core::result::Result::Ok(Self(
+    let coding = structs::coding(
+        &name,
+        &quote!(::rtorb::codegen::Encode::encode(&self.0, w)),
+        &quote!(<#ty as ::rtorb::codegen::Decode>::OCTETS_MIN),
+        &quote!(::core::result::Result::Ok(Self(
             ::rtorb::codegen::Decode::decode(r)?
         ))),
-    };
-    let coding = coding.generate(&name);
+    );
     let identity = identity(item);
     let typed = type_codes::typed(scope, id);
     let derives = structs::derives(scope, id);

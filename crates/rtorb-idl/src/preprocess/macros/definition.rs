@@ -17,50 +17,28 @@ impl Macros {
         diagnostics: &mut Diagnostics,
     ) {
         let Some((name, rest)) = line.split_first() else {
-            diagnostics.push(
-                Diagnostic::error("`#define` needs the name of a macro")
-                    .at(directive, "expected a name"),
-            );
-            return;
+            let message = "`#define` needs the name of a macro";
+            return diagnostics.error(directive, message, "expected a name");
         };
         let Some(word) = name.word().filter(|word| &***word != "defined") else {
             let label = format!("expected a name, found {}", name.description());
-            diagnostics.push(
-                Diagnostic::error("this cannot be the name of a macro").at(name.location, label),
-            );
-            return;
+            return diagnostics.error(name.location, "this cannot be the name of a macro", label);
         };
-        let has_parameters = rest
+        let mut definition = Macro {
+            parameters: None,
+            variadic: false,
+            body: rest.to_vec(),
+            location: name.location,
+        };
+        if rest
             .first()
-            .is_some_and(|next| next.is("(") && next.touches(name));
-        let definition = if has_parameters {
-            match parameters(&rest[1..]) {
-                Ok(parameters) => Macro {
-                    parameters: Some(parameters.names),
-                    variadic: parameters.variadic,
-                    body: rest[1 + parameters.length..].to_vec(),
-                    location: name.location,
-                },
-                Err(wrong) => {
-                    let location = wrong.map_or(directive, |token| token.location);
-                    diagnostics.push(
-                        Diagnostic::error(format!("the parameters of macro `{word}` are wrong"))
-                            .at(
-                                location,
-                                "expected names with commas between them and `)` at the end",
-                            ),
-                    );
-                    return;
-                }
-            }
-        } else {
-            Macro {
-                parameters: None,
-                variadic: false,
-                body: rest.to_vec(),
-                location: name.location,
-            }
-        };
+            .is_some_and(|next| next.is("(") && next.touches(name))
+            && let Err(wrong) = definition.read_parameters(&rest[1..])
+        {
+            let message = format!("the parameters of macro `{word}` are wrong");
+            let label = "expected names with commas between them and `)` at the end";
+            return diagnostics.error(wrong.unwrap_or(directive), message, label);
+        }
         self.insert(word.clone(), definition, diagnostics);
     }
 
@@ -82,54 +60,40 @@ impl Macros {
     }
 }
 
-/// The parameters of a macro.
-struct Parameters {
-    names: Vec<Rc<str>>,
-    /// True if the last one takes the remaining arguments.
-    variadic: bool,
-    /// How many tokens they have, the closing parenthesis included.
-    length: usize,
-}
-
-/// The parameters up to the closing parenthesis; otherwise the token that is wrong, if there is one.
-fn parameters(tokens: &[Token]) -> Result<Parameters, Option<&Token>> {
-    let mut names = Vec::new();
-    let mut at = 0;
-    if tokens.first().is_some_and(|token| token.is(")")) {
-        return Ok(Parameters {
-            names,
-            variadic: false,
-            length: 1,
-        });
-    }
-    loop {
-        let token = tokens.get(at).ok_or(tokens.last())?;
-        let dots = tokens[at..]
-            .iter()
-            .take_while(|token| token.kind == TokenKind::Stray('.'))
-            .count();
-        let variadic = dots == 3;
-        let name = if variadic {
-            "__VA_ARGS__".into()
-        } else {
-            token.word().cloned().ok_or(Some(token))?
-        };
-        if names.contains(&name) {
-            return Err(Some(token));
+impl Macro {
+    /// Reads the parameters from `tokens`, up to the closing parenthesis, and the body behind it. The error is the place of
+    /// the wrong token, if there is one.
+    fn read_parameters(&mut self, tokens: &[Token]) -> Result<(), Option<Location>> {
+        let last = tokens.last().map(|token| token.location);
+        let mut names = Vec::new();
+        let mut open = !tokens.first().is_some_and(|token| token.is(")"));
+        let mut at = usize::from(!open);
+        while open {
+            let token = tokens.get(at).ok_or(last)?;
+            let dots = tokens[at..]
+                .iter()
+                .take_while(|token| token.kind == TokenKind::Stray('.'))
+                .count();
+            self.variadic = dots == 3;
+            let name = if self.variadic {
+                "__VA_ARGS__".into()
+            } else {
+                token.word().cloned().ok_or(Some(token.location))?
+            };
+            if names.contains(&name) {
+                return Err(Some(token.location));
+            }
+            names.push(name);
+            at += if self.variadic { 3 } else { 1 };
+            let after = tokens.get(at).ok_or(last)?;
+            at += 1;
+            open = !after.is(")");
+            if open && (self.variadic || !after.is(",")) {
+                return Err(Some(after.location));
+            }
         }
-        names.push(name);
-        at += if variadic { 3 } else { 1 };
-        let after = tokens.get(at).ok_or(tokens.last())?;
-        at += 1;
-        if after.is(")") {
-            return Ok(Parameters {
-                names,
-                variadic,
-                length: at,
-            });
-        }
-        if !after.is(",") || variadic {
-            return Err(Some(after));
-        }
+        self.parameters = Some(names);
+        self.body = tokens[at..].to_vec();
+        Ok(())
     }
 }
