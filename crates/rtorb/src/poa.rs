@@ -5,6 +5,7 @@
 
 mod adapter;
 mod adapters;
+mod chosen_policies;
 mod locator;
 mod manager;
 mod operation_table;

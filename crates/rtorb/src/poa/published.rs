@@ -1,7 +1,8 @@
 //! Makes references: which endpoints and policies the reference to an object contains.
 
 use super::adapters::Adapters;
-use super::rt_policies::{RtPolicies, goes_by};
+use super::chosen_policies::goes_by;
+use super::rt_policies::RtPolicies;
 use crate::dispatch::pool::Lane;
 use crate::endpoint::{Endpoint, host_name};
 use crate::realtime::{Priority, PriorityModel, Protocol};

@@ -1,16 +1,13 @@
 //! The RT-CORBA policies of an adapter, checked when the adapter is made.
 
-mod chosen;
-
 use super::PoaError;
+use super::chosen_policies::{Chosen, has_lane, in_a_band, invalid, laned};
 use crate::dispatch::pool::Pool;
-use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::poa::Adapters;
 use crate::realtime::{
-    CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId, is_in_band,
+    CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
 };
-use chosen::{Chosen, invalid};
 use std::sync::Arc;
 
 /// The checked RT-CORBA policies of one adapter.
@@ -132,27 +129,4 @@ impl RtPolicies {
         }
         Err(ExceptionKind::BadParam.into())
     }
-}
-
-/// True if the endpoint belongs to the protocol.
-pub(crate) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
-    matches!(
-        (endpoint, protocol),
-        (Endpoint::Tcp { .. }, Protocol::Tcp(_)) | (Endpoint::Unix { .. }, Protocol::UnixDomain(_))
-    )
-}
-
-fn laned<'p>(orb: &'p Adapters, own: Option<&'p Arc<Pool>>) -> Option<&'p Pool> {
-    let pool = own.or_else(|| orb.own_pool())?;
-    pool.config.has_lanes.then_some(pool)
-}
-
-fn has_lane(pool: &Pool, priority: Priority) -> bool {
-    pool.lanes
-        .iter()
-        .any(|lane| lane.priority == Some(priority))
-}
-
-fn in_a_band(bands: &[PriorityBand], priority: Priority) -> bool {
-    bands.iter().any(|band| is_in_band(band, priority))
 }

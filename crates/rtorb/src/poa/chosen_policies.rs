@@ -1,7 +1,7 @@
 //! Checks which RT-CORBA policies of an adapter are compatible (RT-CORBA 1.2, "Real-time POA"; TAO 2.2.1 refuses the same ones).
 
-use super::{goes_by, has_lane, in_a_band, laned};
 use crate::dispatch::pool::Pool;
+use crate::endpoint::Endpoint;
 use crate::poa::Adapters;
 use crate::poa::PoaError;
 use crate::realtime::{
@@ -184,4 +184,27 @@ fn contains_lane(band: PriorityBand, pool: &Pool) -> bool {
 
 pub(super) fn invalid(index: usize, reason: &'static str) -> PoaError {
     PoaError::InvalidPolicy { index, reason }
+}
+
+/// True if the endpoint belongs to the protocol.
+pub(super) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
+    matches!(
+        (endpoint, protocol),
+        (Endpoint::Tcp { .. }, Protocol::Tcp(_)) | (Endpoint::Unix { .. }, Protocol::UnixDomain(_))
+    )
+}
+
+pub(super) fn laned<'p>(orb: &'p Adapters, own: Option<&'p Arc<Pool>>) -> Option<&'p Pool> {
+    let pool = own.or_else(|| orb.own_pool())?;
+    pool.config.has_lanes.then_some(pool)
+}
+
+pub(super) fn has_lane(pool: &Pool, priority: Priority) -> bool {
+    pool.lanes
+        .iter()
+        .any(|lane| lane.priority == Some(priority))
+}
+
+pub(super) fn in_a_band(bands: &[PriorityBand], priority: Priority) -> bool {
+    bands.iter().any(|band| is_in_band(band, priority))
 }
