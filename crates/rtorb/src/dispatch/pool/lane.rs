@@ -261,16 +261,15 @@ impl Lane {
         entered.is_ok()
     }
 
-    /// Counts a thread that no longer serves its clients. The last one sends them CloseConnection.
-    pub(super) fn leave(&self) {
-        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.server.close_all();
-            // Requests hold the ORB, which may hold this lane.
-            self.connections.clear();
-            if let Some(queue) = &self.queue {
-                queue.clear();
-            }
-        }
+    /// Counts a thread that no longer serves its clients; true if it is the last one.
+    pub(super) fn leave(&self) -> bool {
+        self.running.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Closes the connections with CloseConnection.
+    pub(super) fn close(&self) {
+        self.server.close_all();
+        self.connections.clear();
     }
 
     /// True if threads other than its static ones may serve it.

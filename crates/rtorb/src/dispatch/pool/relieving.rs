@@ -21,7 +21,7 @@ pub(super) fn run(pool: &Pool, relief: &Relief, start: impl Fn(&Lane) -> Option<
         }
     }
     for lane in &pool.lanes {
-        lane.leave();
+        pool.leave(lane);
     }
     for thread in dynamic {
         // A panic was reported when it happened.

@@ -3,6 +3,7 @@
 use super::config::{Intake, PoolConfig};
 use super::lane::Lane;
 use super::relief::Relief;
+use super::request_queue::RequestQueue;
 use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -80,11 +81,17 @@ impl Pool {
         self.threads.lock().push(thread);
     }
 
-    /// The lane whose connections the threads of `lane` serve.
-    pub(super) fn intake_of<'p>(&'p self, lane: &'p Lane) -> &'p Lane {
-        match self.config.intake {
-            Intake::Routed { .. } => &self.lanes[0],
-            _ => lane,
+    /// Counts a thread that no longer serves a lane. The last one that serves its clients sends them CloseConnection.
+    pub(super) fn leave(&self, lane: &Lane) {
+        let served = match self.config.intake {
+            Intake::Routed { .. } => &self.lanes[..],
+            _ => core::slice::from_ref(lane),
+        };
+        if served[0].leave() {
+            served[0].close();
+            // Requests hold the ORB, which may hold the pool.
+            let queues = served.iter().filter_map(|lane| lane.queue.as_ref());
+            queues.for_each(RequestQueue::clear);
         }
     }
 

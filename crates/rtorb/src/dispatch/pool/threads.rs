@@ -114,7 +114,7 @@ fn start_dynamic(
     debug_assert!(entered, "the relief is one of those who run");
     if thread.is_err() {
         lane.dynamic[place].store(false, Ordering::Release);
-        lane.leave();
+        pool.leave(lane);
     }
     thread.ok()
 }
@@ -157,7 +157,7 @@ fn serve_lane(
         // Requests that arrived while this thread ended, and was still counted, need another thread.
         pool.find_help(lane);
     }
-    pool.intake_of(lane).leave();
+    pool.leave(lane);
 }
 
 fn start_reader(
@@ -185,7 +185,7 @@ fn start_reader(
             };
             reader.run();
         }
-        lane.leave();
+        pool.leave(lane);
     })
 }
 

@@ -95,6 +95,7 @@ impl<'p> LaneThread<'p> {
         let events = self.lane.wait(room, self.lifetime.idle_ns());
         self.end_idle();
         if events.is_empty() {
+            self.leading = None;
             self.return_to_own_lane();
             return match self.lifetime {
                 Lifetime::Static => Needed::Yes,
@@ -230,7 +231,7 @@ impl<'p> LaneThread<'p> {
                     standby.take_back();
                 }
                 if entered {
-                    lane.leave();
+                    self.pool.leave(lane);
                 }
             }
         }
