@@ -518,13 +518,7 @@ impl Criticality {
 
     /// Its spelling in IDL: `very-low` to `very-high`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::VeryLow => "very-low",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::VeryHigh => "very-high",
-        }
+        ["very-low", "low", "medium", "high", "very-high"][self as usize]
     }
 }
 

@@ -252,18 +252,17 @@ impl Checker<'_> {
                 self.tree.full_name(elsewhere)
             ));
         }
-        let mut known: Vec<&str> = Vec::new();
-        let mut next = Some(scope.unwrap_or(self.current));
-        while let Some(here) = next {
-            let names = self.scopes[here].names.values();
-            known.extend(names.map(|symbol| symbol.name.as_str()));
-            next = self.scopes[here].parent.filter(|_| scope.is_none());
-        }
+        let scopes: Vec<ScopeId> = match scope {
+            Some(scope) => vec![scope],
+            None => self.enclosing().collect(),
+        };
+        let symbols = scopes
+            .iter()
+            .flat_map(|&here| self.scopes[here].names.values());
+        let mut known: Vec<&str> = symbols.map(|symbol| symbol.name.as_str()).collect();
         known.sort_unstable();
         if name.parts.len() == 1 && !name.absolute {
-            for keyword in crate::keywords::all() {
-                known.push(keyword);
-            }
+            known.extend(crate::keywords::all().map(|keyword| -> &str { keyword }));
         }
         let meant = suggest::closest(text, known.into_iter())?;
         Some(format!("did you mean `{meant}`?"))

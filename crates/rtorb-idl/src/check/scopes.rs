@@ -195,23 +195,20 @@ impl Checker<'_> {
         if !owner.name.eq_ignore_ascii_case(&name.text) {
             return false;
         }
-        let diagnostic = if owner.name == name.text {
-            Diagnostic::error(format!(
-                "`{}` has the name of its enclosing declaration",
-                name.text
-            ))
-            .at(name.location, "not allowed here")
-            .at(owner.location, "the enclosing declaration")
+        let text = &name.text;
+        let diagnostic = if owner.name == *text {
+            let message = format!("`{text}` has the name of its enclosing declaration");
+            Diagnostic::error(message).at(name.location, "not allowed here")
         } else {
             let message = format!(
-                "`{}` differs in case only from its enclosing declaration `{}`",
-                name.text, owner.name
+                "`{text}` differs in case only from its enclosing declaration `{}`",
+                owner.name
             );
             Diagnostic::warning(message)
                 .at(name.location, "accepted, though the standard forbids it")
-                .at(owner.location, "the enclosing declaration")
         };
-        self.diagnostics.push(diagnostic);
+        self.diagnostics
+            .push(diagnostic.at(owner.location, "the enclosing declaration"));
         true
     }
 

@@ -31,13 +31,16 @@ impl Checker<'_> {
                 continue;
             }
             self.timed.insert(annotation.location);
-            let first = annotations[..at]
-                .iter()
-                .find(|other| other.name == annotation.name);
-            match first {
-                Some(first) => self.given_twice(annotation, first),
-                None => self.take(annotation, &mut timing),
-            }
+            let mut before = annotations[..at].iter();
+            let Some(first) = before.find(|other| other.name == annotation.name) else {
+                self.take(annotation, &mut timing);
+                continue;
+            };
+            let message = format!("`@{}` is given twice", annotation.name);
+            let diagnostic = Diagnostic::error(message)
+                .at(annotation.location, "given again here")
+                .at(first.location, "first given here");
+            self.diagnostics.push(diagnostic);
         }
         self.check_order(annotations, timing);
         timing
@@ -77,13 +80,6 @@ impl Checker<'_> {
         let diagnostic = Diagnostic::error(message)
             .at(annotation.location, why)
             .help("write it before each operation that it applies to");
-        self.diagnostics.push(diagnostic);
-    }
-
-    fn given_twice(&mut self, again: &Annotation, first: &Annotation) {
-        let diagnostic = Diagnostic::error(format!("`@{}` is given twice", again.name))
-            .at(again.location, "given again here")
-            .at(first.location, "first given here");
         self.diagnostics.push(diagnostic);
     }
 
@@ -194,19 +190,15 @@ impl Checker<'_> {
         let Some(meant) = suggest::closest(&annotation.name, TIMING_ANNOTATIONS.into_iter()) else {
             return;
         };
-        if self.is_declared_annotation(&annotation.name) {
+        let last = annotation.name.rsplit("::").next();
+        let mut items = self.tree.items.iter();
+        if items.any(|item| Some(item.name.as_str()) == last && item.is_other("annotation")) {
             return;
         }
         let diagnostic = Diagnostic::warning(format!("unknown annotation `@{}`", annotation.name))
             .at(annotation.location, "has no effect")
             .help(format!("did you mean `@{meant}`?"));
         self.diagnostics.push(diagnostic);
-    }
-
-    fn is_declared_annotation(&self, name: &str) -> bool {
-        let last = name.rsplit("::").next().unwrap_or(name);
-        let mut items = self.tree.items.iter();
-        items.any(|item| item.name == last && item.is_other("annotation"))
     }
 }
 

@@ -113,7 +113,7 @@ impl Checker<'_> {
     /// Names that need no declaration: `CORBA::TypeCode`, and the integers of IDL 4, which older files may declare.
     fn predefined(&mut self, name: &crate::ast::ScopedName) -> Option<Type> {
         let texts: Vec<&str> = name.parts.iter().map(|part| part.text.as_str()).collect();
-        match texts[..] {
+        let ty = match texts[..] {
             ["CORBA", keyword @ ("Object" | "ValueBase")] => {
                 let diagnostic = Diagnostic::warning(format!("`{keyword}` is a keyword")).at(
                     name.location(),
@@ -126,24 +126,16 @@ impl Checker<'_> {
                     Type::ValueBase
                 });
             }
-            ["CORBA", "TypeCode"] if self.find_quietly(name).is_none() => {
-                return Some(Type::TypeCode);
-            }
-            ["TypeCode"] if self.in_module_corba() && self.find_quietly(name).is_none() => {
-                return Some(Type::TypeCode);
-            }
-            _ => {}
-        }
-        let [single] = texts[..] else { return None };
-        let ty = match single {
-            "int8" => Type::Int8,
-            "uint8" => Type::Octet,
-            "int16" => Type::Short,
-            "uint16" => Type::UShort,
-            "int32" => Type::Long,
-            "uint32" => Type::ULong,
-            "int64" => Type::LongLong,
-            "uint64" => Type::ULongLong,
+            ["CORBA", "TypeCode"] => Type::TypeCode,
+            ["TypeCode"] if self.in_module_corba() => Type::TypeCode,
+            ["int8"] => Type::Int8,
+            ["uint8"] => Type::Octet,
+            ["int16"] => Type::Short,
+            ["uint16"] => Type::UShort,
+            ["int32"] => Type::Long,
+            ["uint32"] => Type::ULong,
+            ["int64"] => Type::LongLong,
+            ["uint64"] => Type::ULongLong,
             _ => return None,
         };
         self.find_quietly(name).is_none().then_some(ty)

@@ -107,23 +107,18 @@ impl Parser<'_> {
 
     /// `factory name(in ...) raises (...)`, and `finder` in homes.
     pub(super) fn factory(&mut self) -> Parsed<DefinitionKind> {
-        let location = self.bump().location;
-        let name = self.declared("a name for the factory")?;
-        let parameters = self.parameters()?;
-        let raises = self.raises("raises")?;
         let returns = TypeSpec {
-            location,
+            location: self.bump().location,
             kind: TypeKind::Basic(Type::Void),
         };
-        let factory = OperationDcl {
+        Ok(DefinitionKind::Factory(OperationDcl {
             oneway: None,
             returns,
-            name,
-            parameters,
-            raises,
+            name: self.declared("a name for the factory")?,
+            parameters: self.parameters()?,
+            raises: self.raises("raises")?,
             context: Vec::new(),
-        };
-        Ok(DefinitionKind::Factory(factory))
+        }))
     }
 
     fn operation(&mut self) -> Parsed<OperationDcl> {
@@ -142,16 +137,13 @@ impl Parser<'_> {
         if !self.peek().is("(") {
             return Err(self.not_an_operation());
         }
-        let parameters = self.parameters()?;
-        let raises = self.raises("raises")?;
-        let context = self.context()?;
         Ok(OperationDcl {
             oneway,
             returns,
             name,
-            parameters,
-            raises,
-            context,
+            parameters: self.parameters()?,
+            raises: self.raises("raises")?,
+            context: self.context()?,
         })
     }
 

@@ -254,7 +254,10 @@ impl Parser<'_> {
         let declared = self.declared("a name or `}`")?;
         found.push(Enumerator { preamble, declared });
         if self.peek().is("=") {
-            return Err(self.enumerator_value());
+            let diagnostic = Diagnostic::error("enumerators have no values of their own")
+                .at(self.here(), "expected `,` or `}`")
+                .help("IDL 4 writes `@value(3) NAME`; on the wire an enumerator is its position");
+            return Err(self.fail(diagnostic));
         }
         if !self.take(",") && !self.peek().is("}") {
             return Err(self.expected("`,` or `}`"));
@@ -273,13 +276,6 @@ impl Parser<'_> {
             }
             self.bump();
         }
-    }
-
-    fn enumerator_value(&mut self) -> super::Failed {
-        let diagnostic = Diagnostic::error("enumerators have no values of their own")
-            .at(self.here(), "expected `,` or `}`")
-            .help("IDL 4 writes `@value(3) NAME`; on the wire an enumerator is its position");
-        self.fail(diagnostic)
     }
 
     fn union_body(&mut self) -> Parsed<ConstructedKind> {
