@@ -54,7 +54,7 @@ mod tests {
     };
     use crate::{Writer, code_sets::UTF_16};
 
-    /// What becomes of a request that names code sets.
+    /// Notes the code sets of a request.
     fn note(state: &mut CodeSetState, data: Option<&[u8]>) -> Result<(), CodeSetError> {
         let context = data.map(|data| ServiceContext {
             id: contexts::CODE_SETS,

@@ -4,7 +4,7 @@ use super::session::Session;
 use crate::clock::{monotonic_ns, sleep_until};
 use std::sync::Arc;
 
-/// Ends connections with CloseConnection, when nothing of theirs is in progress any more.
+/// Ends connections with CloseConnection. Call it when none of their requests is in progress.
 ///
 /// A connection that is closed with unread bytes is reset, and its client may lose what was sent to it last. So what a client
 /// still sends is received until its host has acknowledged all that was sent to it, for at most [`LINGER_NS`]. Replies that a

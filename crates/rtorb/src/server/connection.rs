@@ -1,4 +1,4 @@
-//! A client's connection in the hands of one thread: it reads, serves and answers in one place, and shares nothing.
+//! A client's connection that one thread serves: the thread reads, calls and replies, and shares nothing.
 
 use super::closing::close_all;
 use super::reading::{Next, Reading};

@@ -19,7 +19,7 @@ use rustix::time::{
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The set of everything that the threads of a server or lane wait for.
+/// Everything that the threads of a server or lane wait for.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
     epoll: OwnedFd,
@@ -36,7 +36,7 @@ pub(crate) struct EventLoop {
 #[derive(Debug)]
 struct Unsent {
     session: Arc<Session>,
-    /// When the client must have taken them.
+    /// The client must take them by this time.
     deadline_ns: u64,
 }
 
@@ -158,7 +158,7 @@ impl EventLoop {
         }
     }
 
-    /// What an event says; `None` for one that the loop has dealt with.
+    /// Translates an event; `None` if the loop has handled it.
     #[inline]
     pub(crate) fn event(&self, event: &epoll::Event, listeners: &[Listener]) -> Option<Event> {
         let number = { event.data }.u64();
@@ -177,7 +177,7 @@ impl EventLoop {
         })
     }
 
-    /// Watches over a connection.
+    /// Watches a connection.
     pub(crate) fn add(&self, token: Token, session: &Session) -> Result<(), Errno> {
         epoll::add(&self.epoll, &session.stream, data(token), READABLE)
     }
@@ -189,18 +189,18 @@ impl EventLoop {
         let _ = epoll::modify(&self.epoll, stream, data(token), READABLE | EventFlags::OUT);
     }
 
-    /// Reports when bytes come, and nothing else.
+    /// Reports only when bytes come.
     pub(super) fn await_readable(&self, token: Token, stream: &Stream) {
         let _ = epoll::modify(&self.epoll, stream, data(token), READABLE);
     }
 
-    /// Reports nothing but, once, that the connection broke.
+    /// Reports only, and once, that the connection broke.
     #[cold]
     pub(super) fn ignore(&self, token: Token, stream: &Stream) {
         let _ = epoll::modify(&self.epoll, stream, data(token), EventFlags::ET);
     }
 
-    /// Sends the rest when the socket takes it, and keeps the session until then; nothing more is read meanwhile.
+    /// Sends the outbox when the socket takes it, and keeps the session until then. Nothing is read meanwhile.
     #[cold]
     pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {
         let stream = session.stream.as_fd();
@@ -223,7 +223,7 @@ impl EventLoop {
         }
     }
 
-    /// Watches over a connection no more.
+    /// Stops watching a connection.
     pub(super) fn remove(&self, stream: &Stream) {
         // It fails only for what is not watched, which is what is wanted.
         let _ = epoll::delete(&self.epoll, stream);
@@ -313,7 +313,8 @@ impl AsFd for EventLoop {
 }
 
 impl Token {
-    /// Of the connection at a place of a table, and which of those that were ever there. Places are below 2^31.
+    /// The token of the connection at a place of a table. `generation` distinguishes it from earlier ones at this place, and
+    /// `index` is below 2^31.
     pub(crate) fn new(index: u32, generation: u32) -> Self {
         debug_assert!(u64::from(index) & SPECIAL == 0, "{index} is no place");
         Self(u64::from(generation) << 32 | u64::from(index))

@@ -1,4 +1,4 @@
-//! The listening sockets of an ORB or lane, the connections that came in by them, and how all of it is stopped.
+//! The listening sockets of an ORB or lane, their connections, and how all of them are stopped.
 
 use super::closing::close_all;
 use super::connection::ServedConnection;
@@ -19,16 +19,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// What an ORB or lane listens with.
+/// The listening sockets of an ORB or lane, and its connections.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) listeners: Vec<Listener>,
-    /// The pool that serves what comes in by them.
+    /// The pool that serves the connections.
     pool: ThreadpoolId,
     /// Rung when the ORB shall stop.
     stop: Bell,
     connections: Connections,
-    /// How many connections were accepted.
+    /// The number of accepted connections.
     accepted: Arc<AtomicU64>,
 }
 
@@ -53,7 +53,7 @@ const GIVING_WAY_NS: u64 = 20_000_000;
 /// Clients that are accepted in a row: then it is the turn of those that are connected.
 const ACCEPTED_MAX: usize = 16;
 
-/// What came of accepting a connection.
+/// The outcome of accepting a connection.
 #[derive(Debug)]
 pub(crate) enum Admission {
     Accepted(ServedConnection),
@@ -103,7 +103,7 @@ impl Server {
         }
     }
 
-    /// Ends all connections with CloseConnection; to be called when nothing of theirs is in progress any more.
+    /// Ends all connections with CloseConnection. Call it when none of their requests is in progress.
     pub(crate) fn close_all(&self) {
         close_all(self.connections.all());
     }
@@ -185,7 +185,7 @@ impl Server {
     }
 }
 
-/// Refuses a client that was accepted, and for which something else is missing.
+/// Refuses an accepted client that cannot be served.
 pub(crate) fn refuse(stream: &Stream) {
     session::refuse(stream, Version::V1_0);
 }

@@ -1,4 +1,4 @@
-//! A client's connection as all threads see it that reply on it: its stream, its unsent bytes, and whose turn it is to send.
+//! A client's connection, shared by all threads that reply on it: the stream, the unsent bytes, and the lock for sending.
 
 use super::event_loop::{EventLoop, Token};
 use crate::clock::monotonic_ns;
@@ -20,16 +20,16 @@ pub(crate) struct Session {
     pub(crate) stream: Stream,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
-    /// Minor version of the last message: what the connection's own messages are sent in.
+    /// The minor version of the last message. The connection's own messages have the same version.
     minor: AtomicU8,
     is_shared: AtomicBool,
-    /// No request is in progress; of several, none may be although another is.
+    /// False from when a message arrives to when a request is served. If several requests are in progress, it may be true.
     is_answered: AtomicBool,
-    /// It gives way to another client: it ends with CloseConnection.
+    /// It gives way to another client, and ends with CloseConnection.
     gives_way: AtomicBool,
-    /// How many connections the server has accepted.
+    /// The number of connections that the server has accepted.
     accepted: Arc<AtomicU64>,
-    /// That count when bytes came last.
+    /// This number when bytes arrived last.
     last_arrival: AtomicU64,
     /// The outbox is not empty.
     has_unsent: AtomicBool,
@@ -39,24 +39,24 @@ pub(crate) struct Session {
     queued_max: AtomicU32,
     /// The last message was larger than [`BULK_BYTES`].
     was_bulk: AtomicBool,
-    /// Nothing is read until queued requests are served.
+    /// Reading has stopped until queued requests are served.
     is_held: AtomicBool,
     sending: Mutex<Sending>,
     watch: OnceLock<Watch>,
     own: Weak<Session>,
 }
 
-/// What one thread at a time has that sends.
+/// The state of the thread that sends.
 #[derive(Debug)]
 struct Sending {
     outbox: Outbox,
-    /// When the client must have taken what is in the outbox.
+    /// The client must take the outbox by this time.
     deadline_ns: u64,
-    /// Nothing is read from the connection any more.
+    /// Reading has ended for good.
     is_detached: bool,
 }
 
-/// The event loop that watches over a connection, and what it calls it.
+/// The event loop that watches a connection, and the connection's token there.
 #[derive(Debug)]
 struct Watch {
     events: Arc<EventLoop>,
@@ -66,11 +66,11 @@ struct Watch {
 /// A larger reply costs the other clients as much time as many small ones: one of them is a connection's whole turn.
 const BULK_BYTES: usize = 64 << 10;
 
-/// No message has come yet.
+/// No message has arrived yet.
 const NO_MINOR: u8 = u8::MAX;
 
 impl Session {
-    /// A connection that one thread replies on.
+    /// Makes the connection of an accepted stream. One thread replies on it, until it is [shared](Self::share).
     pub(super) fn new(
         orb: &Arc<ServerCore>,
         stream: Stream,
@@ -102,9 +102,9 @@ impl Session {
         })
     }
 
-    /// Watches over the connection from now on: what the client does not take at once is sent by the event loop.
+    /// Has an event loop watch the connection, and send bytes that the client does not take at once.
     ///
-    /// A connection that no loop watches has a thread of its own, which waits for its client when it sends.
+    /// A connection without an event loop has a thread of its own, which waits for its client when it sends.
     pub(crate) fn attach(&self, events: &Arc<EventLoop>, token: Token) -> Result<(), Errno> {
         self.watch.get_or_init(|| Watch {
             events: Arc::clone(events),
@@ -113,7 +113,7 @@ impl Session {
         events.add(token, self)
     }
 
-    /// Nothing more is read from the connection; it is closed when all replies are sent.
+    /// Ends reading. The connection is closed when all replies are sent.
     pub(crate) fn detach(&self) {
         let mut sending = self.sending.lock();
         sending.is_detached = true;
@@ -122,24 +122,24 @@ impl Session {
         }
     }
 
-    /// Reports the connection again, now, or when its unsent bytes are sent.
+    /// Has the event loop report the connection again: at once, or when its unsent bytes are sent.
     #[cold]
     pub(crate) fn request_event(&self) {
         self.watch_if_sent(|watch| watch.events.request(watch.token, &self.stream));
     }
 
-    /// Reports no more than [`request_event`](Self::request_event) did not ask for.
+    /// Has the event loop report only new bytes: the report that [`request_event`](Self::request_event) asked for has come.
     #[cold]
     pub(crate) fn await_bytes(&self) {
         self.watch_if_sent(|watch| self.watch_reading(watch));
     }
 
-    /// Counts in a request that was put into a queue.
+    /// Counts a request that was put into a queue.
     pub(crate) fn note_queued(&self) {
         self.queued.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts out a request of a queue that was served; a connection that is held is read again when half are.
+    /// Counts off a queued request that was served. A held connection is read again when half of its requests are served.
     ///
     /// Small replies raise the bound of the connection up to `queued_max`.
     pub(crate) fn note_served(&self, queued_max: u32) {
@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Stops reading while the connection has as many requests in a queue as it may; true if it does.
+    /// Stops reading while the connection has its largest number of requests in a queue; true if it has.
     ///
     /// Called by the one thread that reads.
     pub(crate) fn is_held(&self) -> bool {
@@ -180,14 +180,14 @@ impl Session {
         true
     }
 
-    /// Reports a held connection again: it may have whole messages in its receive buffer.
+    /// Has a held connection reported again, because its receive buffer may hold whole messages.
     fn release(&self) {
         if self.is_held.load(Ordering::SeqCst) && self.is_held.swap(false, Ordering::SeqCst) {
             self.request_event();
         }
     }
 
-    /// Reports bytes, unless the connection is held.
+    /// Has bytes reported, unless the connection is held.
     fn watch_reading(&self, watch: &Watch) {
         if self.is_held.load(Ordering::SeqCst) {
             watch.events.ignore(watch.token, &self.stream);
@@ -196,7 +196,7 @@ impl Session {
         }
     }
 
-    /// Changes what is watched for, unless that is room for unsent bytes.
+    /// Changes what the event loop watches, unless it waits for room for unsent bytes.
     fn watch_if_sent(&self, change: impl FnOnce(&Watch)) {
         let sending = self.sending.lock();
         if let Some(watch) = self.watch.get().filter(|_| sending.outbox.is_empty()) {
@@ -208,7 +208,7 @@ impl Session {
         self.watch.get().map(|watch| watch.token)
     }
 
-    /// True if an event loop watches over the connection.
+    /// True if an event loop watches the connection.
     pub(super) fn is_watched(&self) -> bool {
         self.watch.get().is_some()
     }
@@ -219,48 +219,48 @@ impl Session {
         self.was_bulk.load(Ordering::Relaxed)
     }
 
-    /// True while the client has not taken all that was sent: nothing is read from it meanwhile.
+    /// True while the outbox is not empty. Reading stops meanwhile.
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         self.has_unsent.load(Ordering::Relaxed)
     }
 
-    /// Lets several threads reply from now on: each waits until the message of another is sent.
+    /// Lets several threads reply from now on. A thread waits until the message of another is sent.
     ///
-    /// Called by the thread that reads, when none is replying; a thread that gets a message from it knows.
+    /// The reading thread calls this when no thread is replying.
     #[inline]
     pub(crate) fn share(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
     }
 
-    /// Lets one thread reply again, and no other: none is replying any more, and the caller reads.
+    /// Lets only one thread reply again. The reading thread calls this when no thread is replying.
     #[inline]
     pub(crate) fn answer_alone(&self) {
         self.is_shared.store(false, Ordering::Relaxed);
     }
 
-    /// True from when a request is served to when the next message is there.
+    /// True from when a request is served to when the next message arrives.
     #[inline]
     pub(crate) fn is_answered(&self) -> bool {
         self.is_answered.load(Ordering::Relaxed)
     }
 
-    /// A request was served, whether it is replied to or not.
+    /// Notes that a request was served, with a reply or without one.
     #[inline]
     pub(super) fn note_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that bytes came. The count of accepted connections is the clock: it costs no system call.
+    /// Notes that bytes arrived. The number of accepted connections serves as the clock, because it costs no system call.
     #[inline]
     pub(super) fn note_arrival(&self) {
         let accepted = self.accepted.load(Ordering::Relaxed);
         self.last_arrival.store(accepted, Ordering::Relaxed);
     }
 
-    /// The server's count of connections when bytes came last; `None` while a request is in progress or a reply unsent.
+    /// The number of accepted connections when bytes arrived last; `None` while a request is in progress or a reply is unsent.
     pub(super) fn idle_since(session: &Arc<Self>) -> Option<u64> {
-        // Beside the caller, the thread that reads has it; every request that was taken out has it too.
+        // The caller and the reading thread hold it. Each request that was taken out holds it too.
         let is_idle =
             session.is_answered() && !session.has_unsent() && Arc::strong_count(session) <= 2;
         is_idle.then(|| session.last_arrival.load(Ordering::Relaxed))
@@ -268,15 +268,15 @@ impl Session {
 
     /// Ends the connection with CloseConnection, in favour of another client.
     ///
-    /// A request that came meanwhile is served first: the thread that reads finds the end behind it.
+    /// A request that has arrived meanwhile is served first, because the end is read after it.
     pub(super) fn give_way(&self) {
         self.gives_way.store(true, Ordering::Release);
         self.stream.end_receiving();
     }
 
-    /// Tells the client that none of its requests will be served any more (CloseConnection).
+    /// Sends CloseConnection: no further request will be served.
     ///
-    /// To be called when all that were taken are replied to: a client may take those as not carried out.
+    /// Call it when all requests in progress have replies. A client may take a request without a reply as not carried out.
     pub(crate) fn say_closing(&self) {
         let version = self.version().unwrap_or(Version::V1_0);
         //= GIOP 1.2 §15.5.1.1
@@ -284,7 +284,7 @@ impl Session {
         self.say(|w| giop::write_close_connection(w, version));
     }
 
-    /// Replies to bytes that are no GIOP, or break a limit, before the connection is closed.
+    /// Sends MessageError for bytes that are not GIOP or exceed a limit, before the connection is closed.
     #[cold]
     pub(super) fn say_error(&self) {
         let version = self.version().unwrap_or(Version::V1_2);
@@ -299,7 +299,7 @@ impl Session {
         self.is_answered.store(false, Ordering::Relaxed);
     }
 
-    /// Sends a message, whole before or behind those of other threads, without waiting for the client to take it.
+    /// Sends a message without waiting for the client. Messages of several threads do not mix.
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
         self.note_answered();
@@ -319,7 +319,7 @@ impl Session {
         self.keep(self.sending.lock(), message, sent)
     }
 
-    /// Sends what the socket takes now of the outbox; true when nothing is left.
+    /// Sends as much of the outbox as the socket takes now; true if the outbox is empty then.
     #[cold]
     pub(super) fn flush(&self) -> Result<bool, Errno> {
         let mut sending = self.sending.lock();
@@ -336,7 +336,7 @@ impl Session {
         flushed
     }
 
-    /// Closes the connection if its client has not taken what it was sent in time.
+    /// Closes the connection if its client has not taken the outbox in time.
     #[cold]
     pub(super) fn give_up(&self) {
         let mut sending = self.sending.lock();
@@ -360,14 +360,14 @@ impl Session {
             Ok(sent) if sent == message.len() => Ok(()),
             Ok(sent) => self.keep(sending, message, sent),
             Err(errno) => {
-                // The next message must not stand behind half of this one; and the thread that reads learns that it is over.
+                // The next message must not follow half of this one. The reading thread then finds the end.
                 self.stream.shut();
                 Err(errno)
             }
         }
     }
 
-    /// Keeps a message without its first `sent` bytes until the client takes it, behind what is kept already.
+    /// Puts a message, without its first `sent` bytes, into the outbox.
     #[cold]
     fn keep(
         &self,
@@ -404,7 +404,7 @@ impl Session {
         }
     }
 
-    /// Has the event loop send what is unsent; without one, the calling thread serves this client alone, and waits for it.
+    /// Has the event loop send the outbox. Without an event loop, the calling thread serves only this client, and waits for it.
     fn await_room(&self, sending: &mut Sending) -> Result<(), Errno> {
         sending.deadline_ns = self.deadline_ns();
         let (Some(watch), Some(own)) = (self.watch.get(), self.own.upgrade()) else {
@@ -415,7 +415,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends the rest of a message on the thread that serves this client alone.
+    /// Sends the rest of a message on the thread that serves only this client.
     fn send_waiting(&self, message: &Writer<'_>, sent: usize) -> Result<(), Errno> {
         let (own, lent) = message.parts();
         let deadline_ns = Some(self.deadline_ns());
@@ -426,7 +426,7 @@ impl Session {
         })
     }
 
-    /// Sends the outbox on the thread that serves this client alone.
+    /// Sends the outbox on the thread that serves only this client.
     fn flush_waiting(&self, sending: &mut Sending) -> Result<(), Errno> {
         let unsent = sending.outbox.len();
         let deadline_ns = Some(sending.deadline_ns);
@@ -440,22 +440,22 @@ impl Session {
         })
     }
 
-    /// When a client must have taken what is sent now.
+    /// The time by which a client must take what is sent now.
     fn deadline_ns(&self) -> u64 {
         let timeout_ns = u64::try_from(self.orb.limits.send_timeout.as_nanos()).unwrap_or(u64::MAX);
         monotonic_ns().saturating_add(timeout_ns)
     }
 
-    /// The connection is of no use any more.
+    /// Drops the outbox and shuts the connection.
     fn abandon(&self, sending: &mut Sending) {
         let unsent = sending.outbox.len();
         sending.outbox.advance(unsent);
-        // The thread that reads learns it so.
+        // The reading thread then finds the end.
         self.stream.shut();
         self.end_unsent(sending);
     }
 
-    /// Nothing is unsent any more: the connection is read again.
+    /// Notes that the outbox is empty, and continues reading.
     fn end_unsent(&self, sending: &mut Sending) {
         self.has_unsent.store(false, Ordering::Relaxed);
         if let Some(watch) = self.watch.get() {
@@ -482,14 +482,14 @@ impl Session {
     fn say(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) {
         let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
         if write(&mut w).is_ok() {
-            // A client that is gone needs no telling.
+            // If the client is gone, nothing remains to be done.
             let _ = self.send(&w);
         }
     }
 }
 
 impl Sending {
-    /// Sends what the socket takes now; true when nothing is left.
+    /// Sends as much as the socket takes now; true if nothing is left.
     fn flush(&mut self, stream: &Stream) -> Result<bool, Errno> {
         while !self.outbox.is_empty() {
             match stream.send_message_now(self.outbox.unsent(), &[])? {
@@ -503,14 +503,14 @@ impl Sending {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Now that all its requests are replied to.
+        // All its requests have replies now.
         if *self.gives_way.get_mut() && !self.has_unsent() {
             refuse(&self.stream, self.version().unwrap_or(Version::V1_0));
         }
     }
 }
 
-/// Ends a connection with CloseConnection, without waiting for anything.
+/// Ends a connection with CloseConnection, without waiting.
 #[cold]
 pub(super) fn refuse(stream: &Stream, version: Version) {
     let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);

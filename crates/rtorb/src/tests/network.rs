@@ -108,7 +108,7 @@ pub(crate) enum Fault {
     Reset,
     /// The receiver reads the end of the stream; the other direction goes on.
     HalfClose,
-    /// Nothing arrives any more, and nobody is told.
+    /// Nothing arrives any more, and neither side gets an error.
     Silence,
 }
 

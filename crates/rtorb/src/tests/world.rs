@@ -1,4 +1,4 @@
-//! Whoever acts while a driver waits: servers, the watchdog, and the time.
+//! The simulated world: servers, the watchdog and the time, which act while a driver waits.
 
 use super::clock;
 use super::network::{self, Conditions};

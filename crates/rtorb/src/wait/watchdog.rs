@@ -71,7 +71,7 @@ impl Wait {
             .store(deadline_ns.clamp(1, ENDED - 1), Ordering::Release);
     }
 
-    /// Ends the wait; false if the watchdog did so first: the stream is of no use any more.
+    /// Ends the wait; false if the watchdog has ended it first, and has shut the stream.
     #[inline]
     pub(crate) fn end(&self) -> bool {
         self.deadline_ns.swap(IDLE, Ordering::AcqRel) != ENDED
