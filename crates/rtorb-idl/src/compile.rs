@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::diagnostic::render_all;
 use crate::source::{SourceFile, SourceMap};
-use crate::{Diagnostic, Options, Outcome, rust};
+use crate::{Options, Outcome, rust};
 
 /// Compiles the IDL file `path` to `$OUT_DIR/<stem>.rs`, for `rtorb::include_idl!`.
 ///
@@ -95,7 +96,7 @@ impl Compiler {
     fn write(&self, path: &Path, outcome: &Outcome, rendered: &str) -> Result<PathBuf, String> {
         let tree = outcome.tree.as_ref().ok_or(rendered)?;
         let text = rust::generate(tree)
-            .map_err(|diagnostics| rendered.to_owned() + &render(&diagnostics, &outcome.sources))?;
+            .map_err(|all| rendered.to_owned() + &render_all(&all, &outcome.sources, false))?;
         let stem = path
             .file_stem()
             .ok_or_else(|| format!("`{}` is not the path of a file", path.display()))?;
@@ -147,13 +148,6 @@ impl fmt::Display for CompileError {
 }
 
 impl std::error::Error for CompileError {}
-
-fn render(diagnostics: &[Diagnostic], sources: &SourceMap) -> String {
-    diagnostics
-        .iter()
-        .map(|diagnostic| diagnostic.render(sources, false) + "\n\n")
-        .collect()
-}
 
 fn rerun_if_changed(sources: &SourceMap) {
     for path in sources.files().iter().filter_map(SourceFile::path) {

@@ -205,6 +205,13 @@ impl Diagnostic {
     }
 }
 
+/// All `diagnostics` as a person reads them, an empty line behind each.
+pub(crate) fn render_all(diagnostics: &[Diagnostic], sources: &SourceMap, styled: bool) -> String {
+    let all = diagnostics.iter();
+    all.map(|diagnostic| diagnostic.render(sources, styled) + "\n\n")
+        .collect()
+}
+
 /// A [`Diagnostic`] with names and lines instead of locations, for `--json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {

@@ -128,11 +128,8 @@ pub(crate) struct Lexer {
 
 impl Lexer {
     pub(crate) fn new(file: u32, text: Rc<str>) -> Self {
-        let at = if text.starts_with('\u{feff}') {
-            '\u{feff}'.len_utf8()
-        } else {
-            0
-        };
+        let marked = text.strip_prefix('\u{feff}');
+        let at = marked.map_or(0, |rest| text.len() - rest.len());
         let mut lexer = Self {
             text,
             at,
@@ -185,9 +182,7 @@ impl Lexer {
 
     /// The rest of the line without comments, for directives that do not consist of tokens. Does not read the end of the line.
     pub(crate) fn rest_of_line(&mut self) -> (String, Location) {
-        while matches!(self.peek(), Some(' ' | '\t')) {
-            self.bump();
-        }
+        self.take_while(|next| matches!(next, ' ' | '\t'));
         let start = self.here();
         let mut text = String::new();
         let mut quoted = false;
@@ -205,9 +200,7 @@ impl Lexer {
             text.push(next);
             self.bump();
         }
-        while self.peek().is_some_and(|next| next != '\n') {
-            self.bump();
-        }
+        self.take_while(|next| next != '\n');
         let text = text.trim_end().to_owned();
         let length = u32::try_from(text.chars().count()).unwrap_or(1).max(1);
         (text, Location { length, ..start })
@@ -238,6 +231,16 @@ impl Lexer {
         }
         self.splice();
         Some(next)
+    }
+
+    /// Reads the characters up to the first one that is not `wanted`.
+    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> String {
+        let mut text = String::new();
+        while let Some(next) = self.peek().filter(|&next| wanted(next)) {
+            text.push(next);
+            self.bump();
+        }
+        text
     }
 
     /// Steps over line continuations.
@@ -283,21 +286,12 @@ impl Lexer {
             '\'' | '"' => self.quoted(false, start, diagnostics),
             '0'..='9' => self.number(),
             '.' if second.is_some_and(|second| second.is_ascii_digit()) => self.number(),
-            _ if first == '_' || first.is_alphabetic() => self.word(),
+            _ if first == '_' || first.is_alphabetic() => {
+                let word = self.take_while(|next| next == '_' || next.is_alphanumeric());
+                TokenKind::Word(word.into())
+            }
             _ => self.punct(first, second),
         }
-    }
-
-    fn word(&mut self) -> TokenKind {
-        let mut word = String::new();
-        while let Some(next) = self
-            .peek()
-            .filter(|next| *next == '_' || next.is_alphanumeric())
-        {
-            word.push(next);
-            self.bump();
-        }
-        TokenKind::Word(word.into())
     }
 
     fn number(&mut self) -> TokenKind {

@@ -86,10 +86,7 @@ pub struct Outcome {
 impl Outcome {
     /// All diagnostics as a person reads them, an empty line between each two; colours only if `styled`.
     pub fn render(&self, styled: bool) -> String {
-        self.diagnostics
-            .iter()
-            .map(|diagnostic| diagnostic.render(&self.sources, styled) + "\n\n")
-            .collect()
+        diagnostic::render_all(&self.diagnostics, &self.sources, styled)
     }
 
     /// The timing of every annotated operation; nothing if there is no tree.

@@ -88,7 +88,7 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ItemKind::Interface(_) => interfaces::generate(scope, id),
         ItemKind::Undefined { .. } => interfaces::reference(scope, id),
         ItemKind::Struct { .. } => structs::generate(scope, id),
-        ItemKind::Exception { members, .. } => exceptions::generate(scope, id, members),
+        ItemKind::Exception { .. } => exceptions::generate(scope, id),
         ItemKind::Union(union) => unions::generate(scope, id, union),
         ItemKind::Enum { enumerators } => enums::generate(scope, id, enumerators),
         ItemKind::Constant { ty, value } => constants::generate(scope, id, ty, value),

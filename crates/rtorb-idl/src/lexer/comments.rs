@@ -15,20 +15,12 @@ pub(crate) struct Comment {
 
 impl Lexer {
     pub(super) fn line_comment(&mut self) {
-        let mut text = String::new();
-        while let Some(next) = self.peek().filter(|&next| next != '\n') {
-            text.push(next);
-            self.bump();
-        }
-        let Some(body) = text
-            .strip_prefix("///")
-            .or_else(|| text.strip_prefix("//!"))
-        else {
+        let text = self.take_while(|next| next != '\n');
+        let body = text.strip_prefix("//");
+        let body = body.and_then(|body| body.strip_prefix(['/', '!']));
+        let Some(body) = body.filter(|body| !body.starts_with('/')) else {
             return;
         };
-        if body.starts_with('/') {
-            return;
-        }
         let (trailing, body) = strip_trailing_mark(body);
         let line = body.strip_prefix(' ').unwrap_or(body).trim_end().to_owned();
         match self.comments.last_mut() {

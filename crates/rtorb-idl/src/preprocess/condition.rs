@@ -15,7 +15,7 @@ pub(super) fn holds(
     macros: &mut Macros,
     diagnostics: &mut Diagnostics,
 ) -> bool {
-    let tokens = macros.expand_list(replace_defined(line, macros), diagnostics);
+    let tokens = macros.expand_list(replace_defined(&line, macros), diagnostics);
     let mut reader = Reader {
         tokens: &tokens,
         at: 0,
@@ -63,13 +63,17 @@ impl Reader<'_> {
         Box::new(Diagnostic::error("this condition is not a valid expression").at(location, label))
     }
 
-    fn conditional(&mut self) -> Outcome {
+    fn deepen(&mut self) -> Result<(), Box<Diagnostic>> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(self.wrong(format!(
-                "more than {DEPTH_MAX} expressions within each other"
-            )));
+            let label = format!("more than {DEPTH_MAX} expressions within each other");
+            return Err(self.wrong(label));
         }
+        Ok(())
+    }
+
+    fn conditional(&mut self) -> Outcome {
+        self.deepen()?;
         let condition = self.binary(0)?;
         let value = if self.take("?") {
             let yes = self.conditional()?;
@@ -95,12 +99,7 @@ impl Reader<'_> {
             } else {
                 1
             };
-            self.depth += 1;
-            if self.depth > DEPTH_MAX {
-                return Err(self.wrong(format!(
-                    "more than {DEPTH_MAX} expressions within each other"
-                )));
-            }
+            self.deepen()?;
             let right = self.binary(found + 1)?;
             self.depth -= 1;
             left = apply(operator, left, right).ok_or_else(|| {
@@ -229,31 +228,23 @@ fn number(text: &str) -> Option<i128> {
 }
 
 /// Replaces `defined X` and `defined(X)` by 1 or 0, before macros are expanded.
-fn replace_defined(line: Vec<Token>, macros: &Macros) -> Vec<Token> {
+fn replace_defined(line: &[Token], macros: &Macros) -> Vec<Token> {
     let mut output = Vec::with_capacity(line.len());
-    let mut at = 0;
-    while let Some(token) = line.get(at) {
-        let name = |offset: usize| line.get(at + offset).and_then(Token::word);
-        let punct =
-            |offset: usize, punct: &str| line.get(at + offset).is_some_and(|token| token.is(punct));
-        let (defined, length) = if !token.is_word("defined") {
-            (None, 1)
-        } else if let Some(name) = name(1) {
-            (Some(macros.is_defined(name)), 2)
-        } else if let Some(name) = name(2)
-            && punct(1, "(")
-            && punct(3, ")")
-        {
-            (Some(macros.is_defined(name)), 4)
-        } else {
-            (None, 1)
+    let mut rest = line;
+    while let [token, after @ ..] = rest {
+        let (name, length) = match after {
+            [name, ..] if name.word().is_some() => (name.word(), 1),
+            [open, name, close, ..] if open.is("(") && close.is(")") => (name.word(), 3),
+            _ => (None, 0),
         };
         let mut token = token.clone();
-        if let Some(defined) = defined {
-            token.kind = TokenKind::Number(u8::from(defined).to_string().into());
+        rest = after;
+        if let Some(name) = name.filter(|_| token.is_word("defined")) {
+            let defined = u8::from(macros.is_defined(name));
+            token.kind = TokenKind::Number(defined.to_string().into());
+            rest = &after[length..];
         }
         output.push(token);
-        at += length;
     }
     output
 }

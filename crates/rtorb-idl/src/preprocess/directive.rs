@@ -239,32 +239,28 @@ impl Preprocessor<'_> {
         };
         let rest = &line[1..];
         let named = rest.split_last().filter(|(_, name)| is_scoped_name(name));
-        let name = || named.map(|(_, name)| name.to_vec()).unwrap_or_default();
         let (event, form) = match &**word {
             "prefix" => {
-                let prefix = if let [prefix] = rest {
-                    text(prefix)
-                } else {
-                    None
-                };
+                let prefix = rest.first().filter(|_| rest.len() == 1).and_then(text);
                 let event = prefix.map(|prefix| EventKind::Prefix { prefix, location });
                 (event, "`#pragma prefix \"omg.org\"`")
             }
             "ID" => {
-                let id = named.and_then(|(last, _)| text(last));
-                let event = id.map(|id| EventKind::Id {
-                    name: name(),
-                    id,
-                    location,
+                let event = named.and_then(|(last, name)| {
+                    let (name, id) = (name.to_vec(), text(last)?);
+                    Some(EventKind::Id { name, id, location })
                 });
                 (event, "`#pragma ID Module::Name \"IDL:Module/Name:1.0\"`")
             }
             "version" => {
-                let version = named.and_then(|(last, _)| version(last));
-                let event = version.map(|version| EventKind::Version {
-                    name: name(),
-                    version,
-                    location,
+                let event = named.and_then(|(last, name)| {
+                    let version = version(last)?;
+                    let name = name.to_vec();
+                    Some(EventKind::Version {
+                        name,
+                        version,
+                        location,
+                    })
                 });
                 (event, "`#pragma version Module::Name 2.1`")
             }

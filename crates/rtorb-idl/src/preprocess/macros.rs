@@ -186,12 +186,7 @@ impl<'e> Expansion<'e> {
         if let Some(at) = next {
             let found = matches!(&self.pending[at], Pending::Token(token) if token.is("("));
             if found {
-                let left: Vec<Pending> = self.pending.drain(at..).collect();
-                for pending in &left {
-                    if let Pending::Leave(name) = pending {
-                        self.leave(name);
-                    }
-                }
+                self.next();
             }
             return found;
         }

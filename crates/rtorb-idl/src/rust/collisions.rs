@@ -138,11 +138,8 @@ fn find_inside(tree: &Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
     let item = tree.item(id);
     let mut taken = Namespace::default();
     match &item.kind {
-        ItemKind::Struct { .. } | ItemKind::Exception { .. } => {
-            taken.claim_members(structs::members(item), names::value_ident, found);
-        }
-        ItemKind::Valuetype(_) => {
-            taken.claim_members(values::state(tree, id), names::value_ident, found);
+        ItemKind::Struct { .. } | ItemKind::Exception { .. } | ItemKind::Valuetype(_) => {
+            taken.claim_members(structs::members(tree, id), names::value_ident, found);
         }
         ItemKind::Union(union) => {
             if unions::has_no_member_variant(union) {

@@ -86,14 +86,10 @@ const SYSTEM: &str = "System";
 
 /// `CosNamingNamingContextNotFound`; a global exception gets a trailing underscore.
 fn qualified(tree: &Tree, id: ItemId) -> String {
-    let mut name = names::upper_camel(&tree.item(id).name);
-    let mut scope = tree.item(id).scope;
-    if scope.is_none() {
+    let full = tree.full_name(id);
+    let mut name: String = full.split("::").map(names::upper_camel).collect();
+    if tree.item(id).scope.is_none() {
         name.push('_');
-    }
-    while let Some(outer) = scope {
-        name.insert_str(0, &names::upper_camel(&tree.item(outer).name));
-        scope = tree.item(outer).scope;
     }
     name
 }

@@ -5,22 +5,19 @@ use quote::quote;
 
 use super::scope::Scope;
 use super::{names, structs, type_codes};
-use crate::tree::{ItemId, Member};
+use crate::tree::ItemId;
 
 /// The exception `id`, its encoding, its TypeCode and its `Error` impl.
-pub(super) fn generate(scope: Scope<'_>, id: ItemId, members: &[Member]) -> TokenStream {
+pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
-    let members: Vec<&Member> = members.iter().collect();
-    let definition = structs::define(scope, id, &members);
-    let coding = structs::encode_and_decode(scope, item, &members);
+    let definition = structs::define(scope, id);
+    let coding = structs::encode_and_decode(scope, id);
     let typed = type_codes::typed(scope, id);
     let name = names::item_ident(item);
     let repository_id = &item.repository_id;
     let shown_name = scope.tree.full_name(id);
-    let fields: Vec<_> = members
-        .iter()
-        .map(|member| names::value_ident(&member.name))
-        .collect();
+    let members = structs::members(scope.tree, id);
+    let fields = members.iter().map(|member| structs::field(member));
     let shown_fields = members.iter().map(|member| &member.name);
     quote! {
         #definition

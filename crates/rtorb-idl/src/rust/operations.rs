@@ -1,5 +1,7 @@
 //! Operations as client and server code need them: attributes as operations, parameters sorted by direction.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -234,11 +236,7 @@ fn method_ident(name: &str) -> Ident {
 }
 
 fn each_once(raises: &[ItemId]) -> Vec<ItemId> {
-    let mut once = Vec::new();
-    for id in raises {
-        if !once.contains(id) {
-            once.push(*id);
-        }
-    }
-    once
+    let mut seen = BTreeSet::new();
+    let raises = raises.iter().copied();
+    raises.filter(|&id| seen.insert(id)).collect()
 }

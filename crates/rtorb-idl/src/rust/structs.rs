@@ -5,39 +5,45 @@ use quote::quote;
 
 use super::scope::Scope;
 use super::{documentation, names, type_codes, types};
-use crate::tree::{Item, ItemId, ItemKind, Member, Type};
+use crate::tree::{ItemId, ItemKind, Member, Tree, Type};
 
 /// The struct `id`, its encoding and its TypeCode.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
-    let item = scope.tree.item(id);
-    let members: Vec<&Member> = members(item).iter().collect();
-    let definition = define(scope, id, &members);
+    let definition = define(scope, id);
     if types::kept_inside_by(scope.tree, id).is_some() {
         return definition;
     }
     let coding = if types::has_fixed_layout(scope.tree, &Type::Named(id)) {
-        fixed_layout(scope, item)
+        fixed_layout(scope, id)
     } else {
-        encode_and_decode(scope, item, &members)
+        encode_and_decode(scope, id)
     };
     let typed = type_codes::typed(scope, id);
     quote!(#definition #coding #typed)
 }
 
-/// The members of a struct or exception.
-pub(super) fn members(item: &Item) -> &[Member] {
-    match &item.kind {
-        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => members,
-        _ => &[],
+/// The members of a struct or exception, or of a valuetype in wire order: those of its bases first.
+pub(super) fn members(tree: &Tree, id: ItemId) -> Vec<&Member> {
+    match &tree.item(id).kind {
+        ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
+            members.iter().collect()
+        }
+        ItemKind::Valuetype(value) => {
+            let inherited = value.bases.iter().flat_map(|&base| members(tree, base));
+            let own = value.state.iter().map(|state| &state.member);
+            inherited.chain(own).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
 /// The Rust struct with its public fields in IDL order.
-pub(super) fn define(scope: Scope<'_>, id: ItemId, members: &[&Member]) -> TokenStream {
+pub(super) fn define(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let documentation = documentation::attributes(&item.documentation);
     let name = names::item_ident(item);
     let derives = derives(scope, id);
+    let members = members(scope.tree, id);
     if members.is_empty() {
         return quote!(#documentation #derives pub struct #name;);
     }
@@ -62,8 +68,9 @@ pub(super) fn derives(scope: Scope<'_>, id: ItemId) -> TokenStream {
 }
 
 /// `Encode` and `Decode` written out member by member.
-pub(super) fn encode_and_decode(scope: Scope<'_>, item: &Item, members: &[&Member]) -> TokenStream {
-    let name = names::item_ident(item);
+pub(super) fn encode_and_decode(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let name = names::item_ident(scope.tree.item(id));
+    let members = members(scope.tree, id);
     let fields: Vec<Ident> = members.iter().map(|member| field(member)).collect();
     let types: Vec<TokenStream> = members
         .iter()
@@ -108,10 +115,11 @@ pub(super) fn coding(
     }
 }
 
-fn fixed_layout(scope: Scope<'_>, item: &Item) -> TokenStream {
-    let name = names::item_ident(item);
-    let fields = members(item).iter().map(field);
-    let types = members(item).iter().map(|member| scope.owned(&member.ty));
+fn fixed_layout(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let name = names::item_ident(scope.tree.item(id));
+    let members = members(scope.tree, id);
+    let fields = members.iter().map(|member| field(member));
+    let types = members.iter().map(|member| scope.owned(&member.ty));
     quote!(::rtorb::codegen::fixed_layout!(#name { #(#fields: #types),* });)
 }
 

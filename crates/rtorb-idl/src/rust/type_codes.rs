@@ -106,11 +106,11 @@ impl<'t> Description<'t> {
         let type_code = quote!(::rtorb::codegen::TypeCode);
         match &item.kind {
             ItemKind::Struct { .. } => {
-                let members = inside.members(item);
+                let members = inside.members(id);
                 quote!(#type_code::structure(#repository_id, #name, #members))
             }
             ItemKind::Exception { .. } => {
-                let members = inside.members(item);
+                let members = inside.members(id);
                 quote!(#type_code::exception(#repository_id, #name, #members))
             }
             ItemKind::Enum { enumerators } => {
@@ -132,13 +132,14 @@ impl<'t> Description<'t> {
         }
     }
 
-    fn members(&self, item: &Item) -> TokenStream {
-        let members = structs::members(item)
-            .iter()
-            .map(|Member { name, ty, .. }| {
-                let ty = self.used(ty);
-                quote!((#name, #ty))
-            });
+    fn members(&self, id: ItemId) -> TokenStream {
+        let members =
+            structs::members(self.scope.tree, id)
+                .into_iter()
+                .map(|Member { name, ty, .. }| {
+                    let ty = self.used(ty);
+                    quote!((#name, #ty))
+                });
         quote!([#(#members),*])
     }
 

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::operations::{self, Call};
 use super::scope::Scope;
 use super::{documentation, errors, names, servants, structs, type_codes};
-use crate::tree::{Item, ItemId, ItemKind, Member, Tree, Type, Valuetype};
+use crate::tree::{Item, ItemId, ItemKind, Tree, Type, Valuetype};
 
 /// The valuetype `id`, and the trait of its operations if it has any.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
@@ -14,11 +14,9 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> Token
     if value.is_abstract {
         return operations;
     }
-    let item = scope.tree.item(id);
-    let state = state(scope.tree, id);
-    let definition = structs::define(scope, id, &state);
-    let coding = structs::encode_and_decode(scope, item, &state);
-    let identity = identity(item);
+    let definition = structs::define(scope, id);
+    let coding = structs::encode_and_decode(scope, id);
+    let identity = identity(scope.tree.item(id));
     let typed = type_codes::typed(scope, id);
     let upcasts = bases(scope.tree, id)
         .into_iter()
@@ -44,17 +42,6 @@ pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStre
     let typed = type_codes::typed(scope, id);
     let derives = structs::derives(scope, id);
     quote!(#documentation #derives pub struct #name(pub #ty); #coding #identity #typed)
-}
-
-/// The members of a valuetype in wire order: those of its bases first.
-pub(super) fn state(tree: &Tree, id: ItemId) -> Vec<&Member> {
-    let ItemKind::Valuetype(value) = &tree.item(id).kind else {
-        return Vec::new();
-    };
-    let inherited = value.bases.iter().flat_map(|&base| state(tree, base));
-    inherited
-        .chain(value.state.iter().map(|state| &state.member))
-        .collect()
 }
 
 /// The trait for the operations of the valuetype `item`.
@@ -99,7 +86,7 @@ fn identity(item: &Item) -> TokenStream {
 
 fn upcast(scope: Scope<'_>, id: ItemId, base: ItemId) -> TokenStream {
     let name = names::item_ident(scope.tree.item(id));
-    let fields: Vec<Ident> = state(scope.tree, base)
+    let fields: Vec<Ident> = structs::members(scope.tree, base)
         .into_iter()
         .map(structs::field)
         .collect();
