@@ -59,7 +59,12 @@ impl<'p> Reader<'p> {
                 return;
             }
             match inlet.take_one(&mut self.workspace, &mut self.request, &connection) {
-                (Next::Done, _) => self.put(&connection.session),
+                (Next::Done, has_more) => {
+                    self.put(&connection.session);
+                    if !has_more {
+                        return;
+                    }
+                }
                 (Next::Incomplete, _) => return,
                 (Next::Over, _) => {
                     // The last thread of a pool that stops sends CloseConnection.
