@@ -5,6 +5,7 @@ use std::thread;
 
 use rtorb::{ConnectionStrategy, Orb, WaitStrategy};
 use rtorb_os::heap::{CountingAllocator, process_heap_calls};
+use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
@@ -61,6 +62,7 @@ fn heap_calls_of_many(cubit: &Cubit) -> u64 {
             });
         }
         warm.wait();
+        until_others_sleep();
         let before = process_heap_calls();
         counting.wait();
         done.wait();

@@ -5,6 +5,7 @@ use rtorb::rt::Policy;
 use rtorb::{ConnectionStrategy, ObjectRef, Orb, PoaPolicies, SyncScope, WaitStrategy};
 use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::{process_lock_calls, thread_lock_calls};
+use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::servants::Cubes;
 use rtorb_tests::stubs::Cubit;
@@ -118,6 +119,7 @@ struct Counted {
 
 fn count(mut call: impl FnMut(usize)) -> Counted {
     (0..WARM_UP).for_each(&mut call);
+    until_others_sleep();
     let (heap, here, all) = (
         process_heap_calls(),
         thread_lock_calls().all,

@@ -7,6 +7,7 @@ use rtorb::timing::ExecutionClock;
 use rtorb::{DispatchStrategy, Orb, OrbBuilder};
 use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
+use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::clockwork::Works;
 use rtorb_tests::relay::Served;
 use rtorb_tests::stubs::timing::Clockwork;
@@ -74,20 +75,15 @@ struct Counted {
     locks: u64,
 }
 
-/// What many calls cost the process; the least of three, since an ORB before this one may leave something to be freed.
+/// Counts what many calls cost the process.
 fn count(call: impl Fn()) -> Counted {
     (0..WARM_UP).for_each(|_| call());
-    let counts = [(); 3].map(|()| {
-        let (heap_calls, locks) = (process_heap_calls(), process_lock_calls().all);
-        (0..CALLS).for_each(|_| call());
-        Counted {
-            heap_calls: process_heap_calls() - heap_calls,
-            locks: process_lock_calls().all - locks,
-        }
-    });
-    let least = |which: fn(&Counted) -> u64| counts.iter().map(which).min().expect("three");
+    // Threads of an ORB before this one may have something left to free.
+    until_others_sleep();
+    let (heap_calls, locks) = (process_heap_calls(), process_lock_calls().all);
+    (0..CALLS).for_each(|_| call());
     Counted {
-        heap_calls: least(|counted| counted.heap_calls),
-        locks: least(|counted| counted.locks),
+        heap_calls: process_heap_calls() - heap_calls,
+        locks: process_lock_calls().all - locks,
     }
 }
