@@ -104,7 +104,13 @@ fn lanes_of_a_pool(model: PriorityModel) {
                 .expect("it needs no permission");
             count_calls(&client.string_to_object(&text).expect("a reference"))
         });
-        let counted = counted.join().expect("no panic");
+        let mut counted = counted.join().expect("no panic");
+        if name == "Several" {
+            // A thread that has served a connection 16 times in a row, because events of it kept waking others, gives it back to
+            // the event loop: two locks, which no other thread holds.
+            assert!(counted.elsewhere.locks <= 4.0 / 16.0, "{counted:?}");
+            counted.elsewhere.locks = 0.0;
+        }
         assert_eq!(counted, Counted::default(), "{name} thread, {model:?}");
     }
 }
@@ -144,15 +150,14 @@ fn count_calls(object: &ObjectRef) -> Counted {
         assert_eq!(cubit.cube_long(n), Ok(n.wrapping_pow(3)));
     };
     (0..WARM_UP).for_each(call);
-    // Threads of an ORB before this one may have something left to free. In a lane of several threads, a thread that gets an
-    // event while another begins to serve it takes the client for one that pipelines: its next replies are sent under a lock.
-    let counts = [(); 5].map(|()| {
+    let counts = [(); 3].map(|()| {
+        // Threads of an ORB before this one may have something left to free.
         until_others_sleep();
         count_once(|| (0..CALLS).for_each(call))
     });
     let least = |which: fn(&Totals) -> u64| {
         let least = counts.iter().map(which).min();
-        least.expect("five") as f64 / CALLS as f64
+        least.expect("three") as f64 / CALLS as f64
     };
     Counted {
         here: Calls {
