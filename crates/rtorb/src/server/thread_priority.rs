@@ -31,8 +31,8 @@ enum CurrentPriority {
 enum PriorityRule {
     /// The thread keeps its priority. Calls run with this CORBA priority, which is that of the endpoint that the client called.
     Lane(Priority),
-    /// As a lane, for calls from any endpoint.
-    Station(Priority),
+    /// As a lane, but the server has chosen the lane: calls come from any endpoint.
+    RoutedLane(Priority),
     /// The thread takes the call's priority, and returns to its own after each upcall.
     Return,
     /// The thread takes the call's priority and keeps it until a call has another one: no system call while all are equal.
@@ -52,9 +52,9 @@ impl ThreadPriority {
         Self::new(PriorityRule::Lane(priority))
     }
 
-    /// For the calling thread, which serves a queue of that priority and already runs at it.
-    pub(crate) fn of_station(priority: Priority) -> Self {
-        Self::new(PriorityRule::Station(priority))
+    /// For the calling thread, which serves a lane that the server chooses, and already runs at its priority.
+    pub(crate) fn of_routed_lane(priority: Priority) -> Self {
+        Self::new(PriorityRule::RoutedLane(priority))
     }
 
     /// For the calling thread, which waits for requests of any priority.
@@ -98,7 +98,10 @@ impl ThreadPriority {
     /// True if the thread runs at a fixed priority, whatever that of the call.
     #[inline]
     pub(super) fn has_priority(&self) -> bool {
-        matches!(self.rule, PriorityRule::Lane(_) | PriorityRule::Station(_))
+        matches!(
+            self.rule,
+            PriorityRule::Lane(_) | PriorityRule::RoutedLane(_)
+        )
     }
 
     /// True if the thread serves a lane of another priority: clients have an endpoint of the right lane.
@@ -117,7 +120,9 @@ impl ThreadPriority {
             self.rest(rt)?;
         }
         Ok(match self.rule {
-            PriorityRule::Lane(priority) | PriorityRule::Station(priority) => Running::at(priority),
+            PriorityRule::Lane(priority) | PriorityRule::RoutedLane(priority) => {
+                Running::at(priority)
+            }
             PriorityRule::Return | PriorityRule::Keep => Running::as_it_is(),
         })
     }

@@ -129,7 +129,7 @@ impl Lane {
     pub(super) fn workspace(&self) -> Workspace {
         Workspace::new(match (self.calls, self.priority) {
             (Calls::OfLane, Some(priority)) => ThreadPriority::of_lane(priority),
-            (Calls::Routed, Some(priority)) => ThreadPriority::of_station(priority),
+            (Calls::Routed, Some(priority)) => ThreadPriority::of_routed_lane(priority),
             _ => ThreadPriority::returning(),
         })
     }
