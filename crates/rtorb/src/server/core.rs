@@ -89,8 +89,9 @@ impl ServerCore {
             return Ok(server);
         }
         self.check_running()?;
-        let server =
-            Server::new(bind()?, ThreadpoolId::OWN).map_err(|errno| not_opened(None, errno))?;
+        let connections_max = self.limits.connections_max;
+        let server = Server::new(bind()?, ThreadpoolId::OWN, connections_max)
+            .map_err(|errno| not_opened(None, errno))?;
         Ok(self.state.server.get_or_init(|| server))
     }
 }

@@ -13,9 +13,10 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::giop::Version;
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::process::{Resource, getrlimit};
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -50,9 +51,6 @@ struct GivingWay {
 /// How long a connection may take to give way, in nanoseconds: its thread may be in no servant.
 const GIVING_WAY_NS: u64 = 20_000_000;
 
-/// Clients that are accepted in a row: then it is the turn of those that are connected.
-const ACCEPTED_MAX: usize = 16;
-
 /// The outcome of accepting a connection.
 #[derive(Debug)]
 pub(crate) enum Admission {
@@ -69,12 +67,18 @@ pub(crate) enum Admission {
 
 impl Server {
     /// Serves for that pool; [`ThreadpoolId::OWN`] is the dispatch strategy.
-    pub(crate) fn new(listeners: Vec<Listener>, pool: ThreadpoolId) -> Result<Self, Errno> {
+    pub(crate) fn new(
+        listeners: Vec<Listener>,
+        pool: ThreadpoolId,
+        connections_max: usize,
+    ) -> Result<Self, Errno> {
         reserve(&mut RESERVE.lock());
+        let stop = Bell::new()?;
+        grow_descriptor_table(&stop, connections_max);
         Ok(Self {
             listeners,
             pool,
-            stop: Bell::new()?,
+            stop,
             connections: Connections::default(),
             accepted: Arc::default(),
         })
@@ -108,24 +112,23 @@ impl Server {
         close_all(self.connections.all());
     }
 
-    /// Accepts the clients that wait at the listener of that number, a few at a time, for an event loop.
-    pub(crate) fn accept_waiting(
+    /// Accepts a client that waits at the listener of that number, for an event loop.
+    ///
+    /// Only one, because the clients that are connected come before the others that wait.
+    pub(crate) fn accept_one(
         &self,
         orb: &Arc<ServerCore>,
         events: &EventLoop,
         number: usize,
-        mut take: impl FnMut(ServedConnection),
+        take: impl FnOnce(ServedConnection),
     ) {
         let Some(listener) = self.listeners.get(number) else {
             return;
         };
-        for _ in 0..ACCEPTED_MAX {
-            match self.accept(orb, listener) {
-                Admission::Accepted(connection) => take(connection),
-                Admission::Refused => {}
-                Admission::Empty | Admission::Pending => return,
-                Admission::Exhausted => return events.pause(number, listener),
-            }
+        match self.accept(orb, listener) {
+            Admission::Accepted(connection) => take(connection),
+            Admission::Refused | Admission::Empty | Admission::Pending => {}
+            Admission::Exhausted => events.pause(number, listener),
         }
     }
 
@@ -198,6 +201,17 @@ fn reserve(reserved: &mut Option<OwnedFd>) {
         // Any file will do.
         *reserved = eventfd(0, EventfdFlags::CLOEXEC).ok();
     }
+}
+
+/// Makes room in the process's table of file descriptors for so many connections.
+///
+/// When the table of a process with threads grows, the kernel waits for an RCU grace period, and a thread that accepts a
+/// client would wait up to some 30 ms for it.
+fn grow_descriptor_table(any: &Bell, connections_max: usize) {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let highest = limit.saturating_sub(1).min(connections_max as u64);
+    // A table that stays small only costs time later.
+    drop(fcntl_dupfd_cloexec(any, highest as RawFd));
 }
 
 /// Says once on standard error that there are no file descriptors left.

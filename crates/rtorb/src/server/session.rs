@@ -37,8 +37,8 @@ pub(crate) struct Session {
     queued: AtomicU32,
     /// The bound on them. It begins with one, because nobody knows what the requests of a new client cost.
     queued_max: AtomicU32,
-    /// The last message was larger than [`BULK_BYTES`].
-    was_bulk: AtomicBool,
+    /// The last reply was larger than [`BULK_BYTES`], or no request has been served yet.
+    may_be_bulk: AtomicBool,
     /// Reading has stopped until queued requests are served.
     is_held: AtomicBool,
     sending: Mutex<Sending>,
@@ -90,7 +90,7 @@ impl Session {
             has_unsent: AtomicBool::new(false),
             queued: AtomicU32::new(0),
             queued_max: AtomicU32::new(1),
-            was_bulk: AtomicBool::new(false),
+            may_be_bulk: AtomicBool::new(true),
             is_held: AtomicBool::new(false),
             sending: Mutex::new(Sending {
                 outbox: Outbox::new(orb.limits.unsent_octets_max()),
@@ -143,7 +143,7 @@ impl Session {
     ///
     /// Small replies raise the bound of the connection up to `queued_max`.
     pub(crate) fn note_served(&self, queued_max: u32) {
-        let bound = if self.was_bulk() {
+        let bound = if self.may_be_bulk() {
             1
         } else {
             queued_max.min(self.queued_max.load(Ordering::Relaxed) + 1)
@@ -213,10 +213,10 @@ impl Session {
         self.watch.get().is_some()
     }
 
-    /// True if the last reply was so large that it is the turn of other connections.
+    /// True if the next reply may cost the other clients as much time as many small ones: it is their turn first.
     #[inline]
-    pub(crate) fn was_bulk(&self) -> bool {
-        self.was_bulk.load(Ordering::Relaxed)
+    pub(crate) fn may_be_bulk(&self) -> bool {
+        self.may_be_bulk.load(Ordering::Relaxed)
     }
 
     /// True while the outbox is not empty. Reading stops meanwhile.
@@ -249,6 +249,7 @@ impl Session {
     #[inline]
     pub(super) fn note_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
+        self.may_be_bulk.store(false, Ordering::Relaxed);
     }
 
     /// Notes that bytes arrived. The number of accepted connections serves as the clock, because it costs no system call.
@@ -303,8 +304,9 @@ impl Session {
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
         self.note_answered();
-        let is_bulk = message.len() > BULK_BYTES;
-        self.was_bulk.store(is_bulk, Ordering::Relaxed);
+        if message.len() > BULK_BYTES {
+            self.may_be_bulk.store(true, Ordering::Relaxed);
+        }
         let fits = self
             .fragment_octets()
             .is_none_or(|max| message.len() <= max);

@@ -74,7 +74,7 @@ impl Lane {
         listeners: Vec<Listener>,
     ) -> Result<Self, Errno> {
         let config = &pool.lanes[number];
-        let server = Server::new(listeners, pool.id)?;
+        let server = Server::new(listeners, pool.id, orb.limits.connections_max)?;
         let help = Bell::new()?;
         let events = server.event_loop(orb.limits.send_timeout)?;
         events.add_help(&help)?;
@@ -181,10 +181,10 @@ impl Lane {
         queue.is_some_and(|queue| queue.accepted() > threads)
     }
 
-    /// Accepts the clients that connect to one of the listening endpoints.
+    /// Accepts a client that connects to one of the listening endpoints.
     pub(super) fn accept(&self, orb: &Arc<ServerCore>, listener: usize) {
         self.server
-            .accept_waiting(orb, &self.events, listener, |connection| {
+            .accept_one(orb, &self.events, listener, |connection| {
                 let session = Arc::clone(&connection.session);
                 let key = self
                     .connections

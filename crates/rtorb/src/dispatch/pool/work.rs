@@ -1,6 +1,6 @@
 //! The work of a lane's thread: it waits, serves, and helps more urgent lanes.
 
-use super::connection::Turn;
+use super::connection::{Connection, Turn};
 use super::lane::{EVENTS_MAX, Lane};
 use super::request_queue::{Job, RequestQueue};
 use super::running::Pool;
@@ -9,6 +9,7 @@ use crate::server::{Event, EventRoom, Readiness, ServerCore, TakenRequest, Token
 use core::mem::MaybeUninit;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::MutexGuard;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A running thread of a lane.
@@ -26,7 +27,14 @@ pub(super) struct LaneThread<'p> {
     workspace: Workspace,
     /// The request that it serves, if that was taken out of its connection.
     request: TakenRequest,
+    /// Connections that wait until no other has an event, because their next replies may be bulk.
+    deferred: VecDeque<(Token, Readiness)>,
+    /// The largest number of them: none if another thread could serve the other connections.
+    deferred_max: usize,
 }
+
+/// Connections that wait for others at a time. A further one is served at once.
+const DEFERRED_MAX: usize = 64;
 
 /// When a thread of a lane ends before its pool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +71,8 @@ impl<'p> LaneThread<'p> {
         place: u32,
         lifetime: Lifetime,
     ) -> Self {
+        let is_alone = lane.events_max() > 1;
+        let deferred_max = if is_alone { DEFERRED_MAX } else { 0 };
         Self {
             orb,
             pool,
@@ -73,6 +83,8 @@ impl<'p> LaneThread<'p> {
             leading: None,
             workspace: lane.workspace(),
             request: TakenRequest::with_room(),
+            deferred: VecDeque::with_capacity(deferred_max),
+            deferred_max,
         }
     }
 
@@ -92,9 +104,14 @@ impl<'p> LaneThread<'p> {
             self.leading = Some(leader.lock());
         }
         self.begin_idle();
-        let events = self.lane.wait(room, self.lifetime.idle_ns());
+        let timeout_ns = if self.deferred.is_empty() {
+            self.lifetime.idle_ns()
+        } else {
+            Some(0)
+        };
+        let events = self.lane.wait(room, timeout_ns);
         self.end_idle();
-        if events.is_empty() {
+        if events.is_empty() && self.deferred.is_empty() {
             self.leading = None;
             self.return_to_own_lane();
             return match self.lifetime {
@@ -111,8 +128,32 @@ impl<'p> LaneThread<'p> {
                 self.serve(self.lane, event);
             }
         }
+        if !self.deferred.is_empty() {
+            self.serve_deferred();
+        }
         self.leading = None;
         Needed::Yes
+    }
+
+    /// Has a connection wait for its turn; false if it is served now.
+    #[cold]
+    fn defer(&mut self, token: Token, readiness: Readiness) -> bool {
+        let is_deferred = self.deferred.len() < self.deferred_max;
+        if is_deferred {
+            self.deferred.push_back((token, readiness));
+        }
+        is_deferred
+    }
+
+    /// Serves the connection that has been deferred for the longest time.
+    #[cold]
+    fn serve_deferred(&mut self) {
+        let Some((token, readiness)) = self.deferred.pop_front() else {
+            return;
+        };
+        if let Some(connection) = self.lane.connection(token) {
+            self.give_turn(self.lane, &connection, token, readiness);
+        }
     }
 
     fn serve_job(&mut self, queue: &RequestQueue) -> Needed {
@@ -148,6 +189,21 @@ impl<'p> LaneThread<'p> {
         let Some(connection) = lane.connection(token) else {
             return;
         };
+        if connection.session.may_be_bulk() && self.defer(token, readiness) {
+            return;
+        }
+        self.give_turn(lane, &connection, token, readiness);
+    }
+
+    // Called in two places, it would not be inlined otherwise: 30 instructions a request.
+    #[inline(always)]
+    fn give_turn(
+        &mut self,
+        lane: &Lane,
+        connection: &Connection,
+        token: Token,
+        readiness: Readiness,
+    ) {
         match connection.serve(readiness, &mut self.workspace, &mut self.request) {
             Turn::Done => {}
             Turn::Taken => {
