@@ -1,10 +1,11 @@
-//! The summary of a run: the table and verdicts of each experiment, then a line for each.
+//! The summary of a run: the details of one experiment, or one screen for several.
 
 use std::path::Path;
 
-use rtorb_lab::results::Results;
+use rtorb_lab::host::preflight::Severity;
 use rtorb_lab::results::report::Failure;
 use rtorb_lab::results::summary;
+use rtorb_lab::results::{Claim, Results, Verdicts};
 
 use crate::output::{columns, indented, line, print_table};
 
@@ -14,23 +15,19 @@ pub(crate) fn print(
     failures: &[Failure],
     page: Option<&Path>,
 ) -> anyhow::Result<()> {
-    for results in all {
-        print_experiment(results)?;
+    match all {
+        [only] if failures.is_empty() => print_details(only)?,
+        _ => print_screen(all, failures)?,
     }
-    let Some(page) = page else {
-        return line(if all.is_empty() {
-            "Nothing was measured, and no report was written."
-        } else {
-            "\nNo report was written."
-        });
-    };
-    if all.len() + failures.len() > 1 {
-        print_overview(all, failures)?;
-    }
-    line(format!("\nReport: {}", page.display()))
+    line(match page {
+        Some(page) => format!("\nReport: {}", page.display()),
+        None if all.is_empty() => "Nothing was measured, and no report was written.".to_owned(),
+        None => "\nNo report was written.".to_owned(),
+    })
 }
 
-fn print_experiment(results: &Results) -> anyhow::Result<()> {
+/// Prints everything that a reader of one experiment wants to know.
+fn print_details(results: &Results) -> anyhow::Result<()> {
     let heading = format!("{}: {}", results.experiment, results.title);
     line("")?;
     indented(&heading, ["", "  "], columns())
@@ -40,14 +37,10 @@ fn print_experiment(results: &Results) -> anyhow::Result<()> {
     if !medians.rows.is_empty() {
         print_table(&medians)?;
     }
-    for target in &results.targets {
-        let verdict = if target.holds { "holds" } else { "MISSED" };
-        let (value, limit) = (target.shown_value(), target.shown_limit());
-        labelled(
-            verdict,
-            &format!("{}: {value}, at most {limit}", target.what),
-        )?;
+    for claim in &results.claims {
+        labelled(claim.verdict.word(), &in_words(claim))?;
     }
+    print_lost(results)?;
     for conclusion in &results.conclusions {
         labelled("found", conclusion)?;
     }
@@ -60,51 +53,142 @@ fn print_experiment(results: &Results) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints the host, a line for each experiment, and what is wrong.
+fn print_screen(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
+    if let Some(first) = all.first() {
+        line(format!("\n{}", of_host(first)))?;
+    }
+    for results in all {
+        let verdicts = short_verdicts(results);
+        let key = key_figure(results);
+        let width = columns().saturating_sub(NAME_WIDTH + VERDICTS_WIDTH);
+        let key = shortened(&key, width);
+        line(
+            format!(
+                "{:<NAME_WIDTH$}{verdicts:<VERDICTS_WIDTH$}{key}",
+                results.experiment
+            )
+            .trim_end(),
+        )?;
+    }
+    for failure in failures {
+        let text = format!(
+            "{:<NAME_WIDTH$}COULD NOT BE MEASURED: {}",
+            failure.experiment, failure.why
+        );
+        indented(&text, ["", "  "], columns())
+            .into_iter()
+            .try_for_each(line)?;
+    }
+    let Verdicts {
+        held,
+        missed,
+        not_judged,
+    } = Verdicts::of(all.iter().flat_map(|results| &results.claims));
+    line(format!(
+        "\nClaims: {held} held, {missed} missed, {not_judged} not judged (`rtorb lab run NAME` and the report say why)."
+    ))?;
+    for results in all {
+        for claim in results.claims.iter().filter(|claim| claim.is_missed()) {
+            let text = format!(
+                "{} {}. {}",
+                claim.id,
+                in_words(claim),
+                likely_cause(results)
+            );
+            labelled("MISSED", &text)?;
+        }
+        print_lost(results)?;
+    }
+    Ok(())
+}
+
+fn print_lost(results: &Results) -> anyhow::Result<()> {
+    results.lost.iter().try_for_each(|lost| {
+        let (round, what, why) = (lost.round + 1, &lost.what, &lost.why);
+        labelled("LOST", &format!("round {round}, {what}: {why}"))
+    })
+}
+
+/// The statement, the value with its limit, and why it was not judged.
+fn in_words(claim: &Claim) -> String {
+    let (value, limit) = (claim.shown_value(), claim.shown_limit());
+    let mut text = format!("{}: {value}, at most {limit}", claim.statement);
+    if !claim.reason.is_empty() {
+        text = format!("{text} ({})", claim.reason);
+    }
+    text
+}
+
+/// What the run itself shows of the cause of a miss.
+fn likely_cause(results: &Results) -> String {
+    let unfit = results.findings.iter();
+    let unfit: Vec<&str> = unfit
+        .filter(|finding| finding.severity == Severity::Unfit)
+        .map(|finding| finding.what.as_str())
+        .collect();
+    match results.stolen_ms {
+        Some(stolen_ms) if stolen_ms > 0 => format!(
+            "Likely cause: the hypervisor took the CPU for {stolen_ms} ms meanwhile; run it again."
+        ),
+        _ if !unfit.is_empty() => format!("Likely cause: the host: {}.", unfit.join("; ")),
+        _ => "The samples show no disturbance: look at the ORB or the kernel.".to_owned(),
+    }
+}
+
+/// The verdict on the host: `Host NAME: 2 findings are unfit for real time, 5 advise (rtorb check)`.
+fn of_host(results: &Results) -> String {
+    let count = |severity| {
+        let findings = results.findings.iter();
+        findings
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    let verdict = match (count(Severity::Unfit), count(Severity::Advice)) {
+        (0, 0) => "fit for real time".to_owned(),
+        (0, advice) => format!("fit for real time, with {advice} things to improve"),
+        (unfit, _) => format!("NOT fit for real time, for {unfit} reasons"),
+    };
+    format!("Host: {verdict} (`rtorb check`).")
+}
+
+fn key_figure(results: &Results) -> String {
+    let Some(first) = results.highlights.first() else {
+        return results.title.clone();
+    };
+    format!("{} {}: {}", first.shown(), first.unit, first.what)
+}
+
+fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
 /// Prints a word in its own column, and the text beside it.
 fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
-    let first = format!("{word:>6}  ");
+    let first = format!("{word:>10}  ");
     let others = " ".repeat(first.len());
     indented(text, [&first, &others], columns())
         .into_iter()
         .try_for_each(line)
 }
 
-fn print_overview(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
-    line("\nAll experiments:")?;
-    for results in all {
-        line(format!("  {:<24}{}", results.experiment, verdict(results)))?;
-    }
-    for failure in failures {
-        line(format!(
-            "  {:<24}COULD NOT BE MEASURED: {}",
-            failure.experiment, failure.why
-        ))?;
-    }
-    let targets = || all.iter().flat_map(|results| &results.targets);
-    let missed = targets().filter(|target| !target.holds).count();
-    let held = targets().count() - missed;
-    let not_real_time = all.iter().filter(|results| !results.is_real_time());
-    line(format!(
-        "\nPromises: {held} held, {missed} missed. Not real-time: {} of {} experiments.",
-        not_real_time.count(),
-        all.len()
-    ))
-}
-
 /// Formats a summary such as `3 held, 1 MISSED, not real-time`.
-fn verdict(results: &Results) -> String {
-    let missed = results
-        .targets
-        .iter()
-        .filter(|target| !target.holds)
-        .count();
-    let held = results.targets.len() - missed;
-    let mut words = Vec::new();
-    match (held, missed) {
-        (0, 0) => words.push("no promise judged".to_owned()),
-        (held, 0) => words.push(format!("{held} held")),
-        (held, missed) => words.push(format!("{held} held, {missed} MISSED")),
-    }
+fn short_verdicts(results: &Results) -> String {
+    let verdicts = Verdicts::of(&results.claims);
+    let counts = [
+        (verdicts.held, "held"),
+        (verdicts.missed, "MISSED"),
+        (verdicts.not_judged, "open"),
+        (results.lost.len(), "LOST"),
+    ];
+    let counted = counts.iter().filter(|(count, _)| *count > 0);
+    let mut words: Vec<String> = counted
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
     if !results.is_real_time() {
         words.push("not real-time".to_owned());
     }
@@ -115,3 +199,7 @@ fn verdict(results: &Results) -> String {
 }
 
 const NOT_REAL_TIME: &str = "NOT REAL-TIME: not every measured thread had SCHED_FIFO on one CPU";
+/// Of the column of experiments.
+const NAME_WIDTH: usize = 23;
+/// Of the column of verdicts.
+const VERDICTS_WIDTH: usize = 26;

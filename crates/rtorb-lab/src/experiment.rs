@@ -21,8 +21,8 @@ use crate::processes::load::Load;
 use crate::processes::placement::Placement;
 use crate::results::timestamp;
 use crate::results::{
-    Derived, EMULATED, Highlight, LabelValue, ObtainedScheduling, Plot, Published, Results, SCHEMA,
-    Series, TableView, Target, all_real_time,
+    Claim, Derived, EMULATED, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot,
+    Published, Results, SCHEMA, Series, TableView, all_real_time,
 };
 
 pub mod split_mix;
@@ -232,8 +232,10 @@ pub struct Outcome {
     pub plots: Vec<Plot>,
     /// What follows from it.
     pub derived: Vec<Derived>,
-    /// What was promised, and whether it holds.
-    pub targets: Vec<Target>,
+    /// The claims, and whether they are held.
+    pub claims: Vec<Claim>,
+    /// Measurements that failed: no claim over their rounds is judged.
+    pub lost: Vec<LostRound>,
     /// What was found, in words.
     pub conclusions: Vec<String>,
     /// Published figures beside ours.
@@ -243,23 +245,45 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Takes back what cannot be promised, and says what every reader must know.
-    fn judge(&mut self, effort: Effort) {
-        if let Effort::Emulated { .. } = effort {
-            // Quotients compare instructions with instructions; a time that was promised is one of real hardware.
-            self.targets.retain(|target| target.unit == "ratio");
+    /// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs.
+    fn judge(&mut self, effort: Effort, parameters: &Parameters, stolen_share: f64) {
+        let is_real_time = all_real_time(&self.scheduling);
+        let is_complete = self.complete;
+        for claim in &mut self.claims {
+            let planned = parameters.get(claim.planned_as());
+            let planned = planned.and_then(LabelValue::number).unwrap_or(0) as usize;
+            match (effort, claim.rounds) {
+                (Effort::Glance, _) => claim.take_back(A_GLANCE),
+                // Quotients compare instructions with instructions; a time that was claimed is one of real hardware.
+                (Effort::Emulated { .. }, _) if claim.unit != "ratio" => {
+                    claim.take_back(EMULATED_TIME)
+                }
+                _ if !is_complete => claim.take_back(INTERRUPTED),
+                _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
+                (_, Some(rounds)) if rounds < planned => {
+                    claim.take_back(format!(
+                        "{} of {planned} rounds were lost",
+                        planned - rounds
+                    ));
+                }
+                (_, Some(_)) if stolen_share > STOLEN_SHARE_MAX => claim.take_back(format!(
+                    "the hypervisor took {:.1} % of the time; at most {:.1} % are allowed",
+                    100.0 * stolen_share,
+                    100.0 * STOLEN_SHARE_MAX
+                )),
+                _ => {}
+            }
         }
         let mut note = |text: &str| {
             if !self.notes.iter().any(|known| known == text) {
                 self.notes.push(text.to_owned());
             }
         };
-        if !self.complete {
+        if !is_complete {
             note(INTERRUPTED);
         }
-        if !self.targets.is_empty() && !all_real_time(&self.scheduling) {
-            self.targets.clear();
-            note(NOT_JUDGED);
+        if !self.claims.is_empty() && !is_real_time {
+            note(NOT_REAL_TIME);
         }
         match effort {
             Effort::Glance => note(A_GLANCE),
@@ -285,8 +309,14 @@ pub(crate) fn is_complete(done: Result<(), LabError>) -> Result<bool, LabError> 
 const INTERRUPTED: &str =
     "The run was interrupted: what is shown was measured, the rest is missing.";
 
-/// The note of a run whose processes were not scheduled as the promises ask for.
-const NOT_JUDGED: &str = "The promises are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
+/// The note of a run whose processes were not scheduled as the claims ask for.
+const NOT_REAL_TIME: &str = "The claims are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
+
+/// Why a time is not judged in an emulated machine.
+const EMULATED_TIME: &str = "a time of hardware cannot be judged by counts of instructions";
+
+/// The share of a run that a hypervisor may take. Beyond it, no claim about times is judged.
+const STOLEN_SHARE_MAX: f64 = 0.01;
 
 /// Runs an experiment and describes the run.
 ///
@@ -330,7 +360,6 @@ pub fn run(
             parameters.insert("load_generator".to_owned(), running.generator().into());
         }
     }
-    outcome.judge(context.effort);
     if context.effort.seeds().is_none() {
         // Their rounds are no seeds: the largest of all is what counts.
         outcome
@@ -339,6 +368,12 @@ pub fn run(
             .for_each(|series| series.rounds_max.clear());
     }
     let stolen_ms = stolen_since(cpu, stolen_before_ms);
+    let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
+    let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
+    outcome.judge(context.effort, &parameters, stolen_share);
+    for claim in &mut outcome.claims {
+        claim.id = format!("{}.{}", experiment.name(), claim.id);
+    }
     outcome
         .notes
         .extend(stolen_ms.and_then(note_of_stolen_time));
@@ -349,7 +384,7 @@ pub fn run(
         reproduces: experiment.reproduces().to_owned(),
         run: context.run.clone(),
         started,
-        duration_s: (monotonic_ns() - begin_ns) as f64 / 1e9,
+        duration_s,
         stolen_ms,
         complete: outcome.complete,
         parameters,
@@ -365,7 +400,8 @@ pub fn run(
         tables: outcome.tables,
         plots: outcome.plots,
         derived: outcome.derived,
-        targets: outcome.targets,
+        claims: outcome.claims,
+        lost: outcome.lost,
         conclusions: outcome.conclusions,
         published: outcome.published,
         notes: outcome.notes,
@@ -466,28 +502,66 @@ const A_GLANCE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Verdict;
+
+    fn threads(real_time: bool) -> ObtainedScheduling {
+        ObtainedScheduling {
+            process: "measured".to_owned(),
+            threads: 1,
+            policy: "SCHED_FIFO".to_owned(),
+            priority: 50,
+            cpus: "1".to_owned(),
+            real_time,
+        }
+    }
+
+    /// A held claim over three rounds, a count, and a quotient.
+    fn outcome(complete: bool, real_time: bool) -> Outcome {
+        let times = Claim::at_most("time", "", &[1.0, 1.1, 1.0][..].into(), 2.0, "us");
+        let quotients = Claim::at_most("quotient", "", &[3.0, 3.1, 3.0][..].into(), 2.0, "ratio");
+        let mut claims: Vec<Claim> = times.into_iter().chain(quotients).collect();
+        claims.push(Claim::counted("count", "", 0.0, 0.0, "events"));
+        Outcome {
+            complete,
+            claims,
+            scheduling: vec![threads(real_time)],
+            ..Outcome::default()
+        }
+    }
+
+    fn verdicts(mut outcome: Outcome, effort: Effort, rounds: usize, stolen: f64) -> [Verdict; 3] {
+        let parameters = Parameters::from([("rounds".to_owned(), rounds.into())]);
+        outcome.judge(effort, &parameters, stolen);
+        [0, 1, 2].map(|index| outcome.claims[index].verdict)
+    }
 
     #[test]
-    fn promises_are_judged_in_real_time_only() {
-        let judged = |real_time: bool| {
-            let mut outcome = Outcome {
-                complete: true,
-                targets: vec![Target::at_most("holds", 1.0, 2.0, "us")],
-                scheduling: vec![ObtainedScheduling {
-                    process: "measured".to_owned(),
-                    threads: 1,
-                    policy: "SCHED_FIFO".to_owned(),
-                    priority: 50,
-                    cpus: "1".to_owned(),
-                    real_time,
-                }],
-                ..Outcome::default()
-            };
-            outcome.judge(Effort::Quick);
-            (outcome.targets.len(), outcome.notes)
-        };
-        assert_eq!(judged(true), (1, vec![]));
-        assert_eq!(judged(false), (0, vec![NOT_JUDGED.to_owned()]));
+    fn a_run_that_cannot_support_a_claim_does_not_judge_it() {
+        use Verdict::{Held, Missed, NotJudged};
+        let good = || outcome(true, true);
+        assert_eq!(
+            verdicts(good(), Effort::Quick, 3, 0.0),
+            [Held, Missed, Held]
+        );
+        assert_eq!(verdicts(good(), Effort::Glance, 3, 0.0), [NotJudged; 3]);
+        // A lost round is never made up for by the others. A count has no rounds.
+        assert_eq!(
+            verdicts(good(), Effort::Quick, 4, 0.0),
+            [NotJudged, NotJudged, Held]
+        );
+        assert_eq!(
+            verdicts(good(), Effort::Quick, 3, 0.02),
+            [NotJudged, NotJudged, Held]
+        );
+        let others = [outcome(false, true), outcome(true, false)];
+        for unfit in others {
+            assert_eq!(verdicts(unfit, Effort::Quick, 3, 0.0), [NotJudged; 3]);
+        }
+        let emulated = Effort::Emulated { seeds: 3 };
+        assert_eq!(
+            verdicts(good(), emulated, 3, 0.0),
+            [NotJudged, Missed, NotJudged]
+        );
     }
 
     #[test]
@@ -503,30 +577,6 @@ mod tests {
         assert_eq!(context.add_marks(1), 15);
         context.effort = Effort::Quick;
         assert_eq!(context.seed(0), None);
-    }
-
-    #[test]
-    fn of_an_emulated_machine_only_quotients_are_promised() {
-        let mut outcome = Outcome {
-            complete: true,
-            targets: vec![
-                Target::at_most("a time", 1.0, 2.0, "us"),
-                Target::at_most("a quotient", 1.0, 2.0, "ratio"),
-            ],
-            scheduling: vec![ObtainedScheduling {
-                process: "measured".to_owned(),
-                threads: 1,
-                policy: "SCHED_FIFO".to_owned(),
-                priority: 50,
-                cpus: "0".to_owned(),
-                real_time: true,
-            }],
-            ..Outcome::default()
-        };
-        outcome.judge(Effort::Emulated { seeds: 1 });
-        assert_eq!(outcome.targets.len(), 1);
-        assert_eq!(outcome.targets[0].what, "a quotient");
-        assert_eq!(outcome.notes, [IN_INSTRUCTIONS]);
     }
 
     #[test]
@@ -561,7 +611,7 @@ mod tests {
             notes: vec![INTERRUPTED.to_owned()],
             ..Outcome::default()
         };
-        outcome.judge(Effort::Glance);
+        outcome.judge(Effort::Glance, &Parameters::new(), 0.0);
         assert_eq!(outcome.notes, [INTERRUPTED, A_GLANCE]);
     }
 }

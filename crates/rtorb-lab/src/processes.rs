@@ -210,13 +210,12 @@ impl Process {
     /// # Errors
     /// What the client said went wrong, or that it ended or was silent.
     pub fn burst(&mut self, burst: &Burst) -> Result<Samples, LabError> {
-        let octets_after = |line: &str| Ok(line.parse::<SamplesHeader>()?.count * size_of::<u32>());
+        let octets_after = |line: &str| Ok(line.parse::<SamplesHeader>()?.count * size_of::<u64>());
         let within = Duration::from_nanos(burst.budget_ns);
         let (line, octets) = self.ask_for_octets(burst, within, octets_after)?;
         let header: SamplesHeader = line.parse().map_err(|what: String| self.failed(what))?;
-        let times_ns = octets
-            .chunks_exact(4)
-            .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+        let (times, _) = octets.as_chunks();
+        let times_ns = times.iter().map(|eight| u64::from_le_bytes(*eight));
         Ok(Samples {
             times_ns: times_ns.collect(),
             wrong: header.wrong,

@@ -11,10 +11,13 @@ use crate::host::Host;
 use crate::host::preflight::Finding;
 use crate::model::judgement::Judgement;
 use crate::results::statistics::{Bucket, Percentile, Recorder, Statistics};
+pub use claim::{Claim, Verdict, Verdicts};
 pub use emulation::{EmulatedSystem, Emulation};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 pub use table_view::{CellValue, PublishedRow, TableView};
 
+pub(crate) mod by_round;
+mod claim;
 pub mod compare;
 mod emulation;
 pub mod export;
@@ -87,8 +90,11 @@ pub struct Results {
     pub plots: Vec<Plot>,
     /// What follows from it.
     pub derived: Vec<Derived>,
-    /// What was promised, and whether it holds.
-    pub targets: Vec<Target>,
+    /// The claims, and whether they are held.
+    pub claims: Vec<Claim>,
+    /// Measurements that failed: no claim over their rounds was judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostRound>,
     /// What was found, in words.
     #[serde(default)]
     pub conclusions: Vec<String>,
@@ -151,6 +157,12 @@ impl Results {
     #[must_use]
     pub fn is_real_time(&self) -> bool {
         all_real_time(&self.scheduling)
+    }
+
+    /// True if any claim is missed.
+    #[must_use]
+    pub fn misses_a_claim(&self) -> bool {
+        self.claims.iter().any(Claim::is_missed)
     }
 
     /// What its times are: those of an emulated machine are counts of instructions.
@@ -437,45 +449,15 @@ pub struct Derived {
     pub rounds: Vec<f64>,
 }
 
-/// Something promised, with the number that decides it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// The promise in words.
+/// A round in which something could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostRound {
+    /// The number of the round, counted from 0.
+    pub round: usize,
+    /// What was not measured in it, such as `tao: 10 low-priority clients`.
     pub what: String,
-    /// What was measured.
-    pub value: f64,
-    /// It holds when `value` is at most this.
-    pub limit: f64,
-    /// The unit of both.
-    pub unit: String,
-    /// Whether it holds in this run.
-    pub holds: bool,
-}
-
-impl Target {
-    /// A promise that holds when `value` is at most `limit`.
-    #[must_use]
-    pub fn at_most(what: impl Into<String>, value: f64, limit: f64, unit: &str) -> Self {
-        Self {
-            what: what.into(),
-            value,
-            limit,
-            unit: unit.to_owned(),
-            holds: value <= limit,
-        }
-    }
-
-    /// What was measured, with its unit: `1.047 times`, `0.31 %`.
-    #[must_use]
-    pub fn shown_value(&self) -> String {
-        with_unit(self.value, &self.unit)
-    }
-
-    /// What it may be at most, with its unit.
-    #[must_use]
-    pub fn shown_limit(&self) -> String {
-        with_unit(self.limit, &self.unit)
-    }
+    /// The error.
+    pub why: String,
 }
 
 /// With as many digits as tell it from a limit.
@@ -495,6 +477,24 @@ fn with_unit(value: f64, unit: &str) -> String {
         other => other,
     };
     format!("{shown} {unit}").trim_end().to_owned()
+}
+
+impl Derived {
+    /// The median of the rounds, and the rounds; `None` without any.
+    pub(crate) fn of_rounds(
+        name: &str,
+        labels: Labels,
+        unit: &str,
+        rounds: &by_round::ByRound,
+    ) -> Option<Self> {
+        Some(Self {
+            name: name.to_owned(),
+            labels,
+            unit: unit.to_owned(),
+            value: rounds.median()?,
+            rounds: rounds.values(),
+        })
+    }
 }
 
 /// A figure that somebody published, beside ours of this run.
@@ -579,4 +579,4 @@ fn collect_json(folder: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
 /// What [`crate::experiment::Effort::Emulated`] is called among the parameters.
 pub(crate) const EMULATED: &str = "emulated";
 /// The form of the files that this program writes and reads.
-pub const SCHEMA: &str = "rtorb-results/1";
+pub const SCHEMA: &str = "rtorb-results/2";

@@ -11,8 +11,8 @@ use rtorb_lab::host::preflight;
 use rtorb_lab::results::report;
 use rtorb_lab::results::statistics::Recorder;
 use rtorb_lab::results::{
-    Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published, PublishedPoints,
-    Results, SCHEMA, Series, StatisticName, Target, labels,
+    Claim, Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published,
+    PublishedPoints, Results, SCHEMA, Series, StatisticName, labels,
 };
 
 /// Results with one of everything, and with text that a page must not take for markup.
@@ -67,7 +67,14 @@ fn results() -> Results {
             value: 450.0,
             rounds: vec![440.0, 460.0],
         }],
-        targets: vec![Target::at_most("half of omniORB's", 0.4, 0.5, "ratio")],
+        lost: Vec::new(),
+        claims: vec![Claim::counted(
+            "share",
+            "half of omniORB's",
+            0.4,
+            0.5,
+            "ratio",
+        )],
         conclusions: vec!["It is what it is.".to_owned()],
         published: vec![Published {
             source: "P0".to_owned(),
@@ -308,7 +315,7 @@ fn every_figure_says_which_series_it_was_drawn_from() {
 fn nothing_measured_still_gives_a_page() {
     let mut empty = results();
     empty.series.clear();
-    empty.targets.clear();
+    empty.claims.clear();
     empty.highlights.clear();
     assert!(report::render(&[empty]).unwrap().contains("Interrupted."));
     assert!(report::render(&[]).is_err());

@@ -94,9 +94,9 @@ fn without_rights_every_experiment_runs_and_says_what_it_could_not_obtain() {
         let name = experiment.name();
         assert!(results.complete, "{name}");
         assert!(
-            results.targets.is_empty(),
+            results.claims.is_empty(),
             "{name}: promises are for real time: {:?}",
-            results.targets
+            results.claims
         );
         for scheduling in &results.scheduling {
             assert!(!scheduling.real_time, "{name}: {scheduling:?}");

@@ -128,7 +128,7 @@ impl FromStr for Burst {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
     /// The time of each call in nanoseconds, in the order they were made.
-    pub times_ns: Vec<u32>,
+    pub times_ns: Vec<u64>,
     /// How many answers were wrong.
     pub wrong: u64,
     /// From before the first counted call until the server had served the last.
@@ -168,8 +168,7 @@ impl Samples {
             let result = result.map_err(|error| format!("call {index}: {error}"))?;
             self.wrong += u64::from(!is_right(&result));
             // The capacity was reserved by `for_burst`.
-            self.times_ns
-                .push(u32::try_from(after_ns - before_ns).unwrap_or(u32::MAX));
+            self.times_ns.push(after_ns - before_ns);
             if after_ns - begin_ns > burst.budget_ns {
                 break;
             }
@@ -209,7 +208,7 @@ impl Samples {
 /// What the laboratory reads before the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplesHeader {
-    /// How many samples follow, four octets each.
+    /// How many samples follow, eight octets each.
     pub count: usize,
     /// How many answers were wrong.
     pub wrong: u64,
@@ -331,7 +330,7 @@ mod tests {
         let input = format!("{BURST}\nnonsense\n{BURST}\n");
         let mut output = Vec::new();
         let answer = Samples {
-            times_ns: vec![1, 2],
+            times_ns: vec![1, 7_000_000_000],
             wrong: 0,
             elapsed_ns: 9,
         };
@@ -339,6 +338,9 @@ mod tests {
         let text = String::from_utf8_lossy(&output);
         assert_eq!(text.matches("samples 2 0 9\n").count(), 2);
         assert_eq!(text.matches("error a burst has 8 words").count(), 1);
+        // Longer than 32 bits hold.
+        let stall = 7_000_000_000u64.to_le_bytes();
+        assert!(output.windows(8).any(|eight| eight == stall));
     }
 
     #[test]

@@ -198,9 +198,9 @@ pub struct Ran {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// From sending to having the reply, of every call.
-    pub sent_ns: Vec<u32>,
+    pub sent_ns: Vec<u64>,
     /// From when the first call of a release should have been sent to having its reply.
-    pub release_ns: Vec<u32>,
+    pub release_ns: Vec<u64>,
     /// Answers that were wrong.
     pub wrong: u64,
     /// Releases that were left out because the one before still ran.
@@ -259,7 +259,7 @@ impl Ran {
     /// # Errors
     /// That the line announces no times, in its own words if it is an error.
     pub fn octets_after(line: &str) -> Result<usize, String> {
-        Ok(RanHeader::parse(line)?.samples() * 4)
+        Ok(RanHeader::parse(line)?.samples() * size_of::<u64>())
     }
 
     /// Puts the line and the octets after it together.
@@ -268,12 +268,11 @@ impl Ran {
     /// That they do not belong together.
     pub fn read(line: &str, octets: &[u8]) -> Result<Self, String> {
         let header = RanHeader::parse(line)?;
-        if octets.len() != header.samples() * 4 {
+        if octets.len() != header.samples() * size_of::<u64>() {
             return Err(format!("{} octets do not belong to {line:?}", octets.len()));
         }
-        let mut times = octets
-            .chunks_exact(4)
-            .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+        let (times, _) = octets.as_chunks();
+        let mut times = times.iter().map(|eight| u64::from_le_bytes(*eight));
         let mut take = |count: usize| times.by_ref().take(count).collect();
         let groups = header
             .groups
@@ -442,7 +441,7 @@ mod tests {
             cpu_ns: 300,
             groups: vec![
                 Times {
-                    sent_ns: vec![1, 2],
+                    sent_ns: vec![1, 7_000_000_000],
                     release_ns: vec![3],
                     wrong: 0,
                     missed: 7,
@@ -460,7 +459,7 @@ mod tests {
         ran.write(&mut output).unwrap();
         let end = output.iter().position(|octet| *octet == b'\n').unwrap();
         let line = String::from_utf8_lossy(&output[..end]).into_owned();
-        assert_eq!(Ran::octets_after(&line), Ok(5 * 4));
+        assert_eq!(Ran::octets_after(&line), Ok(5 * 8));
         assert_eq!(Ran::read(&line, &output[end + 1..]), Ok(ran));
         assert!(Ran::read(&line, &output[end + 2..]).is_err());
     }

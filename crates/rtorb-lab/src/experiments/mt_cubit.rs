@@ -15,7 +15,7 @@ use crate::contestants::rates::server::RateObject;
 use crate::contestants::{Contestant, OMNIORB, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Outcome, Progress, is_complete};
-use crate::results::{ObtainedScheduling, all_real_time};
+use crate::results::{LostRound, ObtainedScheduling, all_real_time};
 use measured::Measured;
 pub(super) use plan::{CONDITIONS, EMULATED, EMULATED_HZ, EXTREMES, HARDEST, Plan, ROUNDS};
 use plan::{Cell, HIGH, LOW, Load, high, low};
@@ -58,13 +58,14 @@ pub(super) fn run(
         scheduling,
         highlights: conclusions::highlights(&measured, plan),
         derived: conclusions::derived(&measured),
-        targets: conclusions::targets(&measured),
+        claims: conclusions::claims(&measured),
         conclusions: words::conclusions(&measured, plan),
         published: match paper {
             Paper::P0 => published::p0(&measured),
             Paper::P1 => published::p1(&measured),
         },
         series: measured.series(real_time),
+        lost: measured.lost,
         notes,
         ..Outcome::default()
     })
@@ -178,7 +179,11 @@ impl LineUp {
                         Ok(turn) => measured.add(place, contestant, cell, (round, &turn)),
                         Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                         Err(error) => {
-                            measured.note(format!("{contestant}: {cell}: not measured: {error}"));
+                            measured.lost.push(LostRound {
+                                round,
+                                what: format!("{contestant}: {cell}"),
+                                why: error.to_string(),
+                            });
                         }
                     }
                 }

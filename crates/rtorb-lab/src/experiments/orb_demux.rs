@@ -10,8 +10,9 @@ use crate::contestants::{Transport, key_bytes};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::{Launcher, Process};
-use crate::results::statistics::{Recorder, median};
-use crate::results::{Derived, Highlight, Series, Target, all_real_time, labels};
+use crate::results::by_round::ByRound;
+use crate::results::statistics::Recorder;
+use crate::results::{Claim, Derived, Highlight, Series, all_real_time, labels};
 
 /// The experiment.
 #[derive(Debug)]
@@ -188,7 +189,7 @@ fn measure(
             cell.recorder.end_round();
             let mut recorder = Recorder::new();
             recorder.record_all(&samples.times_ns);
-            cell.rounds_p50.push(recorder.statistics().p50);
+            cell.p50.set(round, recorder.statistics().p50);
             std::thread::sleep(PAUSE);
         }
         progress.step(&format!("round {} of {}", round + 1, plan.rounds));
@@ -214,7 +215,7 @@ struct Found {
 #[derive(Debug, Default)]
 struct Measured {
     recorder: Recorder,
-    rounds_p50: Vec<f64>,
+    p50: ByRound,
 }
 
 impl Found {
@@ -235,20 +236,31 @@ impl Found {
             .collect();
         let worst = derived
             .iter()
-            .map(|derived| derived.value)
-            .fold(f64::NAN, f64::max);
+            .max_by(|one, other| one.value.total_cmp(&other.value));
         let mut outcome = Outcome {
             complete,
+            claims: self
+                .cells
+                .keys()
+                .filter_map(|cell| self.claim(*cell))
+                .collect(),
             ..Outcome::default()
         };
-        if worst.is_finite() {
-            let what = "the median with most objects or operations, to that with one of each";
-            outcome
-                .targets
-                .push(Target::at_most(what, worst, NOISE, "ratio"));
+        if let Some(worst) = worst {
+            let count = |label: &str| {
+                worst
+                    .labels
+                    .get(label)
+                    .map(ToString::to_string)
+                    .unwrap_or_default()
+            };
             outcome.highlights.push(Highlight {
-                what: "a million objects or 300 operations, to one of each".to_owned(),
-                value: worst,
+                what: format!(
+                    "{} objects with {} operations, to one of each (the largest ratio)",
+                    count("objects"),
+                    count("operations")
+                ),
+                value: worst.value,
                 unit: "×".to_owned(),
                 beside: "1.0 is flat".to_owned(),
             });
@@ -265,32 +277,37 @@ impl Found {
 
     /// How the time compares with that of one object with one operation, round by round.
     fn to_smallest(&self, cell: Cell) -> Option<Derived> {
+        let labels = labels([
+            ("operations", cell.operations.into()),
+            ("objects", cell.objects.into()),
+        ]);
+        Derived::of_rounds("to_smallest", labels, "ratio", &self.ratios(cell)?)
+    }
+
+    fn ratios(&self, cell: Cell) -> Option<ByRound> {
+        let of = |cell: Cell| Some(&self.cells.get(&cell)?.p50);
         let smallest = Cell {
             operations: 1,
             objects: 1,
         };
-        if cell == smallest {
-            return None;
-        }
-        let (ours, base) = (
-            &self.cells.get(&cell)?.rounds_p50,
-            &self.cells.get(&smallest)?.rounds_p50,
-        );
-        let rounds: Vec<f64> = ours
-            .iter()
-            .zip(base)
-            .map(|(ours, base)| ours / base)
-            .collect();
-        Some(Derived {
-            name: "to_smallest".to_owned(),
-            labels: labels([
-                ("operations", cell.operations.into()),
-                ("objects", cell.objects.into()),
-            ]),
-            unit: "ratio".to_owned(),
-            value: median(&rounds)?,
-            rounds,
-        })
+        (cell != smallest).then_some(())?;
+        Some(of(cell)?.divided_by(of(smallest)?))
+    }
+
+    fn claim(&self, cell: Cell) -> Option<Claim> {
+        let Cell {
+            objects,
+            operations,
+        } = cell;
+        Claim::at_most(
+            format!("to-smallest.{objects}.{operations}"),
+            format!(
+                "{objects} objects with {operations} operations: the median, to that with one of each"
+            ),
+            &self.ratios(cell)?,
+            NOISE,
+            "ratio",
+        )
     }
 }
 
@@ -304,7 +321,7 @@ fn series(cell: Cell, transport: Transport, measured: &Measured, real_time: bool
         ("real_time", real_time.into()),
     ]);
     Series {
-        rounds_p50: measured.rounds_p50.clone(),
+        rounds_p50: measured.p50.values(),
         ..Series::from_recorder(labels, &measured.recorder)
     }
 }
@@ -321,7 +338,7 @@ mod tests {
     fn measured(rounds_p50: &[f64]) -> Measured {
         Measured {
             recorder: Recorder::new(),
-            rounds_p50: rounds_p50.to_vec(),
+            p50: rounds_p50.into(),
         }
     }
 
@@ -340,11 +357,16 @@ mod tests {
                 operations: 300,
                 objects: 1_000_000,
             },
-            measured(&[5_500.0, 6_600.0, 5_000.0]),
+            measured(&[5_500.0, 6_600.0, 5_600.0]),
         );
         let outcome = found.outcome(true);
         assert_eq!(outcome.derived.len(), 1);
-        assert!((outcome.targets[0].value - 1.1).abs() < 1e-9);
-        assert!(!outcome.targets[0].holds);
+        assert!((outcome.claims[0].value - 1.1).abs() < 1e-9);
+        assert!(outcome.claims[0].is_missed());
+        assert!(
+            outcome.highlights[0]
+                .what
+                .contains("1000000 objects with 300")
+        );
     }
 }

@@ -49,6 +49,7 @@ impl Experiment for OrbEventChannel {
         labels([
             ("effort", effort.name().into()),
             ("rounds", plan.rounds.into()),
+            ("isolated_rounds", plan.isolated_rounds.into()),
             ("edges_per_round", plan.edges.into()),
             ("edges_hz", (1_000_000_000 / plan::PERIOD_NS).into()),
             ("payload_bytes", 0usize.into()),
@@ -96,9 +97,10 @@ impl Experiment for OrbEventChannel {
             tables: tables(),
             plots: plots(),
             derived: conclusions::derived(&measured),
-            targets: conclusions::targets(&measured),
+            claims: conclusions::claims(&measured),
             conclusions: conclusions::words(&measured),
             published: conclusions::published(&measured),
+            lost: std::mem::take(&mut measured.edges.lost),
             notes,
         })
     }

@@ -123,7 +123,7 @@ impl Measured {
                             consumers,
                             payload_bytes,
                         };
-                        self.round(key, plan.events, &mut system)?;
+                        self.round(key, (round, plan.events), &mut system)?;
                     }
                     progress.step(&format!(
                         "{}, {consumers} consumers, round {} of {}",
@@ -137,14 +137,19 @@ impl Measured {
         Ok(())
     }
 
-    fn round(&mut self, key: Key, events: u64, system: &mut System) -> Result<(), LabError> {
+    fn round(
+        &mut self,
+        key: Key,
+        (round, events): (usize, u64),
+        system: &mut System,
+    ) -> Result<(), LabError> {
         let executed = system.send(events, key.payload_bytes)?;
         // The first one opened connections, and what was executed for it was not counted.
         let latencies = system.consumers.latencies(events + 1)?;
         let wrong = latencies.wrong();
         let times_ns = receipts_ns(&latencies.consumers_ns, events + 1, Receipt::Last);
         let cell = self.cells.entry(key).or_default();
-        cell.event.add(times_ns.into_iter().skip(1), wrong);
+        cell.event.add(round, times_ns.into_iter().skip(1), wrong);
         match executed {
             Some(executed_ns) => {
                 for (rounds, sum_ns) in cell.executions.iter_mut().zip(executed_ns) {
@@ -420,7 +425,7 @@ mod tests {
             ..Measured::default()
         };
         let cell = measured.cells.entry(key).or_default();
-        cell.event.add([10_000, 12_000, 14_000], 0);
+        cell.event.add(0, [10_000, 12_000, 14_000], 0);
         let outcome = measured.outcome(true);
         assert_eq!(outcome.series.len(), 1);
         assert_eq!(outcome.series[0].labels["what"], EVENT.into());

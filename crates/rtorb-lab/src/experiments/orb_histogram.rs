@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::experiments::beside::Beside;
 use crate::processes::load::Load;
-use crate::results::{ObtainedScheduling, Plot, PlotKind, labels};
+use crate::results::{LostRound, ObtainedScheduling, Plot, PlotKind, labels};
 use measured::{Cell, MEETING, Measured};
 
 mod conclusions;
@@ -90,7 +90,8 @@ impl Experiment for OrbHistogram {
             tables: Vec::new(),
             plots: plots(),
             derived: conclusions::derived(&measured),
-            targets: conclusions::targets(&measured),
+            claims: conclusions::claims(&measured),
+            lost: std::mem::take(&mut measured.lost),
             conclusions: conclusions::words(&measured),
             published: conclusions::published(&measured),
             notes,
@@ -241,7 +242,7 @@ impl LineUp {
                                 loaded,
                                 role: *role,
                             };
-                            measured.add(cell, latencies);
+                            measured.add(round, cell, latencies);
                         }
                         if let [high, low] = &waves[..] {
                             let cell = Cell {
@@ -250,13 +251,15 @@ impl LineUp {
                                 loaded,
                                 role: Role::High,
                             };
-                            measured.meet(cell, high, low);
+                            measured.meet(round, cell, [high, low]);
                         }
                     }
                     Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                    Err(error) => measured.note(format!(
-                        "{transport}, {receivers} receivers: a round was not measured: {error}"
-                    )),
+                    Err(error) => measured.lost.push(LostRound {
+                        round,
+                        what: format!("{transport}, {receivers} receivers"),
+                        why: error.to_string(),
+                    }),
                 }
                 progress.step(&format!(
                     "round {} of {}: {transport}, {receivers} receivers{}",

@@ -8,7 +8,9 @@ use crate::contestants::square_wave::{Path, Run};
 use crate::contestants::{Orb, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::results::{ObtainedScheduling, Plot, PlotKind, Series, StatisticName, labels};
+use crate::results::{
+    LostRound, ObtainedScheduling, Plot, PlotKind, Series, StatisticName, labels,
+};
 
 mod conclusions;
 
@@ -51,8 +53,7 @@ impl Experiment for OrbPayload {
         let plan = Plan::of(context.effort);
         let mut measured = Measured::default();
         let complete = is_complete(measured.take(context, plan, progress))?;
-        let mut notes = system::notes(context);
-        notes.append(&mut measured.notes);
+        let notes = system::notes(context);
         let pulse = system::pulse_of(context, Role::High);
         let real_time = context.launcher.placement.fifo.is_some();
         Ok(Outcome {
@@ -64,7 +65,8 @@ impl Experiment for OrbPayload {
             tables: Vec::new(),
             plots: plots(),
             derived: conclusions::derived(&measured),
-            targets: Vec::new(),
+            claims: Vec::new(),
+            lost: std::mem::take(&mut measured.lost),
             conclusions: conclusions::words(&measured),
             published: conclusions::published(&measured),
             notes,
@@ -113,7 +115,7 @@ impl Plan {
 struct Measured {
     sizes: BTreeMap<usize, Recorded>,
     scheduling: Vec<ObtainedScheduling>,
-    notes: Vec<String>,
+    lost: Vec<LostRound>,
 }
 
 impl Measured {
@@ -140,12 +142,16 @@ impl Measured {
                 match system.run(&plan.run(&system, payload_bytes)) {
                     Ok(waves) => {
                         let recorded = self.sizes.entry(payload_bytes).or_default();
-                        waves.iter().for_each(|latencies| recorded.add(latencies));
+                        waves
+                            .iter()
+                            .for_each(|latencies| recorded.add(round, latencies));
                     }
                     Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                    Err(error) => self.notes.push(format!(
-                        "{payload_bytes} octets: a round was not measured: {error}"
-                    )),
+                    Err(error) => self.lost.push(LostRound {
+                        round,
+                        what: format!("{payload_bytes} octets"),
+                        why: error.to_string(),
+                    }),
                 }
                 progress.step(&format!(
                     "round {} of {}: {payload_bytes} octets",

@@ -11,7 +11,7 @@ use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{Group, Releases, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::results::{ObtainedScheduling, all_real_time, labels};
+use crate::results::{LostRound, ObtainedScheduling, all_real_time, labels};
 use staircase::{Measured, Stair};
 
 mod conclusions;
@@ -54,8 +54,6 @@ impl Experiment for OrbPriorityInversion {
             ("run_ms", ms(plan.run).into()),
             ("run_with_work_ms", ms(plan.run_with_work).into()),
             ("paced_seconds", paced.as_secs().into()),
-            ("noise_percent", conclusions::NOISE_PERCENT.into()),
-            ("noise_percent_max", conclusions::NOISE_PERCENT_MAX.into()),
         ])
     }
 
@@ -74,7 +72,6 @@ impl Experiment for OrbPriorityInversion {
         let scheduling = line_up.scheduling;
         let real_time = all_real_time(&scheduling);
         let mut notes = std::mem::take(&mut measured.notes);
-        notes.extend(conclusions::notes(&measured));
         if context.effort.seeds().is_none() {
             notes.push(COLD.to_owned());
         }
@@ -86,10 +83,11 @@ impl Experiment for OrbPriorityInversion {
             scheduling,
             highlights: conclusions::highlights(&measured),
             derived: conclusions::derived(&measured),
-            targets: conclusions::targets(&measured),
+            claims: conclusions::claims(&measured),
             conclusions: conclusions::words(&measured),
             published: conclusions::published(&measured),
             series: measured.series(real_time),
+            lost: measured.lost,
             notes,
             ..Outcome::default()
         })
@@ -240,13 +238,16 @@ impl LineUp {
                     match done {
                         Ok(turn) => {
                             for (times, stair) in turn.ran.groups.iter().zip(stairs(plan)) {
-                                measured.add((place, &contestant.preset, work_us), stair, times);
+                                let whose = (place, contestant.preset.as_str(), work_us);
+                                measured.add(round, whose, stair, times);
                             }
                         }
                         Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                        Err(error) => measured.note(format!(
-                            "{contestant}: {work_us} us of work: not measured: {error}"
-                        )),
+                        Err(error) => measured.lost.push(LostRound {
+                            round,
+                            what: format!("{contestant}: {work_us} us of work"),
+                            why: error.to_string(),
+                        }),
                     }
                 }
                 progress.step(&format!(

@@ -69,16 +69,16 @@ impl Experiment for OrbThroughput {
         let mut measured = Measured::new();
         let done = measure(context, &plan, &mut line_up, &mut measured, progress);
         let complete = is_complete(done)?;
-        notes.append(&mut measured.notes);
         let series = measured.series(all_real_time(&scheduling));
         Ok(Outcome {
             complete,
             scheduling,
             highlights: conclusions::highlights(&measured),
             derived: conclusions::derived(&measured),
-            targets: conclusions::targets(&measured),
+            claims: conclusions::claims(&measured),
             conclusions: Vec::new(),
             published: conclusions::published(&measured),
+            lost: measured.lost,
             series,
             notes,
             ..Outcome::default()
@@ -251,7 +251,7 @@ fn measure(
                 turn(
                     context,
                     plan,
-                    cell,
+                    (cell, round),
                     &mut line_up[index],
                     key_bytes,
                     measured,
@@ -267,7 +267,7 @@ fn measure(
 fn turn(
     context: &Context,
     plan: &Plan,
-    cell: &Cell,
+    (cell, round): (&Cell, usize),
     contestant: &mut Contestant,
     key_bytes: usize,
     measured: &mut Measured,
@@ -292,10 +292,10 @@ fn turn(
             return Err(LabError::Interrupted);
         }
         match contestant.burst(&burst) {
-            Ok(samples) => measured.add(contestant, cell, verb, &samples),
+            Ok(samples) => measured.add(contestant, cell, (verb, round), &samples),
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {
-                measured.fail(contestant, cell, &error);
+                measured.lose((contestant, cell), round, &error);
                 return Ok(());
             }
         }

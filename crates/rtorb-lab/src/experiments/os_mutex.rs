@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::results::by_round::ByRound;
 use crate::results::statistics::{Recorder, median};
 use crate::results::{
-    Derived, Highlight, Labels, ObtainedScheduling, Published, Series, Target, labels,
+    Claim, Derived, Highlight, Labels, ObtainedScheduling, Published, Series, labels,
 };
 use three_threads::{Kind, SECTION_NS, SPIN_NS, Wait};
 
@@ -105,7 +106,7 @@ impl Measured {
                 .keys()
                 .filter_map(|kind| self.beyond(*kind))
                 .collect(),
-            targets: self.targets(),
+            claims: self.claims(),
             published: self.published(),
             ..Outcome::default()
         }
@@ -156,8 +157,8 @@ impl Measured {
     }
 
     /// The wait may exceed the critical section by some switches, each as dear as one was here.
-    fn targets(&self) -> Vec<Target> {
-        let target = |kind: Kind| {
+    fn claims(&self) -> Vec<Claim> {
+        let claim = |kind: Kind| {
             let switch_ns = median(&self.values(kind, |wait| wait.switch_ns))?;
             let what = format!(
                 "{}: the high-priority thread waits no longer than the critical section and {SWITCHES} switches of {:.1} us \
@@ -165,12 +166,13 @@ impl Measured {
                 kind.name(),
                 switch_ns / 1e3
             );
-            let beyond_us = median(&self.beyond_ns(kind))? / 1e3;
+            let beyond_us = ByRound::from(&self.beyond_ns(kind)[..]).map(|ns| ns / 1e3);
             let limit_us = f64::from(SWITCHES) * switch_ns / 1e3;
-            Some(Target::at_most(what, beyond_us, limit_us, "us"))
+            let id = format!("wait-beyond-section.{}", kind.name());
+            Claim::at_most(id, what, &beyond_us, limit_us, "us")
         };
         let cured = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Plain);
-        cured.filter_map(target).collect()
+        cured.filter_map(claim).collect()
     }
 
     fn highlights(&self) -> Vec<Highlight> {
@@ -237,6 +239,7 @@ const NEEDS_FIFO: &str = "Nothing was measured: without SCHED_FIFO there are no 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Verdict;
 
     fn wait(waited_ns: u64) -> Wait {
         Wait {
@@ -248,12 +251,16 @@ mod tests {
 
     #[test]
     fn the_promise_is_the_critical_section_and_a_few_switches() {
-        let mut measured = Measured::default();
-        measured.add(Kind::Inheritance, wait(506_000));
-        measured.add(Kind::Plain, wait(20_500_000));
-        let outcome = measured.outcome(0, true);
-        assert!(outcome.targets[0].holds, "{:?}", outcome.targets);
-        (0..2).for_each(|_| measured.add(Kind::Inheritance, wait(900_000)));
-        assert!(!measured.outcome(0, true).targets[0].holds);
+        let judged = |waits: &[u64]| {
+            let mut measured = Measured::default();
+            waits
+                .iter()
+                .for_each(|ns| measured.add(Kind::Inheritance, wait(*ns)));
+            measured.add(Kind::Plain, wait(20_500_000));
+            measured.outcome(0, true).claims[0].verdict
+        };
+        assert_eq!(judged(&[506_000, 507_000, 506_000]), Verdict::Held);
+        assert_eq!(judged(&[900_000, 901_000, 900_000]), Verdict::Missed);
+        assert_eq!(judged(&[506_000, 900_000, 506_000]), Verdict::NotJudged);
     }
 }

@@ -15,7 +15,6 @@ use crate::experiments::os_services::probe::{
 use crate::host::cpu_list;
 use crate::processes::probe::{Answer, Probe, Question as ProbeQuestion};
 use crate::results::rounds::Rounds;
-use crate::results::statistics::median;
 use crate::results::{
     Highlight, ObtainedScheduling, Plot, PlotKind, Series, StatisticName, all_real_time, labels,
 };
@@ -168,7 +167,7 @@ impl Measured {
             let max_us = rounds.recorder.statistics().max / 1e3;
             Some(Highlight {
                 what: format!("{}, the other CPU {}", service.name(), peer(*awake)),
-                value: median(&rounds.p50)? / 1e3,
+                value: rounds.p50.median()? / 1e3,
                 unit: "us".to_owned(),
                 beside: format!("at most {max_us:.1} us"),
             })

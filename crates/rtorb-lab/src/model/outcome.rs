@@ -11,7 +11,7 @@ use super::words::us;
 use crate::experiment::Context;
 use crate::host::preflight;
 use crate::results::statistics::Recorder;
-use crate::results::{Highlight, Labels, Results, SCHEMA, Series, Target, labels};
+use crate::results::{Claim, Highlight, Labels, Results, SCHEMA, Series, labels};
 
 /// Puts it together.
 pub(super) fn results(
@@ -48,7 +48,8 @@ pub(super) fn results(
         tables: Vec::new(),
         plots: shown::plots(),
         derived: shown::derived(ran.checked, &judgement),
-        targets: targets(&judgement),
+        claims: claims(&judgement),
+        lost: Vec::new(),
         conclusions: conclusions(&judgement),
         published: Vec::new(),
         notes: notes(ran, &judgement),
@@ -163,7 +164,7 @@ fn highlights(judgement: &Judgement) -> Vec<Highlight> {
     found
 }
 
-fn targets(judgement: &Judgement) -> Vec<Target> {
+fn claims(judgement: &Judgement) -> Vec<Claim> {
     let mut found = Vec::new();
     let quiet = all(judgement).filter_map(|one| {
         let ratio = one.quiet_worst_ns? as f64 / one.bound_ns.filter(|ns| *ns > 0)? as f64;
@@ -171,12 +172,24 @@ fn targets(judgement: &Judgement) -> Vec<Target> {
     });
     if let Some(worst) = quiet.max_by(f64::total_cmp) {
         let what = "where the host was quiet, the longest response beside its bound, of all behaviours and chains";
-        found.push(Target::at_most(what, worst, 1.0, "ratio"));
+        found.push(Claim::counted(
+            "model.quiet-worst",
+            what,
+            worst,
+            1.0,
+            "ratio",
+        ));
     }
     if judgement.standing >= ObservedStanding::Within {
         let unexplained: u64 = all(judgement).map(|one| one.unexplained).sum();
         let what = "responses above their bound that interruptions of the host do not explain";
-        found.push(Target::at_most(what, unexplained as f64, 0.0, ""));
+        found.push(Claim::counted(
+            "model.unexplained",
+            what,
+            unexplained as f64,
+            0.0,
+            "",
+        ));
     }
     if let Some(one) = of_most_urgent(judgement)
         && let Some(ratio) = one.ratio
@@ -185,7 +198,7 @@ fn targets(judgement: &Judgement) -> Vec<Target> {
             "the bound of {}, the most urgent, beside its longest response where the host was quiet",
             one.behaviour
         );
-        found.push(Target::at_most(what, ratio, 2.0, "ratio"));
+        found.push(Claim::counted("model.tightness", what, ratio, 2.0, "ratio"));
     }
     found
 }

@@ -6,7 +6,7 @@ use askama::Template;
 
 use crate::experiments::ALL;
 use crate::kernels::comparison::PREFIX;
-use crate::results::{Results, write_atomically};
+use crate::results::{Results, Verdict, write_atomically};
 use campaign::{Beside, CampaignPart};
 use groups::Group;
 use headline::Headline;

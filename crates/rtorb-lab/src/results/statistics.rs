@@ -41,20 +41,29 @@ impl Recorder {
 
     /// Adds one sample.
     pub fn record(&mut self, sample_ns: u64) {
+        self.record_as(sample_ns, sample_ns as f64);
+    }
+
+    /// Adds a difference of two times. A negative one counts as 0 in the percentiles, and as it is in mean and deviation.
+    pub fn record_difference(&mut self, difference_ns: f64) {
+        self.record_as(difference_ns.round().max(0.0) as u64, difference_ns);
+    }
+
+    fn record_as(&mut self, sample_ns: u64, value_ns: f64) {
         self.histogram.saturating_record(sample_ns);
         self.min_ns = self.min_ns.min(sample_ns);
         self.max_ns = self.max_ns.max(sample_ns);
         self.round_max_ns = self.round_max_ns.max(Some(sample_ns));
         self.count += 1;
-        let distance = sample_ns as f64 - self.mean_ns;
+        let distance = value_ns - self.mean_ns;
         self.mean_ns += distance / self.count as f64;
-        self.squares += distance * (sample_ns as f64 - self.mean_ns);
+        self.squares += distance * (value_ns - self.mean_ns);
     }
 
     /// Adds every sample of a burst.
-    pub fn record_all(&mut self, samples_ns: &[u32]) {
+    pub fn record_all(&mut self, samples_ns: &[u64]) {
         for &sample_ns in samples_ns {
-            self.record(u64::from(sample_ns));
+            self.record(sample_ns);
         }
     }
 

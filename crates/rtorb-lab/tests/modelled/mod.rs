@@ -33,7 +33,8 @@ pub(crate) fn results() -> Results {
         derived: shown::derived(&checked, &judgement),
         plots: shown::plots(),
         judgement: Some(judgement),
-        targets: Vec::new(),
+        claims: Vec::new(),
+        lost: Vec::new(),
         ..crate::results()
     }
 }

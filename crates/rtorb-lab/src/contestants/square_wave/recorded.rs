@@ -1,6 +1,9 @@
 //! Times of all rounds under one set of labels, and the latencies of a wave as such times.
 
+use std::collections::BTreeMap;
+
 use super::{Latencies, Part};
+use crate::results::by_round::ByRound;
 use crate::results::statistics::{Recorder, Statistics};
 use crate::results::{Labels, Series};
 
@@ -14,22 +17,22 @@ pub struct Recorded {
 #[derive(Debug, Default)]
 pub struct RecordedTimes {
     recorder: Recorder,
-    rounds: Vec<Statistics>,
+    rounds: BTreeMap<usize, Statistics>,
     wrong: u64,
 }
 
 impl RecordedTimes {
     /// Adds a round; one without a time says nothing but what was wrong.
-    pub fn add(&mut self, times_ns: impl IntoIterator<Item = u64>, wrong: u64) {
-        let mut round = Recorder::new();
+    pub fn add(&mut self, round: usize, times_ns: impl IntoIterator<Item = u64>, wrong: u64) {
+        let mut times = Recorder::new();
         for time_ns in times_ns {
             self.recorder.record(time_ns);
-            round.record(time_ns);
+            times.record(time_ns);
         }
         self.recorder.end_round();
         self.wrong += wrong;
-        if round.count() > 0 {
-            self.rounds.push(round.statistics());
+        if times.count() > 0 {
+            self.rounds.insert(round, times.statistics());
         }
     }
 
@@ -41,16 +44,17 @@ impl RecordedTimes {
 
     /// One of the statistics, round by round.
     #[must_use]
-    pub fn rounds(&self, which: impl Fn(&Statistics) -> f64) -> Vec<f64> {
-        self.rounds.iter().map(which).collect()
+    pub(crate) fn rounds(&self, which: impl Fn(&Statistics) -> f64) -> ByRound {
+        let each = self.rounds.iter();
+        each.map(|(round, found)| (*round, which(found))).collect()
     }
 
     /// The series, with these labels.
     #[must_use]
     pub fn series(&self, labels: Labels) -> Series {
         Series {
-            rounds_p50: self.rounds(|round| round.p50),
-            rounds_p99: self.rounds(|round| round.p99),
+            rounds_p50: self.rounds(|round| round.p50).values(),
+            rounds_p99: self.rounds(|round| round.p99).values(),
             wrong: self.wrong,
             ..Series::from_recorder(labels, &self.recorder)
         }
@@ -59,9 +63,9 @@ impl RecordedTimes {
 
 impl Recorded {
     /// Adds a round; one without an edge says nothing.
-    pub fn add(&mut self, latencies: &Latencies) {
+    pub fn add(&mut self, round: usize, latencies: &Latencies) {
         for (part, times_ns) in self.parts.iter_mut().zip(&latencies.parts_ns) {
-            part.add(times_ns.iter().copied(), latencies.wrong);
+            part.add(round, times_ns.iter().copied(), latencies.wrong);
         }
     }
 
@@ -73,7 +77,7 @@ impl Recorded {
 
     /// One of the statistics of a part, round by round.
     #[must_use]
-    pub fn rounds(&self, part: Part, which: impl Fn(&Statistics) -> f64) -> Vec<f64> {
+    pub(crate) fn rounds(&self, part: Part, which: impl Fn(&Statistics) -> f64) -> ByRound {
         self.parts[part as usize].rounds(which)
     }
 
@@ -107,15 +111,19 @@ mod tests {
     #[test]
     fn rounds_are_kept_apart_and_together() {
         let mut recorded = Recorded::default();
-        for call_ns in [10, 20] {
-            recorded.add(&Latencies {
-                parts_ns: [vec![call_ns], vec![1], vec![2], vec![3]],
-                wrong: 1,
-                ..Latencies::default()
-            });
+        for (round, call_ns) in [(0, 10), (2, 20)] {
+            recorded.add(
+                round,
+                &Latencies {
+                    parts_ns: [vec![call_ns], vec![1], vec![2], vec![3]],
+                    wrong: 1,
+                    ..Latencies::default()
+                },
+            );
         }
-        recorded.add(&Latencies::default());
-        assert_eq!(recorded.rounds(Part::Call, |round| round.max), [10.0, 20.0]);
+        recorded.add(3, &Latencies::default());
+        let largest = recorded.rounds(Part::Call, |round| round.max);
+        assert_eq!(largest, [(0, 10.0), (2, 20.0)].into_iter().collect());
         assert_eq!(recorded.statistics(Part::Call).max, 20.0);
         let series: Vec<Series> = recorded.series(&labels([])).collect();
         let parts: Vec<String> = series

@@ -23,8 +23,11 @@ impl ThreadSums {
         let mut sums = Self::default();
         for task in fs::read_dir(format!("/proc/{process}/task")).ok()? {
             let task = task.ok()?.path();
-            let status = fs::read_to_string(task.join("status")).ok()?;
-            let schedstat = fs::read_to_string(task.join("schedstat")).ok()?;
+            let files = ["status", "schedstat"].map(|name| fs::read_to_string(task.join(name)));
+            let [Ok(status), Ok(schedstat)] = files else {
+                // A thread that has ended meanwhile.
+                continue;
+            };
             let number = |name| field(&status, name)?.parse::<u64>().ok();
             sums.voluntary_switches += number("voluntary_ctxt_switches")?;
             sums.involuntary_switches += number("nonvoluntary_ctxt_switches")?;
@@ -48,13 +51,34 @@ impl ThreadSums {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Child, Command, Stdio};
 
     #[test]
-    fn a_thread_that_sleeps_gives_up_the_cpu() {
-        let own = || ThreadSums::of(std::process::id()).unwrap();
-        let before = own();
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        let since = own().since(before);
+    fn a_thread_that_waits_gives_up_the_cpu() {
+        // Not this process: other tests end threads of it.
+        let mut process = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("cat is there");
+        let (mut input, output) = (
+            process.stdin.take().unwrap(),
+            process.stdout.take().unwrap(),
+        );
+        let mut output = BufReader::new(output);
+        let mut echo = || {
+            input.write_all(b"line\n").unwrap();
+            output.read_line(&mut String::new()).unwrap();
+        };
+        // It has started when it has answered.
+        echo();
+        let sums = |process: &Child| ThreadSums::of(process.id()).unwrap();
+        let before = sums(&process);
+        (0..3).for_each(|_| echo());
+        let since = sums(&process).since(before);
+        drop(input);
+        process.wait().unwrap();
         assert!(since.voluntary_switches >= 1, "{since:?}");
         assert_eq!(ThreadSums::of(u32::MAX), None);
     }

@@ -1,11 +1,9 @@
 //! What follows from the measured times: how much of the load the high-priority client feels, and whether the promises hold.
 
-use std::collections::BTreeMap;
-
 use super::measured::{Key, Measured, Of, Role, labels_of};
 use super::plan::{Cell, Condition, Load, Plan};
-use crate::results::statistics::median;
-use crate::results::{Derived, Highlight, Labels, Target};
+use crate::results::by_round::ByRound;
+use crate::results::{Claim, Derived, Highlight};
 
 /// Every number that needs more than one series.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -27,7 +25,7 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
                 if let Some(side) = side {
                     labels.insert("side".to_owned(), side.into());
                 }
-                named("cpu_share", labels, shares.to_vec())
+                Derived::of_rounds("cpu_share", labels, "ratio", &shares.into())
             }),
     );
     derived
@@ -62,37 +60,75 @@ pub(super) fn highlights(measured: &Measured, plan: &Plan) -> Vec<Highlight> {
     highlights
 }
 
-/// The promises of the project that these measurements can decide.
-pub(super) fn targets(measured: &Measured) -> Vec<Target> {
-    let mut targets = Vec::new();
-    for key in measured.keys(Role::High) {
-        let condition = key.cell.condition;
-        if key.preset != PROMISED || condition.servant_work_us != PROMISED_WORK_US {
-            continue;
-        }
-        let what = |text: &str| format!("{}, {}: {text}", key.preset, key.cell);
-        if key.cell.low_clients == 0 {
-            continue;
-        }
-        let ratios = [
-            (Of::P50, "high-priority median, to that without them", 1.3),
-            (Of::P99, "high-priority p99, to that without them", 1.5),
-        ];
-        targets.extend(ratios.into_iter().filter_map(|(of, text, limit)| {
-            let ratio = to_unloaded(measured, key, of)?.value;
-            Some(Target::at_most(what(text), ratio, limit, "ratio"))
-        }));
-        targets.extend(to_low_mean(measured, key).map(|ratio| {
-            let worst = ratio.rounds.iter().copied().fold(0.0, f64::max);
-            let text = what("high-priority mean, to the low-priority one, in the worst round");
-            Target::at_most(text, worst, 1.0, "ratio")
-        }));
-        targets.extend(to_raw(measured, key).map(|ratio| {
-            let text = what("high-priority median, to the raw TCP round trip (a goal)");
-            Target::at_most(text, ratio.value, 3.0, "ratio")
-        }));
+/// The claims about the high-priority client of the preset in which nothing is shared between priorities.
+pub(super) fn claims(measured: &Measured) -> Vec<Claim> {
+    let keys = measured.keys(Role::High);
+    let judged = keys.filter(|key| key.preset == PROMISED && key.cell.low_clients > 0);
+    judged.flat_map(|key| claims_of(measured, key)).collect()
+}
+
+fn claims_of(measured: &Measured, key: &Key) -> Vec<Claim> {
+    let Cell {
+        condition,
+        low_clients,
+    } = key.cell;
+    let of_alone = |of| {
+        measured
+            .rounds(key, of)
+            .divided_by(&measured.rounds(&key.alone(), of))
+    };
+    let of_low = |of| {
+        measured
+            .rounds(key, of)
+            .divided_by(&measured.rounds(&key.low(), of))
+    };
+    let to_raw = measured
+        .rounds(key, Of::P50)
+        .divided_by(&measured.raw_rounds());
+    let mut claims = vec![
+        (
+            "to-alone-p50",
+            "high-priority median, to that without them",
+            of_alone(Of::P50),
+            1.3,
+        ),
+        (
+            "to-alone-p99",
+            "high-priority p99, to that without them",
+            of_alone(Of::P99),
+            1.5,
+        ),
+        (
+            "to-raw",
+            "high-priority median, to the raw TCP round trip (a goal)",
+            to_raw,
+            3.0,
+        ),
+    ];
+    // Without work, a call of either takes as long: nothing is served while another one waits.
+    if condition.servant_work_us > 0 {
+        claims.extend([
+            (
+                "to-low-mean",
+                "high-priority mean, to the low-priority one",
+                of_low(Of::Mean),
+                1.0,
+            ),
+            (
+                "to-low-p99",
+                "high-priority p99, to the low-priority one",
+                of_low(Of::P99),
+                1.0,
+            ),
+        ]);
     }
-    targets
+    let (load, work_us) = (condition.load.label(), condition.servant_work_us);
+    let claim = |(id, text, rounds, limit): (&str, &str, ByRound, f64)| {
+        let id = format!("{id}.{load}.{work_us}us.{low_clients}");
+        let statement = format!("{}, {}: {text}", key.preset, key.cell);
+        Claim::at_most(id, statement, &rounds, limit, "ratio")
+    };
+    claims.into_iter().filter_map(claim).collect()
 }
 
 /// A number of the high-priority client as a multiple of what it is without low-priority ones.
@@ -102,8 +138,11 @@ pub(super) fn to_unloaded(measured: &Measured, key: &Key, of: Of) -> Option<Deri
         _ => "loaded_to_unloaded_p50",
     };
     let alone = key.alone();
-    let rounds = paired(&measured.rounds(key, of), &measured.rounds(&alone, of));
-    let ratio = named(name, labels_of(&key.preset, key.cell, Role::High), rounds)?;
+    let rounds = measured
+        .rounds(key, of)
+        .divided_by(&measured.rounds(&alone, of));
+    let labels = labels_of(&key.preset, key.cell, Role::High);
+    let ratio = Derived::of_rounds(name, labels, "ratio", &rounds)?;
     // Of the medians: what is promised.
     Some(Derived {
         value: measured.median(key, of)? / measured.median(&alone, of)?,
@@ -114,16 +153,18 @@ pub(super) fn to_unloaded(measured: &Measured, key: &Key, of: Of) -> Option<Deri
 /// The high-priority client's mean as a multiple of the low-priority ones'.
 fn to_low_mean(measured: &Measured, key: &Key) -> Option<Derived> {
     let low = measured.rounds(&key.low(), Of::Mean);
-    let rounds = paired(&measured.rounds(key, Of::Mean), &low);
+    let rounds = measured.rounds(key, Of::Mean).divided_by(&low);
     let labels = labels_of(&key.preset, key.cell, Role::High);
-    named("high_to_low_mean", labels, rounds)
+    Derived::of_rounds("high_to_low_mean", labels, "ratio", &rounds)
 }
 
 /// The high-priority client's median as a multiple of the raw exchange's.
 fn to_raw(measured: &Measured, key: &Key) -> Option<Derived> {
-    let rounds = paired(&measured.rounds(key, Of::P50), &measured.raw_rounds());
+    let rounds = measured
+        .rounds(key, Of::P50)
+        .divided_by(&measured.raw_rounds());
     let labels = labels_of(&key.preset, key.cell, Role::High);
-    let ratio = named("loaded_to_raw_p50", labels, rounds)?;
+    let ratio = Derived::of_rounds("loaded_to_raw_p50", labels, "ratio", &rounds)?;
     Some(Derived {
         value: measured.median(key, Of::P50)? / measured.raw_median()?,
         ..ratio
@@ -161,30 +202,13 @@ impl Key {
     }
 }
 
-/// Round by round, so that a drift of the machine cancels; rounds that one of them has not are left out.
-fn paired(ours: &BTreeMap<usize, f64>, theirs: &BTreeMap<usize, f64>) -> Vec<f64> {
-    ours.iter()
-        .filter_map(|(round, ours)| Some(ours / theirs.get(round)?))
-        .collect()
-}
-
-fn named(name: &str, labels: Labels, rounds: Vec<f64>) -> Option<Derived> {
-    Some(Derived {
-        name: name.to_owned(),
-        labels,
-        unit: "ratio".to_owned(),
-        value: median(&rounds)?,
-        rounds,
-    })
-}
-
 /// Whose promises they are.
 const PROMISED: &str = "tao";
-const PROMISED_WORK_US: u64 = 500;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Verdict;
     use crate::results::statistics::Statistics;
 
     fn key(preset: &str, low_clients: usize, role: Role) -> Key {
@@ -220,22 +244,23 @@ mod tests {
                     key("tao", 50, Role::High),
                     &rounds([12.0, 11.0, 90.0], 80.0, 13.0),
                 ),
-                (key("tao", 50, Role::Low), &rounds([0.0; 3], 0.0, 600.0)),
+                (key("tao", 50, Role::Low), &rounds([500.0; 3], 900.0, 600.0)),
             ],
             &[6.0, 6.0, 7.0],
         );
-        let targets = targets(&measured);
-        let held: Vec<(f64, bool)> = targets
+        let claims = claims(&measured);
+        let judged: Vec<(&str, Verdict)> = claims
             .iter()
-            .map(|target| (target.value, target.holds))
+            .map(|claim| (claim.id.as_str(), claim.verdict))
             .collect();
         assert_eq!(
-            held,
+            judged,
             [
-                (12.0 / 11.0, true),
-                (2.0, false),
-                (13.0 / 600.0, true),
-                (2.0, true)
+                ("to-alone-p50.saturating.500us.50", Verdict::NotJudged),
+                ("to-alone-p99.saturating.500us.50", Verdict::Missed),
+                ("to-raw.saturating.500us.50", Verdict::NotJudged),
+                ("to-low-mean.saturating.500us.50", Verdict::Held),
+                ("to-low-p99.saturating.500us.50", Verdict::Held),
             ]
         );
     }
@@ -257,7 +282,7 @@ mod tests {
             ],
             &[6.0],
         );
-        assert!(targets(&measured).is_empty());
+        assert!(claims(&measured).is_empty());
         let names: Vec<String> = derived(&measured)
             .into_iter()
             .map(|found| found.name)
@@ -276,12 +301,5 @@ mod tests {
                 .count(),
             1
         );
-    }
-
-    #[test]
-    fn a_round_that_one_side_has_not_is_left_out() {
-        let ours = BTreeMap::from([(0, 4.0), (2, 9.0)]);
-        let theirs = BTreeMap::from([(0, 2.0), (1, 5.0)]);
-        assert_eq!(paired(&ours, &theirs), [2.0]);
     }
 }

@@ -7,8 +7,9 @@ use crate::contestants::Orb;
 use crate::contestants::burst::Samples;
 use crate::contestants::rates::Times;
 use crate::contestants::rates::contestants::{RateContestant, Turn};
+use crate::results::by_round::ByRound;
 use crate::results::statistics::{Recorder, Statistics, median};
-use crate::results::{Labels, Series, labels};
+use crate::results::{Labels, LostRound, Series, labels};
 
 /// What tells one series from another, from which moment on it counts aside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +54,7 @@ pub(super) struct Measured {
     /// Processor time as a share of one CPU, by contestant, cell and, where they are on two hosts, side, of each round.
     shares: BTreeMap<(usize, String, Cell, Option<&'static str>), Vec<f64>>,
     raw: Option<RawPart>,
+    pub(super) lost: Vec<LostRound>,
     pub(super) notes: Vec<String>,
 }
 
@@ -116,7 +118,7 @@ impl Measured {
     }
 
     /// A number of each round, from sending on; empty when it was not measured.
-    pub(super) fn rounds(&self, key: &Key, of: Of) -> BTreeMap<usize, f64> {
+    pub(super) fn rounds(&self, key: &Key, of: Of) -> ByRound {
         let rounds = self.parts.get(key).map(|part| &part.sent_rounds);
         rounds
             .into_iter()
@@ -127,18 +129,16 @@ impl Measured {
 
     /// The median over rounds of a number.
     pub(super) fn median(&self, key: &Key, of: Of) -> Option<f64> {
-        let rounds: Vec<f64> = self.rounds(key, of).into_values().collect();
-        median(&rounds)
+        self.rounds(key, of).median()
     }
 
     /// The median over rounds of the raw exchange's.
     pub(super) fn raw_median(&self) -> Option<f64> {
-        let rounds = self.raw.as_ref()?.rounds.iter();
-        median(&rounds.map(|found| found.p50).collect::<Vec<_>>())
+        self.raw_rounds().median()
     }
 
     /// The raw exchange's median of each round.
-    pub(super) fn raw_rounds(&self) -> BTreeMap<usize, f64> {
+    pub(super) fn raw_rounds(&self) -> ByRound {
         let rounds = self.raw.iter().flat_map(|raw| &raw.rounds);
         rounds
             .enumerate()
@@ -277,7 +277,7 @@ fn value(found: &Statistics, of: Of) -> f64 {
     }
 }
 
-fn statistics_of(times_ns: &[u32]) -> Statistics {
+fn statistics_of(times_ns: &[u64]) -> Statistics {
     let mut recorder = Recorder::new();
     recorder.record_all(times_ns);
     recorder.statistics()

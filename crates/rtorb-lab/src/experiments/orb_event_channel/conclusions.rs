@@ -8,8 +8,9 @@ use super::sequence::Policy;
 use crate::contestants::Transport;
 use crate::contestants::square_wave::recorded::{Recorded, RecordedTimes};
 use crate::contestants::square_wave::{Part, Path};
-use crate::results::statistics::{Statistics, median};
-use crate::results::{Derived, Highlight, Published, Target};
+use crate::results::by_round::ByRound;
+use crate::results::statistics::Statistics;
+use crate::results::{Claim, Derived, Highlight, Published};
 
 /// The quotients of events and calls, of the urgent consumer beside others and alone, and what became of the sequences.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -32,43 +33,63 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
     derived
 }
 
-/// The promises of the event channel.
-pub(super) fn targets(measured: &Measured) -> Vec<Target> {
-    let mut targets = Vec::new();
+/// The claims of the event channel.
+pub(super) fn claims(measured: &Measured) -> Vec<Claim> {
+    let mut claims = Vec::new();
     for pair in pairs(measured) {
         let (transport, load) = pair.conditions(measured);
-        let what = format!(
-            "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)"
-        );
-        let value = pair.ratio(Part::Call, p50);
-        targets.extend(value.map(|value| Target::at_most(what, value, TO_CALL_MAX, "ratio")));
+        let is_loaded = if pair.cell.loaded { "loaded" } else { "idle" };
+        claims.extend(Claim::at_most(
+            format!("event-to-call.{transport}.{is_loaded}"),
+            format!(
+                "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)"
+            ),
+            &pair.ratios(Part::Call, p50),
+            TO_CALL_MAX,
+            "ratio",
+        ));
     }
-    for (transport, others) in measured.isolation.recorded.keys() {
-        let found = beside_to_alone(measured, (*transport, *others), BESIDE_TO_ALONE, p99);
-        targets.extend(found.map(|found| {
-            let what = format!(
-                "{}: the urgent consumer's 99th percentile beside {} others that are {}, by that alone",
-                transport.label(),
+    for key in measured.isolation.recorded.keys() {
+        let (transport, others) = (key.0.label(), key.1.name());
+        let Some(ratios) = beside_to_alone_ratios(measured, *key, p99) else {
+            continue;
+        };
+        let claim = Claim::at_most(
+            format!("beside-to-alone.{transport}.{others}"),
+            format!(
+                "{transport}: the urgent consumer's 99th percentile beside {} others that are {others}, by that alone",
                 measured.isolation.low_consumers,
-                others.name()
-            );
-            Target::at_most(what, found.value, BESIDE_MAX, "ratio")
-        }));
+            ),
+            &ratios,
+            BESIDE_MAX,
+            "ratio",
+        );
+        claims.extend(claim.map(|claim| claim.of_each("isolated_rounds")));
     }
     for sequence in &measured.sequences.all {
-        let what = format!(
-            "{} policy: of {} events, those that were lost or came twice and the policy does not say",
-            sequence.policy.name(),
-            sequence.sent
-        );
-        let value = sequence.unaccounted() as f64;
-        targets.push(Target::at_most(what, value, 0.0, "events"));
+        let policy = sequence.policy.name();
+        claims.push(Claim::counted(
+            format!("unaccounted.{policy}"),
+            format!(
+                "{policy} policy: of {} events, those that were lost or came twice and the policy does not say",
+                sequence.sent
+            ),
+            sequence.unaccounted() as f64,
+            0.0,
+            "events",
+        ));
     }
     if let Some(value) = measured.counted.get("heap_calls", 1) {
-        let what = "heap calls an event in the channel's process: none in 1,000 events";
-        targets.push(Target::at_most(what, value, NONE, "per_event"));
+        let statement = "heap calls an event in the channel's process: none in 1,000 events";
+        claims.push(Claim::counted(
+            "heap-calls",
+            statement,
+            value,
+            NONE,
+            "per_event",
+        ));
     }
-    targets
+    claims
 }
 
 /// Over TCP: the event, and how it stands to the call.
@@ -176,7 +197,7 @@ fn beside_words(measured: &Measured, key: Key, recorded: &RecordedTimes) -> Opti
         measured.isolation.low_consumers,
         others.name(),
         found.value,
-        median(&recorded.rounds(p99))? / 1e3,
+        recorded.rounds(p99).median()? / 1e3,
         discarded.iter().sum::<f64>(),
     ))
 }
@@ -248,8 +269,13 @@ struct Pair<'a> {
 impl Pair<'_> {
     /// Of the medians over rounds.
     fn ratio(&self, part: Part, which: fn(&Statistics) -> f64) -> Option<f64> {
-        let event = median(&self.event.rounds(part, which))?;
-        Some(event / median(&self.call.rounds(part, which))?.max(1.0))
+        let event = self.event.rounds(part, which).median()?;
+        Some(event / self.call.rounds(part, which).median()?.max(1.0))
+    }
+
+    fn ratios(&self, part: Part, which: fn(&Statistics) -> f64) -> ByRound {
+        let call = self.call.rounds(part, which);
+        self.event.rounds(part, which).divided_by(&call)
     }
 
     fn quotient(
@@ -260,16 +286,9 @@ impl Pair<'_> {
     ) -> Option<Derived> {
         let mut labels = measured.edges.labels(&self.cell);
         labels.remove("path");
-        let events = self.event.rounds(part, which).into_iter();
         Some(Derived {
-            name: name.to_owned(),
-            labels,
-            unit: "ratio".to_owned(),
             value: self.ratio(part, which)?,
-            rounds: events
-                .zip(self.call.rounds(part, which))
-                .map(|(event, call)| event / call.max(1.0))
-                .collect(),
+            ..Derived::of_rounds(name, labels, "ratio", &self.ratios(part, which))?
         })
     }
 
@@ -291,32 +310,29 @@ fn pairs(measured: &Measured) -> Vec<Pair<'_>> {
     pairs.collect()
 }
 
-/// The median over rounds of the quotient in each, since what the machine does beside differs from round to round; nothing for
-/// the urgent consumer alone.
-fn beside_to_alone(
+/// The quotient of each round, since what the machine does beside differs from round to round; nothing for the urgent consumer
+/// alone.
+fn beside_to_alone_ratios(
     measured: &Measured,
     (transport, others): Key,
-    name: &str,
     which: fn(&Statistics) -> f64,
-) -> Option<Derived> {
+) -> Option<ByRound> {
     if others == Others::Absent {
         return None;
     }
-    let isolation = &measured.isolation;
-    let rounds = |others| Some(isolation.recorded.get(&(transport, others))?.rounds(which));
-    let (beside, alone) = (rounds(others)?, rounds(Others::Absent)?);
-    let quotients: Vec<f64> = beside
-        .iter()
-        .zip(&alone)
-        .map(|(beside, alone)| beside / alone.max(1.0))
-        .collect();
-    Some(Derived {
-        name: name.to_owned(),
-        labels: isolation.labels((transport, others)),
-        unit: "ratio".to_owned(),
-        value: median(&quotients)?,
-        rounds: quotients,
-    })
+    let recorded = &measured.isolation.recorded;
+    let rounds = |others| Some(recorded.get(&(transport, others))?.rounds(which));
+    Some(rounds(others)?.divided_by(&rounds(Others::Absent)?))
+}
+
+fn beside_to_alone(
+    measured: &Measured,
+    key: Key,
+    name: &str,
+    which: fn(&Statistics) -> f64,
+) -> Option<Derived> {
+    let ratios = beside_to_alone_ratios(measured, key, which)?;
+    Derived::of_rounds(name, measured.isolation.labels(key), "ratio", &ratios)
 }
 
 /// Over all rounds.
@@ -360,6 +376,7 @@ mod tests {
     use super::super::sequence::Sequence;
     use super::*;
     use crate::contestants::square_wave::Latencies;
+    use crate::results::{Verdict, Verdicts};
 
     /// The latency of an event where that of a call is 20 us, and of the urgent consumer beside others where it is 10 us alone.
     fn measured(event_ns: u64, beside_ns: u64) -> Measured {
@@ -374,12 +391,14 @@ mod tests {
                 loaded: false,
                 path,
             };
-            measured.edges.add(cell, &latencies);
+            measured.edges.add(0, cell, &latencies);
+            measured.edges.add(1, cell, &latencies);
         }
         for (others, ns) in [(Others::Absent, 10_000), (Others::Slow, beside_ns)] {
             let key = (Transport::Unix, others);
             let recorded = measured.isolation.recorded.entry(key).or_default();
-            recorded.add([ns; 100], 0);
+            recorded.add(0, [ns; 100], 0);
+            recorded.add(1, [ns; 100], 0);
             measured.isolation.discarded.insert(key, vec![5.0]);
         }
         measured
@@ -388,12 +407,12 @@ mod tests {
     #[test]
     fn an_event_is_judged_by_the_call_and_the_urgent_consumer_by_itself_alone() {
         let good = measured(30_000, 11_000);
-        let found = targets(&good);
+        let found = claims(&good);
         assert_eq!(found.len(), 2);
-        assert!(found.iter().all(|target| target.holds), "{found:?}");
+        assert_eq!(Verdicts::of(&found).held, 2, "{found:?}");
         assert_eq!(published(&good)[0].ours, "1.50 times");
         let bad = measured(60_000, 30_000);
-        assert!(targets(&bad).iter().all(|target| !target.holds));
+        assert_eq!(Verdicts::of(&claims(&bad)).missed, 2);
         let said = words(&bad).join("\n");
         assert!(
             said.contains("3.00 times a call from the edge (60.0 us instead of 20.0)"),
@@ -412,7 +431,7 @@ mod tests {
         let found = derived(&measured(30_000, 20_000));
         let value = |name: &str| {
             let one = found.iter().find(|derived| derived.name == name).unwrap();
-            assert_eq!(one.rounds, [one.value]);
+            assert_eq!(one.rounds, [one.value; 2]);
             one.value
         };
         assert!((value("event_to_call_p50") - 1.5).abs() < 0.01);
@@ -438,11 +457,11 @@ mod tests {
                 ..sequence
             },
         ];
-        let holds: Vec<bool> = targets(&measured)
+        let verdicts: Vec<Verdict> = claims(&measured)
             .iter()
-            .map(|target| target.holds)
+            .map(|claim| claim.verdict)
             .collect();
-        assert_eq!(holds, [true, false]);
+        assert_eq!(verdicts, [Verdict::Held, Verdict::Missed]);
         let said = words(&measured);
         assert!(said[0].contains("all arrived once"), "{said:?}");
         assert!(said[1].contains("2 are unaccounted for"), "{said:?}");
@@ -451,7 +470,7 @@ mod tests {
     #[test]
     fn nothing_measured_says_nothing() {
         let nothing = Measured::default();
-        assert!(targets(&nothing).is_empty() && words(&nothing).is_empty());
+        assert!(claims(&nothing).is_empty() && words(&nothing).is_empty());
         assert!(derived(&nothing).is_empty() && highlights(&nothing).is_empty());
     }
 }

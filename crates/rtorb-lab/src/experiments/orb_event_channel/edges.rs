@@ -12,7 +12,7 @@ use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::load::Load;
-use crate::results::{Labels, ObtainedScheduling, Series, labels};
+use crate::results::{Labels, LostRound, ObtainedScheduling, Series, labels};
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +29,7 @@ pub(super) struct Edges {
     load: String,
     cells: BTreeMap<Cell, Recorded>,
     pub(super) scheduling: Vec<ObtainedScheduling>,
+    pub(super) lost: Vec<LostRound>,
 }
 
 impl Edges {
@@ -52,7 +53,7 @@ impl Edges {
                 let (mut running, made_by) = beside.start((load, round), context)?;
                 notes.extend(made_by);
                 let loaded = beside.is_load();
-                self.round((context, plan), (round, loaded), &mut systems, notes)?;
+                self.round((context, plan), (round, loaded), &mut systems)?;
                 running.check()?;
                 let under = if loaded { ", under load" } else { "" };
                 for _ in &systems {
@@ -98,7 +99,6 @@ impl Edges {
         (context, plan): (&Context, &Plan),
         (round, loaded): (usize, bool),
         systems: &mut [System],
-        notes: &mut Vec<String>,
     ) -> Result<(), LabError> {
         let (count, paths) = (systems.len(), Path::ALL.len());
         for turn in 0..count * paths {
@@ -116,14 +116,16 @@ impl Edges {
                         path,
                     };
                     let recorded = self.cells.entry(cell).or_default();
-                    waves.iter().for_each(|latencies| recorded.add(latencies));
+                    waves
+                        .iter()
+                        .for_each(|latencies| recorded.add(round, latencies));
                 }
                 Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => notes.push(format!(
-                    "{}, by {}: a round was not measured: {error}",
-                    transport.label(),
-                    path.name()
-                )),
+                Err(error) => self.lost.push(LostRound {
+                    round,
+                    what: format!("{}, by {}", transport.label(), path.name()),
+                    why: error.to_string(),
+                }),
             }
         }
         Ok(())
@@ -177,10 +179,11 @@ impl Edges {
     #[cfg(test)]
     pub(super) fn add(
         &mut self,
+        round: usize,
         cell: Cell,
         latencies: &crate::contestants::square_wave::Latencies,
     ) {
-        self.cells.entry(cell).or_default().add(latencies);
+        self.cells.entry(cell).or_default().add(round, latencies);
     }
 }
 

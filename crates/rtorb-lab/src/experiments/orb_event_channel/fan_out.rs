@@ -107,11 +107,11 @@ impl FanOut {
             let mut crowd = Crowd::start(context, priorities)?;
             for consumers in plan.fan_out {
                 crowd.grow(context, *consumers)?;
-                for _ in 0..plan.rounds {
+                for round in 0..plan.rounds {
                     if context.interrupted() {
                         return Err(LabError::Interrupted);
                     }
-                    self.round(plan, (priorities, *consumers), &mut crowd)?;
+                    self.round((plan, round), (priorities, *consumers), &mut crowd)?;
                 }
                 let name = priorities.name();
                 progress.step(&format!(
@@ -124,7 +124,7 @@ impl FanOut {
 
     fn round(
         &mut self,
-        plan: &Plan,
+        (plan, round): (&Plan, usize),
         (priorities, consumers): Key,
         crowd: &mut Crowd,
     ) -> Result<(), LabError> {
@@ -139,14 +139,14 @@ impl FanOut {
             }
             let times_ns = receipts_ns(&consumers_ns, events, receipt);
             let recorded = self.receipts.entry((key, receipt)).or_default();
-            recorded.add(times_ns, wrong);
+            recorded.add(round, times_ns, wrong);
         }
         let elapsed_ns = crowd.send(events, 0)?;
         let (_, wrong) = crowd.latencies(0)?;
         let sustained = self.sustained.entry(key).or_default();
         sustained
             .time_an_event
-            .add([elapsed_ns / events.max(1)], wrong);
+            .add(round, [elapsed_ns / events.max(1)], wrong);
         sustained.events += events;
         sustained.elapsed_ns += elapsed_ns;
         Ok(())

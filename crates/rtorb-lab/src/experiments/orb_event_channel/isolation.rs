@@ -114,7 +114,10 @@ impl Isolation {
                 let (times_ns, wrong) = neighbourhood.round((context, plan), others)?;
                 let discarded = neighbourhood.newly_discarded()? as f64;
                 let key = (transport, others);
-                self.recorded.entry(key).or_default().add(times_ns, wrong);
+                self.recorded
+                    .entry(key)
+                    .or_default()
+                    .add(round, times_ns, wrong);
                 self.discarded.entry(key).or_default().push(discarded);
                 progress.step(&format!(
                     "isolation, {}, round {} of {rounds}: others {}",

@@ -6,8 +6,9 @@ use crate::contestants::Transport;
 use crate::contestants::square_wave::Part;
 use crate::contestants::square_wave::recorded::Recorded;
 use crate::contestants::square_wave::system::Role;
-use crate::results::statistics::{Statistics, median};
-use crate::results::{Derived, Highlight, Labels, Published, Target, labels};
+use crate::results::by_round::ByRound;
+use crate::results::statistics::Statistics;
+use crate::results::{Claim, Derived, Highlight, Labels, Published, labels};
 
 /// The quotients of the latencies with the low receiver and without it, and with load and without it.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -22,17 +23,12 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
             derived.extend(quotient(name, labels.clone(), both, which));
         }
         let waits = [
-            ("wait_for_low_call", inversion.waits_ns()),
+            ("wait_for_low_call", inversion.waits_ns(p50)),
+            ("wait_for_low_call_p99", inversion.waits_ns(p99)),
             ("wait_for_low", inversion.above_alone_ns()),
         ];
         for (name, rounds) in waits {
-            derived.extend(median(&rounds).map(|value| Derived {
-                name: name.to_owned(),
-                labels: labels.clone(),
-                unit: "ns".to_owned(),
-                value,
-                rounds,
-            }));
+            derived.extend(Derived::of_rounds(name, labels.clone(), "ns", &rounds));
         }
     }
     for (cell, loaded) in measured.cells().filter(|(cell, _)| cell.loaded) {
@@ -55,24 +51,28 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
     derived
 }
 
-/// The promise: the urgent call waits for nothing that the other one does. Not judged by a few meetings.
-pub(super) fn targets(measured: &Measured) -> Vec<Target> {
-    let target = |inversion: Inversion<'_>| {
-        let what = format!(
-            "{}, load {}: no priority inversion: the high receiver's median where its edge meets a low call in progress, less that \
-             where it meets none (limit: half of what waiting for the rest of a low call would make)",
-            inversion.cell.transport.label(),
-            measured.load(&inversion.cell)
-        );
-        let wait_ns = inversion.wait_ns()?;
-        Some(Target::at_most(
-            what,
-            wait_ns / 1e3,
-            inversion.limit_ns() / 1e3,
-            "us",
-        ))
-    };
-    inversions(measured).filter_map(target).collect()
+/// The urgent call waits for nothing that the other one does: neither usually nor rarely. Not judged by a few meetings.
+pub(super) fn claims(measured: &Measured) -> Vec<Claim> {
+    let claims = inversions(measured).flat_map(|inversion| {
+        let (transport, load) = (inversion.cell.transport.label(), measured.load(&inversion.cell));
+        let is_loaded = if inversion.cell.loaded { "loaded" } else { "idle" };
+        let claim = |(id, name, which): (&str, &str, fn(&Statistics) -> f64)| {
+            let statement = format!(
+                "{transport}, load {load}: no priority inversion: the high receiver's {name} where its edge meets a low call in progress, \
+                 less that where it meets none (limit: half of what waiting for the rest of a low call would make)"
+            );
+            let waits_us = inversion.waits_ns(which).map(|ns| ns / 1e3);
+            let id = format!("no-inversion-{id}.{transport}.{is_loaded}");
+            let claim = Claim::at_most(id, statement, &waits_us, inversion.limit_ns() / 1e3, "us")?;
+            Some(match inversion.has_met_enough() {
+                true => claim,
+                false => claim.not_judged(TOO_FEW),
+            })
+        };
+        // The longest waits are the whole rest of a low call, whose median half is the limit.
+        [("p50", "median", p50 as fn(&Statistics) -> f64), ("p99", "99th percentile", p99)].map(claim)
+    });
+    claims.flatten().collect()
 }
 
 /// The high receiver alone, over TCP.
@@ -167,28 +167,36 @@ struct Inversion<'a> {
 }
 
 impl Inversion<'_> {
-    /// In each round, the median of the edges that met a low call in progress less that of those that met none.
-    fn waits_ns(&self) -> Vec<f64> {
+    /// In each round, a number of the edges that met a low call in progress less that of those that met none.
+    fn waits_ns(&self, which: fn(&Statistics) -> f64) -> ByRound {
         let Some(Met { in_progress, none }) = self.met else {
-            return Vec::new();
+            return ByRound::default();
         };
-        let pairs = in_progress.rounds(Part::Call, p50).into_iter();
-        let pairs = pairs.zip(none.rounds(Part::Call, p50));
-        pairs.map(|(met, none)| met - none).collect()
+        let none = none.rounds(Part::Call, which);
+        in_progress
+            .rounds(Part::Call, which)
+            .paired(&none, |met, none| met - none)
     }
 
     /// By how much the 90th percentile is up on that alone, round by round.
-    fn above_alone_ns(&self) -> Vec<f64> {
-        let with_low = self.with_low.rounds(Part::Call, p90).into_iter();
-        let pairs = with_low.zip(self.alone.rounds(Part::Call, p90));
-        pairs.map(|(with, alone)| with - alone).collect()
+    fn above_alone_ns(&self) -> ByRound {
+        let alone = self.alone.rounds(Part::Call, p90);
+        self.with_low
+            .rounds(Part::Call, p90)
+            .paired(&alone, |with, alone| with - alone)
+    }
+
+    fn has_met_enough(&self) -> bool {
+        self.met.is_some_and(|Met { in_progress, none }| {
+            in_progress.count(Part::Call).min(none.count(Part::Call)) >= EDGES_MIN
+        })
     }
 
     /// The median over rounds; nothing where there are too few meetings to judge by.
     fn wait_ns(&self) -> Option<f64> {
-        let Met { in_progress, none } = self.met?;
-        let fewest = in_progress.count(Part::Call).min(none.count(Part::Call));
-        median(&self.waits_ns()).filter(|_| fewest >= EDGES_MIN)
+        self.waits_ns(p50)
+            .median()
+            .filter(|_| self.has_met_enough())
     }
 
     /// Edges meet a low call anywhere. Those that had to wait for its rest would be later by half of it in the median; half of
@@ -199,7 +207,7 @@ impl Inversion<'_> {
 
     fn verdict(&self) -> String {
         let times = |which: fn(&Statistics) -> f64| {
-            let of = |recorded: &Recorded| median(&recorded.rounds(Part::Call, which));
+            let of = |recorded: &Recorded| recorded.rounds(Part::Call, which).median();
             of(self.with_low)
                 .zip(of(self.alone))
                 .map_or(0.0, |(with, alone)| with / alone.max(1.0))
@@ -214,8 +222,7 @@ impl Inversion<'_> {
 
     fn met_or_not(&self) -> String {
         let (Some(met), Some(wait_ns)) = (self.met, self.wait_ns()) else {
-            return "too few edges met a call to the low receiver, or too few met none, to tell whether the high one waits for it"
-                .to_owned();
+            return TOO_FEW.to_owned();
         };
         let found = match wait_ns <= self.limit_ns() {
             true => "no priority inversion was seen",
@@ -223,7 +230,7 @@ impl Inversion<'_> {
         };
         let of = |recorded: &Recorded| {
             let rounds = recorded.rounds(Part::Call, p50);
-            let p50_us = median(&rounds).unwrap_or(0.0) / 1e3;
+            let p50_us = rounds.median().unwrap_or(0.0) / 1e3;
             format!("{p50_us:.1} us ({} edges)", recorded.count(Part::Call))
         };
         format!(
@@ -255,7 +262,7 @@ fn inversions(measured: &Measured) -> impl Iterator<Item = Inversion<'_>> {
             with_low,
             alone,
             met: measured.met(cell),
-            low_call_ns: median(&low.rounds(Part::RoundTrip, p50))?,
+            low_call_ns: low.rounds(Part::RoundTrip, p50).median()?,
         })
     })
 }
@@ -270,15 +277,8 @@ fn quotient(
     let above = above.rounds(Part::Call, which);
     let below = below.rounds(Part::Call, which);
     Some(Derived {
-        name: name.to_owned(),
-        labels,
-        unit: "ratio".to_owned(),
-        value: median(&above)? / median(&below)?.max(1.0),
-        rounds: above
-            .iter()
-            .zip(&below)
-            .map(|(above, below)| above / below.max(1.0))
-            .collect(),
+        value: above.median()? / below.median()?.max(1.0),
+        ..Derived::of_rounds(name, labels, "ratio", &above.divided_by(&below))?
     })
 }
 
@@ -308,6 +308,8 @@ fn max(statistics: &Statistics) -> f64 {
     statistics.max
 }
 
+/// Why nothing is said of inversion.
+const TOO_FEW: &str = "too few edges met a call to the low receiver, or too few met none, to tell whether the high one waits for it";
 /// Fewer have no median to speak of.
 const EDGES_MIN: u64 = 30;
 
@@ -315,6 +317,7 @@ const EDGES_MIN: u64 = 30;
 mod tests {
     use super::*;
     use crate::contestants::square_wave::Latencies;
+    use crate::results::Verdicts;
 
     /// So many edges a millisecond apart, `lead_ns` early, whose wake-ups take 2 us, and round trips 30 us.
     fn wave(edges: u64, lead_ns: u64, call_ns: impl Fn(u64) -> u64) -> Latencies {
@@ -335,7 +338,7 @@ mod tests {
     /// The high receiver's latency alone and with the low one, whose calls take 30 us: half of the edges meet one.
     fn measured(alone_ns: u64, meeting_none_ns: u64, meeting_ns: u64) -> Measured {
         let mut measured = Measured::of("mix".to_owned());
-        for loaded in [false, true] {
+        for (round, loaded) in [(0, false), (0, true), (1, false), (1, true)] {
             let cell = |receivers, role| Cell {
                 transport: Transport::Tcp,
                 receivers,
@@ -343,12 +346,12 @@ mod tests {
                 role,
             };
             let (both_high, both_low) = (cell(2, Role::High), cell(2, Role::Low));
-            measured.add(cell(1, Role::High), &wave(80, 0, |_| alone_ns));
+            measured.add(round, cell(1, Role::High), &wave(80, 0, |_| alone_ns));
             for (lead_ns, high_ns) in [(10_000, meeting_ns), (60_000, meeting_none_ns)] {
                 let high = wave(40, 0, |_| high_ns);
                 let low = wave(40, lead_ns, |_| 70_000);
-                measured.add(both_high, &high);
-                measured.add(both_low, &low);
+                measured.add(round, both_high, &high);
+                measured.add(round, both_low, &low);
             }
             let mut leads = wave(80, 0, |_| 70_000);
             for (place, edge_ns) in leads.edges_ns.iter_mut().enumerate() {
@@ -358,7 +361,7 @@ mod tests {
                 0 => meeting_ns,
                 _ => meeting_none_ns,
             });
-            measured.meet(both_high, &high, &leads);
+            measured.meet(round, both_high, [&high, &leads]);
         }
         measured
     }
@@ -366,18 +369,18 @@ mod tests {
     #[test]
     fn a_high_call_that_waits_for_a_low_one_is_told() {
         let good = measured(25_000, 20_000, 22_000);
-        assert!(targets(&good).iter().all(|target| target.holds));
-        assert_eq!(targets(&good).len(), 2);
+        let held = Verdicts::of(&claims(&good));
+        assert_eq!((held.held, held.missed, held.not_judged), (4, 0, 0));
         let said = &words(&good)[0];
         assert!(said.contains("no priority inversion was seen"), "{said}");
-        assert!(said.contains("22.0 us (40 edges) where"), "{said}");
+        assert!(said.contains("22.0 us (80 edges) where"), "{said}");
         assert!(
             said.contains("2.0 us; to wait for the rest of a low call would make 15.0 us"),
             "{said}"
         );
         // Even where the high receiver alone is slower still.
         let bad = measured(60_000, 20_000, 35_000);
-        assert!(targets(&bad).iter().all(|target| !target.holds));
+        assert_eq!(Verdicts::of(&claims(&bad)).missed, 4);
         assert!(
             published(&bad)[0]
                 .ours
@@ -396,11 +399,11 @@ mod tests {
                 loaded: true,
                 role,
             };
-            few.add(cell, &wave(40, 10_000, |_| 20_000));
+            few.add(0, cell, &wave(40, 10_000, |_| 20_000));
             let one_of_two = [wave(2, 0, |_| 20_000), wave(1, 10_000, |_| 20_000)];
-            few.meet(cell, &one_of_two[0], &one_of_two[1]);
+            few.meet(0, cell, [&one_of_two[0], &one_of_two[1]]);
         }
-        assert!(targets(&few).is_empty());
+        assert_eq!(Verdicts::of(&claims(&few)).not_judged, claims(&few).len());
         assert!(
             words(&few)[0].contains("too few edges"),
             "{:?}",
@@ -419,7 +422,7 @@ mod tests {
             .iter()
             .map(|series| (series.labels["low_call"].to_string(), series.count))
             .collect();
-        let kinds = [("in_progress".to_owned(), 40), ("none".to_owned(), 40)];
+        let kinds = [("in_progress".to_owned(), 80), ("none".to_owned(), 80)];
         assert_eq!(found, [kinds.clone(), kinds].concat());
         assert_eq!(meetings[0].statistics.max, 22_000.0);
     }

@@ -7,7 +7,7 @@ use crate::contestants::square_wave::recorded::Recorded;
 use crate::contestants::square_wave::system::Role;
 use crate::contestants::square_wave::{Latencies, Meetings, Part};
 use crate::contestants::{Orb, Transport};
-use crate::results::{Series, labels};
+use crate::results::{LostRound, Series, labels};
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +35,7 @@ pub(super) struct Measured {
     cells: BTreeMap<Cell, Recorded>,
     /// Of the high receiver beside the low one.
     meetings: BTreeMap<Cell, Met>,
+    pub(super) lost: Vec<LostRound>,
     pub(super) notes: Vec<String>,
 }
 
@@ -46,19 +47,19 @@ impl Measured {
         }
     }
 
-    pub(super) fn add(&mut self, cell: Cell, latencies: &Latencies) {
-        self.cells.entry(cell).or_default().add(latencies);
+    pub(super) fn add(&mut self, round: usize, cell: Cell, latencies: &Latencies) {
+        self.cells.entry(cell).or_default().add(round, latencies);
     }
 
     /// Adds a round of the high receiver beside the low one. One without a meeting, or with nothing else, compares nothing.
-    pub(super) fn meet(&mut self, cell: Cell, high: &Latencies, low: &Latencies) {
+    pub(super) fn meet(&mut self, round: usize, cell: Cell, [high, low]: [&Latencies; 2]) {
         let Meetings { in_progress, none } = Meetings::of(high, low);
         if in_progress.edges_ns.is_empty() || none.edges_ns.is_empty() {
             return;
         }
         let met = self.meetings.entry(cell).or_default();
-        met.in_progress.add(&in_progress);
-        met.none.add(&none);
+        met.in_progress.add(round, &in_progress);
+        met.none.add(round, &none);
     }
 
     pub(super) fn met(&self, cell: Cell) -> Option<&Met> {

@@ -3,7 +3,7 @@
 use super::{Measured, PRESET, TRANSPORT};
 use crate::contestants::square_wave::Part;
 use crate::contestants::square_wave::recorded::Recorded;
-use crate::results::statistics::{Statistics, median};
+use crate::results::statistics::Statistics;
 use crate::results::{Derived, Highlight, Published, labels};
 
 /// The distance of the worst, and of the 99th percentile, from the best.
@@ -12,19 +12,12 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
     for (payload_bytes, recorded) in &measured.sizes {
         for distance in Distance::ALL {
             let rounds = recorded.rounds(Part::Call, |round| distance.of(round));
-            if let Some(value) = median(&rounds) {
-                derived.push(Derived {
-                    name: distance.name().to_owned(),
-                    labels: labels([
-                        ("preset", PRESET.into()),
-                        ("transport", TRANSPORT.label().into()),
-                        ("payload_bytes", (*payload_bytes).into()),
-                    ]),
-                    unit: "ns".to_owned(),
-                    value,
-                    rounds,
-                });
-            }
+            let labels = labels([
+                ("preset", PRESET.into()),
+                ("transport", TRANSPORT.label().into()),
+                ("payload_bytes", (*payload_bytes).into()),
+            ]);
+            derived.extend(Derived::of_rounds(distance.name(), labels, "ns", &rounds));
         }
     }
     derived
@@ -175,7 +168,7 @@ mod tests {
                 wrong: 0,
                 ..Latencies::default()
             };
-            measured.sizes.entry(*size).or_default().add(&latencies);
+            measured.sizes.entry(*size).or_default().add(0, &latencies);
         }
         measured
     }

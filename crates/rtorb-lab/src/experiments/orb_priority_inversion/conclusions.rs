@@ -1,8 +1,8 @@
 //! Whether it is a staircase, in numbers and in words.
 
-use super::staircase::{From, Measured, Stair};
-use crate::results::statistics::median;
-use crate::results::{Derived, Highlight, Published, Target, labels};
+use super::staircase::{From, Measured, Of, Stair, Whose};
+use crate::results::by_round::ByRound;
+use crate::results::{Claim, Derived, Highlight, Published, Verdict, labels};
 
 /// The worst step of each staircase.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -10,19 +10,17 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
     for whose in measured.all() {
         for from in From::ALL {
             let (_, preset, work_us) = whose;
-            if let Some(step) = worst_step(&measured.rounds_ns(whose, from)) {
-                derived.push(Derived {
-                    name: "worst_step".to_owned(),
-                    labels: labels([
-                        ("preset", preset.into()),
-                        ("servant_work_us", work_us.into()),
-                        ("part", from.part().into()),
-                    ]),
-                    unit: "ratio".to_owned(),
-                    value: step.ratio,
-                    rounds: step.rounds,
-                });
-            }
+            let step = worst_step(&measured.rounds_ns(whose, (from, Of::P50)));
+            let labels = labels([
+                ("preset", preset.into()),
+                ("servant_work_us", work_us.into()),
+                ("part", from.part().into()),
+            ]);
+            derived.extend(
+                step.and_then(|step| {
+                    Derived::of_rounds("worst_step", labels, "ratio", &step.ratios)
+                }),
+            );
         }
     }
     derived
@@ -49,61 +47,42 @@ pub(super) fn highlights(measured: &Measured) -> Vec<Highlight> {
     .collect()
 }
 
-/// The promise: with the preset `tao` it is a staircase.
-pub(super) fn targets(measured: &Measured) -> Vec<Target> {
+/// With the preset `tao` it is a staircase, in the median and in the tail.
+pub(super) fn claims(measured: &Measured) -> Vec<Claim> {
     let promised = measured.all().filter(|(_, preset, _)| *preset == PROMISED);
     let each = promised.flat_map(|whose| From::ALL.map(|from| (whose, from)));
-    each.filter_map(|(whose, from)| {
-        let step = worst_step(&measured.rounds_ns(whose, from)).filter(Step::is_judged)?;
-        let since = since(from);
-        let what = format!(
-            "{PROMISED}, {} us of work: the {} Hz client's median from {since}, to that of the {} Hz client (worst step)",
-            whose.2, step.upper.rate_hz, step.lower.rate_hz
-        );
-        Some(Target::at_most(what, step.ratio, step.limit, "ratio"))
-    })
-    .collect()
-}
-
-/// Which promises were not judged, and why.
-pub(super) fn notes(measured: &Measured) -> Vec<String> {
-    let promised = measured.all().filter(|(_, preset, _)| *preset == PROMISED);
-    let each = promised.flat_map(|whose| From::ALL.map(|from| (whose, from)));
-    each.filter_map(|(whose, from)| {
-        let step = worst_step(&measured.rounds_ns(whose, from)).filter(|step| !step.is_judged())?;
-        Some(format!(
-            "{PROMISED}, {} us of work, from {}: not judged: too noisy: the rounds of the {} Hz and the {} Hz client differ by {:.0} %",
-            whose.2,
-            since(from),
-            step.upper.rate_hz,
-            step.lower.rate_hz,
-            step.noise * 100.0
-        ))
-    })
-    .collect()
+    let claims = each.flat_map(|(whose, from)| {
+        Of::ALL.map(|of| {
+            let step = worst_step(&measured.rounds_ns(whose, (from, of)))?;
+            Some(step.claim((whose, from, of)))
+        })
+    });
+    claims.flatten().collect()
 }
 
 /// A sentence a staircase.
 pub(super) fn words(measured: &Measured) -> Vec<String> {
     let each = measured.all().filter_map(|whose| {
         let (_, preset, work_us) = whose;
-        let worst = |from| worst_step(&measured.rounds_ns(whose, from));
-        let (sent, released) = (worst(From::Sending)?, worst(From::Release)?);
-        let worst = [released, sent];
-        let inverted = worst.iter().find(|step| step.is_inverted());
+        let mut judged = Vec::new();
+        for from in From::ALL {
+            let step = worst_step(&measured.rounds_ns(whose, (from, Of::P50)))?;
+            judged.push((step.claim((whose, from, Of::P50)), step));
+        }
+        let inverted = judged.iter().find(|(claim, _)| claim.is_missed());
         Some(match inverted {
-            None if !worst.iter().all(Step::is_judged) => format!(
-                "{preset}, {work_us} us of work: not judged: the rounds differ more than the clients."
-            ),
-            None => format!(
-                "{preset}, {work_us} us of work: a staircase: no client is slower than one that calls less often, beyond noise."
-            ),
-            Some(worst) => format!(
+            Some((claim, worst)) => format!(
                 "{preset}, {work_us} us of work: inverted: the {} Hz client takes {:.2} times as long as the {} Hz client. {}",
                 worst.upper.rate_hz,
-                worst.ratio,
+                claim.value,
                 worst.lower.rate_hz,
                 reason(preset)
+            ),
+            None if judged.iter().all(|(claim, _)| claim.verdict == Verdict::Held) => format!(
+                "{preset}, {work_us} us of work: a staircase: no client is slower than one that calls less often, beyond noise."
+            ),
+            None => format!(
+                "{preset}, {work_us} us of work: not judged: the rounds differ more than the clients."
             ),
         })
     });
@@ -178,57 +157,43 @@ pub(super) fn published(measured: &Measured) -> Vec<Published> {
 struct Step {
     upper: Stair,
     lower: Stair,
-    /// How long the more urgent one takes, to the less urgent one: the median over rounds, and each round.
-    ratio: f64,
-    rounds: Vec<f64>,
-    /// How much the ratio differs from round to round.
-    noise: f64,
-    /// From where on it is an inversion and not noise.
-    limit: f64,
+    /// How many times as long the more urgent one takes, in each round.
+    ratios: ByRound,
 }
 
 impl Step {
-    fn between(
-        (upper, upper_ns): &(Stair, &[f64]),
-        (lower, lower_ns): &(Stair, &[f64]),
-    ) -> Option<Self> {
-        let pairs = upper_ns.iter().zip(*lower_ns);
-        let rounds: Vec<f64> = pairs.map(|(upper, lower)| upper / lower.max(1.0)).collect();
-        let ratio = median(&rounds)?;
-        let distances: Vec<f64> = rounds.iter().map(|round| (round - ratio).abs()).collect();
-        let noise = NOISE_DISTANCES * median(&distances)?;
-        let [least, most] =
-            [NOISE_PERCENT, NOISE_PERCENT_MAX].map(|percent| percent as f64 / 100.0);
-        Some(Self {
-            upper: *upper,
-            lower: *lower,
-            ratio,
-            rounds,
-            noise,
-            limit: 1.0 + noise.clamp(least, most),
-        })
-    }
-
-    /// Whether the rounds agree enough: on how long both take, or on which of them is slower.
-    fn is_judged(&self) -> bool {
-        let is_quiet = self.noise * 100.0 <= NOISE_PERCENT_MAX as f64;
-        is_quiet || self.ratio <= 1.0 || self.ratio > 1.0 + self.noise
-    }
-
-    fn is_inverted(&self) -> bool {
-        self.is_judged() && self.ratio > self.limit
+    fn claim(&self, ((_, preset, work_us), from, of): (Whose<'_>, From, Of)) -> Claim {
+        let (id, name) = match of {
+            Of::P50 => ("p50", "median"),
+            Of::P99 => ("p99", "99th percentile"),
+        };
+        let statement = format!(
+            "{preset}, {work_us} us of work: the {} Hz client's {name} from {}, to that of the {} Hz client (worst step)",
+            self.upper.rate_hz,
+            since(from),
+            self.lower.rate_hz
+        );
+        let id = format!("staircase-{id}.{work_us}us.{}", from.part());
+        let claim = Claim::at_most(id, statement, &self.ratios, STEP_MAX, "ratio");
+        claim.expect("a step has rounds")
     }
 }
 
 /// The step on which the more urgent client is slowest, of all pairs: noise on two steps must not hide a slope.
-fn worst_step(rounds_ns: &[(Stair, &[f64])]) -> Option<Step> {
+fn worst_step(rounds_ns: &[(Stair, &ByRound)]) -> Option<Step> {
     let pairs = rounds_ns.iter().enumerate().flat_map(|(index, upper)| {
-        rounds_ns[index + 1..]
-            .iter()
-            .filter_map(move |lower| Step::between(upper, lower))
+        rounds_ns[index + 1..].iter().filter_map(move |lower| {
+            let ratios = upper.1.divided_by(lower.1);
+            let step = Step {
+                upper: upper.0,
+                lower: lower.0,
+                ratios,
+            };
+            Some((step.ratios.median()?, step))
+        })
     });
-    let beyond_noise = |step: &Step| step.ratio / step.limit;
-    pairs.max_by(|a, b| beyond_noise(a).total_cmp(&beyond_noise(b)))
+    let worst = pairs.max_by(|a, b| a.0.total_cmp(&b.0));
+    worst.map(|(_, step)| step)
 }
 
 fn since(from: From) -> &'static str {
@@ -247,24 +212,20 @@ fn reason(preset: &str) -> &'static str {
             "A connection's thread takes the object's priority only once it has read the request."
         }
         _ => {
-            "No connection, thread or queue is shared between two priorities, so this is the host's doing."
+            "No connection, thread or queue is shared between two priorities: the cause is not known."
         }
     }
 }
 
 /// Whose promise it is.
 const PROMISED: &str = super::PRESETS[0];
-/// Medians of rounds differ by so much without a reason,
-pub(super) const NOISE_PERCENT: u64 = 10;
-/// or, up to so much, by so many times the distance that a round usually has from them.
-const NOISE_DISTANCES: f64 = 2.0;
-/// Rounds that differ by more say nothing.
-pub(super) const NOISE_PERCENT_MAX: u64 = 25;
+/// From this ratio on, a step is an inversion: beside it, caches and timers of the clients differ by some percent.
+const STEP_MAX: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::orb_priority_inversion::staircase::Whose;
+    use crate::results::Verdicts;
 
     const WHOSE: Whose<'_> = (0, "tao", 500);
 
@@ -286,10 +247,9 @@ mod tests {
                 (stair(5), &[14_000; 3]),
             ],
         );
-        let targets = targets(&measured);
-        assert_eq!(targets.len(), 2);
-        assert!((targets[0].value - 1.05).abs() < 1e-2);
-        assert!(targets.iter().all(|target| target.holds));
+        let claims = claims(&measured);
+        assert_eq!(Verdicts::of(&claims).held, 4);
+        assert!((claims[0].value - 1.05).abs() < 1e-2);
         assert!(words(&measured)[0].contains("a staircase"));
     }
 
@@ -303,38 +263,37 @@ mod tests {
                 (stair(5), &[10_000; 3]),
             ],
         );
-        let step = worst_step(&measured.rounds_ns(WHOSE, From::Sending)).unwrap();
+        let step = worst_step(&measured.rounds_ns(WHOSE, (From::Sending, Of::P50))).unwrap();
         assert_eq!((step.upper, step.lower), (stair(20), stair(5)));
-        assert!(targets(&measured).iter().all(|target| !target.holds));
+        assert_eq!(Verdicts::of(&claims(&measured)).missed, 4);
         assert!(words(&measured)[0].contains("inverted"));
         assert_eq!(worst_step(&[]), None);
     }
 
     #[test]
-    fn rounds_that_disagree_say_how_much_noise_there_is() {
-        let clients = |upper: &'static [u32]| [(stair(20), upper), (stair(10), &[10_000; 5][..])];
-        let judged = |upper| {
-            let measured = Measured::with(WHOSE, &clients(upper));
-            let holds = targets(&measured).first().map(|target| target.holds);
-            assert_eq!(notes(&measured).is_empty(), holds.is_some());
-            holds
+    fn rounds_that_disagree_decide_nothing() {
+        let judged = |upper: &'static [u64]| {
+            let clients = [(stair(20), upper), (stair(10), &[10_000; 5][..])];
+            claims(&Measured::with(WHOSE, &clients))[0].verdict
         };
-        // 8 % apart: within 1.2.
         assert_eq!(
-            judged(&[11_800, 10_800, 11_800, 12_900, 10_700]),
-            Some(true)
+            judged(&[10_500, 10_400, 10_500, 10_600, 10_400]),
+            Verdict::Held
         );
         assert_eq!(
             judged(&[12_000, 12_100, 13_000, 11_900, 12_000]),
-            Some(false)
+            Verdict::Missed
         );
-        assert_eq!(judged(&[12_000, 8_000, 13_000, 9_000, 14_000]), None);
+        assert_eq!(
+            judged(&[12_000, 8_000, 13_000, 9_000, 14_000]),
+            Verdict::NotJudged
+        );
         // However they differ, all say the same.
         assert_eq!(
             judged(&[20_000, 25_000, 35_000, 15_000, 30_000]),
-            Some(false)
+            Verdict::Missed
         );
-        assert_eq!(judged(&[2_000, 5_000, 8_000, 3_000, 9_000]), Some(true));
+        assert_eq!(judged(&[2_000, 5_000, 8_000, 3_000, 9_000]), Verdict::Held);
     }
 
     #[test]

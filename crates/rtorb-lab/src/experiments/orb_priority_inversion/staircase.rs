@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::contestants::rates::Times;
 use crate::contestants::{OMNIORB, Orb};
-use crate::results::statistics::{Recorder, median};
-use crate::results::{Series, labels};
+use crate::results::by_round::ByRound;
+use crate::results::statistics::Recorder;
+use crate::results::{LostRound, Series, labels};
 
 /// One client of the staircase; in order, the least urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +27,17 @@ pub(super) enum From {
     Release,
 }
 
+/// Which percentile of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    P50,
+    P99,
+}
+
+impl Of {
+    pub(super) const ALL: [Self; 2] = [Self::P50, Self::P99];
+}
+
 impl From {
     pub(super) const ALL: [Self; 2] = [Self::Sending, Self::Release];
 
@@ -42,18 +54,26 @@ impl From {
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     staircases: BTreeMap<(usize, String, u64), BTreeMap<Stair, [Part; 2]>>,
+    pub(super) lost: Vec<LostRound>,
     pub(super) notes: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 struct Part {
     recorder: Recorder,
-    rounds_p50: Vec<f64>,
+    p50: ByRound,
+    p99: ByRound,
     wrong: u64,
 }
 
 impl Measured {
-    pub(super) fn add(&mut self, (place, preset, work_us): Whose<'_>, stair: Stair, times: &Times) {
+    pub(super) fn add(
+        &mut self,
+        round: usize,
+        (place, preset, work_us): Whose<'_>,
+        stair: Stair,
+        times: &Times,
+    ) {
         let whose = (place, preset.to_owned(), work_us);
         let parts = self
             .staircases
@@ -65,10 +85,12 @@ impl Measured {
             part.recorder.record_all(times_ns);
             part.recorder.end_round();
             part.wrong += times.wrong;
-            let mut round = Recorder::new();
-            round.record_all(times_ns);
-            if round.count() > 0 {
-                part.rounds_p50.push(round.statistics().p50);
+            let mut recorder = Recorder::new();
+            recorder.record_all(times_ns);
+            if recorder.count() > 0 {
+                let found = recorder.statistics();
+                part.p50.set(round, found.p50);
+                part.p99.set(round, found.p99);
             }
         }
     }
@@ -90,15 +112,22 @@ impl Measured {
     /// The medians over rounds of the clients, the most urgent first.
     pub(super) fn medians_ns(&self, whose: Whose<'_>, from: From) -> Vec<(Stair, f64)> {
         self.parts(whose, from)
-            .filter_map(|(stair, part)| Some((stair, median(&part.rounds_p50)?)))
+            .filter_map(|(stair, part)| Some((stair, part.p50.median()?)))
             .collect()
     }
 
-    /// The medians of each round of the clients, the most urgent first.
-    pub(super) fn rounds_ns(&self, whose: Whose<'_>, from: From) -> Vec<(Stair, &[f64])> {
-        self.parts(whose, from)
-            .map(|(stair, part)| (stair, part.rounds_p50.as_slice()))
-            .collect()
+    /// A percentile of each round of the clients, the most urgent first.
+    pub(super) fn rounds_ns(
+        &self,
+        whose: Whose<'_>,
+        (from, of): (From, Of),
+    ) -> Vec<(Stair, &ByRound)> {
+        let parts = self.parts(whose, from);
+        let each = parts.map(|(stair, part)| match of {
+            Of::P50 => (stair, &part.p50),
+            Of::P99 => (stair, &part.p99),
+        });
+        each.collect()
     }
 
     /// The standard deviation as a share of the mean, of each client, the most urgent first.
@@ -137,7 +166,8 @@ impl Measured {
                         ("real_time", real_time.into()),
                     ]);
                     Series {
-                        rounds_p50: part.rounds_p50.clone(),
+                        rounds_p50: part.p50.values(),
+                        rounds_p99: part.p99.values(),
                         wrong: part.wrong,
                         ..Series::from_recorder(labels, &part.recorder)
                     }
@@ -159,16 +189,16 @@ impl Measured {
 
     /// With the times of each client, one a round.
     #[cfg(test)]
-    pub(super) fn with(whose: Whose<'_>, clients: &[(Stair, &[u32])]) -> Self {
+    pub(super) fn with(whose: Whose<'_>, clients: &[(Stair, &[u64])]) -> Self {
         let mut measured = Self::default();
         for (stair, rounds_ns) in clients {
-            for round_ns in *rounds_ns {
+            for (round, round_ns) in rounds_ns.iter().enumerate() {
                 let times = Times {
                     sent_ns: vec![*round_ns],
                     release_ns: vec![*round_ns],
                     ..Times::default()
                 };
-                measured.add(whose, *stair, &times);
+                measured.add(round, whose, *stair, &times);
             }
         }
         measured

@@ -6,8 +6,8 @@ use super::measured::{Key, Measured};
 use crate::contestants::burst::Verb;
 use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Orb, Transport};
-use crate::results::statistics::median;
-use crate::results::{Derived, Highlight, Labels, Published, Target, labels};
+use crate::results::by_round::ByRound;
+use crate::results::{Claim, Derived, Highlight, Labels, Published, labels};
 
 /// Every number that needs more than one series.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -32,7 +32,8 @@ pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
 /// What a reader wants to know first: `cube_long` on each transport, beside the raw exchange and the peer.
 pub(super) fn highlights(measured: &Measured) -> Vec<Highlight> {
     let at = |orb, transport| {
-        median(measured.rounds(&Key::call(&Cell::LONG, orb, transport))).map(|ns| ns / 1e3)
+        let rounds = measured.rounds(&Key::call(&Cell::LONG, orb, transport));
+        rounds.median().map(|ns| ns / 1e3)
     };
     let mut highlights = Vec::new();
     for (transport, name) in [
@@ -66,40 +67,50 @@ pub(super) fn highlights(measured: &Measured) -> Vec<Highlight> {
     highlights
 }
 
-/// The promises of the project that this experiment can decide; those that need an absent contestant are left out.
-pub(super) fn targets(measured: &Measured) -> Vec<Target> {
-    let mut targets = Vec::new();
+/// The claims about an ORB's share of a call. Those about an absent contestant are left out.
+pub(super) fn claims(measured: &Measured) -> Vec<Claim> {
+    let mut claims = Vec::new();
     for (transport, name) in [
         (Transport::Tcp, "IIOP"),
         (Transport::Unix, "the UNIX socket"),
     ] {
-        let share = share_of_omniorb(measured, &Key::call(&Cell::LONG, Orb::Rtorb, transport));
-        targets.extend(share.map(|share| {
-            let what = format!("cube_long over {name}: time above raw, as a share of omniORB's");
-            Target::at_most(what, share.value, 0.5, "ratio")
-        }));
+        let share = omniorb_shares(measured, &Key::call(&Cell::LONG, Orb::Rtorb, transport));
+        claims.extend(Claim::at_most(
+            format!("share-of-omniorb.{}", transport.label()),
+            format!("cube_long over {name}: time above raw, as a share of omniORB's"),
+            &share,
+            0.5,
+            "ratio",
+        ));
     }
-    targets.extend(LANES.iter().filter_map(|lane| {
-        let ratio = to_plain(measured, *lane)?.value;
-        let model = match lane {
-            Architecture::LanePropagated => " with the client's priority",
-            _ => "",
+    claims.extend(LANES.iter().filter_map(|lane| {
+        let (id, model) = match lane {
+            Architecture::LanePropagated => ("propagated", " with the client's priority"),
+            _ => ("declared", ""),
         };
-        let what = format!("cube_long over IIOP: a lane{model}, to the plain call");
-        Some(Target::at_most(what, ratio, LANE_TO_PLAIN_MAX, "ratio"))
+        Claim::at_most(
+            format!("lane-to-plain.{id}"),
+            format!("cube_long over IIOP: a lane{model}, to the plain call"),
+            &lane_ratios(measured, *lane),
+            LANE_TO_PLAIN_MAX,
+            "ratio",
+        )
     }));
-    targets.extend(struct_targets(measured));
+    claims.extend(struct_claims(measured));
     for key in measured
         .calls(Orb::Rtorb)
         .filter(|key| key.cell().operation == Operation::OctetSequence)
     {
-        targets.extend(apart_from_work_to_raw(measured, key).map(|ratio| {
-            let (len, transport) = (key.len, key.transport.label());
-            let what = format!("{len} octets over {transport}: time apart from the servant's work, to the raw exchange");
-            Target::at_most(what, ratio.value, 1.1, "ratio")
-        }));
+        let (len, transport) = (key.len, key.transport.label());
+        claims.extend(Claim::at_most(
+            format!("octets-to-raw.{len}.{transport}"),
+            format!("{len} octets over {transport}: time apart from the servant's work, to the raw exchange"),
+            &apart_ratios(measured, key),
+            1.1,
+            "ratio",
+        ));
     }
-    targets
+    claims
 }
 
 /// The text of the paper beside what was measured here.
@@ -145,128 +156,139 @@ pub(super) fn published(measured: &Measured) -> Vec<Published> {
         .collect()
 }
 
-fn struct_targets(measured: &Measured) -> Vec<Target> {
+fn struct_claims(measured: &Measured) -> Vec<Claim> {
     let cell = Cell {
         operation: Operation::ManySequence,
         len: 4096,
     };
-    let mut targets = Vec::new();
-    let alone = |orb| median(measured.rounds(&Key::part(&cell, orb, Verb::Marshal)));
-    if let (Some(ours), Some(theirs)) = (alone(Orb::Rtorb), alone(Orb::OmniOrb)) {
-        let what = "4,096 structs: writing and reading them, without a call, to omniORB's";
-        targets.push(Target::at_most(what, ours / theirs, 1.0, "ratio"));
-    }
-    for transport in [Transport::Tcp, Transport::Unix] {
-        let of = |orb| marshalling_in_call(measured, &Key::call(&cell, orb, transport));
-        if let (Some(ours), Some(theirs)) = (of(Orb::Rtorb), of(Orb::OmniOrb)) {
-            let name = transport.label();
-            let what = format!(
+    let marshalling = |orb| measured.rounds(&Key::part(&cell, orb, Verb::Marshal));
+    let alone = Claim::at_most(
+        "structs-to-omniorb.alone",
+        "4,096 structs: writing and reading them, without a call, to omniORB's",
+        &marshalling(Orb::Rtorb).divided_by(&marshalling(Orb::OmniOrb)),
+        1.0,
+        "ratio",
+    );
+    let in_call = |transport: Transport| {
+        let of = |orb| marshalling_ns(measured, &Key::call(&cell, orb, transport));
+        let name = transport.label();
+        // Both are differences of medians; below zero is noise around none at all.
+        let ours = of(Orb::Rtorb).map(|ns| ns.max(0.0));
+        Claim::at_most(
+            format!("structs-to-omniorb.{name}"),
+            format!(
                 "4,096 structs over {name}: the call less raw exchange and servant's work, to omniORB's"
-            );
-            // Both are differences of medians; below zero is noise around none at all.
-            targets.push(Target::at_most(
-                what,
-                ours.value.max(0.0) / theirs.value.max(1.0),
-                1.0,
-                "ratio",
-            ));
-        }
-    }
-    targets
+            ),
+            &ours.divided_by(&of(Orb::OmniOrb)),
+            1.0,
+            "ratio",
+        )
+    };
+    let in_calls = [Transport::Tcp, Transport::Unix].into_iter();
+    alone
+        .into_iter()
+        .chain(in_calls.filter_map(in_call))
+        .collect()
+}
+
+fn raw(measured: &Measured, key: &Key) -> ByRound {
+    measured.rounds(&Key::call(&key.cell(), Orb::Raw, key.transport))
+}
+
+fn above_raw_ns(measured: &Measured, key: &Key) -> ByRound {
+    let raw = raw(measured, key);
+    measured.rounds(key).paired(&raw, |call, raw| call - raw)
 }
 
 /// The call less the raw exchange of the same octets.
 fn time_above_raw(measured: &Measured, key: &Key) -> Option<Derived> {
-    let raw = measured.rounds(&Key::call(&key.cell(), Orb::Raw, key.transport));
-    let rounds = paired(measured.rounds(key), raw, |call, raw| call - raw);
-    named("time_above_raw", labels_of(key, true), "ns", rounds)
+    let rounds = above_raw_ns(measured, key);
+    Derived::of_rounds("time_above_raw", labels_of(key, true), "ns", &rounds)
+}
+
+fn omniorb_shares(measured: &Measured, key: &Key) -> ByRound {
+    let theirs = Key::call(&key.cell(), Orb::OmniOrb, key.transport);
+    let theirs = above_raw_ns(measured, &theirs);
+    above_raw_ns(measured, key).paired(&theirs, |ours, theirs| ours / theirs)
 }
 
 /// Our time above raw as a share of omniORB's.
 fn share_of_omniorb(measured: &Measured, key: &Key) -> Option<Derived> {
-    let ours = time_above_raw(measured, key)?;
-    let theirs = time_above_raw(
-        measured,
-        &Key::call(&key.cell(), Orb::OmniOrb, key.transport),
-    )?;
+    let theirs = Key::call(&key.cell(), Orb::OmniOrb, key.transport);
+    let theirs = above_raw_ns(measured, &theirs).median()?;
+    let rounds = omniorb_shares(measured, key);
+    let share = Derived::of_rounds("share_of_omniorb", labels_of(key, false), "ratio", &rounds)?;
     // A oneway may take less than raw; a share of that says nothing.
-    if theirs.value <= 0.0 {
-        return None;
-    }
-    let rounds = paired(&ours.rounds, &theirs.rounds, |ours, theirs| ours / theirs);
-    let share = named("share_of_omniorb", labels_of(key, false), "ratio", rounds)?;
+    (theirs > 0.0).then_some(())?;
     // Of the medians: in a single round the difference to raw may be next to nothing, and the quotient anything.
     Some(Derived {
-        value: ours.value / theirs.value,
+        value: above_raw_ns(measured, key).median()? / theirs,
         ..share
     })
+}
+
+fn lane_ratios(measured: &Measured, lane: Architecture) -> ByRound {
+    let plain = Key::call(&Cell::LONG, Orb::Rtorb, Transport::Tcp);
+    let lane = measured.rounds(&plain.of(lane));
+    lane.divided_by(&measured.rounds(&plain))
 }
 
 /// The plain call of a server with lanes as a multiple of that of a server with a thread for each connection.
 fn to_plain(measured: &Measured, lane: Architecture) -> Option<Derived> {
     let plain = Key::call(&Cell::LONG, Orb::Rtorb, Transport::Tcp);
-    let of_lane = plain.of(lane);
-    let both = [of_lane, plain].map(|key| measured.rounds(&key));
-    let rounds = paired(both[0], both[1], |lane, plain| lane / plain);
     let mut labels = labels_of(&plain, true);
     labels.insert("preset".to_owned(), lane.label()?.into());
+    let of = |key| measured.rounds(&key).median();
     Some(Derived {
-        value: median(both[0])? / median(both[1])?,
-        ..named("lane_to_plain", labels, "ratio", rounds)?
+        value: of(plain.of(lane))? / of(plain)?,
+        ..Derived::of_rounds(
+            "lane_to_plain",
+            labels,
+            "ratio",
+            &lane_ratios(measured, lane),
+        )?
     })
+}
+
+fn apart_ns(measured: &Measured, key: &Key) -> ByRound {
+    let work = work(measured, key);
+    measured.rounds(key).paired(&work, |call, work| call - work)
 }
 
 /// The call less what the servant does with a sequence.
 fn apart_from_work(measured: &Measured, key: &Key) -> Option<Derived> {
-    let rounds = paired(measured.rounds(key), work(measured, key), |call, work| {
-        call - work
-    });
-    named("apart_from_work", labels_of(key, true), "ns", rounds)
+    let rounds = apart_ns(measured, key);
+    Derived::of_rounds("apart_from_work", labels_of(key, true), "ns", &rounds)
+}
+
+fn apart_ratios(measured: &Measured, key: &Key) -> ByRound {
+    apart_ns(measured, key).divided_by(&raw(measured, key))
 }
 
 /// The same as a multiple of the raw exchange of the same octets.
 fn apart_from_work_to_raw(measured: &Measured, key: &Key) -> Option<Derived> {
-    let apart = apart_from_work(measured, key)?;
-    let raw = measured.rounds(&Key::call(&key.cell(), Orb::Raw, key.transport));
-    let rounds = paired(&apart.rounds, raw, |apart, raw| apart / raw);
-    named(
+    let rounds = apart_ratios(measured, key);
+    Derived::of_rounds(
         "apart_from_work_to_raw",
         labels_of(key, true),
         "ratio",
-        rounds,
+        &rounds,
     )
+}
+
+fn marshalling_ns(measured: &Measured, key: &Key) -> ByRound {
+    let work = work(measured, key);
+    above_raw_ns(measured, key).paired(&work, |above, work| above - work)
 }
 
 /// The call less the raw exchange and the servant's work: marshalling, and finding the servant.
 fn marshalling_in_call(measured: &Measured, key: &Key) -> Option<Derived> {
-    let above = time_above_raw(measured, key)?;
-    let rounds = paired(&above.rounds, work(measured, key), |above, work| {
-        above - work
-    });
-    named("marshalling_in_call", labels_of(key, true), "ns", rounds)
+    let rounds = marshalling_ns(measured, key);
+    Derived::of_rounds("marshalling_in_call", labels_of(key, true), "ns", &rounds)
 }
 
-fn work<'a>(measured: &'a Measured, key: &Key) -> &'a [f64] {
+fn work(measured: &Measured, key: &Key) -> ByRound {
     measured.rounds(&Key::part(&key.cell(), key.orb, Verb::Work))
-}
-
-/// Round by round, so that a drift of the machine cancels.
-fn paired(ours: &[f64], theirs: &[f64], combine: impl Fn(f64, f64) -> f64) -> Vec<f64> {
-    ours.iter()
-        .zip(theirs)
-        .map(|(ours, theirs)| combine(*ours, *theirs))
-        .collect()
-}
-
-fn named(name: &str, labels: Labels, unit: &str, rounds: Vec<f64>) -> Option<Derived> {
-    let value = median(&rounds)?;
-    Some(Derived {
-        name: name.to_owned(),
-        labels,
-        unit: unit.to_owned(),
-        value,
-        rounds,
-    })
 }
 
 fn labels_of(key: &Key, with_orb: bool) -> Labels {
@@ -306,6 +328,7 @@ const LANE_TO_PLAIN_MAX: f64 = 1.1;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Verdict;
 
     const LONG: Cell = Cell::LONG;
     const OCTETS: Cell = Cell {
@@ -336,22 +359,25 @@ mod tests {
             (share.value - 500.0 / 2_000.0).abs() < 1e-9,
             "500 above raw in the median, to 2,000"
         );
-        let targets = targets(&measured);
-        assert_eq!(targets.len(), 1);
-        assert!(targets[0].holds);
+        let claims = claims(&measured);
+        assert_eq!(claims.len(), 1);
+        assert_eq!(claims[0].verdict, Verdict::Held);
     }
 
     #[test]
     fn the_servants_work_is_not_the_orbs() {
         let measured = Measured::with_rounds(&[
-            (Key::call(&OCTETS, Orb::Raw, Transport::Tcp), &[18_000.0]),
-            (Key::call(&OCTETS, Orb::Rtorb, Transport::Tcp), &[25_000.0]),
-            (Key::part(&OCTETS, Orb::Rtorb, Verb::Work), &[4_000.0]),
+            (Key::call(&OCTETS, Orb::Raw, Transport::Tcp), &[18_000.0; 3]),
+            (
+                Key::call(&OCTETS, Orb::Rtorb, Transport::Tcp),
+                &[25_000.0; 3],
+            ),
+            (Key::part(&OCTETS, Orb::Rtorb, Verb::Work), &[4_000.0; 3]),
         ]);
-        let targets = targets(&measured);
-        assert_eq!(targets.len(), 1);
-        assert!((targets[0].value - 21.0 / 18.0).abs() < 1e-9);
-        assert!(!targets[0].holds);
+        let claims = claims(&measured);
+        assert_eq!(claims.len(), 1);
+        assert!((claims[0].value - 21.0 / 18.0).abs() < 1e-9);
+        assert!(claims[0].is_missed());
     }
 
     #[test]
@@ -360,7 +386,7 @@ mod tests {
             (Key::call(&LONG, Orb::Raw, Transport::Tcp), &[6_800.0]),
             (Key::call(&LONG, Orb::Rtorb, Transport::Tcp), &[7_300.0]),
         ]);
-        assert!(targets(&measured).is_empty());
+        assert!(claims(&measured).is_empty());
         assert_eq!(derived(&measured).len(), 1);
     }
 
@@ -370,14 +396,17 @@ mod tests {
         let measured = Measured::with_rounds(&[
             (Key::call(&LONG, Orb::Raw, Transport::Tcp), &[5_000.0; 3]),
             (plain, &[6_000.0, 7_000.0, 6_000.0]),
-            (plain.of(Architecture::Lane), &[6_300.0, 6_300.0, 9_000.0]),
-            (plain.of(Architecture::LanePropagated), &[6_900.0; 3]),
+            (plain.of(Architecture::Lane), &[6_300.0, 7_350.0, 6_300.0]),
+            (
+                plain.of(Architecture::LanePropagated),
+                &[6_900.0, 8_050.0, 6_900.0],
+            ),
         ]);
-        let judged: Vec<(f64, bool)> = targets(&measured)
+        let judged: Vec<(f64, Verdict)> = claims(&measured)
             .iter()
-            .map(|target| (target.value, target.holds))
+            .map(|claim| (claim.value, claim.verdict))
             .collect();
-        assert_eq!(judged, [(1.05, true), (1.15, false)]);
+        assert_eq!(judged, [(1.05, Verdict::Held), (1.15, Verdict::Missed)]);
         let names: Vec<String> = derived(&measured)
             .into_iter()
             .map(|found| found.name)

@@ -7,8 +7,9 @@ use crate::contestants::burst::{Samples, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Contestant, Orb, Transport};
 use crate::error::LabError;
+use crate::results::by_round::ByRound;
 use crate::results::statistics::Recorder;
-use crate::results::{Labels, Series, labels};
+use crate::results::{Labels, LostRound, Series, labels};
 
 /// What tells one series from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,14 +95,14 @@ impl Key {
 #[derive(Debug)]
 pub(super) struct Measured {
     parts: BTreeMap<Key, Part>,
-    pub(super) notes: Vec<String>,
+    pub(super) lost: Vec<LostRound>,
 }
 
 impl Measured {
     pub(super) fn new() -> Self {
         Self {
             parts: BTreeMap::new(),
-            notes: Vec::new(),
+            lost: Vec::new(),
         }
     }
 
@@ -109,7 +110,7 @@ impl Measured {
         &mut self,
         contestant: &Contestant,
         cell: &Cell,
-        verb: Verb,
+        (verb, round): (Verb, usize),
         samples: &Samples,
     ) {
         let key =
@@ -119,22 +120,31 @@ impl Measured {
         part.recorder.end_round();
         part.wrong += samples.wrong;
         part.elapsed_ns += samples.elapsed_ns;
-        let mut round = Recorder::new();
-        round.record_all(&samples.times_ns);
-        part.rounds_p50.push(round.statistics().p50);
+        let mut times = Recorder::new();
+        times.record_all(&samples.times_ns);
+        part.p50.set(round, times.statistics().p50);
     }
 
-    /// Remembers, once, that a contestant could not do something.
-    pub(super) fn fail(&mut self, contestant: &Contestant, cell: &Cell, error: &LabError) {
-        let note = format!("{contestant}: {cell} was not measured: {error}");
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
+    /// Keeps that a contestant failed in a round.
+    pub(super) fn lose(
+        &mut self,
+        (contestant, cell): (&Contestant, &Cell),
+        round: usize,
+        error: &LabError,
+    ) {
+        self.lost.push(LostRound {
+            round,
+            what: format!("{contestant}: {cell}"),
+            why: error.to_string(),
+        });
     }
 
     /// The medians of the rounds of a series; empty when it was not measured.
-    pub(super) fn rounds(&self, key: &Key) -> &[f64] {
-        self.parts.get(key).map_or(&[], |part| &part.rounds_p50)
+    pub(super) fn rounds(&self, key: &Key) -> ByRound {
+        self.parts
+            .get(key)
+            .map(|part| part.p50.clone())
+            .unwrap_or_default()
     }
 
     /// Calls a second of a series.
@@ -152,7 +162,7 @@ impl Measured {
 
     pub(super) fn series(&self, real_time: bool) -> Vec<Series> {
         let with = |(key, part): (&Key, &Part)| Series {
-            rounds_p50: part.rounds_p50.clone(),
+            rounds_p50: part.p50.values(),
             wrong: part.wrong,
             calls_per_second: (key.part == Verb::Call as u8)
                 .then(|| part.calls_per_second())
@@ -167,7 +177,7 @@ impl Measured {
         let mut measured = Self::new();
         for (key, values) in rounds {
             let part = measured.parts.entry(*key).or_default();
-            part.rounds_p50 = values.to_vec();
+            part.p50 = (*values).into();
         }
         measured
     }
@@ -176,7 +186,7 @@ impl Measured {
 #[derive(Debug, Default)]
 struct Part {
     recorder: Recorder,
-    rounds_p50: Vec<f64>,
+    p50: ByRound,
     wrong: u64,
     elapsed_ns: u64,
 }

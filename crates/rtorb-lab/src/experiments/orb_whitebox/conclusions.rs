@@ -6,7 +6,7 @@ use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
 use crate::contestants::whitebox::perf::Phase;
 use crate::experiment::Outcome;
-use crate::results::{Highlight, Published, Target, all_real_time};
+use crate::results::{Claim, Highlight, Published, all_real_time};
 
 pub(super) fn outcome(mut measured: Measured, complete: bool) -> Outcome {
     let real_time = all_real_time(&measured.scheduling);
@@ -16,7 +16,7 @@ pub(super) fn outcome(mut measured: Measured, complete: bool) -> Outcome {
         complete,
         highlights: highlights(&measured),
         series: measured.series(real_time),
-        targets: targets(&measured),
+        claims: claims(&measured),
         published: published(&measured),
         scheduling: measured.scheduling,
         notes,
@@ -60,18 +60,22 @@ fn highlights(measured: &Measured) -> Vec<Highlight> {
 }
 
 /// What is promised of the preset in which nothing is shared between priorities.
-fn targets(measured: &Measured) -> Vec<Target> {
+fn claims(measured: &Measured) -> Vec<Claim> {
     let promised = [
-        (What::UserLocks, "user-level lock operations"),
-        (What::KernelLocks, "kernel-level lock calls (futex)"),
-        (What::HeapCalls, "heap calls"),
+        (What::UserLocks, "user-locks", "user-level lock operations"),
+        (
+            What::KernelLocks,
+            "kernel-locks",
+            "kernel-level lock calls (futex)",
+        ),
+        (What::HeapCalls, "heap-calls", "heap calls"),
     ];
-    let target = |(what, name): (What, &str)| {
+    let claim = |(what, id, name): (What, &str, &str)| {
         let value = sum(measured, TAO, what)?;
         let text = format!("preset tao: {name} a request, both sides: none in 1,000 requests");
-        Some(Target::at_most(text, value, NONE, "per_request"))
+        Some(Claim::counted(id, text, value, NONE, "per_request"))
     };
-    promised.into_iter().filter_map(target).collect()
+    promised.into_iter().filter_map(claim).collect()
 }
 
 /// Figures 9, 10, 13 and 14, as far as the text gives numbers.
@@ -166,6 +170,7 @@ mod tests {
     use super::super::contestant::Run;
     use super::super::measured::Side;
     use super::*;
+    use crate::results::Verdicts;
 
     fn measured(preset: &'static str, client: f64, server: f64) -> Measured {
         let run = Run {
@@ -184,12 +189,11 @@ mod tests {
     #[test]
     fn the_preset_tao_is_promised_to_take_no_lock() {
         let outcome = super::outcome(measured(TAO, 0.0, 0.0), true);
-        assert_eq!(outcome.targets.len(), 3);
-        assert!(outcome.targets.iter().all(|target| target.holds));
+        assert_eq!(Verdicts::of(&outcome.claims).held, 3);
         let outcome = super::outcome(measured(TAO, 1.0, 0.0), true);
-        assert!(outcome.targets.iter().all(|target| !target.holds));
+        assert_eq!(Verdicts::of(&outcome.claims).missed, 3);
         let outcome = super::outcome(measured("minicool", 1.0, 1.0), true);
-        assert_eq!(outcome.targets, []);
+        assert_eq!(outcome.claims, []);
     }
 
     #[test]

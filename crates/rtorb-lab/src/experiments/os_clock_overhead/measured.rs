@@ -87,7 +87,8 @@ impl Measured {
             tables: Vec::new(),
             plots: conclusions::plots(&self.resolutions_us()),
             derived: self.derived(),
-            targets: Vec::new(),
+            claims: Vec::new(),
+            lost: Vec::new(),
             conclusions: conclusions::conclusions(self),
             published: conclusions::published(self),
             notes: conclusions::notes(kernel_hz, self.is_real_time()),
@@ -273,12 +274,12 @@ impl Cell {
 
     /// The median over rounds of what Eq. (5) says of executions without ticks.
     pub(super) fn no_tick_ns(&self) -> Option<f64> {
-        median(&self.no_tick.p50)
+        self.no_tick.p50.median()
     }
 
     /// The median over rounds of Eq. (5) over e_0, as P3 has it.
     pub(super) fn eq_5_ns(&self) -> Option<f64> {
-        median(&self.overhead.p50)
+        self.overhead.p50.median()
     }
 
     /// The median over rounds of the overhead by counted ticks.

@@ -6,8 +6,9 @@ use super::conclusions;
 use super::plan::{Configuration, Pattern, Rank};
 use crate::experiment::Outcome;
 use crate::processes::probe::Answer;
+use crate::results::by_round::ByRound;
 use crate::results::rounds::Rounds;
-use crate::results::statistics::{Statistics, median};
+use crate::results::statistics::Statistics;
 use crate::results::summary::words::said;
 use crate::results::{
     Derived, Highlight, LabelValue, Labels, ObtainedScheduling, Series, all_real_time, labels,
@@ -24,7 +25,6 @@ pub(super) struct Measured {
 #[derive(Debug, Default)]
 pub(super) struct Cell {
     jitter: Rounds,
-    jitter_rounds_mean: Vec<f64>,
     lateness: Rounds,
 }
 
@@ -53,7 +53,8 @@ impl Measured {
             tables: Vec::new(),
             plots: conclusions::plots(),
             derived: self.derived(),
-            targets: Vec::new(),
+            claims: Vec::new(),
+            lost: Vec::new(),
             conclusions: conclusions::conclusions(self),
             published: conclusions::published(self),
             notes: conclusions::notes(self),
@@ -116,18 +117,10 @@ impl Measured {
         let mut derived = Vec::new();
         let mut push = |name: &str, labels: Labels, over: &Cell, under: &Cell| {
             for (statistic, of) in ROUND_STATISTICS {
-                let pairs = of(over).iter().zip(of(under));
-                let quotients = pairs.filter(|(_, under)| **under > 0.0);
-                let rounds: Vec<f64> = quotients.map(|(over, under)| over / under).collect();
+                let rounds = of(over).divided_by(of(under));
                 let mut labels = labels.clone();
                 labels.insert("statistic".to_owned(), statistic.into());
-                derived.extend(median(&rounds).map(|value| Derived {
-                    name: name.to_owned(),
-                    labels,
-                    unit: "ratio".to_owned(),
-                    value,
-                    rounds,
-                }));
+                derived.extend(Derived::of_rounds(name, labels, "ratio", &rounds));
             }
         };
         for (&(configuration, rank), cell) in &self.cells {
@@ -206,18 +199,14 @@ impl Cell {
     fn add(&mut self, jitter_ns: &[u64], lateness_ns: &[u64]) {
         self.jitter.add(jitter_ns);
         self.lateness.add(lateness_ns);
-        if !jitter_ns.is_empty() {
-            let sum: f64 = jitter_ns.iter().map(|ns| *ns as f64).sum();
-            self.jitter_rounds_mean.push(sum / jitter_ns.len() as f64);
-        }
     }
 }
 
-type OfRounds = fn(&Cell) -> &Vec<f64>;
+type OfRounds = fn(&Cell) -> &ByRound;
 
 /// The value of the label `statistic`, and that of each round.
 const ROUND_STATISTICS: [(&str, OfRounds); 2] = [
-    ("mean", |cell| &cell.jitter_rounds_mean),
+    ("mean", |cell| &cell.jitter.mean),
     ("p50", |cell| &cell.jitter.p50),
 ];
 

@@ -8,8 +8,8 @@ use crate::processes::probe::Answer;
 use crate::results::statistics::{Recorder, median};
 use crate::results::summary::words::said;
 use crate::results::{
-    Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
-    StatisticName, Target, all_real_time, labels,
+    Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
+    StatisticName, all_real_time, labels,
 };
 
 /// One task set under one clock.
@@ -70,7 +70,7 @@ impl Measured {
             columns: vec!["resolution_us".to_owned()],
             plots: plots(),
             derived: self.derived(),
-            targets: self.whole_queues().into_iter().collect(),
+            claims: self.whole_queues().into_iter().collect(),
             conclusions: self.conclusions(),
             published: self.published(),
             notes: vec![STALLS.to_owned()],
@@ -99,11 +99,12 @@ impl Measured {
     }
 
     /// What share of the samples had not the queue that they should have.
-    fn whole_queues(&self) -> Option<Target> {
+    fn whole_queues(&self) -> Option<Claim> {
         let (kept, dropped) = self.kept_and_dropped();
         let percent = 100.0 * dropped as f64 / (kept + dropped) as f64;
         let what = "samples that do not count, because an interference task had left the ready queue before task 2 began";
-        (kept + dropped > 0).then(|| Target::at_most(what, percent, DROPPED_PERCENT_MAX, "%"))
+        (kept + dropped > 0)
+            .then(|| Claim::counted("whole-queues", what, percent, DROPPED_PERCENT_MAX, "%"))
     }
 
     fn kept_and_dropped(&self) -> (u64, u64) {
@@ -464,6 +465,7 @@ const PUBLISHED_CLOCK: &str = "QNX: mean, maximum and minimum higher under the f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Verdict;
 
     fn answer(samples_ns: &[u64], dropped: u32) -> Answer {
         Answer {
@@ -546,11 +548,11 @@ mod tests {
     #[test]
     fn samples_with_a_shorter_queue_are_counted_against_the_promise() {
         let mut measured = measured(|_| 1_000);
-        assert!(measured.outcome().targets[0].holds);
+        assert_eq!(measured.outcome().claims[0].verdict, Verdict::Held);
         let configuration = Configuration::all().last().unwrap();
         measured.add(7, configuration, &answer(&[1_000; 3], 30));
         let outcome = measured.outcome();
-        assert!(!outcome.targets[0].holds, "{:?}", outcome.targets);
+        assert!(outcome.claims[0].is_missed(), "{:?}", outcome.claims);
         assert!(
             outcome
                 .conclusions

@@ -8,7 +8,6 @@ use crate::experiments::os_context_switch::probe::Test;
 use crate::experiments::os_context_switch::published::{P0, P2};
 use crate::processes::probe::Answer;
 use crate::results::rounds::Rounds;
-use crate::results::statistics::median;
 use crate::results::{
     Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
     StatisticName, WorstSample, all_real_time, labels,
@@ -111,7 +110,7 @@ impl Measured {
             let max_us = rounds.recorder.statistics().max / 1e3;
             Some(Highlight {
                 what: service.name().to_owned(),
-                value: median(&rounds.p50)? / 1e3,
+                value: rounds.p50.median()? / 1e3,
                 unit: "us".to_owned(),
                 beside: format!("at most {max_us:.1} us"),
             })
@@ -320,8 +319,8 @@ struct Cost {
 impl Cost {
     fn of(rounds: &Rounds) -> Option<Self> {
         Some(Self {
-            value: median(&rounds.p50)?,
-            rounds: rounds.p50.clone(),
+            value: rounds.p50.median()?,
+            rounds: rounds.p50.values(),
         })
     }
 

@@ -6,9 +6,8 @@ use std::fmt;
 use crate::experiment::Outcome;
 use crate::processes::load::Load;
 use crate::results::rounds::Rounds;
-use crate::results::statistics::median;
 use crate::results::{
-    Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series, Target,
+    Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
     WorstSample, all_real_time, labels,
 };
 
@@ -87,11 +86,8 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Adds the samples of a round; one without any is no round.
+    /// Adds the samples of a round; one without any is lost.
     pub(super) fn add(&mut self, tool: Tool, condition: &Condition, late_ns: &[u64]) {
-        if late_ns.is_empty() {
-            return;
-        }
         let known = self.cells.iter().position(|(known, _)| known == condition);
         let index = known.unwrap_or_else(|| {
             self.cells.push((condition.clone(), BTreeMap::new()));
@@ -139,7 +135,7 @@ impl Measured {
             columns: vec!["tool".to_owned()],
             plots: self.plots(),
             derived: self.derived(),
-            targets: self.targets(),
+            claims: self.claims(),
             conclusions: self.conclusions(),
             published: self.published(),
             ..Outcome::default()
@@ -179,32 +175,29 @@ impl Measured {
     fn derived(&self) -> Vec<Derived> {
         let quotient = |(condition, tools): &(Condition, BTreeMap<Tool, Rounds>)| {
             let (ours, theirs) = (tools.get(&Tool::Rtorb)?, tools.get(&Tool::Cyclictest)?);
-            let rounds = ours.p50.iter().zip(&theirs.p50);
+            let rounds = ours.p50.divided_by(&theirs.p50);
             Some(Derived {
-                name: TO_CYCLICTEST.to_owned(),
-                labels: self.labels(condition),
-                unit: "ratio".to_owned(),
-                value: median(&ours.p50)? / median(&theirs.p50)?,
-                rounds: rounds.map(|(ours, theirs)| ours / theirs).collect(),
+                value: ours.p50.median()? / theirs.p50.median()?,
+                ..Derived::of_rounds(TO_CYCLICTEST, self.labels(condition), "ratio", &rounds)?
             })
         };
         self.cells.iter().filter_map(quotient).collect()
     }
 
-    fn targets(&self) -> Vec<Target> {
-        let target = |(condition, _): &(Condition, _)| {
-            let labels = self.labels(condition);
-            let derived = self.derived();
-            let found = derived.iter().find(|derived| derived.labels == labels)?;
-            let what = format!("{condition}: the median is cyclictest's (difference)");
-            Some(Target::at_most(
-                what,
-                (found.value - 1.0).abs() * 100.0,
+    fn claims(&self) -> Vec<Claim> {
+        let claim = |(condition, tools): &(Condition, BTreeMap<Tool, Rounds>)| {
+            let (ours, theirs) = (tools.get(&Tool::Rtorb)?, tools.get(&Tool::Cyclictest)?);
+            let ratios = ours.p50.divided_by(&theirs.p50);
+            let statement = format!("{condition}: the median is cyclictest's (difference)");
+            Claim::at_most(
+                format!("as-cyclictest.{}", condition.cpu()),
+                statement,
+                &ratios.map(|ratio| 100.0 * (ratio - 1.0).abs()),
                 DIFFERENCE_MAX * 100.0,
                 "%",
-            ))
+            )
         };
-        self.cells.iter().filter_map(target).collect()
+        self.cells.iter().filter_map(claim).collect()
     }
 
     fn highlights(&self) -> Vec<Highlight> {
@@ -237,7 +230,7 @@ impl Measured {
                 .iter()
                 .find(|(condition, _)| condition.cpu() == wanted)?;
             let cell = tools.get(&Tool::Rtorb)?;
-            let p50_us = median(&cell.p50)? / 1e3;
+            let p50_us = cell.p50.median()? / 1e3;
             Some((condition, p50_us, cell.recorder.statistics().max / 1e3))
         };
         let mut found = Vec::new();
@@ -381,9 +374,9 @@ mod tests {
             (12_000, false),
         ] {
             let outcome = measured(theirs_ns).outcome();
-            assert_eq!(outcome.targets.len(), 2);
-            for target in &outcome.targets {
-                assert_eq!(target.holds, holds, "{target:?}");
+            assert_eq!(outcome.claims.len(), 2);
+            for claim in &outcome.claims {
+                assert_eq!(claim.is_missed(), !holds, "{claim:?}");
             }
         }
         let derived = measured(5_000).outcome().derived;
@@ -428,7 +421,7 @@ mod tests {
         measured.add(Tool::Rtorb, &idle(), &[1_000]);
         measured.add(Tool::Rtorb, &loaded(), &[5_000, 40_000]);
         let outcome = measured.outcome();
-        assert!(outcome.targets.is_empty() && outcome.derived.is_empty());
+        assert!(outcome.claims.is_empty() && outcome.derived.is_empty());
         assert!(
             outcome.conclusions[0].contains("at most 40 us instead of 1 us"),
             "{:?}",

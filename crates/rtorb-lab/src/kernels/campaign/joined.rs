@@ -54,7 +54,7 @@ fn join_loads(under: &[&Found], missing: &[&Missing]) -> Option<Results> {
         conclusions: lines(|results| &results.conclusions),
         notes: lines(|results| &results.notes),
         // They are promised for processes on a CPU, in time that passes.
-        targets: Vec::new(),
+        claims: Vec::new(),
         published: first.published.clone(),
         ..first.clone()
     };

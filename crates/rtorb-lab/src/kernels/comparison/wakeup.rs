@@ -6,8 +6,8 @@ use super::{SEEDS_MIN, with};
 use crate::experiment::Outcome;
 use crate::results::summary::words::shown;
 use crate::results::{
-    CellValue, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
-    Target, TimeUnit,
+    CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
+    TimeUnit,
 };
 
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
@@ -30,7 +30,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         tables: tables(),
         plots: plots(),
         derived,
-        targets: targets(gathered),
+        claims: claims(gathered),
         conclusions,
         notes: not_judged(gathered),
         ..Outcome::default()
@@ -107,9 +107,9 @@ fn plots() -> Vec<Plot> {
 }
 
 /// What was promised: under these loads PREEMPT_RT's worst is a small share of that of the voluntary kernel.
-fn targets(gathered: &Gathered<'_>) -> Vec<Target> {
+fn claims(gathered: &Gathered<'_>) -> Vec<Claim> {
     let judged = pairs(gathered).filter(|(ours, theirs, _)| is_judged(ours) && is_judged(theirs));
-    let target = |(real_time, voluntary, load): (&Series, &Series, &str)| {
+    let claim = |(real_time, voluntary, load): (&Series, &Series, &str)| {
         let what = format!(
             "{load}: the worst wake-up of {} over {} seeds, as a share of that of {} ({} samples each)",
             system(real_time),
@@ -118,9 +118,10 @@ fn targets(gathered: &Gathered<'_>) -> Vec<Target> {
             real_time.count
         );
         let share = real_time.statistics.max / voluntary.statistics.max.max(1.0);
-        Target::at_most(what, 100.0 * share, SHARE_MAX_PERCENT, "%")
+        let id = format!("kernel/os/wakeup.worst-share.{load}.{}", system(voluntary));
+        Claim::counted(id, what, 100.0 * share, SHARE_MAX_PERCENT, "%")
     };
-    judged.map(target).collect()
+    judged.map(claim).collect()
 }
 
 fn not_judged(gathered: &Gathered<'_>) -> Vec<String> {

@@ -5,8 +5,8 @@ use super::figures::{self, Figure};
 use super::hosts::HostPart;
 use super::{host_rows, said};
 use crate::model::shown;
-use crate::results::Results;
 use crate::results::summary::{self, Table, TitledTable};
+use crate::results::{Results, Verdicts};
 
 /// One experiment on the page.
 pub(super) struct Section<'a> {
@@ -122,16 +122,8 @@ impl<'a> Section<'a> {
         self.results.series.iter().map(|series| series.wrong).sum()
     }
 
-    pub(super) fn held(&self) -> usize {
-        self.results
-            .targets
-            .iter()
-            .filter(|target| target.holds)
-            .count()
-    }
-
-    pub(super) fn missed(&self) -> usize {
-        self.results.targets.len() - self.held()
+    pub(super) fn verdicts(&self) -> Verdicts {
+        Verdicts::of(&self.results.claims)
     }
 }
 

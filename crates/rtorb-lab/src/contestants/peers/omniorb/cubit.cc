@@ -113,7 +113,7 @@ struct Burst {
 };
 
 struct Samples {
-  std::vector<uint32_t> times_ns;
+  std::vector<uint64_t> times_ns;
   uint64_t wrong = 0, elapsed_ns = 0;
 };
 
@@ -129,7 +129,7 @@ Samples timed(const Burst& burst, Call call, IsRight is_right) {
     call();
     const uint64_t after_ns = now_ns();
     if (!is_right()) ++samples.wrong;
-    samples.times_ns.push_back(static_cast<uint32_t>(after_ns - before_ns));
+    samples.times_ns.push_back(after_ns - before_ns);
     if (after_ns - begin_ns > burst.budget_ns) break;
   }
   samples.elapsed_ns = now_ns() - begin_ns;
@@ -275,7 +275,7 @@ int client(const char* reference) {
       const Samples samples = run(burst, cubit);
       std::cout << "samples " << samples.times_ns.size() << ' ' << samples.wrong << ' ' << samples.elapsed_ns << '\n';
       std::cout.write(reinterpret_cast<const char*>(samples.times_ns.data()),
-                      static_cast<std::streamsize>(samples.times_ns.size() * sizeof(uint32_t)));
+                      static_cast<std::streamsize>(samples.times_ns.size() * sizeof(uint64_t)));
     } catch (const CORBA::Exception& exception) {
       std::cout << "error omniORB: " << exception._name() << '\n';
     } catch (const std::exception& exception) {

@@ -136,7 +136,7 @@ struct Group {
 };
 
 struct Times {
-  std::vector<uint32_t> sent_ns, release_ns;
+  std::vector<uint64_t> sent_ns, release_ns;
   uint64_t wrong = 0, missed = 0;
   std::string error;
 };
@@ -206,8 +206,8 @@ struct Client {
     }
   }
 
-  static void push(std::vector<uint32_t>& to, uint64_t ns) {
-    to.push_back(static_cast<uint32_t>(std::min<uint64_t>(ns, UINT32_MAX)));
+  static void push(std::vector<uint64_t>& to, uint64_t ns) {
+    to.push_back(ns);
   }
 };
 
@@ -348,7 +348,7 @@ void go(Prepared& prepared) {
   std::cout << '\n';
   for (const Times& times : groups) {
     for (const auto* all : {&times.sent_ns, &times.release_ns}) {
-      std::cout.write(reinterpret_cast<const char*>(all->data()), static_cast<std::streamsize>(all->size() * sizeof(uint32_t)));
+      std::cout.write(reinterpret_cast<const char*>(all->data()), static_cast<std::streamsize>(all->size() * sizeof(uint64_t)));
     }
   }
 }
