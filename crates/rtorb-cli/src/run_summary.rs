@@ -146,7 +146,8 @@ fn of_host(results: &Results) -> String {
     };
     let verdict = match (count(Severity::Unfit), count(Severity::Advice)) {
         (0, 0) => "fit for real time".to_owned(),
-        (0, advice) => format!("fit for real time, with {advice} things to improve"),
+        (0, advice) => format!("fit for real time, with {advice} findings to improve"),
+        (1, _) => "NOT fit for real time, for one reason".to_owned(),
         (unfit, _) => format!("NOT fit for real time, for {unfit} reasons"),
     };
     format!("Host: {verdict} (`rtorb check`).")
@@ -156,7 +157,8 @@ fn key_figure(results: &Results) -> String {
     let Some(first) = results.highlights.first() else {
         return results.title.clone();
     };
-    format!("{} {}: {}", first.shown(), first.unit, first.what)
+    let value = format!("{} {}", first.shown(), first.unit);
+    format!("{}: {}", value.trim_end(), first.what)
 }
 
 fn shortened(text: &str, width: usize) -> String {
@@ -202,4 +204,4 @@ const NOT_REAL_TIME: &str = "NOT REAL-TIME: not every measured thread had SCHED_
 /// Of the column of experiments.
 const NAME_WIDTH: usize = 23;
 /// Of the column of verdicts.
-const VERDICTS_WIDTH: usize = 26;
+const VERDICTS_WIDTH: usize = 17;

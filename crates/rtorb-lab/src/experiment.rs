@@ -245,6 +245,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Completes what an experiment cannot know of its run.
+    fn finish(&mut self, experiment: &dyn Experiment, effort: Effort) {
+        for claim in &mut self.claims {
+            claim.id = format!("{}.{}", experiment.name(), claim.id);
+        }
+        if effort.seeds().is_none() {
+            // Their rounds are no seeds: the largest of all is what counts.
+            let each = self.series.iter_mut();
+            each.for_each(|series| series.rounds_max.clear());
+        }
+    }
+
     /// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs.
     fn judge(&mut self, effort: Effort, parameters: &Parameters, stolen_share: f64) {
         let is_real_time = all_real_time(&self.scheduling);
@@ -360,20 +372,11 @@ pub fn run(
             parameters.insert("load_generator".to_owned(), running.generator().into());
         }
     }
-    if context.effort.seeds().is_none() {
-        // Their rounds are no seeds: the largest of all is what counts.
-        outcome
-            .series
-            .iter_mut()
-            .for_each(|series| series.rounds_max.clear());
-    }
     let stolen_ms = stolen_since(cpu, stolen_before_ms);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
     outcome.judge(context.effort, &parameters, stolen_share);
-    for claim in &mut outcome.claims {
-        claim.id = format!("{}.{}", experiment.name(), claim.id);
-    }
+    outcome.finish(experiment, context.effort);
     outcome
         .notes
         .extend(stolen_ms.and_then(note_of_stolen_time));

@@ -123,8 +123,8 @@ impl Plan {
                 loads: &[Beside::LoadOfMachine],
             },
             Effort::Quick => Self {
-                rounds: 2,
-                edges: 500,
+                rounds: 6,
+                edges: 170,
                 loads: &Beside::WITHOUT_AND_WITH,
             },
             Effort::Full => Self {

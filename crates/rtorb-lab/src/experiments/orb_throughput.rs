@@ -116,10 +116,10 @@ impl Plan {
             },
             Effort::Quick => Self {
                 effort,
-                rounds: 6,
-                warm_up: 100,
-                count: 2_000,
-                budget_ns: 40_000_000,
+                rounds: 9,
+                warm_up: 60,
+                count: 1_300,
+                budget_ns: 26_000_000,
             },
             Effort::Full => Self {
                 effort,
