@@ -94,7 +94,7 @@ fn print_screen(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
                 "{} {}. {}",
                 claim.id,
                 in_words(claim),
-                likely_cause(results)
+                disturbances(results)
             );
             labelled("MISSED", &text)?;
         }
@@ -120,23 +120,28 @@ fn in_words(claim: &Claim) -> String {
     text
 }
 
-/// What the run itself shows of the cause of a miss.
-fn likely_cause(results: &Results) -> String {
+/// The disturbances that the run saw beside a miss. They are told, and not blamed: the claim was judged in spite of them.
+fn disturbances(results: &Results) -> String {
     let unfit = results.findings.iter();
-    let unfit: Vec<&str> = unfit
-        .filter(|finding| finding.severity == Severity::Unfit)
-        .map(|finding| finding.what.as_str())
-        .collect();
-    match results.stolen_ms {
-        Some(stolen_ms) if stolen_ms > 0 => format!(
-            "Likely cause: the hypervisor took the CPU for {stolen_ms} ms meanwhile; run it again."
-        ),
-        _ if !unfit.is_empty() => format!("Likely cause: the host: {}.", unfit.join("; ")),
-        _ => "The samples show no disturbance: look at the ORB or the kernel.".to_owned(),
+    let unfit = unfit.filter(|finding| finding.severity == Severity::Unfit);
+    let mut seen: Vec<String> = unfit.map(|finding| finding.what.clone()).collect();
+    let stolen_ms = results.stolen_ms.unwrap_or(0);
+    if stolen_ms > 0 {
+        let duration_s = results.duration_s;
+        seen.push(format!(
+            "the hypervisor took the CPU for {stolen_ms} ms of {duration_s:.0} s"
+        ));
     }
+    if seen.is_empty() {
+        return "Nothing disturbed the run: look at the ORB or the kernel.".to_owned();
+    }
+    format!(
+        "Seen beside it: {}. If a second run misses it too, look at the ORB or the kernel.",
+        seen.join("; ")
+    )
 }
 
-/// The verdict on the host: `Host NAME: 2 findings are unfit for real time, 5 advise (rtorb check)`.
+/// The verdict on the host: ``Host: fit for real time, with 3 findings to improve (`rtorb check`).``
 fn of_host(results: &Results) -> String {
     let count = |severity| {
         let findings = results.findings.iter();

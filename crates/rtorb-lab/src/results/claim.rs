@@ -22,7 +22,7 @@ pub struct Claim {
     pub limit: f64,
     /// The unit of value, limit and interval.
     pub unit: String,
-    /// The ends of the interval; `None` for a count, which is exact, and for fewer than two rounds.
+    /// The ends of the 95 % interval of the median; `None` for a count, which is exact, and for fewer than two rounds.
     pub interval: Option<[f64; 2]>,
     /// The number of rounds with a value; `None` for a count.
     pub rounds: Option<usize>,
