@@ -168,7 +168,7 @@ impl Measured {
             );
             let beyond_us = ByRound::from(&self.beyond_ns(kind)[..]).map(|ns| ns / 1e3);
             let limit_us = f64::from(SWITCHES) * switch_ns / 1e3;
-            let id = format!("wait-beyond-section.{}", kind.name());
+            let id = format!("wait-beyond-section.{}", kind.label());
             Claim::at_most(id, what, &beyond_us, limit_us, "us")
         };
         let cured = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Plain);

@@ -118,7 +118,8 @@ fn claims(gathered: &Gathered<'_>) -> Vec<Claim> {
             real_time.count
         );
         let share = real_time.statistics.max / voluntary.statistics.max.max(1.0);
-        let id = format!("kernel/os/wakeup.worst-share.{load}.{}", system(voluntary));
+        let system_id = system(voluntary).to_string().replace(' ', "-");
+        let id = format!("kernel/os/wakeup.worst-share.{load}.{system_id}");
         Claim::counted(id, what, 100.0 * share, SHARE_MAX_PERCENT, "%")
     };
     judged.map(claim).collect()
