@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use tempfile::TempDir;
@@ -339,7 +338,7 @@ pub fn run(
     context: &Context,
     progress: &mut dyn Progress,
 ) -> Result<Results, LabError> {
-    let started = timestamp::rfc3339(SystemTime::now());
+    let started = timestamp::now();
     let begin_ns = monotonic_ns();
     let cpu = context.launcher.placement.cpu;
     let stolen_before_ms = stolen_ms(cpu);
@@ -485,11 +484,7 @@ fn label_with_load(series: &mut [Series], context: &Context) {
 
 /// The moment and the process: no two runs on a host have both.
 fn run_id() -> String {
-    format!(
-        "{}-{}",
-        timestamp::rfc3339(SystemTime::now()),
-        std::process::id()
-    )
+    format!("{}-{}", timestamp::now(), std::process::id())
 }
 
 /// From tick to tick of a kernel with CONFIG_HZ=250.

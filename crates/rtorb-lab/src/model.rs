@@ -6,7 +6,7 @@
 //! `timeline`), and what it means (`judging`, `words`, `outcome`).
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
@@ -96,7 +96,7 @@ pub fn run(
     )
     .map_err(refused)?;
     refuse_without_real_time(&plan).map_err(refused)?;
-    let (started, begin_ns) = (timestamp::rfc3339(SystemTime::now()), monotonic_ns());
+    let (started, begin_ns) = (timestamp::now(), monotonic_ns());
     let evidence = conductor::conduct(
         (system, &plan),
         &places,

@@ -1,25 +1,21 @@
 //! Numbers that look random and are the same for the same seed: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
 /// A sequence of numbers.
 #[derive(Clone, Debug)]
-pub struct SplitMix64 {
-    state: u64,
-}
+pub struct SplitMix64(rand_xoshiro::SplitMix64);
 
 impl SplitMix64 {
     /// The sequence of this seed.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self { state: seed }
+        Self(rand_xoshiro::SplitMix64::seed_from_u64(seed))
     }
 
     /// The next number, any of 64 bits.
     pub fn draw(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     /// The next number, reduced to less than `bound`; 0 where that is 0. Smaller ones are more likely, by one part in

@@ -14,7 +14,6 @@ use crate::results::labels;
 use measured::{Configuration, Measured};
 use probe::{CLOCK, INTERFERENCE, PERIOD_NS, Question, TASK_1, TASK_1_WORK_NS, TASK_2, WARM_UP};
 
-mod comparison;
 mod measured;
 pub mod probe;
 

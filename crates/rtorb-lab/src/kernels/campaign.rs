@@ -4,7 +4,7 @@
 //! know nothing of each other. One of them is run twice, and must say the same octets both times.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::experiments::own_program;
 use crate::host::Host;
 use crate::processes::interrupt::Interrupt;
 use crate::results::Results;
-use crate::results::timestamp::rfc3339;
+use crate::results::timestamp;
 use cases::Cases;
 pub use files::{Absent, Answer, Host as HostOfCampaign, Record, SelfCheck, Wall, folder_of};
 pub use plan::{LOADS, Selection};
@@ -145,7 +145,7 @@ pub fn run(
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
 ) -> Result<Finished, LabError> {
-    let (started, begin) = (SystemTime::now(), Instant::now());
+    let (started, begin) = (timestamp::now(), Instant::now());
     let parts = request.selection.parts()?;
     let emulator = Emulator::find(executable, interrupt)?;
     let program = program::find(request.program.as_deref(), executable, interrupt)?;
@@ -174,7 +174,7 @@ pub fn run(
         self_check: ended.self_check(&identity),
         answers: ended.answers(),
         wall: Wall {
-            started: rfc3339(started),
+            started,
             duration_s: begin.elapsed().as_secs_f64(),
             guests: request.guests,
             host: HostOfCampaign::of(&Host::describe()),

@@ -5,7 +5,6 @@
 //! with mean, deviation, and the smallest and largest value as bounds on a given platform.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -165,7 +164,7 @@ impl Profile {
         Ok(Self {
             schema: SCHEMA.to_owned(),
             created: match newest.time_unit() {
-                TimeUnit::Seconds => timestamp::rfc3339(SystemTime::now()),
+                TimeUnit::Seconds => timestamp::now(),
                 // The same for the same campaign, octet by octet.
                 TimeUnit::GuestInstructions => newest.started.clone(),
             },

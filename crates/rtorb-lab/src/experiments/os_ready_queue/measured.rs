@@ -1,10 +1,10 @@
 //! The samples of all configurations, and what follows from them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::comparison::{Comparison, Verdict};
 use crate::experiment::Outcome;
 use crate::processes::probe::Answer;
+use crate::results::by_round::ByRound;
 use crate::results::statistics::{Recorder, median};
 use crate::results::summary::words::said;
 use crate::results::{
@@ -128,7 +128,7 @@ impl Measured {
                 ),
                 value: self.timed.get(&longest)?.median_ns()? / 1e3,
                 unit: "us".to_owned(),
-                beside: format!("{:.2} times that with {TASKS_MIN}", compared.ratio()),
+                beside: format!("{:.2} times that with {TASKS_MIN}", compared.median()?),
             })
         };
         let longest = RESOLUTIONS_US
@@ -137,54 +137,45 @@ impl Measured {
         longest.filter_map(highlight).collect()
     }
 
-    fn longest_to_shortest(&self, resolution_us: u64, statistic: Statistic) -> Option<Comparison> {
+    fn longest_to_shortest(&self, resolution_us: u64, statistic: Statistic) -> Option<ByRound> {
         let rounds = |tasks| {
             let configuration = Configuration {
                 resolution_us,
                 tasks,
             };
-            self.timed.get(&configuration).map(|timed| &timed.rounds)
+            Some(self.timed.get(&configuration)?.of(statistic))
         };
-        let (longest, shortest) = (rounds(TASKS_MAX)?, rounds(TASKS_MIN)?);
-        Comparison::of(longest.iter().filter_map(|(round, found)| {
-            Some((statistic.of(found), statistic.of(shortest.get(round)?)))
-        }))
+        let quotients = rounds(TASKS_MAX)?.divided_by(&rounds(TASKS_MIN)?);
+        (quotients.len() > 0).then_some(quotients)
     }
 
     /// In each round, the median over the task sets of the quotient of fine and coarse clock.
-    fn fine_to_coarse(&self, statistic: Statistic) -> Option<Comparison> {
+    fn fine_to_coarse(&self, statistic: Statistic) -> Option<ByRound> {
         let [fine, coarse] = RESOLUTIONS_US;
-        let figure = |resolution_us, tasks, round: &usize| {
-            let timed = self.timed.get(&Configuration {
+        let of = |resolution_us, tasks| {
+            let configuration = Configuration {
                 resolution_us,
                 tasks,
-            })?;
-            Some(statistic.of(timed.rounds.get(round)?)).filter(|figure| *figure > 0.0)
+            };
+            Some(self.timed.get(&configuration)?.of(statistic))
         };
-        let rounds: BTreeSet<usize> = self
-            .timed
-            .values()
-            .flat_map(|timed| timed.rounds.keys().copied())
+        let mut by_round: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for tasks in TASKS {
+            let (Some(fine), Some(coarse)) = (of(fine, tasks), of(coarse, tasks)) else {
+                continue;
+            };
+            for (round, quotient) in fine.divided_by(&coarse).each() {
+                by_round.entry(round).or_default().push(quotient);
+            }
+        }
+        let medians = by_round.iter();
+        let medians: ByRound = medians
+            .filter_map(|(round, quotients)| Some((*round, median(quotients)?)))
             .collect();
-        Comparison::of(rounds.iter().filter_map(|round| {
-            let quotients: Vec<f64> = TASKS
-                .into_iter()
-                .filter_map(|tasks| {
-                    Some(figure(fine, tasks, round)? / figure(coarse, tasks, round)?)
-                })
-                .collect();
-            Some((median(&quotients)?, 1.0))
-        }))
+        (medians.len() > 0).then_some(medians)
     }
 
     fn derived(&self) -> Vec<Derived> {
-        let derived = |name: &str, labels, compared: Comparison| Derived {
-            name: name.to_owned(),
-            labels,
-            unit: "ratio".to_owned(),
-            value: compared.ratio(),
-            rounds: compared.ratios,
-        };
         let mut found = Vec::new();
         for statistic in Statistic::ALL {
             for resolution_us in RESOLUTIONS_US {
@@ -192,15 +183,16 @@ impl Measured {
                     ("resolution_us", resolution_us.into()),
                     ("statistic", statistic.label().into()),
                 ]);
-                let compared = self.longest_to_shortest(resolution_us, statistic);
-                found.extend(
-                    compared.map(|compared| derived("longest_to_shortest_queue", labels, compared)),
-                );
+                let rounds = self.longest_to_shortest(resolution_us, statistic);
+                found.extend(rounds.and_then(|rounds| {
+                    Derived::of_rounds("longest_to_shortest_queue", labels, "ratio", &rounds)
+                }));
             }
             let labels = labels([("statistic", statistic.label().into())]);
-            let compared = self.fine_to_coarse(statistic);
-            found
-                .extend(compared.map(|compared| derived("fine_to_coarse_clock", labels, compared)));
+            let rounds = self.fine_to_coarse(statistic);
+            found.extend(rounds.and_then(|rounds| {
+                Derived::of_rounds("fine_to_coarse_clock", labels, "ratio", &rounds)
+            }));
         }
         found
     }
@@ -232,8 +224,7 @@ impl Measured {
 
     fn published(&self) -> Vec<Published> {
         let queue = RESOLUTIONS_US.into_iter().filter_map(|resolution_us| {
-            let ratio =
-                |statistic| Some(self.longest_to_shortest(resolution_us, statistic)?.ratio());
+            let ratio = |statistic| self.longest_to_shortest(resolution_us, statistic)?.median();
             Some(format!(
                 "{}: minimum {:.2}, median {:.2}, mean {:.2}, maximum {:.2} times",
                 resolution(resolution_us),
@@ -245,7 +236,7 @@ impl Measured {
         });
         let queue: Vec<String> = queue.collect();
         let clock = || {
-            let ratio = |statistic| Some(self.fine_to_coarse(statistic)?.ratio());
+            let ratio = |statistic| self.fine_to_coarse(statistic)?.median();
             Some(format!(
                 "minimum {:.2}, median {:.2}, mean {:.2}, maximum {:.2} times that under the coarser clock",
                 ratio(Statistic::Min)?,
@@ -284,6 +275,12 @@ struct Timed {
 impl Timed {
     fn median_ns(&self) -> Option<f64> {
         median(&self.rounds_p50())
+    }
+
+    fn of(&self, statistic: Statistic) -> ByRound {
+        let each = self.rounds.iter();
+        each.map(|(round, found)| (*round, statistic.of(found)))
+            .collect()
     }
 
     fn rounds_p50(&self) -> Vec<f64> {
@@ -359,46 +356,78 @@ impl Statistic {
     }
 }
 
-/// What a comparison says of all statistics together, and of each.
-fn conclusion(subject: &str, compared: impl Fn(Statistic) -> Option<Comparison>) -> Option<String> {
-    let all: Vec<(Statistic, Comparison)> = Statistic::ALL
-        .into_iter()
-        .filter_map(|statistic| Some((statistic, compared(statistic)?)))
-        .collect();
-    let have = |verdict: Verdict| {
+/// What the quotients of the rounds say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Difference {
+    /// The first takes longer.
+    Longer,
+    /// The first is over sooner.
+    Shorter,
+    /// Neither, as far as the rounds can tell.
+    Alike,
+    /// A difference as large as P3's could hide in the interval.
+    Scattered,
+}
+
+impl Difference {
+    /// `None` for too few rounds.
+    fn of(quotients: &ByRound) -> Option<Self> {
+        let [low, high] = quotients.interval()?;
+        Some(match quotients.median()? {
+            middle if low > 1.0 && middle > 1.0 + NEGLIGIBLE => Self::Longer,
+            middle if high < 1.0 && middle < 1.0 / (1.0 + NEGLIGIBLE) => Self::Shorter,
+            _ if high > SCATTERED * low => Self::Scattered,
+            _ => Self::Alike,
+        })
+    }
+}
+
+/// What the rounds say of all statistics together, and of each.
+fn conclusion(subject: &str, compared: impl Fn(Statistic) -> Option<ByRound>) -> Option<String> {
+    let mut all = Vec::new();
+    for statistic in Statistic::ALL {
+        let Some(quotients) = compared(statistic) else {
+            continue;
+        };
+        let (Some(difference), Some([low, high])) =
+            (Difference::of(&quotients), quotients.interval())
+        else {
+            return Some(format!("{subject}: too few rounds to tell."));
+        };
+        let figure = format!(
+            "{} {:.2} ({low:.2} to {high:.2})",
+            statistic.name(),
+            quotients.median()?
+        );
+        all.push((statistic, difference, figure));
+    }
+    let have = |wanted: Difference| {
         let having = all
             .iter()
-            .filter(|(_, compared)| compared.verdict() == verdict);
-        let names: Vec<&str> = having.map(|(statistic, _)| statistic.name()).collect();
+            .filter(|(_, difference, _)| *difference == wanted);
+        let names: Vec<&str> = having.map(|(statistic, ..)| statistic.name()).collect();
         (!names.is_empty()).then(|| names.join(", "))
     };
     let differences = [
-        have(Verdict::Longer).map(|names| format!("longer ({names})")),
-        have(Verdict::Shorter).map(|names| format!("shorter ({names})")),
+        have(Difference::Longer).map(|names| format!("longer ({names})")),
+        have(Difference::Shorter).map(|names| format!("shorter ({names})")),
     ];
     let differences: Vec<String> = differences.into_iter().flatten().collect();
-    let found = match differences.is_empty() {
-        true => have(Verdict::Alike)
-            .map(|names| format!("no difference beyond the noise of the rounds ({names})")),
-        false => Some(format!("the switch is {}", differences.join(" and "))),
+    let found = if differences.is_empty() {
+        have(Difference::Alike)
+            .map(|names| format!("no difference beyond the noise of the rounds ({names})"))
+    } else {
+        Some(format!("the switch is {}", differences.join(" and ")))
     };
-    let scattered = have(Verdict::Scattered).map(|names| {
+    let scattered = have(Difference::Scattered).map(|names| {
         format!("the rounds are too far apart to tell twice as long from alike ({names})")
     });
-    let verdict = match have(Verdict::Unknown) {
-        Some(_) => "too few rounds to tell".to_owned(),
-        None => {
-            let verdicts: Vec<String> = found.into_iter().chain(scattered).collect();
-            verdicts.join("; ")
-        }
-    };
-    let figures: Vec<String> = all
-        .iter()
-        .map(|(statistic, compared)| format!("{} {}", statistic.name(), compared.shown()))
-        .collect();
+    let said: Vec<String> = found.into_iter().chain(scattered).collect();
+    let figures: Vec<&str> = all.iter().map(|(.., figure)| figure.as_str()).collect();
     (!all.is_empty()).then(|| {
         format!(
-            "{subject}: {verdict}. Median of the rounds' quotients: {}.",
+            "{subject}: {}. Median of the rounds' quotients, with its interval: {}.",
+            said.join("; "),
             figures.join(", ")
         )
     })
@@ -451,6 +480,10 @@ const TASKS_MAX: u32 = 20;
 /// P3 section 5.3: the finer first.
 const RESOLUTIONS_US: [u64; 2] = [500, 1_000];
 const DROPPED_PERCENT_MAX: f64 = 1.0;
+/// What no paper would call a difference.
+const NEGLIGIBLE: f64 = 0.05;
+/// P3's smallest difference that it gives a number for: twice as long with 20 tasks as without any.
+const SCATTERED: f64 = 2.0;
 
 const PUBLISHED_QUEUE: [&str; 3] = [
     "QNX: mean and minimum not sensitive; the maximum grows under the finer clock, by as much as 300 %",
@@ -505,6 +538,24 @@ mod tests {
         let flat = measured(|_| 1_000).outcome();
         let words = flat.conclusions.join("\n");
         assert_eq!(words.matches("no difference").count(), 3, "{words}");
+    }
+
+    #[test]
+    fn a_difference_needs_a_size_and_the_agreement_of_the_rounds() {
+        let of = |quotients: &[f64]| Difference::of(&quotients.into());
+        let longer = [1.2, 1.3, 1.1, 1.2, 1.4, 1.2, 1.3];
+        assert_eq!(of(&longer), Some(Difference::Longer));
+        assert_eq!(
+            of(&longer.map(|ratio| 1.0 / ratio)),
+            Some(Difference::Shorter)
+        );
+        let small = [1.01, 1.02, 1.01, 1.03, 1.02, 1.01, 1.02];
+        assert_eq!(of(&small), Some(Difference::Alike));
+        let disagreeing = [1.2, 1.3, 0.9, 1.2, 1.4, 1.1, 0.8];
+        assert_eq!(of(&disagreeing), Some(Difference::Alike));
+        let apart = [0.4, 0.5, 1.0, 1.1, 3.0, 3.9, 1.0];
+        assert_eq!(of(&apart), Some(Difference::Scattered));
+        assert_eq!(of(&[2.0]), None);
     }
 
     #[test]
