@@ -32,7 +32,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
     &os_services::OsServices,
-    &os_other_cpu::OsOtherCpu,
+    &os_other_cpu::STUDY,
     &os_clock_overhead::OsClockOverhead,
     &os_interruptions::OsInterruptions,
     &os_interval_jitter::OsIntervalJitter,

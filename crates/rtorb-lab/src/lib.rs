@@ -19,5 +19,6 @@ pub mod kernels;
 pub mod model;
 pub mod processes;
 pub mod results;
+pub mod study;
 
 pub use error::LabError;

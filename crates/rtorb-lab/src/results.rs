@@ -17,6 +17,7 @@ pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 pub use table_view::{CellValue, PublishedRow, TableView};
 
 pub(crate) mod by_round;
+pub(crate) mod cells;
 mod claim;
 pub mod compare;
 mod emulation;

@@ -47,6 +47,17 @@ pub struct Plot {
     pub published: Vec<PublishedPoints>,
 }
 
+impl Plot {
+    /// A plot of that name and title; lines of all series.
+    pub(crate) fn named(id: &str, title: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
 /// How a plot is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,0 +1,495 @@
+//! A study: an experiment as one description, most of it data.
+//!
+//! The description has the factors with their levels, the amounts, the subject, and what follows from the cells. The engine
+//! here owns the rest: rounds, rotation, seeds, interrupts, progress, marks, lost rounds, and the scheduling that was obtained.
+
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::results::cells::Cells;
+use crate::results::{
+    Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
+    all_real_time, labels,
+};
+
+/// An experiment whose subject is measured under each combination of levels.
+#[derive(Debug)]
+pub struct Study<S> {
+    /// The name by which it is run: `os/other-cpu`.
+    pub(crate) name: &'static str,
+    /// What it shows, in a line.
+    pub(crate) title: &'static str,
+    /// The published table or figure that it repeats.
+    pub(crate) reproduces: &'static str,
+    /// Rounds, and samples of a cell in a round.
+    pub(crate) amounts: Amounts,
+    /// What is varied. The last factor varies fastest.
+    pub(crate) factors: &'static [Factor],
+    /// Labels that all cells have.
+    pub(crate) fixed: &'static [(&'static str, Value)],
+    /// What a reader of the results must know beside factors and amounts.
+    pub(crate) parameters: &'static [(&'static str, Value)],
+    /// The labels whose values name the columns of the table.
+    pub(crate) columns: &'static [&'static str],
+    /// Why this host cannot be measured; nothing if it can.
+    pub(crate) obstacle: fn(&Context) -> Option<&'static str>,
+    /// Starts the subject.
+    pub(crate) start: fn(&Context) -> Result<S, LabError>,
+    /// The plots that show it.
+    pub(crate) plots: fn() -> Vec<Plot>,
+    /// What follows from the cells.
+    pub(crate) findings: fn(&Cells) -> Findings,
+    /// Notes on this run.
+    pub(crate) notes: fn(&Context, bool) -> Vec<String>,
+}
+
+/// What is measured: processes, or threads of a probe.
+pub trait Subject {
+    /// The scheduling of its processes, if that is known before the first turn.
+    ///
+    /// # Errors
+    /// That a process does not answer.
+    fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
+        Ok(Vec::new())
+    }
+
+    /// Takes the samples of a cell in a round.
+    ///
+    /// # Errors
+    /// What went wrong. The round of this cell is lost then, and the run goes on.
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError>;
+}
+
+/// Something that is varied.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor {
+    /// The label.
+    pub(crate) label: &'static str,
+    /// Its values, in the order in which they are measured.
+    pub(crate) levels: &'static [Value],
+}
+
+/// A value of a label, known when the program is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A name.
+    Text(&'static str),
+    /// A whole number.
+    Number(i64),
+}
+
+/// How much each effort measures: rounds, and samples of a cell in a round. In an emulated machine, a round is a seed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amounts {
+    pub(crate) glance: usize,
+    pub(crate) emulated: usize,
+    pub(crate) quick: [usize; 2],
+    pub(crate) full: [usize; 2],
+    /// The parameter that has the number of samples.
+    pub(crate) samples: &'static str,
+}
+
+/// A combination of levels.
+#[derive(Debug)]
+pub struct Cell<'a>(&'a Labels);
+
+/// A turn of the subject.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// The surroundings.
+    pub(crate) context: &'a Context,
+    /// The number of the round, counted from 0.
+    pub(crate) round: usize,
+    /// The number of samples to take.
+    pub(crate) samples: usize,
+}
+
+/// What a turn gave.
+#[derive(Debug, Default)]
+pub struct Sampled {
+    /// The times of each part in nanoseconds, with the labels that tell the parts apart.
+    pub(crate) parts: Vec<(Labels, Vec<u64>)>,
+    /// Wrong answers.
+    pub(crate) wrong: u64,
+    /// The scheduling of the measuring threads, if they were seen.
+    pub(crate) scheduling: Vec<ObtainedScheduling>,
+    /// Samples that were marked.
+    pub(crate) marks: u64,
+}
+
+/// What follows from cells.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) highlights: Vec<Highlight>,
+    pub(crate) derived: Vec<Derived>,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) conclusions: Vec<String>,
+    pub(crate) published: Vec<Published>,
+}
+
+impl<S: Subject> Study<S> {
+    /// All combinations of levels, in order.
+    fn cells(&self) -> Vec<Labels> {
+        let fixed = self.fixed.iter();
+        let mut all: Vec<Labels> = vec![
+            fixed
+                .map(|(name, value)| ((*name).to_owned(), (*value).into()))
+                .collect(),
+        ];
+        for factor in self.factors {
+            let with = |cell: &Labels, level: &Value| {
+                let mut cell = cell.clone();
+                cell.insert(factor.label.to_owned(), (*level).into());
+                cell
+            };
+            let each = all.iter();
+            all = each
+                .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
+                .collect();
+        }
+        all
+    }
+
+    /// Each cell once a round. Which comes first differs from round to round.
+    fn measure(
+        &self,
+        context: &Context,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let mut subject = (self.start)(context)?;
+        measured.scheduling = subject.scheduling()?;
+        let (rounds, samples) = self.amounts.of(context.effort);
+        let cells = self.cells();
+        progress.begin(rounds * cells.len());
+        for round in 0..rounds {
+            context.begin_round(round);
+            for place in 0..cells.len() {
+                if context.interrupted() {
+                    return Err(LabError::Interrupted);
+                }
+                let cell = &cells[(place + round) % cells.len()];
+                let turn = Turn {
+                    context,
+                    round,
+                    samples,
+                };
+                match subject.measure(&Cell(cell), &turn) {
+                    Ok(sampled) => {
+                        context.add_marks(sampled.marks);
+                        measured.add(cell, round, sampled);
+                    }
+                    Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                    Err(error) => measured.lost.push(LostRound {
+                        round,
+                        what: self.name_of(cell),
+                        why: error.to_string(),
+                    }),
+                }
+                progress.step(&format!(
+                    "round {} of {rounds}: {}",
+                    round + 1,
+                    self.name_of(cell)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The levels of a cell in words.
+    fn name_of(&self, cell: &Labels) -> String {
+        let levels = self.factors.iter();
+        let levels = levels.filter_map(|factor| {
+            let value = cell.get(factor.label)?;
+            Some(format!("{} {value}", factor.label))
+        });
+        levels.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<S: Subject> Experiment for Study<S> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn reproduces(&self) -> &'static str {
+        self.reproduces
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let (rounds, samples) = self.amounts.of(effort);
+        let mut parameters = labels([
+            ("effort", effort.name().into()),
+            ("rounds", rounds.into()),
+            (self.amounts.samples, samples.into()),
+        ]);
+        for factor in self.factors {
+            let levels = factor.levels.iter();
+            let levels: Vec<_> = levels
+                .map(|level| LabelValue::from(*level).to_string())
+                .collect();
+            parameters.insert(factor.label.to_owned(), levels.join(" ").into());
+        }
+        for (name, value) in self.fixed.iter().chain(self.parameters) {
+            parameters.insert((*name).to_owned(), (*value).into());
+        }
+        parameters
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        if let Some(obstacle) = (self.obstacle)(context) {
+            return Ok(Outcome {
+                complete: true,
+                notes: vec![obstacle.to_owned()],
+                ..Outcome::default()
+            });
+        }
+        let mut measured = Measured::default();
+        let done = self.measure(context, &mut measured, progress);
+        let complete = is_complete(done)?;
+        let real_time = all_real_time(&measured.scheduling);
+        let findings = (self.findings)(&measured.cells);
+        Ok(Outcome {
+            complete,
+            series: measured
+                .cells
+                .series(&labels([("real_time", real_time.into())])),
+            scheduling: measured.scheduling,
+            lost: measured.lost,
+            columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
+            plots: (self.plots)(),
+            highlights: findings.highlights,
+            derived: findings.derived,
+            claims: findings.claims,
+            conclusions: findings.conclusions,
+            published: findings.published,
+            notes: (self.notes)(context, real_time),
+            ..Outcome::default()
+        })
+    }
+}
+
+/// What the engine has of a run.
+#[derive(Debug, Default)]
+struct Measured {
+    cells: Cells,
+    scheduling: Vec<ObtainedScheduling>,
+    lost: Vec<LostRound>,
+}
+
+impl Measured {
+    fn add(&mut self, cell: &Labels, round: usize, sampled: Sampled) {
+        for (part, times_ns) in sampled.parts {
+            let mut labels = cell.clone();
+            labels.extend(part);
+            self.cells.add(&labels, round, &times_ns, sampled.wrong);
+        }
+        for found in sampled.scheduling {
+            if !self.scheduling.contains(&found) {
+                self.scheduling.push(found);
+            }
+        }
+    }
+}
+
+impl Amounts {
+    /// Rounds, and samples of a cell in a round.
+    fn of(&self, effort: Effort) -> (usize, usize) {
+        match effort {
+            Effort::Glance => (1, self.glance),
+            Effort::Emulated { seeds } => (usize::from(seeds), self.emulated),
+            Effort::Quick => self.quick.into(),
+            Effort::Full => self.full.into(),
+        }
+    }
+}
+
+impl Cell<'_> {
+    /// The number of a level.
+    ///
+    /// # Panics
+    /// When the study has no such factor of numbers.
+    pub(crate) fn number(&self, label: &str) -> usize {
+        let number = self.0.get(label).and_then(LabelValue::number);
+        let number = number.and_then(|number| usize::try_from(number).ok());
+        number.expect("the study has a factor with that label")
+    }
+
+    /// True if the level is this one.
+    pub(crate) fn is(&self, label: &str, level: &str) -> bool {
+        self.0.get(label) == Some(&level.into())
+    }
+}
+
+impl Sampled {
+    /// Times of one part, which needs no label.
+    pub(crate) fn whole(times_ns: Vec<u64>) -> Self {
+        Self {
+            parts: vec![(Labels::new(), times_ns)],
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Value> for LabelValue {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Text(text) => text.into(),
+            Value::Number(number) => Self::Number(number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment;
+    use crate::processes::interrupt::Interrupt;
+    use crate::results::{PlotKind, Results, StatisticName, Verdict};
+
+    /// A whole experiment: two factors, one plot, one claim.
+    const TOY: Study<Toy> = Study {
+        name: "toy/size",
+        title: "How long a toy takes, by size and colour",
+        reproduces: "nothing that was published",
+        amounts: Amounts {
+            glance: 5,
+            emulated: 5,
+            quick: [6, 5],
+            full: [12, 5],
+            samples: "samples_per_round",
+        },
+        factors: &[
+            Factor {
+                label: "colour",
+                levels: &[Value::Text("red"), Value::Text("blue")],
+            },
+            Factor {
+                label: "size",
+                levels: &[Value::Number(1), Value::Number(2)],
+            },
+        ],
+        fixed: &[("material", Value::Text("wood"))],
+        parameters: &[],
+        columns: &["colour"],
+        obstacle: |_| None,
+        start: |_| Ok(Toy { fails_in: None }),
+        plots: || {
+            vec![Plot {
+                kind: PlotKind::Bars,
+                x: "size".to_owned(),
+                lines: vec!["colour".to_owned()],
+                values: vec![StatisticName::P50],
+                ..Plot::named("toy", "A toy's time by its size")
+            }]
+        },
+        findings: |cells| {
+            let of = |size: i64| {
+                let wanted = [("size", LabelValue::Number(size)), ("colour", "red".into())];
+                let found = cells.with(&wanted).next();
+                found.map(|(_, samples)| samples.rounds(|round| round.p50))
+            };
+            let ratio = of(2)
+                .zip(of(1))
+                .map(|(large, small)| large.divided_by(&small));
+            let claim = |ratio| {
+                Claim::at_most(
+                    "growth",
+                    "twice as large, twice as long",
+                    &ratio,
+                    2.1,
+                    "ratio",
+                )
+            };
+            Findings {
+                claims: ratio.and_then(claim).into_iter().collect(),
+                ..Findings::default()
+            }
+        },
+        notes: |_, _| Vec::new(),
+    };
+
+    /// One whose calls fail in round 3, if it is red.
+    const BREAKING: Study<Toy> = Study {
+        start: |_| Ok(Toy { fails_in: Some(3) }),
+        ..TOY
+    };
+
+    #[derive(Debug)]
+    struct Toy {
+        fails_in: Option<usize>,
+    }
+
+    impl Subject for Toy {
+        fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+            if self.fails_in == Some(turn.round) && cell.is("colour", "red") {
+                return Err(LabError::process("toy", "it broke"));
+            }
+            let time_ns = 1_000 * cell.number("size") as u64;
+            Ok(Sampled {
+                scheduling: vec![ObtainedScheduling {
+                    process: "toy".to_owned(),
+                    threads: 1,
+                    policy: "SCHED_FIFO".to_owned(),
+                    priority: 1,
+                    cpus: "0".to_owned(),
+                    real_time: true,
+                }],
+                ..Sampled::whole(vec![time_ns; turn.samples])
+            })
+        }
+    }
+
+    struct Silent;
+
+    impl Progress for Silent {
+        fn begin(&mut self, _: usize) {}
+        fn step(&mut self, _: &str) {}
+        fn note(&mut self, _: &str) {}
+    }
+
+    fn results_of(study: &Study<Toy>) -> Results {
+        let context = Context::new(Effort::Quick, "/bin/false".into(), Interrupt::new());
+        experiment::run(study, &context.expect("a folder"), &mut Silent).expect("it runs")
+    }
+
+    #[test]
+    fn a_study_is_its_cells_its_claims_and_its_plots() {
+        let results = results_of(&TOY);
+        let labels: Vec<String> = results
+            .series
+            .iter()
+            .map(|series| format!("{} {}", series.labels["colour"], series.labels["size"]))
+            .collect();
+        assert_eq!(labels, ["red 1", "red 2", "blue 1", "blue 2"]);
+        assert!(results.series.iter().all(|series| series.count == 30));
+        assert_eq!(results.series[0].labels["material"], "wood".into());
+        assert_eq!(results.parameters["size"], "1 2".into());
+        assert_eq!((results.plots.len(), results.lost.len()), (1, 0));
+        let claim = &results.claims[0];
+        assert_eq!((claim.id.as_str(), claim.value), ("toy/size.growth", 2.0));
+    }
+
+    #[test]
+    fn a_claim_over_a_lost_round_is_not_judged() {
+        let results = results_of(&BREAKING);
+        assert!(results.complete, "the other rounds were measured");
+        let lost: Vec<(usize, &str)> = results
+            .lost
+            .iter()
+            .map(|lost| (lost.round, lost.what.as_str()))
+            .collect();
+        let both = ["colour red, size 1", "colour red, size 2"];
+        assert_eq!(lost.len(), 2);
+        assert!(
+            lost.iter()
+                .all(|(round, what)| *round == 3 && both.contains(what))
+        );
+        let claim = &results.claims[0];
+        assert_eq!(claim.verdict, Verdict::NotJudged);
+        assert_eq!(claim.reason, "1 of 6 rounds were lost");
+    }
+}
