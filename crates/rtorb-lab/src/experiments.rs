@@ -46,7 +46,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_architectures::OrbArchitectures,
     &orb_priority_inversion::OrbPriorityInversion,
     &orb_histogram::OrbHistogram,
-    &orb_payload::OrbPayload,
+    &orb_payload::STUDY,
     &orb_event_channel::OrbEventChannel,
     &orb_footprint::OrbFootprint,
 ];

@@ -30,6 +30,10 @@ pub struct Study<S> {
     pub(crate) parameters: &'static [(&'static str, Value)],
     /// The labels whose values name the columns of the table.
     pub(crate) columns: &'static [&'static str],
+    /// Labels of all series that only the run knows.
+    pub(crate) surroundings: fn(&Context) -> Labels,
+    /// The time from one sample to the next, in nanoseconds, if samples have a rate; otherwise 0.
+    pub(crate) period_ns: u64,
     /// Why this host cannot be measured; nothing if it can.
     pub(crate) obstacle: fn(&Context) -> Option<&'static str>,
     /// Starts the subject.
@@ -236,6 +240,11 @@ impl<S: Subject> Experiment for Study<S> {
         for (name, value) in self.fixed.iter().chain(self.parameters) {
             parameters.insert((*name).to_owned(), (*value).into());
         }
+        if self.period_ns > 0 {
+            let paced = (rounds * self.cells().len() * samples) as u64 * self.period_ns;
+            parameters.insert("paced_seconds".to_owned(), (paced / 1_000_000_000).into());
+            parameters.insert("awake".to_owned(), effort.seeds().is_none().into());
+        }
         parameters
     }
 
@@ -251,12 +260,12 @@ impl<S: Subject> Experiment for Study<S> {
         let done = self.measure(context, &mut measured, progress);
         let complete = is_complete(done)?;
         let real_time = all_real_time(&measured.scheduling);
+        let mut beside = (self.surroundings)(context);
+        beside.insert("real_time".to_owned(), real_time.into());
         let findings = (self.findings)(&measured.cells);
         Ok(Outcome {
             complete,
-            series: measured
-                .cells
-                .series(&labels([("real_time", real_time.into())])),
+            series: measured.cells.series(&beside),
             scheduling: measured.scheduling,
             lost: measured.lost,
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
@@ -375,6 +384,8 @@ mod tests {
         fixed: &[("material", Value::Text("wood"))],
         parameters: &[],
         columns: &["colour"],
+        surroundings: |_| Labels::new(),
+        period_ns: 0,
         obstacle: |_| None,
         start: |_| Ok(Toy { fails_in: None }),
         plots: || {

@@ -13,8 +13,8 @@ use crate::experiments::os_services::probe::{
 };
 use crate::host::cpu_list;
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::cells::Cells;
-use crate::results::{Highlight, Plot, PlotKind, StatisticName};
+use crate::results::cells::{Cells, Samples};
+use crate::results::{Highlight, Labels, Plot, PlotKind, StatisticName};
 use crate::study::{
     Amounts, Cell, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -50,6 +50,8 @@ pub const STUDY: Study<OneProbe> = Study {
         ("message_bytes", Number(MESSAGE_BYTES as i64)),
     ],
     columns: &["peer", "load"],
+    surroundings: |_| Labels::new(),
+    period_ns: 0,
     obstacle: |context| other_cpu(context).is_none().then_some(ONE_CPU),
     start: |context| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe),
     plots,
@@ -105,20 +107,19 @@ fn other_cpu(context: &Context) -> Option<usize> {
 }
 
 fn findings(cells: &Cells) -> Findings {
-    let highlight =
-        |(labels, samples): (&crate::results::Labels, &crate::results::cells::Samples)| {
-            let max_us = samples.statistics().max / 1e3;
-            Some(Highlight {
-                what: format!(
-                    "{}, the other CPU {}",
-                    labels.get("service")?,
-                    labels.get("peer")?
-                ),
-                value: samples.median_ns()? / 1e3,
-                unit: "us".to_owned(),
-                beside: format!("at most {max_us:.1} us"),
-            })
-        };
+    let highlight = |(labels, samples): (&Labels, &Samples)| {
+        let max_us = samples.statistics().max / 1e3;
+        Some(Highlight {
+            what: format!(
+                "{}, the other CPU {}",
+                labels.get("service")?,
+                labels.get("peer")?
+            ),
+            value: samples.median_ns()? / 1e3,
+            unit: "us".to_owned(),
+            beside: format!("at most {max_us:.1} us"),
+        })
+    };
     Findings {
         highlights: cells.all().filter_map(highlight).collect(),
         ..Findings::default()
