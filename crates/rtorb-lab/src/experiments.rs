@@ -31,7 +31,7 @@ pub mod own_program;
 pub const ALL: [&dyn Experiment; 20] = [
     &os_context_switch::OsContextSwitch,
     &os_ready_queue::OsReadyQueue,
-    &os_services::OsServices,
+    &os_services::STUDY,
     &os_other_cpu::STUDY,
     &os_clock_overhead::OsClockOverhead,
     &os_interruptions::OsInterruptions,

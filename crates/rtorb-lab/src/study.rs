@@ -3,8 +3,11 @@
 //! The description has the factors with their levels, the amounts, the subject, and what follows from the cells. The engine
 //! here owns the rest: rounds, rotation, seeds, interrupts, progress, marks, lost rounds, and the scheduling that was obtained.
 
+use std::collections::BTreeMap;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::processes::probe::Answer;
 use crate::results::cells::Cells;
 use crate::results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
@@ -31,7 +34,7 @@ pub struct Study<S> {
     /// The labels whose values name the columns of the table.
     pub(crate) columns: &'static [&'static str],
     /// Labels of all series that only the run knows.
-    pub(crate) surroundings: fn(&Context) -> Labels,
+    pub(crate) labels_of_run: fn(&Context) -> Labels,
     /// The time from one sample to the next, in nanoseconds, if samples have a rate; otherwise 0.
     pub(crate) period_ns: u64,
     /// Why this host cannot be measured; nothing if it can.
@@ -41,9 +44,9 @@ pub struct Study<S> {
     /// The plots that show it.
     pub(crate) plots: fn() -> Vec<Plot>,
     /// What follows from the cells.
-    pub(crate) findings: fn(&Cells) -> Findings,
-    /// Notes on this run.
-    pub(crate) notes: fn(&Context, bool) -> Vec<String>,
+    pub(crate) findings: fn(&Cells, &Conditions) -> Findings,
+    /// What a reader must know of every run.
+    pub(crate) notes: fn(&Context) -> Vec<String>,
 }
 
 /// What is measured: processes, or threads of a probe.
@@ -116,8 +119,23 @@ pub struct Sampled {
     pub(crate) wrong: u64,
     /// The scheduling of the measuring threads, if they were seen.
     pub(crate) scheduling: Vec<ObtainedScheduling>,
-    /// Samples that were marked.
+    /// Samples that were marked, those of the warm-up included.
     pub(crate) marks: u64,
+    /// The marks of the warm-up, if a repeated run can find the samples again.
+    pub(crate) warm_up: Option<u64>,
+    /// Numbers that are added up over the run.
+    pub(crate) numbers: BTreeMap<String, f64>,
+}
+
+/// What findings depend on beside the cells.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions {
+    /// Every measured thread had SCHED_FIFO on one CPU.
+    pub(crate) real_time: bool,
+    /// The kernel is a PREEMPT_RT one.
+    pub(crate) preempt_rt: bool,
+    /// The numbers of all turns, added up.
+    pub(crate) numbers: BTreeMap<String, f64>,
 }
 
 /// What follows from cells.
@@ -128,6 +146,7 @@ pub(crate) struct Findings {
     pub(crate) claims: Vec<Claim>,
     pub(crate) conclusions: Vec<String>,
     pub(crate) published: Vec<Published>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl<S: Subject> Study<S> {
@@ -179,8 +198,10 @@ impl<S: Subject> Study<S> {
                 };
                 match subject.measure(&Cell(cell), &turn) {
                     Ok(sampled) => {
-                        context.add_marks(sampled.marks);
-                        measured.add(cell, round, sampled);
+                        let marked = context.add_marks(sampled.marks);
+                        let is_emulated = context.effort.seeds().is_some();
+                        let marked = is_emulated.then_some(marked);
+                        measured.add(cell, (round, marked), sampled);
                     }
                     Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                     Err(error) => measured.lost.push(LostRound {
@@ -260,9 +281,15 @@ impl<S: Subject> Experiment for Study<S> {
         let done = self.measure(context, &mut measured, progress);
         let complete = is_complete(done)?;
         let real_time = all_real_time(&measured.scheduling);
-        let mut beside = (self.surroundings)(context);
+        let mut beside = (self.labels_of_run)(context);
         beside.insert("real_time".to_owned(), real_time.into());
-        let findings = (self.findings)(&measured.cells);
+        let conditions = Conditions {
+            real_time,
+            preempt_rt: context.host.preempt_rt,
+            numbers: measured.numbers,
+        };
+        let findings = (self.findings)(&measured.cells, &conditions);
+        let notes = (self.notes)(context).into_iter();
         Ok(Outcome {
             complete,
             series: measured.cells.series(&beside),
@@ -275,7 +302,7 @@ impl<S: Subject> Experiment for Study<S> {
             claims: findings.claims,
             conclusions: findings.conclusions,
             published: findings.published,
-            notes: (self.notes)(context, real_time),
+            notes: notes.chain(findings.notes).collect(),
             ..Outcome::default()
         })
     }
@@ -287,14 +314,21 @@ struct Measured {
     cells: Cells,
     scheduling: Vec<ObtainedScheduling>,
     lost: Vec<LostRound>,
+    numbers: BTreeMap<String, f64>,
 }
 
 impl Measured {
-    fn add(&mut self, cell: &Labels, round: usize, sampled: Sampled) {
+    fn add(&mut self, cell: &Labels, (round, marked): (usize, Option<u64>), sampled: Sampled) {
         for (part, times_ns) in sampled.parts {
             let mut labels = cell.clone();
             labels.extend(part);
             self.cells.add(&labels, round, &times_ns, sampled.wrong);
+            if let (Some(marked), Some(warm_up)) = (marked, sampled.warm_up) {
+                self.cells.mark(&labels, marked + warm_up + 1, &times_ns);
+            }
+        }
+        for (name, number) in sampled.numbers {
+            *self.numbers.entry(name).or_default() += number;
         }
         for found in sampled.scheduling {
             if !self.scheduling.contains(&found) {
@@ -333,7 +367,27 @@ impl Cell<'_> {
     }
 }
 
+impl Turn<'_> {
+    /// What the turn draws its random numbers from.
+    pub(crate) fn seed(&self) -> u64 {
+        self.context
+            .seed(self.round)
+            .unwrap_or(self.round as u64 + 1)
+    }
+}
+
 impl Sampled {
+    /// The first set of samples of a probe's answer.
+    pub(crate) fn of(answer: Answer) -> Self {
+        let mut samples = answer.samples.into_iter();
+        Self {
+            scheduling: answer.scheduling,
+            marks: answer.marks,
+            numbers: answer.numbers,
+            ..Self::whole(samples.next().unwrap_or_default())
+        }
+    }
+
     /// Times of one part, which needs no label.
     pub(crate) fn whole(times_ns: Vec<u64>) -> Self {
         Self {
@@ -384,7 +438,7 @@ mod tests {
         fixed: &[("material", Value::Text("wood"))],
         parameters: &[],
         columns: &["colour"],
-        surroundings: |_| Labels::new(),
+        labels_of_run: |_| Labels::new(),
         period_ns: 0,
         obstacle: |_| None,
         start: |_| Ok(Toy { fails_in: None }),
@@ -397,7 +451,7 @@ mod tests {
                 ..Plot::named("toy", "A toy's time by its size")
             }]
         },
-        findings: |cells| {
+        findings: |cells, _| {
             let of = |size: i64| {
                 let wanted = [("size", LabelValue::Number(size)), ("colour", "red".into())];
                 let found = cells.with(&wanted).next();
@@ -420,7 +474,7 @@ mod tests {
                 ..Findings::default()
             }
         },
-        notes: |_, _| Vec::new(),
+        notes: |_| Vec::new(),
     };
 
     /// One whose calls fail in round 3, if it is red.

@@ -11,7 +11,7 @@ use crate::results::{
     labels,
 };
 use crate::study::{
-    Amounts, Cell, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
@@ -50,7 +50,7 @@ pub const STUDY: Study<OneReceiver> = Study {
         ("priority", Number(Role::High.priority() as i64)),
     ],
     columns: &["transport"],
-    surroundings: |context| {
+    labels_of_run: |context| {
         labels([("pulse", system::pulse_of(context, Role::High).name().into())])
     },
     period_ns: PERIOD_NS,
@@ -58,7 +58,7 @@ pub const STUDY: Study<OneReceiver> = Study {
     start: |context| System::start(context, Transport::Tcp, &[Role::High]).map(OneReceiver),
     plots,
     findings,
-    notes: |context, _| system::notes(context),
+    notes: system::notes,
 };
 
 /// A supplier and one receiver.
@@ -96,7 +96,7 @@ impl Subject for OneReceiver {
     }
 }
 
-fn findings(cells: &Cells) -> Findings {
+fn findings(cells: &Cells, _: &Conditions) -> Findings {
     let wanted = [("part", LabelValue::from(Part::Call.name()))];
     let sizes = cells.with(&wanted).map(|(labels, samples)| {
         let size = labels.get(SIZE).and_then(LabelValue::number);
@@ -275,7 +275,7 @@ mod tests {
             let labels = labels([(SIZE, (*size).into()), ("part", "call".into())]);
             cells.add(&labels, 0, &[*best_ns, *worst_ns], 0);
         }
-        findings(&cells)
+        findings(&cells, &Conditions::default())
     }
 
     #[test]

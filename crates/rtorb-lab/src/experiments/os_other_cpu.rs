@@ -16,7 +16,7 @@ use crate::processes::probe::{Probe, Question as ProbeQuestion};
 use crate::results::cells::{Cells, Samples};
 use crate::results::{Highlight, Labels, Plot, PlotKind, StatisticName};
 use crate::study::{
-    Amounts, Cell, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
@@ -50,16 +50,13 @@ pub const STUDY: Study<OneProbe> = Study {
         ("message_bytes", Number(MESSAGE_BYTES as i64)),
     ],
     columns: &["peer", "load"],
-    surroundings: |_| Labels::new(),
+    labels_of_run: |_| Labels::new(),
     period_ns: 0,
     obstacle: |context| other_cpu(context).is_none().then_some(ONE_CPU),
     start: |context| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe),
     plots,
     findings,
-    notes: |_, real_time| {
-        let note = (!real_time).then(|| NO_FIFO.to_owned());
-        note.into_iter().collect()
-    },
+    notes: |_| Vec::new(),
 };
 
 /// A probe, which is asked once a cell and round.
@@ -71,31 +68,20 @@ impl Subject for OneProbe {
         let fifo = turn.context.launcher.placement.fifo;
         let cpu =
             other_cpu(turn.context).ok_or_else(|| LabError::process("os/other-cpu", ONE_CPU))?;
-        let services = [Service::Futex, Service::Unix, Service::Tcp].into_iter();
-        let question = |service| Question {
-            service,
+        let question = Question {
+            service: Service::of(cell),
             samples: turn.samples as u32,
             low_priority: fifo.map(|probe| probe.saturating_sub(BELOW_PROBE).max(1)),
             pause_ns_max: PAUSE_NS_MAX,
-            seed: turn
-                .context
-                .seed(turn.round)
-                .unwrap_or(turn.round as u64 + 1),
+            seed: turn.seed(),
             other: Some(OtherCpu {
                 cpu,
                 awake: cell.is("peer", "awake"),
             }),
         };
-        let mut services = services.filter(|service| cell.is("service", service.label()));
-        let service = services.next().expect("a level is a service");
-        let mut answer = self
-            .0
-            .ask(&ProbeQuestion::Services(question(service)), WITHIN)?;
-        Ok(Sampled {
-            scheduling: answer.scheduling,
-            marks: answer.marks,
-            ..Sampled::whole(answer.samples.pop().unwrap_or_default())
-        })
+        self.0
+            .ask(&ProbeQuestion::Services(question), WITHIN)
+            .map(Sampled::of)
     }
 }
 
@@ -106,7 +92,7 @@ fn other_cpu(context: &Context) -> Option<usize> {
     cpu_list(allowed).into_iter().find(|cpu| *cpu != measured)
 }
 
-fn findings(cells: &Cells) -> Findings {
+fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
     let highlight = |(labels, samples): (&Labels, &Samples)| {
         let max_us = samples.statistics().max / 1e3;
         Some(Highlight {
@@ -122,6 +108,10 @@ fn findings(cells: &Cells) -> Findings {
     };
     Findings {
         highlights: cells.all().filter_map(highlight).collect(),
+        notes: (!conditions.real_time)
+            .then(|| NO_FIFO.to_owned())
+            .into_iter()
+            .collect(),
         ..Findings::default()
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::by_round::ByRound;
-use super::statistics::{Recorder, Statistics};
-use super::{LabelValue, Labels, Series};
+use super::statistics::{Recorder, Statistics, median};
+use super::{LabelValue, Labels, Series, WorstSample};
 
 /// The samples under each set of labels, in the order in which they came first.
 #[derive(Debug, Default)]
@@ -16,6 +16,10 @@ pub(crate) struct Samples {
     recorder: Recorder,
     rounds: BTreeMap<usize, Statistics>,
     wrong: u64,
+    /// The slowest sample, if a repeated run can find it again.
+    worst: Option<WorstSample>,
+    /// A sample of the first round that takes as long as usual.
+    typical: Option<WorstSample>,
 }
 
 impl Cells {
@@ -29,10 +33,18 @@ impl Cells {
         self.0[place].1.add(round, times_ns, wrong);
     }
 
+    /// Notes where the samples of a round are found again: the first was ended by that mark.
+    pub(crate) fn mark(&mut self, labels: &Labels, first_mark: u64, times_ns: &[u64]) {
+        let found = self.0.iter_mut().find(|(known, _)| known == labels);
+        if let Some((_, samples)) = found {
+            samples.mark(first_mark, times_ns);
+        }
+    }
+
     /// The cells with all of these labels.
-    pub(crate) fn with<'a>(
+    pub(crate) fn with<'a, 'l>(
         &'a self,
-        labels: &'a [(&'a str, LabelValue)],
+        labels: &'l [(&'l str, LabelValue)],
     ) -> impl Iterator<Item = (&'a Labels, &'a Samples)> {
         let all = self.0.iter().map(|(labels, samples)| (labels, samples));
         all.filter(|(found, _)| {
@@ -64,9 +76,22 @@ impl Samples {
         self.recorder.record_all(times_ns);
         self.recorder.end_round();
         self.wrong += wrong;
-        if of_round.count() > 0 {
-            self.rounds.insert(round, of_round.statistics());
+        let exact: Vec<f64> = times_ns.iter().map(|ns| *ns as f64).collect();
+        if let Some(p50) = median(&exact) {
+            // The histogram has three digits: too few for the difference of two rounds.
+            let statistics = Statistics {
+                p50,
+                ..of_round.statistics()
+            };
+            self.rounds.insert(round, statistics);
         }
+    }
+
+    fn mark(&mut self, first_mark: u64, times_ns: &[u64]) {
+        let marked = (first_mark..).zip(times_ns.iter().copied());
+        let marked = marked.map(|(mark, value_ns)| WorstSample { mark, value_ns });
+        self.worst = self.worst.into_iter().chain(marked).reduce(WorstSample::or);
+        self.typical = self.typical.or(WorstSample::typical(times_ns, first_mark));
     }
 
     /// The statistics of all samples.
@@ -90,6 +115,8 @@ impl Samples {
             rounds_p50: self.rounds(|round| round.p50).values(),
             rounds_p99: self.rounds(|round| round.p99).values(),
             wrong: self.wrong,
+            worst_sample: self.worst,
+            typical_sample: self.typical,
             ..Series::from_recorder(labels, &self.recorder)
         }
     }
@@ -118,5 +145,19 @@ mod tests {
         let series = cells.series(&labels([("real_time", true.into())]));
         assert_eq!((series[0].count, series[0].wrong), (4, 1));
         assert_eq!(series[1].labels["real_time"], true.into());
+    }
+
+    #[test]
+    fn the_first_of_the_slowest_samples_keeps_its_mark() {
+        let futex = labels([("service", "futex".into())]);
+        let mut cells = Cells::default();
+        for (round, first_mark, times_ns) in [(0, 11, [3, 9, 4]), (1, 1_011, [8, 12, 12])] {
+            cells.add(&futex, round, &times_ns, 0);
+            cells.mark(&futex, first_mark, &times_ns);
+        }
+        let series = &cells.series(&Labels::new())[0];
+        let (worst, typical) = (series.worst_sample, series.typical_sample);
+        let found = [worst, typical].map(|one| one.map(|one| (one.mark, one.value_ns)));
+        assert_eq!(found, [Some((1_012, 12)), Some((13, 4))]);
     }
 }

@@ -1,116 +1,53 @@
-//! The samples of all services, and what follows from them.
+//! What follows from the samples of all services.
 
-use std::collections::BTreeMap;
-
-use super::probe::{NOT_IN_TURN, Service, WARM_UP};
-use crate::experiment::{Context, Outcome};
+use super::probe::{NOT_IN_TURN, Service};
 use crate::experiments::os_context_switch::probe::Test;
 use crate::experiments::os_context_switch::published::{P0, P2};
-use crate::processes::probe::Answer;
-use crate::results::rounds::Rounds;
-use crate::results::{
-    Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
-    StatisticName, WorstSample, all_real_time, labels,
-};
+use crate::results::by_round::ByRound;
+use crate::results::cells::{Cells, Samples};
+use crate::results::{Derived, Highlight, Published, labels};
+use crate::study::{Conditions, Findings};
 
-/// What was measured so far.
-#[derive(Debug, Default)]
-pub(super) struct Measured {
-    services: BTreeMap<Service, Rounds>,
-    /// The slowest sample of each service that can be measured again: in an emulated machine.
-    slowest: BTreeMap<Service, WorstSample>,
-    /// An ordinary sample of each, of its first round.
-    typical: BTreeMap<Service, WorstSample>,
-    scheduling: Vec<ObtainedScheduling>,
-    /// Yields, of those that are counted or near them, in which the other thread did not run exactly once.
-    not_in_turn: u64,
-    preempt_rt: bool,
-    emulated: bool,
+pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
+    let costs = Costs { cells, conditions };
+    Findings {
+        highlights: costs.highlights(),
+        derived: costs.derived(),
+        conclusions: costs.conclusions(),
+        published: costs.published(),
+        notes: costs.notes(),
+        ..Findings::default()
+    }
 }
 
-impl Measured {
-    /// Nothing yet, in these surroundings.
-    pub(super) fn of(context: &Context) -> Self {
-        Self {
-            preempt_rt: context.host.preempt_rt,
-            emulated: context.effort.seeds().is_some(),
-            ..Self::default()
-        }
+/// The costs of the services.
+struct Costs<'a> {
+    cells: &'a Cells,
+    conditions: &'a Conditions,
+}
+
+impl Costs<'_> {
+    fn samples(&self, service: Service) -> Option<&Samples> {
+        let wanted = [("service", service.label().into())];
+        let found = self.cells.with(&wanted).map(|(_, samples)| samples).next();
+        found.filter(|samples| samples.statistics().max > 0.0)
     }
 
-    /// Adds a round of a service, before which so many samples were marked.
-    pub(super) fn add(&mut self, service: Service, answer: &Answer, marked: u64) {
-        let [samples_ns] = &answer.samples[..] else {
-            return;
-        };
-        if !samples_ns.is_empty() {
-            self.services.entry(service).or_default().add(samples_ns);
-        }
-        if self.emulated {
-            let marked = marked + u64::from(WARM_UP);
-            self.note_slowest(service, samples_ns, marked);
-            if let Some(typical) = WorstSample::typical(samples_ns, marked + 1) {
-                self.typical.entry(service).or_insert(typical);
-            }
-        }
-        self.not_in_turn += answer.numbers.get(NOT_IN_TURN).copied().unwrap_or(0.0) as u64;
-        for found in &answer.scheduling {
-            if !self.scheduling.contains(found) {
-                self.scheduling.push(found.clone());
-            }
-        }
-    }
-
-    /// Of samples that are as slow, the first. `marked` is how many were marked before the first of these.
-    fn note_slowest(&mut self, service: Service, samples_ns: &[u64], marked: u64) {
-        for (mark, value_ns) in (marked + 1..).zip(samples_ns.iter().copied()) {
-            let known = self.slowest.get(&service);
-            if known.is_none_or(|known| known.value_ns < value_ns) {
-                let slowest = WorstSample { mark, value_ns };
-                self.slowest.insert(service, slowest);
-            }
-        }
-    }
-
-    /// What was found.
-    pub(super) fn outcome(&self) -> Outcome {
-        Outcome {
-            scheduling: self.scheduling.clone(),
-            highlights: self.highlights(),
-            series: self.series(),
-            columns: vec!["load".to_owned(), "real_time".to_owned()],
-            plots: plots(),
-            derived: self.derived(),
-            conclusions: self.conclusions(),
-            published: self.published(),
-            notes: self.notes(),
-            ..Outcome::default()
-        }
-    }
-
-    fn series(&self) -> Vec<Series> {
-        let series = |(service, rounds): (&Service, &Rounds)| Series {
-            worst_sample: self.slowest.get(service).copied(),
-            typical_sample: self.typical.get(service).copied(),
-            ..rounds.series(self.labels(*service))
-        };
-        self.services.iter().map(series).collect()
-    }
-
-    fn labels(&self, service: Service) -> Labels {
-        labels([
-            ("service", service.label().into()),
-            ("real_time", all_real_time(&self.scheduling).into()),
-        ])
+    fn cost(&self, service: Service) -> Option<Cost> {
+        let rounds = self.samples(service)?.rounds(|round| round.p50);
+        Some(Cost {
+            value: rounds.median()?,
+            rounds,
+        })
     }
 
     fn highlights(&self) -> Vec<Highlight> {
         let highlight = |service: Service| {
-            let rounds = self.services.get(&service)?;
-            let max_us = rounds.recorder.statistics().max / 1e3;
+            let samples = self.samples(service)?;
+            let max_us = samples.statistics().max / 1e3;
             Some(Highlight {
                 what: service.name().to_owned(),
-                value: rounds.p50.median()? / 1e3,
+                value: samples.median_ns()? / 1e3,
                 unit: "us".to_owned(),
                 beside: format!("at most {max_us:.1} us"),
             })
@@ -121,12 +58,15 @@ impl Measured {
     /// Every service without the clock read that is in its samples, the switch of threads, and how many of these each service
     /// costs that switches.
     fn derived(&self) -> Vec<Derived> {
-        let derived = |name: &str, service, unit: &str, cost: Cost| Derived {
+        let derived = |name: &str, service: Service, unit: &str, cost: Cost| Derived {
             name: name.to_owned(),
-            labels: self.labels(service),
+            labels: labels([
+                ("service", service.label().into()),
+                ("real_time", self.conditions.real_time.into()),
+            ]),
             unit: unit.to_owned(),
             value: cost.value,
-            rounds: cost.rounds,
+            rounds: cost.rounds.values(),
         };
         let beyond = Service::ALL.into_iter().filter_map(|service| {
             let cost = self.beyond_clock(service)?;
@@ -143,8 +83,8 @@ impl Measured {
 
     /// A service without reading the clock.
     fn beyond_clock(&self, service: Service) -> Option<Cost> {
-        let clock = Cost::of(self.services.get(&Service::ClockRead)?)?;
-        let whole = Cost::of(self.services.get(&service)?)?;
+        let clock = self.cost(Service::ClockRead)?;
+        let whole = self.cost(service)?;
         let beyond = service != Service::ClockRead;
         beyond.then(|| whole.with(&clock, |whole, clock| whole - clock))
     }
@@ -175,7 +115,7 @@ impl Measured {
     }
 
     fn of_calls(&self) -> Option<String> {
-        let clock = Cost::of(self.services.get(&Service::ClockRead)?)?;
+        let clock = self.cost(Service::ClockRead)?;
         let call = self.beyond_clock(Service::SystemCall)?;
         let switch = self.switch()?;
         Some(format!(
@@ -193,7 +133,10 @@ impl Measured {
         let costs = format!(
             "To wake a more urgent thread costs as much as {futex:.1} switches by a futex and {eventfd:.1} by an eventfd."
         );
-        let why = match (self.preempt_rt, eventfd - futex >= DETOUR_SWITCHES) {
+        let why = match (
+            self.conditions.preempt_rt,
+            eventfd - futex >= DETOUR_SWITCHES,
+        ) {
             (true, true) => DETOUR,
             (true, false) => NO_DETOUR,
             (false, _) => "",
@@ -260,13 +203,13 @@ impl Measured {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if !all_real_time(&self.scheduling) {
+        if !self.conditions.real_time {
             notes.push(NO_FIFO.to_owned());
         }
-        if self.not_in_turn > 0 {
+        let not_in_turn = self.conditions.numbers.get(NOT_IN_TURN);
+        if let Some(yields) = not_in_turn.filter(|yields| **yields > 0.0) {
             notes.push(format!(
-                "In {} yields the other thread did not run exactly once: they are no round trips of two switches.",
-                self.not_in_turn
+                "In {yields} yields the other thread did not run exactly once: they are no round trips of two switches."
             ));
         }
         notes
@@ -275,7 +218,7 @@ impl Measured {
 
 impl Service {
     /// The value of the label `service`.
-    pub(in crate::experiments) fn label(self) -> &'static str {
+    pub(in crate::experiments) const fn label(self) -> &'static str {
         match self {
             Self::ClockRead => "clock_read",
             Self::SystemCall => "system_call",
@@ -313,51 +256,16 @@ impl Service {
 #[derive(Clone, Debug, PartialEq)]
 struct Cost {
     value: f64,
-    rounds: Vec<f64>,
+    rounds: ByRound,
 }
 
 impl Cost {
-    fn of(rounds: &Rounds) -> Option<Self> {
-        Some(Self {
-            value: rounds.p50.median()?,
-            rounds: rounds.p50.values(),
-        })
-    }
-
     fn with(&self, other: &Self, of: impl Fn(f64, f64) -> f64) -> Self {
-        let rounds = self.rounds.iter().zip(&other.rounds);
         Self {
             value: of(self.value, other.value),
-            rounds: rounds.map(|(one, other)| of(*one, *other)).collect(),
+            rounds: self.rounds.paired(&other.rounds, of),
         }
     }
-}
-
-fn plots() -> Vec<Plot> {
-    vec![
-        Plot {
-            id: "services".to_owned(),
-            title: "What each service costs".to_owned(),
-            caption:
-                "From just before it is asked for until it is had, with one reading of the clock."
-                    .to_owned(),
-            kind: PlotKind::Bars,
-            x: "service".to_owned(),
-            x_title: "service".to_owned(),
-            values: vec![StatisticName::P50, StatisticName::P99, StatisticName::Max],
-            log_y: true,
-            ..Plot::default()
-        },
-        Plot {
-            id: "services-percentiles".to_owned(),
-            title: "The tail of each service".to_owned(),
-            caption: "How much longer a service takes than usual, and how rarely.".to_owned(),
-            kind: PlotKind::Percentiles,
-            lines: vec!["service".to_owned()],
-            log_y: true,
-            ..Plot::default()
-        },
-    ]
 }
 
 const HIGHLIGHTS: [Service; 7] = [
@@ -385,21 +293,6 @@ const NO_FIFO: &str = "Without SCHED_FIFO on one CPU, who is woken need not run 
 mod tests {
     use super::*;
 
-    fn answer(samples_ns: &[u64], real_time: bool) -> Answer {
-        Answer {
-            samples: vec![samples_ns.to_vec()],
-            scheduling: vec![ObtainedScheduling {
-                process: "the threads: first".to_owned(),
-                threads: 1,
-                policy: "SCHED_FIFO".to_owned(),
-                priority: 40,
-                cpus: "1".to_owned(),
-                real_time,
-            }],
-            ..Answer::default()
-        }
-    }
-
     fn cost_ns(service: Service) -> u64 {
         match service {
             Service::ClockRead => 100,
@@ -416,18 +309,29 @@ mod tests {
         }
     }
 
-    fn measured(preempt_rt: bool) -> Measured {
-        let mut measured = Measured {
-            preempt_rt,
-            ..Measured::default()
-        };
+    fn cells(eventfd_ns: u64) -> Cells {
+        let mut cells = Cells::default();
         for round in 0..3 {
             for service in Service::ALL {
-                let ns = cost_ns(service) + round;
-                measured.add(service, &answer(&[ns, ns, ns, ns + 90_000], true), 0);
+                let labels = labels([("service", service.label().into())]);
+                let ns = round as u64
+                    + match service {
+                        Service::Eventfd => eventfd_ns,
+                        other => cost_ns(other),
+                    };
+                cells.add(&labels, round, &[ns, ns, ns, ns + 90_000], 0);
             }
         }
-        measured
+        cells
+    }
+
+    fn found(eventfd_ns: u64, preempt_rt: bool) -> Findings {
+        let conditions = Conditions {
+            real_time: true,
+            preempt_rt,
+            ..Conditions::default()
+        };
+        findings(&cells(eventfd_ns), &conditions)
     }
 
     fn of<'a>(derived: &'a [Derived], name: &str, service: Service) -> Option<&'a Derived> {
@@ -437,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_service_is_told_without_the_clock_and_in_switches() {
-        let derived = measured(false).outcome().derived;
+        let derived = found(12_100, false).derived;
         let call = of(&derived, WITHOUT_CLOCK, Service::SystemCall).unwrap();
         assert_eq!((call.value, &call.rounds[..]), (400.0, &[400.0; 3][..]));
         assert!(of(&derived, WITHOUT_CLOCK, Service::ClockRead).is_none());
@@ -448,68 +352,37 @@ mod tests {
     }
 
     #[test]
-    fn every_service_has_a_series_in_the_order_of_all() {
-        let series = measured(false).outcome().series;
-        let labels: Vec<String> = series
-            .iter()
-            .map(|series| series.labels["service"].to_string())
-            .collect();
-        assert_eq!(labels, Service::ALL.map(Service::label));
-        assert_eq!((series[0].count, series[0].rounds_p50.len()), (12, 3));
-        assert_eq!(series[0].statistics.max, 90_102.0);
-    }
-
-    #[test]
-    fn the_slowest_sample_of_all_rounds_is_found_again_in_an_emulated_machine() {
-        let mut measured = Measured {
-            emulated: true,
-            ..Measured::default()
-        };
-        measured.add(Service::Futex, &answer(&[3, 9, 4], true), 0);
-        measured.add(Service::Futex, &answer(&[8, 12, 12], true), 1_000);
-        let worst = measured.outcome().series[0].worst_sample.unwrap();
-        let mark = 1_000 + u64::from(WARM_UP) + 2;
-        assert_eq!((worst.mark, worst.value_ns), (mark, 12));
-        let typical = measured.outcome().series[0].typical_sample.unwrap();
-        let mark = u64::from(WARM_UP) + 3;
-        assert_eq!((typical.mark, typical.value_ns), (mark, 4));
-        let elsewhere = super::tests::measured(false).outcome().series;
-        assert!(elsewhere.iter().all(|series| series.worst_sample.is_none()));
-    }
-
-    #[test]
     fn the_detour_of_an_eventfd_is_told_where_it_was_seen() {
-        let told = |measured: &Measured| measured.outcome().conclusions[1].clone();
-        let seen = told(&measured(true));
+        let told = |eventfd_ns, preempt_rt| found(eventfd_ns, preempt_rt).conclusions[1].clone();
+        let seen = told(12_100, true);
         assert!(seen.contains("1.5 switches by a futex and 6.0"), "{seen}");
         assert!(seen.contains("preempts the writer"), "{seen}");
-        assert!(!told(&measured(false)).contains("PREEMPT_RT"));
-        let mut without = measured(true);
-        without.services.remove(&Service::Eventfd);
-        without.add(Service::Eventfd, &answer(&[3_400; 3], true), 0);
-        assert!(told(&without).contains("does not wait"));
+        assert!(!told(12_100, false).contains("PREEMPT_RT"));
+        assert!(told(3_400, true).contains("does not wait"));
     }
 
     #[test]
     fn what_the_papers_have_stands_beside_ours() {
-        let outcome = measured(false).outcome();
-        assert_eq!(outcome.published.len(), 4, "{:?}", outcome.published);
-        assert!(outcome.published[0].published.contains("Linux 0.548"));
-        assert_eq!(outcome.published[0].ours, "median 2.000");
-        assert_eq!(outcome.published[2].ours, "median 6.000");
+        let published = found(12_100, false).published;
+        assert_eq!(published.len(), 4, "{published:?}");
+        assert!(published[0].published.contains("Linux 0.548"));
+        assert_eq!(published[0].ours, "median 2.000");
+        assert_eq!(published[2].ours, "median 6.000");
     }
 
     #[test]
     fn without_priorities_it_is_said_and_what_is_missing_is_left_out() {
-        let mut measured = Measured::default();
-        let mut yields = answer(&[7_000], false);
-        yields.numbers.insert(NOT_IN_TURN.to_owned(), 3.0);
-        measured.add(Service::Yield, &yields, 0);
-        measured.add(Service::Tcp, &answer(&[], false), 0);
-        let outcome = measured.outcome();
-        assert_eq!(outcome.series.len(), 1);
-        assert!(outcome.conclusions.is_empty() && outcome.derived.is_empty());
-        let notes = outcome.notes.join(" ");
+        let mut cells = Cells::default();
+        let of = |service: Service| labels([("service", service.label().into())]);
+        cells.add(&of(Service::Yield), 0, &[7_000], 0);
+        cells.add(&of(Service::Tcp), 0, &[], 0);
+        let conditions = Conditions {
+            numbers: [(NOT_IN_TURN.to_owned(), 3.0)].into(),
+            ..Conditions::default()
+        };
+        let found = findings(&cells, &conditions);
+        assert!(found.conclusions.is_empty() && found.derived.is_empty());
+        let notes = found.notes.join(" ");
         assert!(notes.contains("Without SCHED_FIFO"), "{notes}");
         assert!(notes.contains("In 3 yields"), "{notes}");
     }
