@@ -82,6 +82,8 @@ pub enum Value {
     Text(&'static str),
     /// A whole number.
     Number(i64),
+    /// Yes or no.
+    Flag(bool),
 }
 
 /// How much each effort measures: rounds, and samples of a cell in a round. In an emulated machine, a round is a seed.
@@ -331,9 +333,22 @@ impl Measured {
             *self.numbers.entry(name).or_default() += number;
         }
         for found in sampled.scheduling {
-            if !self.scheduling.contains(&found) {
-                self.scheduling.push(found);
-            }
+            self.note_scheduling(found);
+        }
+    }
+
+    /// Of threads of a kind, of which cells have different numbers, the largest number is kept.
+    fn note_scheduling(&mut self, found: ObtainedScheduling) {
+        let same = |known: &&mut ObtainedScheduling| {
+            let as_many = ObtainedScheduling {
+                threads: known.threads,
+                ..found.clone()
+            };
+            **known == as_many
+        };
+        match self.scheduling.iter_mut().find(same) {
+            Some(known) => known.threads = known.threads.max(found.threads),
+            None => self.scheduling.push(found),
         }
     }
 }
@@ -402,6 +417,7 @@ impl From<Value> for LabelValue {
         match value {
             Value::Text(text) => text.into(),
             Value::Number(number) => Self::Number(number),
+            Value::Flag(flag) => Self::Bool(flag),
         }
     }
 }

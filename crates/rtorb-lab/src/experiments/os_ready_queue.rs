@@ -1,129 +1,140 @@
-//! `os/ready-queue`: whether the switch from one task to another takes longer when more tasks are ready, and when the clock is
-//! finer (P3 section 4.2, Tables 4 and 5).
+//! `os/ready-queue`: the switch from one task to another against the number of ready tasks and the resolution of the clock (P3
+//! section 4.2, Tables 4 and 5).
 //!
-//! Configurations take turns within a round, and each round asks a probe of its own, so that a drift of the machine is in all
-//! of them alike.
+//! Each round has a probe of its own.
 
 use std::time::Duration;
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::processes::Launcher;
 use crate::processes::awake::Awake;
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::labels;
-use measured::{Configuration, Measured};
+use crate::results::{Labels, Plot, PlotKind, StatisticName};
+use crate::study::{
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{Flag, Number, Text},
+};
 use probe::{CLOCK, INTERFERENCE, PERIOD_NS, Question, TASK_1, TASK_1_WORK_NS, TASK_2, WARM_UP};
 
-mod measured;
+mod findings;
 pub mod probe;
 
 /// The experiment.
-#[derive(Debug)]
-pub struct OsReadyQueue;
-
-impl Experiment for OsReadyQueue {
-    fn name(&self) -> &'static str {
-        "os/ready-queue"
-    }
-
-    fn title(&self) -> &'static str {
-        "How long the switch from one task to a more urgent one takes while others are ready"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P3 Tables 4 and 5, Figures 14 to 16, section 5.3 (context switch against ready tasks and clock resolution)"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        labels([
-            ("rounds", plan.rounds.into()),
-            ("samples_per_round", plan.periods.into()),
-            ("warm_up", WARM_UP.into()),
-            ("ready_tasks", "2, 5, 10, 15, 20".into()),
-            ("resolution_us", "500, 1000".into()),
-            ("period_us", (PERIOD_NS / 1_000).into()),
-            ("task_1_work_us", (TASK_1_WORK_NS / 1_000).into()),
-            ("interference_work_us", 0u32.into()),
-            ("priority_clock", u32::from(CLOCK).into()),
-            ("priority_task_1", u32::from(TASK_1).into()),
-            ("priority_task_2", u32::from(TASK_2).into()),
-            ("priority_interference", u32::from(INTERFERENCE).into()),
-            ("clock", THE_CLOCK.into()),
-            ("cpu_kept_awake", effort.seeds().is_none().into()),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        if context.launcher.placement.fifo.is_none() {
-            return Ok(Outcome {
-                complete: true,
-                notes: vec![NEEDS_FIFO.to_owned()],
-                ..Outcome::default()
-            });
-        }
-        let plan = Plan::of(context.effort);
-        progress.begin(plan.rounds * Configuration::all().count());
-        let mut measured = Measured::default();
-        let done = measure(context, plan, &mut measured, progress);
-        Ok(Outcome {
-            complete: is_complete(done)?,
-            ..measured.outcome()
+pub const STUDY: Study<TaskSets> = Study {
+    name: "os/ready-queue",
+    title: "The switch from one task to a more urgent one while others are ready",
+    reproduces: "P3 Tables 4 and 5, Figures 14 to 16, section 5.3 (context switch against ready tasks and clock resolution)",
+    amounts: Amounts {
+        glance: 20,
+        emulated: 30,
+        quick: [7, 60],
+        full: [20, 500],
+        samples: "samples_per_round",
+    },
+    factors: &[
+        Factor {
+            label: "ready_tasks",
+            levels: &[Number(2), Number(5), Number(10), Number(15), Number(20)],
+        },
+        Factor {
+            label: "resolution_us",
+            levels: &[Number(500), Number(1_000)],
+        },
+    ],
+    fixed: &[],
+    parameters: &[
+        ("warm_up", Number(WARM_UP as i64)),
+        ("period_us", Number((PERIOD_NS / 1_000) as i64)),
+        ("task_1_work_us", Number((TASK_1_WORK_NS / 1_000) as i64)),
+        ("interference_work_us", Number(0)),
+        ("priority_clock", Number(CLOCK as i64)),
+        ("priority_task_1", Number(TASK_1 as i64)),
+        ("priority_task_2", Number(TASK_2 as i64)),
+        ("priority_interference", Number(INTERFERENCE as i64)),
+        ("clock", Text(THE_CLOCK)),
+        ("cpu_kept_awake", Flag(true)),
+    ],
+    columns: &["resolution_us"],
+    labels_of_run: |_| Labels::new(),
+    period_ns: 0,
+    obstacle: |context| (!context.launcher.is_real_time()).then_some(NEEDS_FIFO),
+    start: |context| {
+        Ok(TaskSets {
+            launcher: context.launcher.clone(),
+            probe: None,
+            _awake: Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST),
         })
-    }
+    },
+    plots,
+    findings: findings::findings,
+    notes: |_| vec![STALLS.to_owned()],
+};
+
+/// The tasks of a round, in a probe.
+#[derive(Debug)]
+pub struct TaskSets {
+    launcher: Launcher,
+    /// The probe of the round with that number.
+    probe: Option<(usize, Probe)>,
+    /// One for all: where others want the CPU too, it takes long to end.
+    _awake: Awake,
 }
 
-fn measure(
-    context: &Context,
-    plan: Plan,
-    measured: &mut Measured,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    let within = Duration::from_nanos(PERIOD_NS * u64::from(plan.periods + WARM_UP));
-    // One for all: where others want the CPU too, it takes long to end.
-    let _awake = Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST);
-    for round in 0..plan.rounds {
-        context.begin_round(round);
-        let mut probe = Probe::start(&context.launcher, "os/ready-queue")?;
-        for configuration in Configuration::all() {
-            let question = Question {
-                tasks: configuration.tasks,
-                resolution_us: configuration.resolution_us,
-                periods: plan.periods,
-            };
-            let answer = probe.ask(&ProbeQuestion::ReadyQueue(question), within)?;
-            measured.add(round, configuration, &answer);
-            progress.step(&format!(
-                "{} tasks, {} us resolution, round {} of {}",
-                configuration.tasks,
-                configuration.resolution_us,
-                round + 1,
-                plan.rounds
-            ));
+impl TaskSets {
+    fn probe_of(&mut self, round: usize) -> Result<&mut Probe, LabError> {
+        if self.probe.as_ref().is_none_or(|(of, _)| *of != round) {
+            self.probe = None;
+            self.probe = Some((round, Probe::start(&self.launcher, "os/ready-queue")?));
         }
+        let (_, probe) = self.probe.as_mut().expect("it was just started");
+        Ok(probe)
     }
-    Ok(())
 }
 
-/// How much to measure.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    rounds: usize,
-    /// Of each configuration in a round.
-    periods: u32,
-}
-
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        let (rounds, periods) = match effort {
-            Effort::Glance => (1, 20),
-            Effort::Emulated { seeds } => (usize::from(seeds), 30),
-            Effort::Quick => (7, 60),
-            Effort::Full => (20, 500),
+impl Subject for TaskSets {
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let question = Question {
+            tasks: cell.number("ready_tasks") as u32,
+            resolution_us: cell.number("resolution_us") as u64,
+            periods: turn.samples as u32,
         };
-        Self { rounds, periods }
+        let within = Duration::from_nanos(PERIOD_NS * u64::from(question.periods + WARM_UP));
+        let probe = self.probe_of(turn.round)?;
+        probe
+            .ask(&ProbeQuestion::ReadyQueue(question), within)
+            .map(Sampled::of)
     }
+}
+
+fn plots() -> Vec<Plot> {
+    let choose = vec!["resolution_us".to_owned()];
+    vec![
+        Plot {
+            caption: "From the end of task 1 to the beginning of task 2, as P3 Figures 14 to 16 show it. All tasks but the second \
+                      are made ready at the same moment."
+                .to_owned(),
+            kind: PlotKind::Lines,
+            choose: choose.clone(),
+            x: "ready_tasks".to_owned(),
+            x_title: "tasks".to_owned(),
+            values: vec![
+                StatisticName::Min,
+                StatisticName::P50,
+                StatisticName::Mean,
+                StatisticName::Max,
+            ],
+            log_y: true,
+            ..Plot::named("ready-queue", "A context switch against the number of tasks")
+        },
+        Plot {
+            caption: "Where the lines lie upon each other, the length of the ready queue does not matter.".to_owned(),
+            kind: PlotKind::Percentiles,
+            choose,
+            lines: vec!["ready_tasks".to_owned()],
+            log_y: true,
+            ..Plot::named("ready-queue-percentiles", "The tail of a context switch, by the number of tasks")
+        },
+    ]
 }
 
 const THE_CLOCK: &str = "the most urgent thread on the same CPU sleeps until each tick (clock_nanosleep, absolute) and at every \
@@ -132,3 +143,6 @@ const THE_CLOCK: &str = "the most urgent thread on the same CPU sleeps until eac
 const AWAKE_AT_MOST: Duration = Duration::from_secs(1_000);
 const NEEDS_FIFO: &str = "Nothing was measured: without SCHED_FIFO there are no priorities, and no tasks that stay in the ready \
                           queue because a more urgent one runs. `rtorb check` says how to get it.";
+const STALLS: &str = "P3 speaks of minimum, mean and maximum. A round's maximum is one switch, and where something else took the CPU in it \
+                      it makes the mean too: what these two say is worth what their rounds' quotients are apart. The median is \
+                      beside them for that.";

@@ -94,6 +94,11 @@ impl Samples {
         self.typical = self.typical.or(WorstSample::typical(times_ns, first_mark));
     }
 
+    /// The number of samples.
+    pub(crate) fn count(&self) -> u64 {
+        self.recorder.count()
+    }
+
     /// The statistics of all samples.
     pub(crate) fn statistics(&self) -> Statistics {
         self.recorder.statistics()
