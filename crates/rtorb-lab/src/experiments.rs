@@ -40,7 +40,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_mutex::OsMutex,
     &orb_throughput::OrbThroughput,
     &orb_event_cost::OrbEventCost,
-    &orb_demux::OrbDemux,
+    &orb_demux::STUDY,
     &orb_whitebox::OrbWhitebox,
     &orb_latency_jitter::OrbLatencyJitter,
     &orb_architectures::OrbArchitectures,

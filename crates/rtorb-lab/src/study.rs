@@ -37,10 +37,14 @@ pub struct Study<S> {
     pub(crate) labels_of_run: fn(&Context) -> Labels,
     /// The time from one sample to the next, in nanoseconds, if samples have a rate; otherwise 0.
     pub(crate) period_ns: u64,
+    /// Its servers run on the agent when there is one.
+    pub(crate) uses_agent: bool,
+    /// Cells that an effort leaves out.
+    pub(crate) leaves_out: fn(&Cell<'_>, Effort) -> bool,
     /// Why this host cannot be measured; nothing if it can.
     pub(crate) obstacle: fn(&Context) -> Option<&'static str>,
-    /// Starts the subject.
-    pub(crate) start: fn(&Context) -> Result<S, LabError>,
+    /// Starts the subject, which will be measured in these cells.
+    pub(crate) start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>,
     /// The plots that show it.
     pub(crate) plots: fn() -> Vec<Plot>,
     /// What follows from the cells.
@@ -152,8 +156,8 @@ pub(crate) struct Findings {
 }
 
 impl<S: Subject> Study<S> {
-    /// All combinations of levels, in order.
-    fn cells(&self) -> Vec<Labels> {
+    /// The combinations of levels that are measured, in order.
+    fn cells(&self, effort: Effort) -> Vec<Labels> {
         let fixed = self.fixed.iter();
         let mut all: Vec<Labels> = vec![
             fixed
@@ -171,6 +175,7 @@ impl<S: Subject> Study<S> {
                 .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
                 .collect();
         }
+        all.retain(|cell| !(self.leaves_out)(&Cell(cell), effort));
         all
     }
 
@@ -181,10 +186,11 @@ impl<S: Subject> Study<S> {
         measured: &mut Measured,
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
-        let mut subject = (self.start)(context)?;
+        let cells = self.cells(context.effort);
+        let all: Vec<Cell<'_>> = cells.iter().map(Cell).collect();
+        let mut subject = (self.start)(context, &all)?;
         measured.scheduling = subject.scheduling()?;
         let (rounds, samples) = self.amounts.of(context.effort);
-        let cells = self.cells();
         progress.begin(rounds * cells.len());
         for round in 0..rounds {
             context.begin_round(round);
@@ -246,6 +252,10 @@ impl<S: Subject> Experiment for Study<S> {
         self.reproduces
     }
 
+    fn uses_agent(&self) -> bool {
+        self.uses_agent
+    }
+
     fn parameters(&self, effort: Effort) -> Parameters {
         let (rounds, samples) = self.amounts.of(effort);
         let mut parameters = labels([
@@ -253,18 +263,20 @@ impl<S: Subject> Experiment for Study<S> {
             ("rounds", rounds.into()),
             (self.amounts.samples, samples.into()),
         ]);
+        let cells = self.cells(effort);
         for factor in self.factors {
-            let levels = factor.levels.iter();
-            let levels: Vec<_> = levels
-                .map(|level| LabelValue::from(*level).to_string())
-                .collect();
-            parameters.insert(factor.label.to_owned(), levels.join(" ").into());
+            let levels = factor.levels.iter().map(|level| LabelValue::from(*level));
+            let is_measured =
+                |level: &LabelValue| cells.iter().any(|cell| cell[factor.label] == *level);
+            let levels = levels.filter(is_measured).map(|level| level.to_string());
+            let levels = levels.collect::<Vec<_>>().join(" ");
+            parameters.insert(factor.label.to_owned(), levels.into());
         }
         for (name, value) in self.fixed.iter().chain(self.parameters) {
             parameters.insert((*name).to_owned(), (*value).into());
         }
         if self.period_ns > 0 {
-            let paced = (rounds * self.cells().len() * samples) as u64 * self.period_ns;
+            let paced = (rounds * cells.len() * samples) as u64 * self.period_ns;
             parameters.insert("paced_seconds".to_owned(), (paced / 1_000_000_000).into());
             parameters.insert("awake".to_owned(), effort.seeds().is_none().into());
         }
@@ -455,9 +467,11 @@ mod tests {
         parameters: &[],
         columns: &["colour"],
         labels_of_run: |_| Labels::new(),
+        uses_agent: false,
+        leaves_out: |_, _| false,
         period_ns: 0,
         obstacle: |_| None,
-        start: |_| Ok(Toy { fails_in: None }),
+        start: |_, _| Ok(Toy { fails_in: None }),
         plots: || {
             vec![Plot {
                 kind: PlotKind::Bars,
@@ -495,7 +509,7 @@ mod tests {
 
     /// One whose calls fail in round 3, if it is red.
     const BREAKING: Study<Toy> = Study {
-        start: |_| Ok(Toy { fails_in: Some(3) }),
+        start: |_, _| Ok(Toy { fails_in: Some(3) }),
         ..TOY
     };
 

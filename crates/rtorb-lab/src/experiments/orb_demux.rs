@@ -1,101 +1,101 @@
-//! `orb/demux`: does finding the servant and the operation cost more when there are more of them.
+//! `orb/demux`: the cost of finding servant and operation as their numbers grow.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::contestants::burst::{Burst, Verb};
-use crate::contestants::demux::Kind;
 use crate::contestants::operations::Operation;
 use crate::contestants::{Transport, key_bytes};
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::experiment::{Context, Effort};
 use crate::processes::{Launcher, Process};
-use crate::results::by_round::ByRound;
-use crate::results::statistics::Recorder;
-use crate::results::{Claim, Derived, Highlight, Series, all_real_time, labels};
+use crate::results::cells::{Cells, Samples};
+use crate::results::{Claim, Derived, Highlight, LabelValue, ObtainedScheduling, labels};
+use crate::study::{
+    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
 
 /// The experiment.
+pub const STUDY: Study<Pairs> = Study {
+    name: "orb/demux",
+    title: "The cost of finding servant and operation as their numbers grow: it should be flat",
+    reproduces: "P2 section 2",
+    amounts: Amounts {
+        glance: 20,
+        emulated: 20,
+        quick: [6, 1_700],
+        full: [20, 10_000],
+        samples: "count_per_round",
+    },
+    factors: &[
+        Factor {
+            label: "operations",
+            levels: &[Number(1), Number(300)],
+        },
+        Factor {
+            label: "objects",
+            levels: &[Number(1), Number(1_000), Number(1_000_000)],
+        },
+    ],
+    fixed: &[("orb", Text("rtorb")), ("part", Text("call"))],
+    parameters: &[],
+    columns: &[],
+    labels_of_run: |context| labels([("transport", transport(&context.launcher).label().into())]),
+    period_ns: 0,
+    uses_agent: true,
+    leaves_out: |cell, effort| {
+        let is_short = matches!(effort, Effort::Glance | Effort::Emulated { .. });
+        is_short && cell.number("objects") > 1_000
+    },
+    obstacle: |_| None,
+    start: |context, cells| {
+        let pairs = cells.iter().map(|cell| Pair::start(context, cell));
+        pairs.collect::<Result<_, _>>().map(Pairs)
+    },
+    plots: Vec::new,
+    findings,
+    notes: |_| Vec::new(),
+};
+
+/// A server and a client for each cell.
 #[derive(Debug)]
-pub struct OrbDemux;
+pub struct Pairs(Vec<Pair>);
 
-impl Experiment for OrbDemux {
-    fn name(&self) -> &'static str {
-        "orb/demux"
+impl Subject for Pairs {
+    fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
+        let processes = self.0.iter().flat_map(|pair| [&pair.server, &pair.client]);
+        Ok(processes.filter_map(Process::scheduling).collect())
     }
 
-    fn title(&self) -> &'static str {
-        "What finding servant and operation costs as their number grows: it should be flat"
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let mut pairs = self.0.iter_mut();
+        let pair = pairs.find(|pair| pair.of == numbers(cell));
+        let pair = pair.expect("each cell has a pair");
+        let messages = Operation::Void.message_bytes(0, pair.key_bytes);
+        let burst = Burst {
+            verb: Verb::Call,
+            operation: Operation::Void,
+            len: 0,
+            warm_up: 200,
+            count: turn.samples,
+            budget_ns: 300_000_000,
+            request_bytes: messages.request,
+            reply_bytes: messages.reply,
+        };
+        let samples = pair.client.burst(&burst)?;
+        std::thread::sleep(PAUSE);
+        Ok(Sampled {
+            wrong: samples.wrong,
+            ..Sampled::whole(samples.times_ns)
+        })
     }
-
-    fn reproduces(&self) -> &'static str {
-        "P2 section 2"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        labels([
-            ("rounds", plan.rounds.into()),
-            ("count_per_round", plan.count.into()),
-            (
-                "objects_max",
-                plan.objects.iter().copied().max().unwrap_or(0).into(),
-            ),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn uses_agent(&self) -> bool {
-        true
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let plan = Plan::of(context.effort);
-        let mut found = Found::new(transport(&context.launcher));
-        let complete = is_complete(measure(context, plan, &mut found, progress))?;
-        Ok(found.outcome(complete))
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    rounds: usize,
-    count: usize,
-    objects: &'static [usize],
-}
-
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        match effort {
-            Effort::Glance | Effort::Emulated { .. } => Self {
-                rounds: 1,
-                count: 20,
-                objects: &OBJECTS[..2],
-            },
-            Effort::Quick => Self {
-                rounds: 5,
-                count: 2_000,
-                objects: &OBJECTS,
-            },
-            Effort::Full => Self {
-                rounds: 20,
-                count: 10_000,
-                objects: &OBJECTS,
-            },
-        }
-    }
-}
-
-/// How many objects there are, and how many operations each has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Cell {
-    operations: usize,
-    objects: usize,
 }
 
 /// A running server and its client.
 #[derive(Debug)]
-struct Pair {
-    cell: Cell,
+pub struct Pair {
+    /// Operations and objects.
+    of: [usize; 2],
     key_bytes: usize,
     // In this order: the client is ended before the server that it is connected to.
     client: Process,
@@ -103,11 +103,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(context: &Context, cell: Cell) -> Result<Self, LabError> {
-        let Cell {
-            operations,
-            objects,
-        } = cell;
+    fn start(context: &Context, cell: &Cell<'_>) -> Result<Self, LabError> {
+        let [operations, objects] = numbers(cell);
         let name = format!("rtorb {objects} objects {operations} operations");
         let launcher = &context.launcher;
         let transport = transport(launcher);
@@ -134,7 +131,7 @@ impl Pair {
             .and_then(key_bytes)
             .unwrap_or(0);
         Ok(Self {
-            cell,
+            of: numbers(cell),
             key_bytes,
             client,
             server,
@@ -142,59 +139,9 @@ impl Pair {
     }
 }
 
-fn measure(
-    context: &Context,
-    plan: Plan,
-    found: &mut Found,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    let operations = [Kind::Single, Kind::Large].map(Kind::operations);
-    let cells = operations.into_iter().flat_map(|operations| {
-        plan.objects.iter().map(move |objects| Cell {
-            operations,
-            objects: *objects,
-        })
-    });
-    let mut pairs = cells
-        .map(|cell| Pair::start(context, cell))
-        .collect::<Result<Vec<_>, _>>()?;
-    for pair in &pairs {
-        let processes = [&pair.server, &pair.client];
-        found
-            .scheduling
-            .extend(processes.iter().filter_map(|process| process.scheduling()));
-    }
-    progress.begin(plan.rounds);
-    for round in 0..plan.rounds {
-        let count = pairs.len();
-        for index in 0..count {
-            if context.interrupted() {
-                return Err(LabError::Interrupted);
-            }
-            let pair = &mut pairs[(index + round) % count];
-            let messages = Operation::Void.message_bytes(0, pair.key_bytes);
-            let burst = Burst {
-                verb: Verb::Call,
-                operation: Operation::Void,
-                len: 0,
-                warm_up: 200,
-                count: plan.count,
-                budget_ns: 300_000_000,
-                request_bytes: messages.request,
-                reply_bytes: messages.reply,
-            };
-            let samples = pair.client.burst(&burst)?;
-            let cell = found.cells.entry(pair.cell).or_default();
-            cell.recorder.record_all(&samples.times_ns);
-            cell.recorder.end_round();
-            let mut recorder = Recorder::new();
-            recorder.record_all(&samples.times_ns);
-            cell.p50.set(round, recorder.statistics().p50);
-            std::thread::sleep(PAUSE);
-        }
-        progress.step(&format!("round {} of {}", round + 1, plan.rounds));
-    }
-    Ok(())
+/// Operations and objects of a cell.
+fn numbers(cell: &Cell<'_>) -> [usize; 2] {
+    ["operations", "objects"].map(|label| cell.number(label))
 }
 
 /// The fastest that reaches the server.
@@ -205,128 +152,50 @@ fn transport(launcher: &Launcher) -> Transport {
     }
 }
 
-#[derive(Debug)]
-struct Found {
-    transport: Transport,
-    cells: BTreeMap<Cell, Measured>,
-    scheduling: Vec<crate::results::ObtainedScheduling>,
-}
-
-#[derive(Debug, Default)]
-struct Measured {
-    recorder: Recorder,
-    p50: ByRound,
-}
-
-impl Found {
-    fn new(transport: Transport) -> Self {
-        Self {
-            transport,
-            cells: BTreeMap::new(),
-            scheduling: Vec::new(),
-        }
-    }
-
-    fn outcome(self, complete: bool) -> Outcome {
-        let real_time = all_real_time(&self.scheduling);
-        let derived: Vec<Derived> = self
-            .cells
-            .keys()
-            .filter_map(|cell| self.to_smallest(*cell))
-            .collect();
-        let worst = derived
-            .iter()
-            .max_by(|one, other| one.value.total_cmp(&other.value));
-        let mut outcome = Outcome {
-            complete,
-            claims: self
-                .cells
-                .keys()
-                .filter_map(|cell| self.claim(*cell))
-                .collect(),
-            ..Outcome::default()
-        };
-        if let Some(worst) = worst {
-            let count = |label: &str| {
-                worst
-                    .labels
-                    .get(label)
-                    .map(ToString::to_string)
-                    .unwrap_or_default()
-            };
-            outcome.highlights.push(Highlight {
-                what: format!(
-                    "{} objects with {} operations, to one of each (the largest ratio)",
-                    count("objects"),
-                    count("operations")
-                ),
-                value: worst.value,
-                unit: "×".to_owned(),
-                beside: "1.0 is flat".to_owned(),
-            });
-        }
-        outcome.series = self
-            .cells
-            .iter()
-            .map(|(cell, measured)| series(*cell, self.transport, measured, real_time))
-            .collect();
-        outcome.derived = derived;
-        outcome.scheduling = self.scheduling;
-        outcome
-    }
-
-    /// How the time compares with that of one object with one operation, round by round.
-    fn to_smallest(&self, cell: Cell) -> Option<Derived> {
-        let labels = labels([
-            ("operations", cell.operations.into()),
-            ("objects", cell.objects.into()),
-        ]);
-        Derived::of_rounds("to_smallest", labels, "ratio", &self.ratios(cell)?)
-    }
-
-    fn ratios(&self, cell: Cell) -> Option<ByRound> {
-        let of = |cell: Cell| Some(&self.cells.get(&cell)?.p50);
-        let smallest = Cell {
-            operations: 1,
-            objects: 1,
-        };
-        (cell != smallest).then_some(())?;
-        Some(of(cell)?.divided_by(of(smallest)?))
-    }
-
-    fn claim(&self, cell: Cell) -> Option<Claim> {
-        let Cell {
-            objects,
-            operations,
-        } = cell;
-        Claim::at_most(
+/// Each cell beside that of one object with one operation, round by round.
+fn findings(cells: &Cells, _: &Conditions) -> Findings {
+    let one = LabelValue::Number(1);
+    let smallest = [("operations", one.clone()), ("objects", one)];
+    let mut found = Findings::default();
+    let Some((least, smallest)) = cells.with(&smallest).next() else {
+        return found;
+    };
+    let others = cells.all().filter(|(labels, _)| *labels != least);
+    let mut worst: Option<Highlight> = None;
+    for (of, samples) in others {
+        let p50 = |samples: &Samples| samples.rounds(|round| round.p50);
+        let ratios = p50(samples).divided_by(&p50(smallest));
+        let [operations, objects] = ["operations", "objects"].map(|label| of[label].clone());
+        found.claims.extend(Claim::at_most(
             format!("to-smallest.{objects}.{operations}"),
-            format!(
-                "{objects} objects with {operations} operations: the median, to that with one of each"
-            ),
-            &self.ratios(cell)?,
+            format!("{objects} objects with {operations} operations: the median, to that with one of each"),
+            &ratios,
             NOISE,
             "ratio",
-        )
+        ));
+        let highlight = Highlight {
+            what: format!(
+                "{objects} objects with {operations} operations, to one of each (the largest ratio)"
+            ),
+            value: ratios.median().unwrap_or(0.0),
+            unit: "×".to_owned(),
+            beside: "1.0 is flat".to_owned(),
+        };
+        if worst
+            .as_ref()
+            .is_none_or(|worst| worst.value < highlight.value)
+        {
+            worst = Some(highlight);
+        }
+        let labels = labels([("operations", operations), ("objects", objects)]);
+        found
+            .derived
+            .extend(Derived::of_rounds("to_smallest", labels, "ratio", &ratios));
     }
+    found.highlights.extend(worst);
+    found
 }
 
-fn series(cell: Cell, transport: Transport, measured: &Measured, real_time: bool) -> Series {
-    let labels = labels([
-        ("orb", "rtorb".into()),
-        ("transport", transport.label().into()),
-        ("objects", cell.objects.into()),
-        ("operations", cell.operations.into()),
-        ("part", "call".into()),
-        ("real_time", real_time.into()),
-    ]);
-    Series {
-        rounds_p50: measured.p50.values(),
-        ..Series::from_recorder(labels, &measured.recorder)
-    }
-}
-
-const OBJECTS: [usize; 3] = [1, 1_000, 1_000_000];
 /// Medians of rounds of one and the same call differ by as much from run to run.
 const NOISE: f64 = 1.05;
 const PAUSE: Duration = Duration::from_millis(2);
@@ -334,39 +203,36 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Verdict;
 
-    fn measured(rounds_p50: &[f64]) -> Measured {
-        Measured {
-            recorder: Recorder::new(),
-            p50: rounds_p50.into(),
+    /// A claim about 300 operations and a million objects, with so many nanoseconds by round.
+    fn verdict(rounds_ns: [u64; 6]) -> (f64, Verdict) {
+        let of = |number: i64, objects: i64| {
+            labels([
+                ("operations", LabelValue::Number(number)),
+                ("objects", LabelValue::Number(objects)),
+            ])
+        };
+        let mut cells = Cells::default();
+        for (round, ns) in rounds_ns.into_iter().enumerate() {
+            cells.add(&of(1, 1), round, &[5_000], 0);
+            cells.add(&of(300, 1_000_000), round, &[ns], 0);
         }
+        let found = findings(&cells, &Conditions::default());
+        assert_eq!((found.derived.len(), found.claims.len()), (1, 1));
+        assert!(
+            found.highlights[0]
+                .what
+                .contains("1000000 objects with 300")
+        );
+        (found.claims[0].value, found.claims[0].verdict)
     }
 
     #[test]
     fn growth_is_compared_with_the_smallest_round_by_round() {
-        let mut found = Found::new(Transport::Unix);
-        found.cells.insert(
-            Cell {
-                operations: 1,
-                objects: 1,
-            },
-            measured(&[5_000.0, 6_000.0, 5_000.0]),
-        );
-        found.cells.insert(
-            Cell {
-                operations: 300,
-                objects: 1_000_000,
-            },
-            measured(&[5_500.0, 6_600.0, 5_600.0]),
-        );
-        let outcome = found.outcome(true);
-        assert_eq!(outcome.derived.len(), 1);
-        assert!((outcome.claims[0].value - 1.1).abs() < 1e-9);
-        assert!(outcome.claims[0].is_missed());
-        assert!(
-            outcome.highlights[0]
-                .what
-                .contains("1000000 objects with 300")
-        );
+        assert_eq!(verdict([5_500; 6]), (1.1, Verdict::Missed));
+        assert_eq!(verdict([5_000; 6]), (1.0, Verdict::Held));
+        let unclear = verdict([5_000, 5_500, 5_100, 5_400, 5_000, 5_600]);
+        assert_eq!(unclear.1, Verdict::NotJudged);
     }
 }

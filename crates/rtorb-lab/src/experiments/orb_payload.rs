@@ -54,8 +54,10 @@ pub const STUDY: Study<OneReceiver> = Study {
         labels([("pulse", system::pulse_of(context, Role::High).name().into())])
     },
     period_ns: PERIOD_NS,
+    uses_agent: false,
+    leaves_out: |_, _| false,
     obstacle: |_| None,
-    start: |context| System::start(context, Transport::Tcp, &[Role::High]).map(OneReceiver),
+    start: |context, _| System::start(context, Transport::Tcp, &[Role::High]).map(OneReceiver),
     plots,
     findings,
     notes: system::notes,

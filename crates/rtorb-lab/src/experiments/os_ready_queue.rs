@@ -57,8 +57,10 @@ pub const STUDY: Study<TaskSets> = Study {
     columns: &["resolution_us"],
     labels_of_run: |_| Labels::new(),
     period_ns: 0,
+    uses_agent: false,
+    leaves_out: |_, _| false,
     obstacle: |context| (!context.launcher.is_real_time()).then_some(NEEDS_FIFO),
-    start: |context| {
+    start: |context, _| {
         Ok(TaskSets {
             launcher: context.launcher.clone(),
             probe: None,
