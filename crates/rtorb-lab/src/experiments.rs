@@ -37,7 +37,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_interruptions::OsInterruptions,
     &os_interval_jitter::OsIntervalJitter,
     &os_wakeup::OsWakeup,
-    &os_mutex::OsMutex,
+    &os_mutex::STUDY,
     &orb_throughput::OrbThroughput,
     &orb_event_cost::OrbEventCost,
     &orb_demux::STUDY,
