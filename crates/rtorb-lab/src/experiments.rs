@@ -39,7 +39,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_wakeup::OsWakeup,
     &os_mutex::STUDY,
     &orb_throughput::OrbThroughput,
-    &orb_event_cost::OrbEventCost,
+    &orb_event_cost::STUDY,
     &orb_demux::STUDY,
     &orb_whitebox::OrbWhitebox,
     &orb_latency_jitter::OrbLatencyJitter,

@@ -11,7 +11,7 @@ use crate::processes::probe::Answer;
 use crate::results::cells::Cells;
 use crate::results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
-    all_real_time, labels,
+    TableView, all_real_time, labels,
 };
 
 /// An experiment whose subject is measured under each combination of levels.
@@ -45,6 +45,8 @@ pub struct Study<S> {
     pub(crate) obstacle: fn(&Context) -> Option<&'static str>,
     /// Starts the subject, which will be measured in these cells.
     pub(crate) start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>,
+    /// The tables that show it, if not that of all medians.
+    pub(crate) tables: fn() -> Vec<TableView>,
     /// The plots that show it.
     pub(crate) plots: fn() -> Vec<Plot>,
     /// What follows from the cells.
@@ -310,6 +312,7 @@ impl<S: Subject> Experiment for Study<S> {
             scheduling: measured.scheduling,
             lost: measured.lost,
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
+            tables: (self.tables)(),
             plots: (self.plots)(),
             highlights: findings.highlights,
             derived: findings.derived,
@@ -472,6 +475,7 @@ mod tests {
         period_ns: 0,
         obstacle: |_| None,
         start: |_, _| Ok(Toy { fails_in: None }),
+        tables: Vec::new,
         plots: || {
             vec![Plot {
                 kind: PlotKind::Bars,

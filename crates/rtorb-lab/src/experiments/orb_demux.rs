@@ -52,6 +52,7 @@ pub const STUDY: Study<Pairs> = Study {
         let pairs = cells.iter().map(|cell| Pair::start(context, cell));
         pairs.collect::<Result<_, _>>().map(Pairs)
     },
+    tables: Vec::new,
     plots: Vec::new,
     findings,
     notes: |_| Vec::new(),

@@ -1,9 +1,8 @@
-//! `orb/event-cost`: what an event through the event channel takes on one CPU, and how much of that is executed by the supplier, the
-//! channel and the consumers: what a model of a system composes the way of an event of.
+//! `orb/event-cost`: what an event through the event channel takes on one CPU, and how much of that supplier, channel and consumers
+//! execute: a model of a system composes the way of an event of these.
 //!
-//! All have one priority and a process each. How events fare beside others is `orb/event-channel`'s.
+//! All have one priority, and a process each. `orb/event-channel` measures events beside others.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
@@ -12,218 +11,147 @@ use crate::contestants::Transport;
 use crate::contestants::event_channel::rtec::STAMP_BYTES;
 use crate::contestants::event_channel::system::{Channel, Consumers, Supplier};
 use crate::contestants::event_channel::{Sending, Subscribers};
-use crate::contestants::square_wave::recorded::RecordedTimes;
 use crate::contestants::square_wave::system::Role;
 use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::experiment::Context;
 use crate::experiments::orb_event_channel::{Receipt, receipts_ns, served};
 use crate::processes::awake::Awake;
 use crate::processes::placement::obtained_by_priority;
-use crate::results::rounds::Rounds;
+use crate::results::cells::Cells;
 use crate::results::{
-    CellValue, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Series, StatisticName,
-    TableView, labels,
+    CellValue, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
+    labels,
+};
+use crate::study::{
+    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
 };
 
 /// The experiment.
-#[derive(Debug)]
-pub struct OrbEventCost;
+pub const STUDY: Study<Systems> = Study {
+    name: "orb/event-cost",
+    title: "What an event through the channel takes on one CPU, and what supplier, channel and consumers execute of it",
+    reproduces: "P3 section 3 (the cost of each service of a platform), for the channel of P4",
+    amounts: Amounts {
+        glance: 20,
+        emulated: 50,
+        quick: [4, 200],
+        full: [25, 400],
+        samples: "events_per_round",
+    },
+    factors: &[
+        Factor {
+            label: "transport",
+            levels: &[Text("tcp"), Text("unix")],
+        },
+        Factor {
+            label: "consumers",
+            levels: &[Number(1), Number(4)],
+        },
+        Factor {
+            label: "payload_bytes",
+            levels: &[Number(STAMP_BYTES as i64), Number(1_024)],
+        },
+    ],
+    fixed: &[("orb", Text("rtorb"))],
+    parameters: &[
+        ("events_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
+        ("priority", Number(Role::High.priority() as i64)),
+    ],
+    columns: &[],
+    labels_of_run: |_| labels([]),
+    period_ns: PERIOD_NS,
+    uses_agent: false,
+    leaves_out: |_, _| false,
+    obstacle: |_| None,
+    start: |context, _| Systems::start(context),
+    tables,
+    plots,
+    findings,
+    notes: |_| vec![ONE_WAY.to_owned()],
+};
 
-impl Experiment for OrbEventCost {
-    fn name(&self) -> &'static str {
-        "orb/event-cost"
-    }
+/// A system for each transport and number of consumers.
+pub struct Systems(Vec<(Transport, usize, System)>);
 
-    fn title(&self) -> &'static str {
-        "What an event through the channel takes on one CPU, and what supplier, channel and consumers execute of it"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P3 section 3 (the cost of each service of a platform), for the channel of P4"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        let words = |numbers: &[usize]| {
-            let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-            words.join(" ")
-        };
-        labels([
-            ("rounds", plan.rounds.into()),
-            ("events_per_round", plan.events.into()),
-            ("events_hz", (1_000_000_000 / PERIOD_NS).into()),
-            ("consumers", words(&CONSUMERS).into()),
-            ("payload_bytes", words(&PAYLOADS).into()),
-            ("priority", u32::from(Role::High.priority()).into()),
-            ("awake", effort.seeds().is_none().into()),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let plan = Plan::of(context.effort);
-        progress.begin(TRANSPORTS.len() * CONSUMERS.len() * plan.rounds);
-        let mut measured = Measured::default();
-        let complete = is_complete(measured.take((context, plan), progress))?;
-        let real_time = context.launcher.placement.fifo.is_some();
-        Ok(Outcome {
-            complete,
-            ..measured.outcome(real_time)
-        })
-    }
-}
-
-/// What is told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    /// Its place in [`TRANSPORTS`].
-    transport: usize,
-    consumers: usize,
-    payload_bytes: usize,
-}
-
-/// What was measured so far.
-#[derive(Debug, Default)]
-struct Measured {
-    cells: BTreeMap<Key, Cell>,
-    scheduling: Vec<ObtainedScheduling>,
-    /// Rounds in which the kernel did not tell the processor time.
-    untold: usize,
-}
-
-#[derive(Debug, Default)]
-struct Cell {
-    event: RecordedTimes,
-    /// Of [`EXECUTIONS`]: the mean of an event, a sample a round.
-    executions: [Rounds; EXECUTIONS.len()],
-}
-
-impl Measured {
-    fn take(
-        &mut self,
-        (context, plan): (&Context, Plan),
-        progress: &mut dyn Progress,
-    ) -> Result<(), LabError> {
-        for (place, transport) in TRANSPORTS.into_iter().enumerate() {
-            for consumers in CONSUMERS {
-                let mut system = System::start(context, transport, consumers)?;
-                for threads in system.scheduling() {
-                    if !self.scheduling.contains(&threads) {
-                        self.scheduling.push(threads);
-                    }
-                }
-                for round in 0..plan.rounds {
-                    for payload_bytes in PAYLOADS {
-                        if context.interrupted() {
-                            return Err(LabError::Interrupted);
-                        }
-                        let key = Key {
-                            transport: place,
-                            consumers,
-                            payload_bytes,
-                        };
-                        self.round(key, (round, plan.events), &mut system)?;
-                    }
-                    progress.step(&format!(
-                        "{}, {consumers} consumers, round {} of {}",
-                        transport.label(),
-                        round + 1,
-                        plan.rounds
-                    ));
-                }
+impl Systems {
+    fn start(context: &Context) -> Result<Self, LabError> {
+        let mut systems = Vec::new();
+        for transport in [Transport::Tcp, Transport::Unix] {
+            for consumers in [1, 4] {
+                let system = System::start(context, transport, consumers)?;
+                systems.push((transport, consumers, system));
             }
         }
-        Ok(())
+        Ok(Self(systems))
+    }
+}
+
+impl Subject for Systems {
+    fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
+        let mut all: Vec<ObtainedScheduling> = Vec::new();
+        for threads in self.0.iter().flat_map(|(.., system)| system.scheduling()) {
+            if !all.contains(&threads) {
+                all.push(threads);
+            }
+        }
+        Ok(all)
     }
 
-    fn round(
-        &mut self,
-        key: Key,
-        (round, events): (usize, u64),
-        system: &mut System,
-    ) -> Result<(), LabError> {
-        let executed = system.send(events, key.payload_bytes)?;
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let events = turn.samples as u64;
+        let mut systems = self.0.iter_mut();
+        let system = systems.find(|(transport, consumers, _)| {
+            cell.is("transport", transport.label()) && cell.number("consumers") == *consumers
+        });
+        let (.., system) = system.expect("each cell has a system");
+        let executed = system.send(events, cell.number("payload_bytes"))?;
         // The first one opened connections, and what was executed for it was not counted.
         let latencies = system.consumers.latencies(events + 1)?;
         let wrong = latencies.wrong();
         let times_ns = receipts_ns(&latencies.consumers_ns, events + 1, Receipt::Last);
-        let cell = self.cells.entry(key).or_default();
-        cell.event.add(round, times_ns.into_iter().skip(1), wrong);
+        let part = |what: &str, times_ns| (labels([("what", what.into())]), times_ns);
+        let mut parts = vec![part(EVENT, times_ns.into_iter().skip(1).collect())];
+        let mut sampled = Sampled {
+            wrong,
+            ..Sampled::default()
+        };
         match executed {
             Some(executed_ns) => {
-                for (rounds, sum_ns) in cell.executions.iter_mut().zip(executed_ns) {
-                    rounds.add_computed(&[sum_ns as f64 / events.max(1) as f64]);
-                }
+                let each = EXECUTIONS.into_iter().zip(executed_ns);
+                parts.extend(each.map(|(what, sum_ns)| part(what, vec![sum_ns / events.max(1)])));
             }
-            None => self.untold += 1,
+            None => *sampled.numbers.entry(UNTOLD_ROUNDS.to_owned()).or_default() += 1.0,
         }
-        Ok(())
-    }
-
-    fn outcome(&self, real_time: bool) -> Outcome {
-        let mut notes = vec![ONE_WAY.to_owned()];
-        if !real_time {
-            notes.push(NOT_REAL_TIME.to_owned());
-        }
-        if self.untold > 0 {
-            notes.push(UNTOLD.to_owned());
-        }
-        Outcome {
-            scheduling: self.scheduling.clone(),
-            highlights: self.highlights(),
-            series: self.series(real_time),
-            tables: tables(),
-            plots: plots(),
-            notes,
-            ..Outcome::default()
-        }
-    }
-
-    fn series(&self, real_time: bool) -> Vec<Series> {
-        let of_cell = |(key, cell): (&Key, &Cell)| {
-            let executions = EXECUTIONS.into_iter().zip(&cell.executions);
-            let executions =
-                executions.map(|(what, rounds)| rounds.series(key.labels(what, real_time)));
-            let mut all = vec![cell.event.series(key.labels(EVENT, real_time))];
-            all.extend(executions.filter(|series| series.count > 0));
-            all
-        };
-        self.cells.iter().flat_map(of_cell).collect()
-    }
-
-    fn highlights(&self) -> Vec<Highlight> {
-        let smallest = self
-            .cells
-            .iter()
-            .filter(|(key, _)| key.payload_bytes == STAMP_BYTES);
-        let highlight = |(key, cell): (&Key, &Cell)| {
-            let of = cell.event.statistics();
-            Highlight {
-                what: format!(
-                    "an event over {} to {} consumers",
-                    TRANSPORTS[key.transport].label(),
-                    key.consumers
-                ),
-                value: of.p50 / 1e3,
-                unit: "us".to_owned(),
-                beside: format!("99 of 100 at most {:.1} us", of.p99 / 1e3),
-            }
-        };
-        smallest.map(highlight).collect()
+        Ok(Sampled { parts, ..sampled })
     }
 }
 
-impl Key {
-    fn labels(self, what: &str, real_time: bool) -> Labels {
-        labels([
-            ("orb", "rtorb".into()),
-            ("what", what.into()),
-            ("transport", TRANSPORTS[self.transport].label().into()),
-            ("consumers", self.consumers.into()),
-            ("payload_bytes", self.payload_bytes.into()),
-            ("real_time", real_time.into()),
-        ])
+fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
+    let smallest = [
+        ("what", EVENT.into()),
+        ("payload_bytes", LabelValue::Number(STAMP_BYTES as i64)),
+    ];
+    let highlights = cells.with(&smallest).map(|(labels, samples)| {
+        let of = samples.statistics();
+        Highlight {
+            what: format!(
+                "an event over {} to {} consumers",
+                labels["transport"], labels["consumers"]
+            ),
+            value: of.p50 / 1e3,
+            unit: "us".to_owned(),
+            beside: format!("99 of 100 at most {:.1} us", of.p99 / 1e3),
+        }
+    });
+    let is_untold = conditions.numbers.contains_key(UNTOLD_ROUNDS);
+    let notes = [(!conditions.real_time, NOT_REAL_TIME), (is_untold, UNTOLD)];
+    let notes = notes.into_iter().filter(|(is_so, _)| *is_so);
+    Findings {
+        highlights: highlights.collect(),
+        notes: notes.map(|(_, note)| note.to_owned()).collect(),
+        ..Findings::default()
     }
 }
 
@@ -329,8 +257,6 @@ fn plots() -> Vec<Plot> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     vec![
         Plot {
-            id: "event-cost".to_owned(),
-            title: "What an event takes against the number of its consumers".to_owned(),
             caption: "An event: until the last consumer has it. The others: processor time in each kind of process.".to_owned(),
             kind: PlotKind::Lines,
             choose: words(&["transport", "payload_bytes"]),
@@ -338,40 +264,18 @@ fn plots() -> Vec<Plot> {
             x: "consumers".to_owned(),
             x_title: "consumers".to_owned(),
             values: vec![StatisticName::P50],
-            ..Plot::default()
+            ..Plot::named("event-cost", "What an event takes against the number of its consumers")
         },
         Plot {
-            id: "event-cost-percentiles".to_owned(),
-            title: "The tail of an event".to_owned(),
             caption: "How much longer an event takes than usual, and how rarely.".to_owned(),
             kind: PlotKind::Percentiles,
             of: labels([("what", EVENT.into())]),
             choose: words(&["transport", "payload_bytes"]),
             lines: words(&["consumers"]),
             log_y: true,
-            ..Plot::default()
+            ..Plot::named("event-cost-percentiles", "The tail of an event")
         },
     ]
-}
-
-/// How much to measure.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    rounds: usize,
-    /// In each round.
-    events: u64,
-}
-
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        let (rounds, events) = match effort {
-            Effort::Glance => (1, 20),
-            Effort::Emulated { seeds } => (usize::from(seeds), 50),
-            Effort::Quick => (4, 200),
-            Effort::Full => (25, 400),
-        };
-        Self { rounds, events }
-    }
 }
 
 /// The value of the label `what` of an event, and those of what is executed, in the order of [`System::sums`].
@@ -381,9 +285,6 @@ const EXECUTIONS: [&str; 3] = [
     "channel_execution",
     "consumer_execution",
 ];
-const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
-const CONSUMERS: [usize; 2] = [1, 4];
-const PAYLOADS: [usize; 2] = [STAMP_BYTES, 1_024];
 const SOURCE: i32 = 1;
 const PERIOD_NS: u64 = 1_000_000;
 /// For the laboratory to read the kernel's sums after the first event and after the last one.
@@ -397,44 +298,46 @@ const ONE_WAY: &str = "On one CPU and at one priority nobody takes the CPU from 
 const NOT_REAL_TIME: &str = "Without SCHED_FIFO no event has a priority.";
 const UNTOLD: &str = "The kernel does not tell the processor time of threads (CONFIG_SCHED_INFO): what is executed by whom is missing.";
 
+/// The number of rounds in which the kernel did not tell.
+const UNTOLD_ROUNDS: &str = "untold";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{Effort, Experiment};
 
     #[test]
     fn a_round_is_remembered_whole_and_a_quick_run_is_short() {
+        let number = |effort, name: &str| {
+            let parameters = STUDY.parameters(effort);
+            parameters[name].number().expect("it is a number") as u64
+        };
         for effort in [Effort::Glance, Effort::Quick, Effort::Full] {
-            let plan = Plan::of(effort);
-            assert!(plan.events < EVENTS_REMEMBERED as u64);
+            assert!(number(effort, "events_per_round") < EVENTS_REMEMBERED as u64);
         }
-        let plan = Plan::of(Effort::Quick);
-        let round_ns = 2 * PAUSE_NS + plan.events * PERIOD_NS;
-        let rounds = plan.rounds * TRANSPORTS.len() * CONSUMERS.len() * PAYLOADS.len();
-        assert!(rounds as u64 * round_ns < 12_000_000_000);
+        let pauses_ns = 8 * number(Effort::Quick, "rounds") * 2 * PAUSE_NS;
+        let paced_ns = number(Effort::Quick, "paced_seconds") * 1_000_000_000;
+        assert!(pauses_ns + paced_ns < 12_000_000_000);
     }
 
     #[test]
-    fn what_the_kernel_does_not_tell_has_no_series_and_a_note() {
-        let key = Key {
-            transport: 0,
-            consumers: 1,
-            payload_bytes: STAMP_BYTES,
+    fn what_the_kernel_does_not_tell_is_noted() {
+        let mut cells = Cells::default();
+        let event = labels([
+            ("what", EVENT.into()),
+            ("transport", "tcp".into()),
+            ("consumers", 1usize.into()),
+            ("payload_bytes", STAMP_BYTES.into()),
+        ]);
+        cells.add(&event, 0, &[10_000, 12_000, 14_000], 0);
+        let found = findings(&cells, &Conditions::default());
+        assert_eq!(found.notes, [NOT_REAL_TIME]);
+        assert!((found.highlights[0].value - 12.0).abs() < 0.02);
+        let untold = Conditions {
+            real_time: true,
+            numbers: [(UNTOLD_ROUNDS.to_owned(), 1.0)].into(),
+            ..Conditions::default()
         };
-        let mut measured = Measured {
-            untold: 1,
-            ..Measured::default()
-        };
-        let cell = measured.cells.entry(key).or_default();
-        cell.event.add(0, [10_000, 12_000, 14_000], 0);
-        let outcome = measured.outcome(true);
-        assert_eq!(outcome.series.len(), 1);
-        assert_eq!(outcome.series[0].labels["what"], EVENT.into());
-        assert!(outcome.notes.contains(&UNTOLD.to_owned()));
-        let cell = measured.cells.entry(key).or_default();
-        for rounds in &mut cell.executions {
-            rounds.add_computed(&[3_000.0]);
-        }
-        assert_eq!(measured.outcome(true).series.len(), 4);
-        assert!((measured.highlights()[0].value - 12.0).abs() < 0.02);
+        assert_eq!(findings(&cells, &untold).notes, [UNTOLD]);
     }
 }

@@ -58,6 +58,7 @@ pub const STUDY: Study<OneReceiver> = Study {
     leaves_out: |_, _| false,
     obstacle: |_| None,
     start: |context, _| System::start(context, Transport::Tcp, &[Role::High]).map(OneReceiver),
+    tables: Vec::new,
     plots,
     findings,
     notes: system::notes,

@@ -62,6 +62,7 @@ pub const STUDY: Study<ThreeThreads> = Study {
             cpu: context.launcher.placement.cpu.unwrap_or_default(),
         })
     },
+    tables: Vec::new,
     plots: Vec::new,
     findings,
     notes: |_| Vec::new(),

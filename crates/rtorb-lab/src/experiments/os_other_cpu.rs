@@ -56,6 +56,7 @@ pub const STUDY: Study<OneProbe> = Study {
     leaves_out: |_, _| false,
     obstacle: |context| other_cpu(context).is_none().then_some(ONE_CPU),
     start: |context, _| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe),
+    tables: Vec::new,
     plots,
     findings,
     notes: |_| Vec::new(),

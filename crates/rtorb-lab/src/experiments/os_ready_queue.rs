@@ -67,6 +67,7 @@ pub const STUDY: Study<TaskSets> = Study {
             _awake: Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST),
         })
     },
+    tables: Vec::new,
     plots,
     findings: findings::findings,
     notes: |_| vec![STALLS.to_owned()],

@@ -60,6 +60,7 @@ pub const STUDY: Study<OneCpu> = Study {
     leaves_out: |_, _| false,
     obstacle: |_| None,
     start: |context, _| Probe::start(&context.launcher, "os/services").map(OneCpu),
+    tables: Vec::new,
     plots,
     findings: findings::findings,
     notes: |_| Vec::new(),
