@@ -320,7 +320,6 @@ impl<S: Subject> Experiment for Study<S> {
             conclusions: findings.conclusions,
             published: findings.published,
             notes: notes.chain(findings.notes).collect(),
-            ..Outcome::default()
         })
     }
 }
