@@ -10,6 +10,7 @@ use crate::results::runs::Run;
 use crate::results::write_atomically;
 
 mod csv_form;
+#[cfg(feature = "parquet")]
 mod parquet_form;
 mod tables;
 
@@ -66,7 +67,7 @@ pub enum Cell {
 pub enum Format {
     /// RFC 4180, with a header.
     Csv,
-    /// Apache Parquet, compressed with Snappy.
+    /// Apache Parquet, compressed with Snappy. It takes the feature `parquet`.
     Parquet,
 }
 
@@ -91,11 +92,17 @@ pub fn tables(runs: &[Run]) -> Vec<Table> {
 /// the first is written.
 ///
 /// # Errors
-/// What the file system said.
+/// What the file system said, or that this build has no Parquet.
 pub fn write(tables: &[Table], format: Format, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     let encode = |table: &Table| match format {
         Format::Csv => csv_form::encode(table),
+        #[cfg(feature = "parquet")]
         Format::Parquet => parquet_form::encode(table),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            "this program was built without Parquet: build it with `--features parquet`, or ask for CSV",
+        )),
     };
     let mut files = Vec::new();
     for table in tables {

@@ -1,6 +1,3 @@
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, Row};
-
 use super::*;
 use crate::results::synthetic;
 use crate::results::{Derived, labels};
@@ -24,47 +21,6 @@ fn two_runs() -> Vec<Run> {
         synthetic::run(id, vec![results])
     };
     vec![run("run-1"), run("run-2")]
-}
-
-/// What a reader of the file finds, with the cells as our own.
-fn read_parquet(path: &Path) -> (Vec<String>, Vec<Vec<Cell>>) {
-    let file = std::fs::File::open(path).unwrap();
-    let reader = SerializedFileReader::new(file).unwrap();
-    let fields = reader.metadata().file_metadata().schema().get_fields();
-    let names = fields.iter().map(|field| field.name().to_owned()).collect();
-    let cells = |row: Row| {
-        row.get_column_iter()
-            .map(|(_, field)| cell(field))
-            .collect()
-    };
-    let rows = reader.get_row_iter(None).unwrap();
-    (names, rows.map(|row| cells(row.unwrap())).collect())
-}
-
-fn cell(field: &Field) -> Cell {
-    match field {
-        Field::Null => Cell::Missing,
-        Field::Str(text) => Cell::Text(text.clone()),
-        Field::Long(number) => Cell::Integer(*number),
-        Field::Double(number) => Cell::Real(*number),
-        Field::Bool(truth) => Cell::Truth(*truth),
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn parquet_reads_back_as_it_was_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let tables = tables(&two_runs());
-    let paths = write(&tables, Format::Parquet, folder.path()).unwrap();
-    assert_eq!(paths.len(), 6);
-    for (table, path) in tables.iter().zip(&paths) {
-        let (names, rows) = read_parquet(path);
-        let expected: Vec<_> = table.columns.iter().map(|column| &column.name).collect();
-        assert_eq!(names.iter().collect::<Vec<_>>(), expected);
-        assert!(!rows.is_empty(), "{}", table.name);
-        assert_eq!(rows, table.rows, "{}", table.name);
-    }
 }
 
 #[test]
@@ -147,10 +103,6 @@ fn tables_without_rows_are_files_with_columns() {
     let folder = tempfile::tempdir().unwrap();
     let run = synthetic::run("a", vec![synthetic::results("os/mutex", Vec::new())]);
     let tables = tables(&[run]);
-    for path in write(&tables, Format::Parquet, folder.path()).unwrap() {
-        let (names, rows) = read_parquet(&path);
-        assert!(rows.is_empty() && names.len() > 12);
-    }
     let series = write(&tables, Format::Csv, folder.path())
         .unwrap()
         .remove(0);
@@ -159,4 +111,63 @@ fn tables_without_rows_are_files_with_columns() {
             .unwrap()
             .starts_with("run,run_folder,")
     );
+}
+
+#[cfg(feature = "parquet")]
+mod parquet_form {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::{Field, Row};
+
+    use super::*;
+
+    #[test]
+    fn parquet_reads_back_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let tables = tables(&two_runs());
+        let paths = write(&tables, Format::Parquet, folder.path()).unwrap();
+        assert_eq!(paths.len(), 6);
+        for (table, path) in tables.iter().zip(&paths) {
+            let (names, rows) = read_parquet(path);
+            let expected: Vec<_> = table.columns.iter().map(|column| &column.name).collect();
+            assert_eq!(names.iter().collect::<Vec<_>>(), expected);
+            assert!(!rows.is_empty(), "{}", table.name);
+            assert_eq!(rows, table.rows, "{}", table.name);
+        }
+    }
+
+    #[test]
+    fn parquet_without_rows_has_its_columns() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = synthetic::run("a", vec![synthetic::results("os/mutex", Vec::new())]);
+        for path in write(&tables(&[run]), Format::Parquet, folder.path()).unwrap() {
+            let (names, rows) = read_parquet(&path);
+            assert!(rows.is_empty() && names.len() > 12);
+        }
+    }
+
+    /// What a reader of the file finds, with the cells as our own.
+    fn read_parquet(path: &Path) -> (Vec<String>, Vec<Vec<Cell>>) {
+        let file = std::fs::File::open(path).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let fields = reader.metadata().file_metadata().schema().get_fields();
+        let names = fields.iter().map(|field| field.name().to_owned()).collect();
+        let cells = |row: Row| {
+            row.get_column_iter()
+                .map(|(_, field)| cell(field))
+                .collect()
+        };
+        let rows = reader.get_row_iter(None).unwrap();
+        (names, rows.map(|row| cells(row.unwrap())).collect())
+    }
+
+    fn cell(field: &Field) -> Cell {
+        match field {
+            Field::Null => Cell::Missing,
+            Field::Str(text) => Cell::Text(text.clone()),
+            Field::Long(number) => Cell::Integer(*number),
+            Field::Double(number) => Cell::Real(*number),
+            Field::Bool(truth) => Cell::Truth(*truth),
+            other => panic!("{other:?}"),
+        }
+    }
 }
