@@ -85,6 +85,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "rtorb-lab",
         needs: &[
+            "rtorb-host",
             "rtorb-services",
             "rtorb-sched",
             "rtorb",
@@ -92,6 +93,11 @@ const LAYERS: &[Layer] = &[
             "rtorb-os",
         ],
         builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-host",
+        needs: &["rtorb-os"],
+        builds_with: &[],
     },
     Layer {
         name: "rtorb-services",
@@ -127,6 +133,7 @@ const LAYERS: &[Layer] = &[
 
 const BELOW_THE_COMMAND: &[&str] = &[
     "rtorb-lab",
+    "rtorb-host",
     "rtorb-services",
     "rtorb-sched",
     "rtorb-idl",
@@ -221,6 +228,7 @@ const ACYCLIC: &[&str] = &[
     "rtorb-wire",
     "rtorb-os",
     "rtorb-idl",
+    "rtorb-host",
 ];
 
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {

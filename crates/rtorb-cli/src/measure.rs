@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use rtorb_host::preflight;
 use rtorb_lab::contestants::square_wave::gpio::GpioLines;
 use rtorb_lab::error::LabError;
 use rtorb_lab::experiment::{self, Context, Effort, Experiment};
 use rtorb_lab::experiments;
-use rtorb_lab::host::preflight;
 use rtorb_lab::processes::agent::Agent;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::load::Load;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rtorb_lab::host::preflight::Severity;
+use rtorb_host::preflight::Severity;
 use rtorb_lab::results::report::Failure;
 use rtorb_lab::results::summary;
 use rtorb_lab::results::{Claim, Results, Verdicts};

@@ -10,19 +10,20 @@ use tempfile::TempDir;
 use crate::contestants::square_wave::gpio::GpioLines;
 use crate::error::LabError;
 use crate::experiment::split_mix::SplitMix64;
-use crate::host::preflight::{self, Finding};
-use crate::host::{Host, stolen_ms};
 use crate::processes::Launcher;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
-use crate::processes::idle_states::DmaLatency;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::load::Load;
-use crate::processes::placement::Placement;
 use crate::results::timestamp;
 use crate::results::{
     Claim, Derived, EMULATED, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot,
     Published, Results, SCHEMA, Series, TableView, all_real_time,
 };
+use rtorb_host::Host;
+use rtorb_host::description::stolen_ms;
+use rtorb_host::idle_states::DmaLatency;
+use rtorb_host::placement::Placement;
+use rtorb_host::preflight::{self, Finding};
 
 pub mod split_mix;
 

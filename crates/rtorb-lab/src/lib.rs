@@ -1,6 +1,6 @@
 //! Experiments on operating system and ORB, and their report.
 //!
-//! An [`experiment::Experiment`] runs measured [`processes`] where [`processes::placement`] says, and answers
+//! An [`experiment::Experiment`] runs measured [`processes`] where [`rtorb_host::placement`] says, and answers
 //! [`results::Results`], which scripts read as JSON and [`results::report`] makes a page of. The laboratory changes nothing of
 //! what it measures, and holds no number that was not measured.
 #![forbid(unsafe_code)]
@@ -13,7 +13,6 @@ pub mod contestants;
 pub mod error;
 pub mod experiment;
 pub mod experiments;
-pub mod host;
 pub mod inspect;
 pub mod kernels;
 pub mod model;

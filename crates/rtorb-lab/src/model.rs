@@ -14,12 +14,12 @@ use rtorb_sched::model::{CheckReport, Standing, System};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
-use crate::host::cpu_list;
 use crate::results::Results;
 use crate::results::timestamp;
 use judging::Ran;
 use places::Places;
 use plan::Plan;
+use rtorb_host::system::cpu_list;
 
 #[cfg(test)]
 mod by_hand;

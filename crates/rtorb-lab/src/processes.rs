@@ -27,8 +27,8 @@ use crate::contestants::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
 use crate::processes::agent::Agent;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::{Placement, obtained, obtained_by_priority};
 use crate::results::ObtainedScheduling;
+use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 
 pub mod agent;
 pub mod awake;
@@ -36,10 +36,8 @@ pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
 pub mod gaps;
-pub mod idle_states;
 pub mod interrupt;
 pub mod load;
-pub mod placement;
 pub mod probe;
 pub mod tools;
 

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::Host;
-use crate::host::preflight::Finding;
 use crate::model::judgement::Judgement;
 use crate::results::statistics::{Bucket, Percentile, Recorder, Statistics};
 pub use claim::{Claim, Verdict, Verdicts};
 pub use emulation::{EmulatedSystem, Emulation};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
+use rtorb_host::Host;
+pub use rtorb_host::placement::{ObtainedScheduling, all_real_time};
+use rtorb_host::preflight::Finding;
 pub use table_view::{CellValue, PublishedRow, TableView};
 
 pub(crate) mod by_round;
@@ -509,29 +510,6 @@ pub struct Published {
     pub published: String,
     /// Ours.
     pub ours: String,
-}
-
-/// The scheduling that the threads of a measured process had while it was measured, read from /proc.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObtainedScheduling {
-    /// Which process: `rtorb tcp server`.
-    pub process: String,
-    /// How many threads it had.
-    pub threads: usize,
-    /// The policy of all its threads, or `mixed`.
-    pub policy: String,
-    /// The real-time priority of its least urgent thread, 0 when that is not scheduled in real time.
-    pub priority: u32,
-    /// The CPUs that its threads may use, as the kernel lists them.
-    pub cpus: String,
-    /// Whether all threads were SCHED_FIFO and on one CPU.
-    pub real_time: bool,
-}
-
-/// Whether every one was scheduled in real time; false when none was seen.
-#[must_use]
-pub fn all_real_time(scheduling: &[ObtainedScheduling]) -> bool {
-    !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time)
 }
 
 /// Writes a file beside its final name, then renames it: a reader never sees half of it.

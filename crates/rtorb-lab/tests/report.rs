@@ -6,8 +6,8 @@ mod modelled;
 use std::path::Path;
 use std::process::Command;
 
-use rtorb_lab::host::Host;
-use rtorb_lab::host::preflight;
+use rtorb_host::Host;
+use rtorb_host::preflight;
 use rtorb_lab::results::report;
 use rtorb_lab::results::statistics::Recorder;
 use rtorb_lab::results::{

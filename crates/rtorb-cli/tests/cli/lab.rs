@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rtorb_host::idle_states::DmaLatency;
 use rtorb_lab::experiments;
-use rtorb_lab::processes::idle_states::DmaLatency;
 use rtorb_lab::results::{Results, SCHEMA};
 use rustix::process::Signal;
 

@@ -17,7 +17,6 @@ use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::orb_event_channel::{Receipt, receipts_ns, served};
 use crate::processes::awake::Awake;
-use crate::processes::placement::obtained_by_priority;
 use crate::results::cells::Cells;
 use crate::results::{
     CellValue, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
@@ -27,6 +26,7 @@ use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
+use rtorb_host::placement::obtained_by_priority;
 
 /// The experiment.
 pub const STUDY: Study<Systems> = Study {

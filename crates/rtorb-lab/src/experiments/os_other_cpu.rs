@@ -11,7 +11,6 @@ use crate::experiments::os_services::BELOW_PROBE;
 use crate::experiments::os_services::probe::{
     BUDGET_NS, LAST, MESSAGE_BYTES, OtherCpu, Question, Service, WARM_UP,
 };
-use crate::host::cpu_list;
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
 use crate::results::cells::{Cells, Samples};
 use crate::results::{Highlight, Labels, Plot, PlotKind, StatisticName};
@@ -19,6 +18,7 @@ use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
+use rtorb_host::system::cpu_list;
 
 /// The experiment.
 pub const STUDY: Study<OneProbe> = Study {

@@ -15,9 +15,9 @@ use rtorb_os::sched::{SchedPolicy, apply_policy};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Launcher;
-use crate::processes::placement::Placement;
 use crate::results::rounds::Rounds;
 use crate::results::{Labels, labels};
+use rtorb_host::placement::Placement;
 
 /// A program that the user gave a name.
 #[derive(Debug)]

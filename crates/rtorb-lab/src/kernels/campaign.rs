@@ -15,13 +15,13 @@ use super::machine::{self, Boot, Emulator};
 use super::program;
 use crate::error::LabError;
 use crate::experiments::own_program;
-use crate::host::Host;
 use crate::processes::interrupt::Interrupt;
 use crate::results::Results;
 use crate::results::timestamp;
 use cases::Cases;
 pub use files::{Absent, Answer, Host as HostOfCampaign, Record, SelfCheck, Wall, folder_of};
 pub use plan::{LOADS, Selection};
+use rtorb_host::Host;
 
 mod cases;
 mod files;

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use super::campaign::{Identity, OfSystem, System};
 use crate::experiment::{IN_INSTRUCTIONS, Outcome};
-use crate::host::Host;
 use crate::results::{
     EMULATED, EmulatedSystem, Emulation, LabelValue, Labels, ObtainedScheduling, Published,
     Results, SCHEMA,
 };
 use gathered::Gathered;
+use rtorb_host::Host;
 
 mod differences;
 mod gathered;

@@ -21,8 +21,8 @@ use super::job::{Job, Message};
 use super::machine::{ANSWER_PORT, EXIT_PORT};
 use crate::experiment::{self, Context, Effort, Progress};
 use crate::experiments;
-use crate::host::preemption_model;
 use crate::processes::interrupt::Interrupt;
+use rtorb_host::description::preemption_model;
 
 /// Whether this process is the first one of a guest: then it must call [`boot`] and nothing else.
 #[must_use]

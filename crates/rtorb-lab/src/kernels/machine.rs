@@ -16,8 +16,8 @@ use super::job::{Job, Message};
 use crate::error::LabError;
 use crate::processes::child_command;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::Placement;
 use crate::processes::tools::{run_tool, run_tool_watched};
+use rtorb_host::placement::Placement;
 
 /// An emulator that is installed.
 #[derive(Clone, Debug)]

@@ -16,10 +16,10 @@ use super::watcher::{self, Watched};
 use crate::contestants::event_channel::Served;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
-use crate::host::stolen_ms;
-use crate::processes::placement::Placement;
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
+use rtorb_host::description::stolen_ms;
+use rtorb_host::placement::Placement;
 
 /// What a run brought, before anybody judges it.
 #[derive(Clone, Debug, Default)]

@@ -9,9 +9,9 @@ use super::judging::Ran;
 use super::shown::{self, END};
 use super::words::us;
 use crate::experiment::Context;
-use crate::host::preflight;
 use crate::results::statistics::Recorder;
 use crate::results::{Claim, Highlight, Labels, Results, SCHEMA, Series, labels};
+use rtorb_host::preflight;
 
 /// Puts it together.
 pub(super) fn results(

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 
-use crate::processes::placement;
 use crate::results::ObtainedScheduling;
+use rtorb_host::placement;
 
 /// Threads that wait for their beginning. What they measure with must be made before they are added.
 #[derive(Debug)]

@@ -39,8 +39,8 @@ use crate::inspect::ping::client_orb;
 use crate::model::component::Component;
 use crate::model::watcher::Watchers;
 use crate::processes::load;
-use crate::processes::placement::Placement;
 use crate::processes::probe;
+use rtorb_host::placement::Placement;
 
 /// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
 #[must_use]

@@ -14,11 +14,11 @@ use tempfile::TempDir;
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
-use crate::processes::placement::Placement;
 use crate::processes::{Launcher, Process};
 use activity::Sign;
 pub use generator::Generator;
 pub use kind::Kind;
+use rtorb_host::placement::Placement;
 
 mod activity;
 mod disk_folder;

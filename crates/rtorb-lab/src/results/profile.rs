@@ -12,11 +12,11 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::experiments::ALL;
 use crate::experiments::os_interruptions::TICK_PERIOD;
-use crate::host::Host;
 use crate::results::timestamp;
 use crate::results::{Emulation, Labels, Results, TimeUnit, write_atomically};
 pub use blocking::{Blocking, UsualBlocking};
 use mapping::MAPPING;
+use rtorb_host::Host;
 
 mod blocking;
 mod mapping;

@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 
 use crate::experiment::split_mix::SplitMix64;
-use crate::host::Host;
 use crate::results::runs::Run;
 use crate::results::statistics::Recorder;
 use crate::results::{Labels, Results, SCHEMA, Series, labels};
+use rtorb_host::Host;
 
 /// Results of this experiment with these series, measured in real time with the effort `quick`.
 pub(crate) fn results(experiment: &str, series: Vec<Series>) -> Results {

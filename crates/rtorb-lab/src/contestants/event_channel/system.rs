@@ -12,8 +12,8 @@ use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
-use crate::processes::placement::obtained_by_priority;
 use crate::results::ObtainedScheduling;
+use rtorb_host::placement::obtained_by_priority;
 
 /// A running event channel.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
 use crate::processes::awake::Awake;
-use crate::processes::placement::obtained_by_priority;
 use crate::results::ObtainedScheduling;
+use rtorb_host::placement::obtained_by_priority;
 
 /// How urgent a receiver's object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

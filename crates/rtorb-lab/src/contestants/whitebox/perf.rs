@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::Placement;
 use crate::processes::tools::run_tool;
 use crate::processes::{Launcher, Process};
+use rtorb_host::placement::Placement;
 
 /// System calls by name, without the `sys_enter_` of the kernel.
 pub type SystemCalls = BTreeMap<String, u64>;

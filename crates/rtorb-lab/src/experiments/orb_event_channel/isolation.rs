@@ -14,8 +14,8 @@ use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::awake::Awake;
-use crate::processes::placement::obtained_by_priority;
 use crate::results::{Labels, ObtainedScheduling, Series, labels};
+use rtorb_host::placement::obtained_by_priority;
 
 /// What the others do meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

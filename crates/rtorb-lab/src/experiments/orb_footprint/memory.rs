@@ -1,6 +1,6 @@
 //! What memory a process has, as the kernel counts it.
 
-use crate::host::{field, read};
+use rtorb_host::system::{field, read};
 
 /// Octets, from `/proc/PID/smaps_rollup` (proc_pid_smaps(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

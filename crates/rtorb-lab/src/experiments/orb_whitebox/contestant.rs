@@ -11,9 +11,9 @@ use crate::contestants::whitebox::perf::{Perf, Samples, SystemCalls};
 use crate::contestants::whitebox::strace::Strace;
 use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
-use crate::processes::placement::obtained;
 use crate::processes::{Launcher, Process};
 use crate::results::ObtainedScheduling;
+use rtorb_host::placement::obtained;
 
 /// Something of the client process, and the same of the server process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::tick::{Tick, Ticks, Times};
 use crate::processes::computation::Computation;
-use crate::processes::placement;
 use crate::processes::probe::Answer;
+use rtorb_host::placement;
 
 /// Executions of P, one configuration after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

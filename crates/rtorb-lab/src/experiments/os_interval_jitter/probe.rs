@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::processes::awake::Awake;
 use crate::processes::computation::Computation;
-use crate::processes::placement;
 use crate::processes::probe::Answer;
+use rtorb_host::placement;
 
 /// Tasks that run together for some time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

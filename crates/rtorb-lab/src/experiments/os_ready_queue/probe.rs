@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_period_is_a_sample_or_left_out() {
-        if !crate::processes::placement::fifo_is_granted() {
+        if !rtorb_host::system::fifo_is_granted() {
             println!("skipped: the host grants no SCHED_FIFO");
             return;
         }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::error::LabError;
 use crate::processes::Launcher;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::{Placement, obtained_by_priority};
 use crate::processes::tools::run_tool;
 use crate::results::ObtainedScheduling;
+use rtorb_host::placement::{Placement, obtained_by_priority};
 
 /// How it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]

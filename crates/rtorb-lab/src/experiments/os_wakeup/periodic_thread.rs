@@ -7,8 +7,8 @@ use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::split_mix::SplitMix64;
-use crate::processes::placement::{Placement, obtained_by_priority};
 use crate::processes::probe::Answer;
+use rtorb_host::placement::{Placement, obtained_by_priority};
 
 /// What is asked: how late a periodic thread wakes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Identity, OfSystem, System};
 use crate::error::LabError;
-use crate::host;
 use crate::kernels::comparison;
 use crate::results::profile;
 use crate::results::report;
@@ -107,7 +106,7 @@ pub struct Host {
 impl Host {
     /// What matters here of a host.
     #[must_use]
-    pub fn of(host: &host::Host) -> Self {
+    pub fn of(host: &rtorb_host::Host) -> Self {
         Self {
             name: host.name.clone(),
             kernel_release: host.kernel_release.clone(),

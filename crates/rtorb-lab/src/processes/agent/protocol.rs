@@ -27,8 +27,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
 
-use crate::host::Host;
-use crate::processes::placement::Placement;
+use rtorb_host::Host;
+use rtorb_host::placement::Placement;
 
 /// What the agent says of itself when a laboratory comes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

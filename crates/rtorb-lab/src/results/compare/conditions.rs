@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::host::Host;
 use crate::results::runs::Run;
 use crate::results::{EmulatedSystem, Results, TimeUnit};
+use rtorb_host::Host;
 
 /// Something that is not the same on both sides, or not within one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

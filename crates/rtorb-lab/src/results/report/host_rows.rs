@@ -1,6 +1,6 @@
 //! The host in words, for the page.
 
-use crate::host::Host;
+use rtorb_host::Host;
 
 /// The host in one line.
 pub(super) fn line(host: &Host) -> String {

@@ -1,9 +1,9 @@
 //! The hosts that results were measured on: one in a run, several in a folder that holds many.
 
 use super::host_rows;
-use crate::host::Host;
-use crate::host::preflight::{self, Finding, Severity};
 use crate::results::Results;
+use rtorb_host::Host;
+use rtorb_host::preflight::{self, Finding, Severity};
 
 /// One host on the page.
 pub(super) struct HostPart<'a> {

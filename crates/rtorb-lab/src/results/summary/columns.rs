@@ -163,9 +163,9 @@ fn unit(results: &Results, series: &[&Series]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Host;
     use crate::results::statistics::Recorder;
     use crate::results::{SCHEMA, labels};
+    use rtorb_host::Host;
 
     fn results(unit: &str) -> Results {
         let series =

@@ -1,7 +1,7 @@
 //! How the kernel preempts and schedules.
 
 use super::{Finding, Subject, Topic};
-use crate::host::Host;
+use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![

@@ -7,7 +7,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
 
-use super::system::System;
+use crate::system::System;
 
 /// The kernel's options, as far as they matter to a deadline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 use super::Host;
-use super::system::{Answers, System};
+use crate::system::{Answers, System};
 
 /// A machine made of files.
 pub(crate) struct Machine {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::system::{System, cpu_list};
+use crate::system::{System, cpu_list};
 
 /// The interrupts of devices, summed up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::system::{System, field};
+use crate::system::{System, field};
 
 /// What the kernel may do with memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

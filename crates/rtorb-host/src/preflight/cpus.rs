@@ -1,7 +1,8 @@
 //! Who uses the CPUs, how fast they are, and how deep they sleep.
 
 use super::{Finding, Subject, Topic};
-use crate::host::{Host, cpu_list};
+use crate::description::Host;
+use crate::system::cpu_list;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::system::{System, field, read};
+use crate::system::{System, field, read};
 
 /// What was taken, as far as the host tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

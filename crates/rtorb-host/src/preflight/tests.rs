@@ -1,7 +1,7 @@
 //! What is found on machines that are good and on such as are not.
 
 use super::*;
-use crate::host::fake::Machine;
+use crate::description::fake::Machine;
 
 #[test]
 fn a_tuned_machine_has_only_good_findings() {

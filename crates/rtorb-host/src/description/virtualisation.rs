@@ -1,6 +1,6 @@
 //! What the host runs inside, as far as it shows.
 
-use super::system::System;
+use crate::system::System;
 
 /// `kvm`, `vmware`, `container`, ...; `none` when nothing shows.
 pub(super) fn virtualisation(system: &System, cpuinfo: &str) -> String {

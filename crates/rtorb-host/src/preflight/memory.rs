@@ -1,7 +1,7 @@
 //! Memory that stays where it is.
 
 use super::{Finding, Subject, Topic};
-use crate::host::Host;
+use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![swap(host), huge_pages(host)]

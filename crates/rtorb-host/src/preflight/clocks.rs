@@ -1,7 +1,7 @@
 //! Clocks and timers.
 
 use super::{Finding, Subject, Topic};
-use crate::host::Host;
+use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     let mut findings = vec![clock(host), high_resolution(host), timer_migration(host)];

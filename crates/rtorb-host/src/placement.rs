@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use rtorb_os::sched::SchedPolicy;
-use rtorb_os::thread::ThreadConfig;
 use serde::{Deserialize, Serialize};
 
-use crate::host::{Host, cpu_list, field, read};
-use crate::results::ObtainedScheduling;
+use crate::description::{Host, best_cpu};
+use crate::system::{FIFO_PRIORITY, cpu_list, field, read};
 
 /// What is asked for. Client and server of a contestant get the same, so that a call is two context switches and no
 /// other CPU's wake-up hides in it.
@@ -47,27 +46,27 @@ impl Placement {
     }
 }
 
-/// The CPU to measure on, of those that this process may use: an isolated one, or else the last.
-#[must_use]
-pub fn best_cpu(allowed: &str, isolated: &str) -> Option<usize> {
-    let allowed = cpu_list(allowed);
-    let isolated = cpu_list(isolated);
-    // Interrupts prefer the first CPU, and the laboratory itself needs one to wait on.
-    isolated
-        .iter()
-        .find(|cpu| allowed.contains(cpu))
-        .or(allowed.last())
-        .copied()
+/// The scheduling that the threads of a measured process had while it was measured, read from /proc.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObtainedScheduling {
+    /// Which process: `rtorb tcp server`.
+    pub process: String,
+    /// How many threads it had.
+    pub threads: usize,
+    /// The policy of all its threads, or `mixed`.
+    pub policy: String,
+    /// The real-time priority of its least urgent thread, 0 when that is not scheduled in real time.
+    pub priority: u32,
+    /// The CPUs that its threads may use, as the kernel lists them.
+    pub cpus: String,
+    /// Whether all threads were SCHED_FIFO and on one CPU.
+    pub real_time: bool,
 }
 
-/// Whether a thread of this process is given SCHED_FIFO when it asks; the caller's own scheduling stays as it is.
+/// Whether every one was scheduled in real time; false when none was seen.
 #[must_use]
-pub fn fifo_is_granted() -> bool {
-    let config = ThreadConfig {
-        policy: Some(SchedPolicy::Fifo(FIFO_PRIORITY)),
-        ..ThreadConfig::default()
-    };
-    rtorb_os::thread::spawn("fifo-probe", &config, || ()).is_ok_and(|thread| thread.join().is_ok())
+pub fn all_real_time(scheduling: &[ObtainedScheduling]) -> bool {
+    !scheduling.is_empty() && scheduling.iter().all(|threads| threads.real_time)
 }
 
 /// Reads from /proc what the threads of a running process have; `None` when it is gone.
@@ -186,8 +185,6 @@ fn policy_name(policy: u32) -> &'static str {
 }
 
 const SCHED_FIFO: u32 = 1;
-/// The middle of 1 to 99, as the original benchmarks chose: above ordinary work, below the kernel's own threads.
-const FIFO_PRIORITY: u8 = 50;
 
 #[cfg(test)]
 mod tests {

@@ -8,34 +8,36 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rtorb_os::sched::SchedPolicy;
+use rtorb_os::thread::ThreadConfig;
 use rustix::process::{Resource, getrlimit};
 
 /// A host that can be looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     /// `/`, or what stands in its place.
-    pub(super) root: PathBuf,
+    pub(crate) root: PathBuf,
     /// What no file tells.
-    pub(super) answers: Answers,
+    pub(crate) answers: Answers,
 }
 
 /// What a host answers to calls.
 #[derive(Clone, Debug)]
-pub(super) struct Answers {
-    pub(super) machine: String,
-    pub(super) clock_resolution_ns: u64,
-    pub(super) fifo_granted: bool,
-    pub(super) memory_lock_bytes: Option<u64>,
-    pub(super) rtprio_limit: Option<u64>,
-    pub(super) rttime_limit_us: Option<u64>,
-    pub(super) open_files_limit: Option<u64>,
+pub(crate) struct Answers {
+    pub(crate) machine: String,
+    pub(crate) clock_resolution_ns: u64,
+    pub(crate) fifo_granted: bool,
+    pub(crate) memory_lock_bytes: Option<u64>,
+    pub(crate) rtprio_limit: Option<u64>,
+    pub(crate) rttime_limit_us: Option<u64>,
+    pub(crate) open_files_limit: Option<u64>,
     /// For how long stolen time is watched.
-    pub(super) watch: Duration,
+    pub(crate) watch: Duration,
 }
 
 impl System {
     /// The host that this program runs on.
-    pub(super) fn this() -> Self {
+    pub(crate) fn this() -> Self {
         let resolution = rustix::time::clock_getres(rustix::time::ClockId::Monotonic);
         let resolution_ns = resolution.tv_sec * 1_000_000_000 + resolution.tv_nsec;
         let limit = |of| getrlimit(of).current;
@@ -47,7 +49,7 @@ impl System {
                     .to_string_lossy()
                     .into_owned(),
                 clock_resolution_ns: u64::try_from(resolution_ns).unwrap_or(0),
-                fifo_granted: crate::processes::placement::fifo_is_granted(),
+                fifo_granted: fifo_is_granted(),
                 memory_lock_bytes: limit(Resource::Memlock),
                 rtprio_limit: limit(Resource::Rtprio),
                 rttime_limit_us: limit(Resource::Rttime),
@@ -58,7 +60,7 @@ impl System {
     }
 
     /// The same where no time can be stolen.
-    pub(super) fn unwatched(self) -> Self {
+    pub(crate) fn unwatched(self) -> Self {
         Self {
             answers: Answers {
                 watch: Duration::ZERO,
@@ -69,21 +71,21 @@ impl System {
     }
 
     /// The file or folder of an absolute path.
-    pub(super) fn path(&self, absolute: &str) -> PathBuf {
+    pub(crate) fn path(&self, absolute: &str) -> PathBuf {
         self.root.join(absolute.trim_start_matches('/'))
     }
 
     /// The text of a file, as [`read`] answers it.
-    pub(super) fn read(&self, absolute: &str) -> Option<String> {
+    pub(crate) fn read(&self, absolute: &str) -> Option<String> {
         read(self.path(absolute))
     }
 
-    pub(super) fn number(&self, absolute: &str) -> Option<i64> {
+    pub(crate) fn number(&self, absolute: &str) -> Option<i64> {
         self.read(absolute)?.parse().ok()
     }
 
     /// A switch that is 0 or another number, `N` or `Y`.
-    pub(super) fn switch(&self, absolute: &str) -> Option<bool> {
+    pub(crate) fn switch(&self, absolute: &str) -> Option<bool> {
         let text = self.read(absolute)?;
         match text.as_str() {
             "N" => Some(false),
@@ -92,12 +94,12 @@ impl System {
         }
     }
 
-    pub(super) fn exists(&self, absolute: &str) -> bool {
+    pub(crate) fn exists(&self, absolute: &str) -> bool {
         self.path(absolute).exists()
     }
 
     /// The names in a folder; none when it cannot be read.
-    pub(super) fn names(&self, absolute: &str) -> Vec<String> {
+    pub(crate) fn names(&self, absolute: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(absolute)) else {
             return Vec::new();
         };
@@ -109,7 +111,7 @@ impl System {
     }
 
     /// Eight octets at a place in a file, as the devices of model-specific registers give them.
-    pub(super) fn register(&self, absolute: &str, at: u64) -> Option<u64> {
+    pub(crate) fn register(&self, absolute: &str, at: u64) -> Option<u64> {
         let mut octets = [0; 8];
         let file = File::open(self.path(absolute)).ok()?;
         file.read_exact_at(&mut octets, at).ok()?;
@@ -118,7 +120,7 @@ impl System {
 
     /// What the kernel was started with, `None` when that is not visible: the value of the last `NAME=VALUE`, or an empty
     /// one for `NAME` alone.
-    pub(super) fn boot_option(&self, name: &str) -> Option<BootOption> {
+    pub(crate) fn boot_option(&self, name: &str) -> Option<BootOption> {
         let line = self.read("/proc/cmdline")?;
         let found = line.split_whitespace().rev().find_map(|word| {
             let (option, value) = word.split_once('=').unwrap_or((word, ""));
@@ -130,17 +132,19 @@ impl System {
 
 /// An option of the kernel's command line, or that it is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BootOption(pub(super) Option<String>);
+pub(crate) struct BootOption(pub(crate) Option<String>);
 
 /// The text of a file without the white space around it; `None` when it cannot be read or is not there.
-pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
+#[must_use]
+pub fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path)
         .ok()
         .map(|text| text.trim().trim_end_matches('\0').to_owned())
 }
 
 /// The value of `NAME: value` in such files as /proc/self/status.
-pub(crate) fn field(text: &str, name: &str) -> Option<String> {
+#[must_use]
+pub fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;
         (found.trim() == name).then(|| value.trim().to_owned())
@@ -168,6 +172,19 @@ const CPUS_MAX: usize = 8192;
 const NAMES_MAX: usize = 65_536;
 /// The counters of stolen time move in steps of 10 ms.
 const WATCH: Duration = Duration::from_millis(300);
+
+/// Whether a thread of this process is given SCHED_FIFO when it asks; the caller's own scheduling stays as it is.
+#[must_use]
+pub fn fifo_is_granted() -> bool {
+    let config = ThreadConfig {
+        policy: Some(SchedPolicy::Fifo(FIFO_PRIORITY)),
+        ..ThreadConfig::default()
+    };
+    rtorb_os::thread::spawn("fifo-probe", &config, || ()).is_ok_and(|thread| thread.join().is_ok())
+}
+
+/// The middle of 1 to 99, as the original benchmarks chose: above ordinary work, below the kernel's own threads.
+pub const FIFO_PRIORITY: u8 = 50;
 
 #[cfg(test)]
 mod tests {

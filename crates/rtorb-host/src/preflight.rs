@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::Host;
+use crate::description::Host;
 
 mod clocks;
 mod cpus;

@@ -1,7 +1,7 @@
 //! What this process may do.
 
 use super::{Finding, Subject, Topic};
-use crate::host::Host;
+use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::system::{System, cpu_list};
+use crate::system::{System, cpu_list};
 
 /// What an idle CPU does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,3 +106,16 @@ pub(super) fn smt(system: &System, cpu: usize) -> Option<bool> {
 
 /// Drivers have at most ten (CPUIDLE_STATE_MAX).
 const IDLE_STATES_MAX: usize = 10;
+
+/// The CPU to measure on, of those that this process may use: an isolated one, or else the last.
+#[must_use]
+pub fn best_cpu(allowed: &str, isolated: &str) -> Option<usize> {
+    let allowed = cpu_list(allowed);
+    let isolated = cpu_list(isolated);
+    // Interrupts prefer the first CPU, and the laboratory itself needs one to wait on.
+    isolated
+        .iter()
+        .find(|cpu| allowed.contains(cpu))
+        .or(allowed.last())
+        .copied()
+}

@@ -1,7 +1,7 @@
 //! Who takes time from a program without being asked: devices, the hypervisor, the firmware.
 
 use super::{Finding, Subject, Topic};
-use crate::host::Host;
+use crate::description::Host;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::kernel::is_set;
-use super::system::System;
+use crate::system::System;
 
 /// What real-time time the group of this process has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,23 +1,17 @@
-//! The host described beside every number: kernel, CPU, clock, and what the scheduler and memory limits allow.
-//!
-//! Everything is read from /proc, /sys and /dev; what cannot be read is `None`, never a guess.
-//! [`preflight`] says what of it stands in the way of real time.
+//! The description of a host that stands beside every number: kernel, CPU, clock, and what scheduler and memory limits allow.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::processes::idle_states::DmaLatency;
-use crate::processes::placement;
-pub use cpus::{IdleState, Idling};
+use crate::idle_states::DmaLatency;
+use crate::system::{System, cpu_list, field};
+pub use cpus::{IdleState, Idling, best_cpu};
 pub use groups::RealTimeGroups;
 pub use interrupts::Interrupts;
 pub use kernel::KernelOptions;
 pub use memory::MemoryMoves;
 pub use stolen::{StolenTime, stolen_ms};
-use system::System;
-pub use system::cpu_list;
-pub(crate) use system::{field, read};
 
 mod cpus;
 #[cfg(test)]
@@ -26,9 +20,7 @@ mod groups;
 mod interrupts;
 mod kernel;
 mod memory;
-pub mod preflight;
 mod stolen;
-mod system;
 mod virtualisation;
 
 /// The host as it was when an experiment began.
@@ -151,7 +143,8 @@ impl Host {
     }
 
     /// Describes the emulated machine that this program runs in. It is not watched: nobody can take time from it.
-    pub(crate) fn describe_emulated() -> Self {
+    #[must_use]
+    pub fn describe_emulated() -> Self {
         Self::of(&System::this().unwatched())
     }
 
@@ -177,8 +170,7 @@ impl Host {
         let capabilities = capabilities(&status);
         let cpus_allowed = field(&status, "Cpus_allowed_list");
         let cpus_isolated = cpus::isolated(system);
-        let cpu_measured =
-            placement::best_cpu(cpus_allowed.as_deref().unwrap_or(""), &cpus_isolated);
+        let cpu_measured = cpus::best_cpu(cpus_allowed.as_deref().unwrap_or(""), &cpus_isolated);
         let cpu = cpu_measured.unwrap_or(0);
         let answers = &system.answers;
         Self {
@@ -238,7 +230,8 @@ impl Host {
 
 /// How often a second the kernel's own tick comes on a CPU that computes (CONFIG_HZ); `None` when its configuration cannot
 /// be read.
-pub(crate) fn kernel_tick_hz(release: &str) -> Option<u32> {
+#[must_use]
+pub fn kernel_tick_hz(release: &str) -> Option<u32> {
     let configuration = kernel::configuration(&System::this(), release)?;
     let mut lines = configuration.lines();
     lines.find_map(|line| line.strip_prefix("CONFIG_HZ=")?.parse().ok())
