@@ -60,9 +60,10 @@ fn active_by_default(configuration: &str) -> Built {
     if !is_set(configuration, "RT_GROUP_SCHED") {
         return Built::No;
     }
-    match is_set(configuration, "RT_GROUP_SCHED_DEFAULT_DISABLED") {
-        true => Built::OnDemand,
-        false => Built::Yes,
+    if is_set(configuration, "RT_GROUP_SCHED_DEFAULT_DISABLED") {
+        Built::OnDemand
+    } else {
+        Built::Yes
     }
 }
 

@@ -40,9 +40,10 @@ impl KernelOptions {
         Self {
             configuration_visible: configuration.is_some(),
             slow: slow.map(|name| (*name).to_owned()).collect(),
-            interrupt_threads: match preempt_rt {
-                true => Some(true),
-                false => forced.map(|option| option.0.is_some()),
+            interrupt_threads: if preempt_rt {
+                Some(true)
+            } else {
+                forced.map(|option| option.0.is_some())
             },
             timer_migration: system.switch("/proc/sys/kernel/timer_migration"),
         }

@@ -27,12 +27,14 @@ impl StolenTime {
     /// Takes as long as the system is to be watched.
     pub(super) fn of(system: &System, cpuinfo: &str, cpu: usize) -> Self {
         let intel = field(cpuinfo, "vendor_id").as_deref() == Some("GenuineIntel");
-        let smi = || match intel {
-            // The upper half is reserved.
-            true => system
-                .register(&format!("/dev/cpu/{cpu}/msr"), MSR_SMI_COUNT)
-                .map(|count| count & u64::from(u32::MAX)),
-            false => None,
+        let smi = || {
+            if intel {
+                system
+                    .register(&format!("/dev/cpu/{cpu}/msr"), MSR_SMI_COUNT)
+                    .map(|count| count & u64::from(u32::MAX))
+            } else {
+                None
+            }
         };
         let (times_before, smi_before) = (Times::read(system), smi());
         let begin = Instant::now();

@@ -46,9 +46,10 @@ fn hypervisor(system: &System, cpuinfo: &str) -> Option<String> {
         return Some("kvm".to_owned());
     }
     let named = xen.or_else(|| maker(system));
-    match is_x86 {
-        true => Some(named.unwrap_or_else(|| "virtual machine".to_owned())),
-        false => named,
+    if is_x86 {
+        Some(named.unwrap_or_else(|| "virtual machine".to_owned()))
+    } else {
+        named
     }
 }
 

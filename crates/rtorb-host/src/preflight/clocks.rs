@@ -72,12 +72,13 @@ fn tsc(host: &Host) -> Option<Finding> {
         topic: Topic::Clocks,
         why: "a CPU's counter that stops, or differs from CPU to CPU, makes time jump; without it clocks are slow",
     };
-    Some(match host.tsc_trusted? {
-        true => SUBJECT.good("the kernel trusts the CPU's counter (tsc)"),
-        false => SUBJECT.advice(
-            "the kernel does not trust the CPU's counter (tsc), or its hypervisor offers none",
-            "`dmesg | grep -i tsc` says why; update the firmware, or let the hypervisor pass an invariant counter",
-        ),
+    Some(if host.tsc_trusted? {
+        SUBJECT.good("the kernel trusts the CPU's counter (tsc)")
+    } else {
+        SUBJECT.advice(
+        "the kernel does not trust the CPU's counter (tsc), or its hypervisor offers none",
+        "`dmesg | grep -i tsc` says why; update the firmware, or let the hypervisor pass an invariant counter",
+    )
     })
 }
 

@@ -91,9 +91,10 @@ fn kernel_threads(host: &Host) -> Finding {
         .iter()
         .map(|(name, priority)| format!("{name} {priority}"))
         .collect();
-    SUBJECT.good(match shown.is_empty() {
-        true => "no kernel thread has a real-time priority".to_owned(),
-        false => format!("real-time priorities in the kernel: {}", shown.join(", ")),
+    SUBJECT.good(if shown.is_empty() {
+        "no kernel thread has a real-time priority".to_owned()
+    } else {
+        format!("real-time priorities in the kernel: {}", shown.join(", "))
     })
 }
 

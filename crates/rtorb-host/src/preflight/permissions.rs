@@ -146,9 +146,10 @@ fn capabilities(host: &Host) -> Finding {
     if holds(host, "CAP_NET_ADMIN") {
         return SUBJECT.good(format!("held: {}", held.join(", ")));
     }
-    let others = match held.is_empty() {
-        true => "no other that matters here is held".to_owned(),
-        false => format!("held: {}", held.join(", ")),
+    let others = if held.is_empty() {
+        "no other that matters here is held".to_owned()
+    } else {
+        format!("held: {}", held.join(", "))
     };
     SUBJECT.advice(
         format!("CAP_NET_ADMIN is not held ({others})"),
