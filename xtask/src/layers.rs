@@ -85,6 +85,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "rtorb-lab",
         needs: &[
+            "rtorb-results",
             "rtorb-host",
             "rtorb-services",
             "rtorb-sched",
@@ -93,6 +94,11 @@ const LAYERS: &[Layer] = &[
             "rtorb-os",
         ],
         builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-results",
+        needs: &["rtorb-host", "rtorb-sched"],
+        builds_with: &[],
     },
     Layer {
         name: "rtorb-host",
@@ -133,6 +139,7 @@ const LAYERS: &[Layer] = &[
 
 const BELOW_THE_COMMAND: &[&str] = &[
     "rtorb-lab",
+    "rtorb-results",
     "rtorb-host",
     "rtorb-services",
     "rtorb-sched",
@@ -229,6 +236,7 @@ const ACYCLIC: &[&str] = &[
     "rtorb-os",
     "rtorb-idl",
     "rtorb-host",
+    "rtorb-results",
 ];
 
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use rtorb_lab::experiment::Effort;
 use rtorb_lab::experiments;
-use rtorb_lab::results::report;
+use rtorb_lab::report;
 use serde_json::json;
 
 use crate::USAGE_ERROR;
@@ -62,7 +62,7 @@ impl Lab {
         match &self.subcommand {
             LabSubcommand::List { json } => list(*json)?,
             LabSubcommand::Run { name, options } if name == PROFILE => {
-                return run_experiments(&rtorb_lab::results::profile::to_run(), options);
+                return run_experiments(&experiments::of_profile(), options);
             }
             LabSubcommand::Run { name, options } => match experiments::by_name(name) {
                 Ok(experiment) => return run_experiments(&[experiment], options),

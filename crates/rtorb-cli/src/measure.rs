@@ -13,11 +13,11 @@ use rtorb_lab::experiments;
 use rtorb_lab::processes::agent::Agent;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::load::Load;
-use rtorb_lab::results::Results;
-use rtorb_lab::results::profile::{self, Profile};
-use rtorb_lab::results::report;
-use rtorb_lab::results::report::Failure;
-use rtorb_lab::results::runs;
+use rtorb_lab::report;
+use rtorb_lab::report::Failure;
+use rtorb_results::Results;
+use rtorb_results::profile::Profile;
+use rtorb_results::runs;
 use serde::Serialize;
 use serde_json::json;
 
@@ -227,7 +227,7 @@ fn write_profile(
     all: &[Results],
     folder: &Path,
 ) -> anyhow::Result<Option<(Profile, PathBuf)>> {
-    if !profile::is_of(chosen) {
+    if !experiments::have_profile(chosen) {
         return Ok(None);
     }
     // A run that was interrupted before anything was measured has no profile.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use rtorb_host::preflight::Severity;
-use rtorb_lab::results::report::Failure;
-use rtorb_lab::results::summary;
-use rtorb_lab::results::{Claim, Results, Verdicts};
+use rtorb_lab::report::Failure;
+use rtorb_results::summary;
+use rtorb_results::{Claim, Results, Verdicts};
 
 use crate::output::{columns, indented, line, print_table};
 

@@ -4,7 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rtorb_host::Host;
+use rtorb_host::description::stolen_ms;
+use rtorb_host::idle_states::DmaLatency;
+use rtorb_host::placement::Placement;
+use rtorb_host::preflight::{self, Finding};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_results::timestamp;
+use rtorb_results::{
+    Claim, Derived, EMULATED, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot,
+    Published, Results, SCHEMA, Series, TableView, all_real_time,
+};
 use tempfile::TempDir;
 
 use crate::contestants::square_wave::gpio::GpioLines;
@@ -14,16 +24,6 @@ use crate::processes::Launcher;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 use crate::processes::interrupt::Interrupt;
 use crate::processes::load::Load;
-use crate::results::timestamp;
-use crate::results::{
-    Claim, Derived, EMULATED, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot,
-    Published, Results, SCHEMA, Series, TableView, all_real_time,
-};
-use rtorb_host::Host;
-use rtorb_host::description::stolen_ms;
-use rtorb_host::idle_states::DmaLatency;
-use rtorb_host::placement::Placement;
-use rtorb_host::preflight::{self, Finding};
 
 pub mod split_mix;
 
@@ -191,7 +191,7 @@ impl Context {
 
     /// Counts the samples that a probe has marked, and answers how many were marked before: the n-th of these is the
     /// `marked + n`-th since the machine was switched on. It must be told of every probe's answer, or
-    /// [`crate::results::WorstSample::mark`] is none that an observer could find.
+    /// [`rtorb_results::WorstSample::mark`] is none that an observer could find.
     pub fn add_marks(&self, marks: u64) -> u64 {
         self.marks.fetch_add(marks, Ordering::Relaxed)
     }
@@ -501,7 +501,7 @@ const A_GLANCE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     fn threads(real_time: bool) -> ObtainedScheduling {
         ObtainedScheduling {
@@ -585,7 +585,7 @@ mod tests {
         let of = |load: Option<&str>| {
             let labels = load.map(|load| ("load".to_owned(), load.into()));
             let labels = labels.into_iter().collect();
-            Series::from_recorder(labels, &crate::results::statistics::Recorder::new())
+            Series::from_recorder(labels, &rtorb_results::statistics::Recorder::new())
         };
         let mut series = [of(None), of(Some("none")), of(Some("10hz"))];
         label_with_load(&mut series, &context);

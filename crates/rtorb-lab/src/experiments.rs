@@ -65,3 +65,34 @@ pub fn by_name(name: &str) -> Result<&'static dyn Experiment, LabError> {
             known: ALL.map(|experiment| experiment.name()).join(", "),
         })
 }
+
+/// Those that a profile of the platform is made of.
+#[must_use]
+pub fn of_profile() -> Vec<&'static dyn Experiment> {
+    let wanted = rtorb_results::profile::experiments();
+    let known = ALL.into_iter();
+    known
+        .filter(|known| wanted.contains(&known.name()))
+        .collect()
+}
+
+/// Whether a run of these experiments has a profile: all were chosen that one is made of.
+#[must_use]
+pub fn have_profile(chosen: &[&dyn Experiment]) -> bool {
+    of_profile()
+        .iter()
+        .all(|wanted| chosen.iter().any(|chosen| chosen.name() == wanted.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_made_of_experiments_of_this_program() {
+        let wanted = of_profile();
+        assert!(have_profile(&ALL));
+        assert!(!have_profile(&wanted[1..]));
+        assert!(!wanted.is_empty() && wanted.len() <= rtorb_results::profile::experiments().len());
+    }
+}

@@ -17,7 +17,7 @@ pub mod inspect;
 pub mod kernels;
 pub mod model;
 pub mod processes;
-pub mod results;
+pub mod report;
 pub mod study;
 
 pub use error::LabError;

@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
+use rtorb_results::ObtainedScheduling;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
@@ -27,8 +29,6 @@ use crate::contestants::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
 use crate::processes::agent::Agent;
 use crate::processes::interrupt::Interrupt;
-use crate::results::ObtainedScheduling;
-use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 
 pub mod agent;
 pub mod awake;

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::processes::probe::Answer;
-use crate::results::cells::Cells;
-use crate::results::{
+use rtorb_results::cells::Cells;
+use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
     TableView, all_real_time, labels,
 };
+
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::processes::probe::Answer;
 
 /// An experiment whose subject is measured under each combination of levels.
 #[derive(Debug)]
@@ -441,7 +442,7 @@ mod tests {
     use super::*;
     use crate::experiment;
     use crate::processes::interrupt::Interrupt;
-    use crate::results::{PlotKind, Results, StatisticName, Verdict};
+    use rtorb_results::{PlotKind, Results, StatisticName, Verdict};
 
     /// A whole experiment: two factors, one plot, one claim.
     const TOY: Study<Toy> = Study {

@@ -8,9 +8,9 @@ use std::process::Command;
 
 use rtorb_host::Host;
 use rtorb_host::preflight;
-use rtorb_lab::results::report;
-use rtorb_lab::results::statistics::Recorder;
-use rtorb_lab::results::{
+use rtorb_lab::report;
+use rtorb_results::statistics::Recorder;
+use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published,
     PublishedPoints, Results, SCHEMA, Series, StatisticName, labels,
 };

@@ -9,10 +9,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use rtorb_lab::experiment::{Context, Effort};
-use rtorb_lab::model::judgement::{Judgement, Observed};
-use rtorb_lab::model::{self, RunOptions, shown};
+use rtorb_lab::model::{self, RunOptions, loading};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::results::{Results, loading, report, runs};
+use rtorb_lab::report;
+use rtorb_results::judgement::{Judgement, Observed};
+use rtorb_results::judgement_views;
+use rtorb_results::{Results, runs};
 use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::times::parse_ns;
 
@@ -141,7 +143,7 @@ fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Resul
 fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
     line("")?;
     paragraph(&judgement.verdict(), ["", ""])?;
-    for titled in shown::tables(judgement) {
+    for titled in judgement_views::tables(judgement) {
         heading(&titled.title)?;
         print_table(&titled.table)?;
     }

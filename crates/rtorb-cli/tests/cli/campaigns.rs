@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rtorb_lab::kernels::campaign::Record;
 use rtorb_lab::kernels::catalogue;
-use rtorb_lab::results::Results;
+use rtorb_results::Results;
 use rustix::process::Signal;
 
 use crate::support::{rtorb, within};

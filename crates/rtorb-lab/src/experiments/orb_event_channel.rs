@@ -1,14 +1,15 @@
 //! `orb/event-channel`: what an event through the real-time event channel takes, beside a call; with one consumer and with many;
 //! and what the urgent consumer feels of others that are slow, flooded, killed or hung.
 
+use rtorb_results::{
+    CellValue, Labels, ObtainedScheduling, Plot, PlotKind, Series, StatisticName, TableView, labels,
+};
+
 use crate::contestants::square_wave::system::{self, Role};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::experiments::beside::Beside;
 use crate::processes::load::Load;
-use crate::results::{
-    CellValue, Labels, ObtainedScheduling, Plot, PlotKind, Series, StatisticName, TableView, labels,
-};
 use counted::CountedEvents;
 use edges::Edges;
 pub(super) use edges::served;

@@ -6,10 +6,11 @@
 
 use std::fs;
 
+use rtorb_results::labels;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Process;
-use crate::results::labels;
 use library::Library;
 use measured::{Measured, What};
 use memory::Memory;

@@ -5,6 +5,8 @@
 //! spread evenly: so the urgent edge meets every moment of the other call, and would have to wait if anything on the way
 //! forgot the priority.
 
+use rtorb_results::{LostRound, ObtainedScheduling, Plot, PlotKind, labels};
+
 use crate::contestants::Transport;
 use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::square_wave::{Path, Run};
@@ -12,7 +14,6 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::experiments::beside::Beside;
 use crate::processes::load::Load;
-use crate::results::{LostRound, ObtainedScheduling, Plot, PlotKind, labels};
 use measured::{Cell, MEETING, Measured};
 
 mod conclusions;

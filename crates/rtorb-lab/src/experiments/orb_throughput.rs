@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use rtorb::rt::PriorityModel;
+use rtorb_results::{all_real_time, labels};
 
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Architecture, Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::results::{all_real_time, labels};
 use cells::{Cell, cells};
 use measured::Measured;
 

@@ -6,13 +6,14 @@
 
 use std::time::Duration;
 
+use rtorb_host::description::kernel_tick_hz;
+use rtorb_results::labels;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::probe::{Probe, Question};
-use crate::results::labels;
 use measured::Measured;
 use probe::Executions;
-use rtorb_host::description::kernel_tick_hz;
 use tick::Tick;
 
 mod conclusions;

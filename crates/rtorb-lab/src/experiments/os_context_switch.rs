@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use rtorb_results::{PublishedRow, labels};
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::{PublishedRow, labels};
 use measured::Measured;
 use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
 

@@ -7,14 +7,14 @@
 
 use std::time::Duration;
 
+use rtorb_host::description::{kernel_tick_hz, stolen_ms};
+use rtorb_results::labels;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::labels;
-pub(crate) use measured::TICK_PERIOD;
 use measured::{Measured, Surroundings};
 use probe::{Question, Seen};
-use rtorb_host::description::{kernel_tick_hz, stolen_ms};
 
 mod conclusions;
 mod kinds;

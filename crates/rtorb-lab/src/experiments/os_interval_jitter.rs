@@ -7,11 +7,12 @@
 
 use std::time::Duration;
 
+use rtorb_results::labels;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::computation::Computation;
 use crate::processes::probe::{Probe, Question};
-use crate::results::labels;
 use measured::Measured;
 use plan::{Configuration, Pattern};
 

@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::Cells;
+use rtorb_results::{Claim, Derived, Highlight, ObtainedScheduling, Published, labels};
+
 use crate::error::LabError;
-use crate::results::by_round::ByRound;
-use crate::results::cells::Cells;
-use crate::results::{Claim, Derived, Highlight, ObtainedScheduling, Published, labels};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -186,7 +187,7 @@ const NEEDS_FIFO: &str = "Nothing was measured: without SCHED_FIFO there are no 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     /// The verdict on the mutex with inheritance, whose critical section takes 500 us and a switch 2 us.
     fn judged(waits_ns: &[u64]) -> Verdict {

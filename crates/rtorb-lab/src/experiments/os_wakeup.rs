@@ -8,16 +8,17 @@
 
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
+use rtorb_results::labels;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::awake::Awake;
 use crate::processes::load::{Load, RunningLoad};
 use crate::processes::probe::{self, Probe};
-use crate::results::labels;
 use cyclictest::Cyclictest;
 use measured::{Condition, Measured, Tool};
 pub use periodic_thread::Question;
-use rtorb_host::placement::Placement;
 
 mod cyclictest;
 mod measured;

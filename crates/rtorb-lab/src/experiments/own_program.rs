@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
+use rtorb_results::rounds::Rounds;
+use rtorb_results::{Labels, labels};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Launcher;
-use crate::results::rounds::Rounds;
-use crate::results::{Labels, labels};
-use rtorb_host::placement::Placement;
 
 /// A program that the user gave a name.
 #[derive(Debug)]

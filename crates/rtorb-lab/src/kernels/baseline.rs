@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use rtorb_results::{Results, Series, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Identity, Record, System, folder_of};
 use crate::error::LabError;
-use crate::results::{Results, Series, write_atomically};
 pub use verdict::{Change, Checked, INTERRUPT_INSTRUCTIONS, Sort, check};
 
 mod verdict;

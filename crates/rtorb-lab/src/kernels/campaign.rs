@@ -6,6 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rtorb_host::Host;
+use rtorb_results::Results;
+use rtorb_results::timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Kernel;
@@ -16,12 +19,9 @@ use super::program;
 use crate::error::LabError;
 use crate::experiments::own_program;
 use crate::processes::interrupt::Interrupt;
-use crate::results::Results;
-use crate::results::timestamp;
 use cases::Cases;
 pub use files::{Absent, Answer, Host as HostOfCampaign, Record, SelfCheck, Wall, folder_of};
 pub use plan::{LOADS, Selection};
-use rtorb_host::Host;
 
 mod cases;
 mod files;

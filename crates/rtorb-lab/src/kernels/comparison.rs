@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::campaign::{Identity, OfSystem, System};
-use crate::experiment::{IN_INSTRUCTIONS, Outcome};
-use crate::results::{
+use rtorb_host::Host;
+use rtorb_results::{
     EMULATED, EmulatedSystem, Emulation, LabelValue, Labels, ObtainedScheduling, Published,
     Results, SCHEMA,
 };
+
+use super::campaign::{Identity, OfSystem, System};
+use crate::experiment::{IN_INSTRUCTIONS, Outcome};
 use gathered::Gathered;
-use rtorb_host::Host;
 
 mod differences;
 mod gathered;

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use rtorb_host::description::preemption_model;
 use rtorb_os::replay::sample_taken_address;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rustix::mount::{MountFlags, mount};
@@ -22,7 +23,6 @@ use super::machine::{ANSWER_PORT, EXIT_PORT};
 use crate::experiment::{self, Context, Effort, Progress};
 use crate::experiments;
 use crate::processes::interrupt::Interrupt;
-use rtorb_host::description::preemption_model;
 
 /// Whether this process is the first one of a guest: then it must call [`boot`] and nothing else.
 #[must_use]

@@ -1,8 +1,7 @@
 //! What a guest is asked, and what it answers: one JSON object in its initramfs, and lines of JSON out of its debug port.
 
+use rtorb_results::Results;
 use serde::{Deserialize, Serialize};
-
-use crate::results::Results;
 
 /// What one boot does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use flate2::read::DeflateDecoder;
+use rtorb_host::placement::Placement;
 
 use super::catalogue::Kernel;
 use super::guest::VARIABLE;
@@ -17,7 +18,6 @@ use crate::error::LabError;
 use crate::processes::child_command;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::tools::{run_tool, run_tool_watched};
-use rtorb_host::placement::Placement;
 
 /// An emulator that is installed.
 #[derive(Clone, Debug)]

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use rtorb_host::description::stolen_ms;
+use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_results::ObtainedScheduling;
 use rtorb_sched::model::System;
 
 use super::component::roots::Times;
@@ -17,9 +20,6 @@ use crate::contestants::event_channel::Served;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::{Launcher, Process};
-use crate::results::ObtainedScheduling;
-use rtorb_host::description::stolen_ms;
-use rtorb_host::placement::Placement;
 
 /// What a run brought, before anybody judges it.
 #[derive(Clone, Debug, Default)]

@@ -8,13 +8,13 @@ use std::net::{IpAddr, Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtorb_os::sync::Mutex;
-
-use crate::error::LabError;
-use crate::results::ObtainedScheduling;
-use protocol::{Lines, Question, Reading, Welcome};
 use rtorb_host::Host;
 use rtorb_host::placement::Placement;
+use rtorb_os::sync::Mutex;
+use rtorb_results::ObtainedScheduling;
+
+use crate::error::LabError;
+use protocol::{Lines, Question, Reading, Welcome};
 
 pub mod protocol;
 pub mod roles;

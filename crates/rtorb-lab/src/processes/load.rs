@@ -9,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
 use tempfile::TempDir;
 
@@ -18,7 +19,6 @@ use crate::processes::{Launcher, Process};
 use activity::Sign;
 pub use generator::Generator;
 pub use kind::Kind;
-use rtorb_host::placement::Placement;
 
 mod activity;
 mod disk_folder;

@@ -1,11 +1,12 @@
 //! The page of a system that was analysed and run.
 
-use rtorb_lab::model::judgement::{
+use rtorb_lab::report;
+use rtorb_results::judgement::{
     CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier,
 };
-use rtorb_lab::model::shown;
-use rtorb_lab::results::statistics::Recorder;
-use rtorb_lab::results::{Results, Series, labels, report};
+use rtorb_results::judgement_views;
+use rtorb_results::statistics::Recorder;
+use rtorb_results::{Results, Series, labels};
 use rtorb_sched::model::{
     BehaviourBound, ChainBound, CheckReport, Layer, Loading, Share, Standing,
 };
@@ -20,7 +21,7 @@ pub(crate) fn results() -> Results {
         (0..1_000).for_each(|index| recorder.record(quiet / 2 + quiet * index / 2_000));
         recorder.record(one.worst_ns.unwrap());
         let of = labels([
-            (shown::END, one.name().into()),
+            (judgement_views::END, one.name().into()),
             ("behaviour", one.behaviour.as_str().into()),
             ("root", one.root.as_str().into()),
         ]);
@@ -30,8 +31,8 @@ pub(crate) fn results() -> Results {
         experiment: "model/plant".to_owned(),
         title: "A plant".to_owned(),
         series: series.collect(),
-        derived: shown::derived(&checked, &judgement),
-        plots: shown::plots(),
+        derived: judgement_views::derived(&checked, &judgement),
+        plots: judgement_views::plots(),
         judgement: Some(judgement),
         claims: Vec::new(),
         lost: Vec::new(),
@@ -182,7 +183,7 @@ fn bounds_stand_beside_what_was_observed() {
 
 #[test]
 fn shares_of_a_bound_are_all_of_it() {
-    let all = shown::derived(&checked(), &judgement());
+    let all = judgement_views::derived(&checked(), &judgement());
     for end in [
         "sensors.sample",
         "drive.step from sensors.sample",
@@ -190,7 +191,7 @@ fn shares_of_a_bound_are_all_of_it() {
     ] {
         let of_end = all
             .iter()
-            .filter(|one| one.labels[shown::END].to_string() == end);
+            .filter(|one| one.labels[judgement_views::END].to_string() == end);
         let sum = |name: &str| -> f64 {
             let named = of_end.clone().filter(|one| one.name == name);
             named.map(|one| one.value).sum()

@@ -9,8 +9,8 @@ use rtorb_lab::LabError;
 use rtorb_lab::kernels::explain::{self, Explanation, Request, Sample};
 use rtorb_lab::kernels::initramfs::OwnFile;
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::results::report;
-use rtorb_lab::results::summary::Table;
+use rtorb_lab::report;
+use rtorb_results::summary::Table;
 
 use crate::FAILED;
 use crate::executable;

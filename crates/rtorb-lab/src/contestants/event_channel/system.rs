@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_results::ObtainedScheduling;
 
 use super::consumers::Latencies;
 use super::{Sending, Sent, Served, Subscribers};
@@ -12,8 +14,6 @@ use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
-use crate::results::ObtainedScheduling;
-use rtorb_host::placement::obtained_by_priority;
 
 /// A running event channel.
 #[derive(Debug)]

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use rtorb_results::ObtainedScheduling;
+
 use super::server::RateObject;
 use super::{Group, Ran, Run};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
@@ -11,7 +13,6 @@ use crate::contestants::{OMNIORB, Orb};
 use crate::error::LabError;
 use crate::processes::awake::Awake;
 use crate::processes::{Launcher, Process};
-use crate::results::ObtainedScheduling;
 
 /// A running server and its clients.
 #[derive(Debug)]

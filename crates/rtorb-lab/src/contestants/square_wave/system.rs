@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use rtorb_host::placement::obtained_by_priority;
+use rtorb_results::ObtainedScheduling;
+
 use super::pulse::Pulse;
 use super::receiver::Outputs;
 use super::{Latencies, Path, Run, Wave, supplier};
@@ -11,8 +14,6 @@ use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
 use crate::processes::awake::Awake;
-use crate::results::ObtainedScheduling;
-use rtorb_host::placement::obtained_by_priority;
 
 /// How urgent a receiver's object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
+
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::tools::run_tool;
 use crate::processes::{Launcher, Process};
-use rtorb_host::placement::Placement;
 
 /// System calls by name, without the `sys_enter_` of the kernel.
 pub type SystemCalls = BTreeMap<String, u64>;

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use rtorb_results::labels;
+
 use crate::contestants::rates::contestants::saturating;
 use crate::contestants::rates::server::POOL_THREADS;
 use crate::contestants::rates::{Group, Releases, Run};
 use crate::experiment::{Effort, Parameters};
-use crate::results::labels;
 
 /// What one of the experiments of this kind measures.
 #[derive(Clone, Debug)]

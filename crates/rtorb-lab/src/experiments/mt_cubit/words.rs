@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use crate::experiment::Effort;
     use crate::experiments::mt_cubit::HARDEST;
-    use crate::results::statistics::Statistics;
+    use rtorb_results::statistics::Statistics;
     use std::time::Duration;
 
     #[test]

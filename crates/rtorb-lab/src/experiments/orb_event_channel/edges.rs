@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::{Labels, LostRound, ObtainedScheduling, Series, labels};
+
 use super::plan::{PERIOD_NS, Plan};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::Served;
@@ -12,7 +14,6 @@ use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::load::Load;
-use crate::results::{Labels, LostRound, ObtainedScheduling, Series, labels};
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rtorb_host::placement::obtained_by_priority;
+use rtorb_results::{Labels, ObtainedScheduling, Series, labels};
+
 use super::edges::served;
 use super::plan::{ISOLATED_PERIOD_NS, Plan};
 use crate::contestants::Transport;
@@ -14,8 +17,6 @@ use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::awake::Awake;
-use crate::results::{Labels, ObtainedScheduling, Series, labels};
-use rtorb_host::placement::obtained_by_priority;
 
 /// What the others do meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

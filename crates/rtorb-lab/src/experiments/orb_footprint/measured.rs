@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::statistics::{Recorder, median};
+use rtorb_results::{
+    Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
+    StatisticName, labels,
+};
+
 use super::library::Library;
 use super::memory::{Memory, PRIVATE_DIRTY};
 use super::program::Program;
 use crate::experiment::Outcome;
-use crate::results::statistics::{Recorder, median};
-use crate::results::{
-    Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
-    StatisticName, labels,
-};
 
 /// Whose memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

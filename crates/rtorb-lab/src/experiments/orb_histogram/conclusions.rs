@@ -1,14 +1,15 @@
 //! What the low receiver and the load do to the high one, in numbers and in words.
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::statistics::Statistics;
+use rtorb_results::{Claim, Derived, Highlight, Labels, Published, labels};
+
 use super::PRESET;
 use super::measured::{Cell, Measured, Met};
 use crate::contestants::Transport;
 use crate::contestants::square_wave::Part;
 use crate::contestants::square_wave::recorded::Recorded;
 use crate::contestants::square_wave::system::Role;
-use crate::results::by_round::ByRound;
-use crate::results::statistics::Statistics;
-use crate::results::{Claim, Derived, Highlight, Labels, Published, labels};
 
 /// The quotients of the latencies with the low receiver and without it, and with load and without it.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -317,7 +318,7 @@ const EDGES_MIN: u64 = 30;
 mod tests {
     use super::*;
     use crate::contestants::square_wave::Latencies;
-    use crate::results::Verdicts;
+    use rtorb_results::Verdicts;
 
     /// So many edges a millisecond apart, `lead_ns` early, whose wake-ups take 2 us, and round trips 30 us.
     fn wave(edges: u64, lead_ns: u64, call_ns: impl Fn(u64) -> u64) -> Latencies {

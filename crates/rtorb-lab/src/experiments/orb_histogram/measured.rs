@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::{LostRound, Series, labels};
+
 use super::PRESET;
 use crate::contestants::square_wave::recorded::Recorded;
 use crate::contestants::square_wave::system::Role;
 use crate::contestants::square_wave::{Latencies, Meetings, Part};
 use crate::contestants::{Orb, Transport};
-use crate::results::{LostRound, Series, labels};
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,13 +1,14 @@
 //! What follows from the measured times: what an ORB adds to the octets, whether the promises hold, and how the
 //! published figures compare.
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::{Claim, Derived, Highlight, Labels, Published, labels};
+
 use super::cells::Cell;
 use super::measured::{Key, Measured};
 use crate::contestants::burst::Verb;
 use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Orb, Transport};
-use crate::results::by_round::ByRound;
-use crate::results::{Claim, Derived, Highlight, Labels, Published, labels};
 
 /// Every number that needs more than one series.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -328,7 +329,7 @@ const LANE_TO_PLAIN_MAX: f64 = 1.1;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     const LONG: Cell = Cell::LONG;
     const OCTETS: Cell = Cell {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::statistics::Recorder;
+use rtorb_results::{Labels, LostRound, Series, labels};
+
 use super::cells::Cell;
 use crate::contestants::burst::{Samples, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Contestant, Orb, Transport};
 use crate::error::LabError;
-use crate::results::by_round::ByRound;
-use crate::results::statistics::Recorder;
-use crate::results::{Labels, LostRound, Series, labels};
 
 /// What tells one series from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

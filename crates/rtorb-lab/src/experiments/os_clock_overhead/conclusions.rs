@@ -1,11 +1,12 @@
 //! What the overheads say, beside what P3 says.
 
+use rtorb_results::statistics::median;
+use rtorb_results::{Plot, PlotKind, Published, PublishedPoints, StatisticName, labels};
+
 use super::PROGRAM_NS;
 use super::equations::FINE_BELOW_NS;
 use super::measured::{Cell, Measured};
 use super::tick::Tick;
-use crate::results::statistics::median;
-use crate::results::{Plot, PlotKind, Published, PublishedPoints, StatisticName, labels};
 
 /// Whether a tick costs less when it comes more rarely, how much of the CPU ticks take, and whether they all came.
 pub(super) fn conclusions(measured: &Measured) -> Vec<String> {

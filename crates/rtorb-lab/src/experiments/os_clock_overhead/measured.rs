@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::rounds::Rounds;
+use rtorb_results::statistics::median;
+use rtorb_results::{
+    Derived, Highlight, Labels, ObtainedScheduling, Series, all_real_time, labels,
+};
+
 use super::equations::{overhead_ns, ticks_in};
 use super::probe::Executions;
 use super::tick::Tick;
 use super::{NO_TICK_NS, conclusions};
 use crate::experiment::Outcome;
 use crate::processes::probe::Answer;
-use crate::results::rounds::Rounds;
-use crate::results::statistics::median;
-use crate::results::{
-    Derived, Highlight, Labels, ObtainedScheduling, Series, all_real_time, labels,
-};
 
 /// Everything of a run.
 #[derive(Debug, Default)]

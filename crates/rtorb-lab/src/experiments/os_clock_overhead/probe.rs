@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rtorb_host::placement;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{ThreadConfig, spawn};
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::tick::{Tick, Ticks, Times};
 use crate::processes::computation::Computation;
 use crate::processes::probe::Answer;
-use rtorb_host::placement;
 
 /// Executions of P, one configuration after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::statistics::{Recorder, median};
+use rtorb_results::{
+    Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
+    StatisticName, all_real_time, labels,
+};
+
 use super::probe::Test;
 use super::published::{P0, P2, Table};
 use crate::experiment::Outcome;
 use crate::processes::probe::Answer;
-use crate::results::statistics::{Recorder, median};
-use crate::results::{
-    Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
-    StatisticName, all_real_time, labels,
-};
 
 /// What was measured so far.
 #[derive(Debug, Default)]
@@ -412,7 +413,7 @@ const NO_FIFO: &str = "Without SCHED_FIFO a yield need not let the other thread 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     fn answer(hand_over_ns: &[u64], uncontended_ns: u64) -> Answer {
         Answer {

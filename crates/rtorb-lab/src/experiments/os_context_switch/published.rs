@@ -1,7 +1,8 @@
 //! The tables of P0 and P2.
 
+use rtorb_results::{LabelValue, Labels, PublishedPoints, PublishedRow};
+
 use super::probe::Test;
-use crate::results::{LabelValue, Labels, PublishedPoints, PublishedRow};
 
 /// A published table of context switch times.
 #[derive(Debug)]

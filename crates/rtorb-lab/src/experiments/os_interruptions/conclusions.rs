@@ -1,8 +1,9 @@
 //! What a run says in words, numbers to read first, and plots.
 
+use rtorb_results::{Highlight, Plot, PlotKind};
+
 use super::kinds::Kind;
 use super::measured::{Found, Surroundings, Taken};
-use crate::results::{Highlight, Plot, PlotKind};
 
 pub(super) fn highlights(found: &Found) -> Vec<Highlight> {
     let lengths = [

@@ -1,12 +1,14 @@
 //! The rounds of a run, and what they have of each kind.
 
+use rtorb_results::profile::TICK_PERIOD;
+use rtorb_results::rounds::Rounds;
+use rtorb_results::{Derived, Labels, ObtainedScheduling, Series, all_real_time, labels};
+
 use super::conclusions;
 use super::kinds::{Kind, Kinds, interruptions};
 use super::probe::Seen;
 use crate::experiment::Outcome;
 use crate::processes::gaps::Gap;
-use crate::results::rounds::Rounds;
-use crate::results::{Derived, Labels, ObtainedScheduling, Series, all_real_time, labels};
 
 /// What is known of the host beside what was measured.
 #[derive(Clone, Copy, Debug, Default)]
@@ -254,8 +256,6 @@ pub(super) const ALL: &str = "interruption";
 pub(super) const RELEASE: &str = "release";
 const A_SECOND: &str = "interruptions_per_second";
 const SHARE: &str = "interrupted_share";
-/// The derived number that a platform profile has the tick's period from.
-pub(crate) const TICK_PERIOD: &str = "tick_period";
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
 //! What the jitter says, beside what P3 says: always in counts of configurations, so that what contradicts it is seen.
 
+use rtorb_results::statistics::{Statistics, median};
+use rtorb_results::{Plot, PlotKind, Published, StatisticName, labels};
+
 use super::measured::Measured;
 use super::plan::{Configuration, Pattern, Rank};
-use crate::results::statistics::{Statistics, median};
-use crate::results::{Plot, PlotKind, Published, StatisticName, labels};
 
 pub(super) fn conclusions(measured: &Measured) -> Vec<String> {
     [
@@ -449,7 +450,7 @@ mod tests {
     use super::super::measured::tests::measured;
     use super::*;
     use crate::processes::probe::Answer;
-    use crate::results::LabelValue;
+    use rtorb_results::LabelValue;
 
     fn rank_number(rank: Rank) -> u64 {
         match rank {

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::rounds::Rounds;
+use rtorb_results::statistics::Statistics;
+use rtorb_results::summary::words::said;
+use rtorb_results::{
+    Derived, Highlight, LabelValue, Labels, ObtainedScheduling, Series, all_real_time, labels,
+};
+
 use super::conclusions;
 use super::plan::{Configuration, Pattern, Rank};
 use crate::experiment::Outcome;
 use crate::processes::probe::Answer;
-use crate::results::by_round::ByRound;
-use crate::results::rounds::Rounds;
-use crate::results::statistics::Statistics;
-use crate::results::summary::words::said;
-use crate::results::{
-    Derived, Highlight, LabelValue, Labels, ObtainedScheduling, Series, all_real_time, labels,
-};
 
 /// Everything of a run.
 #[derive(Debug, Default)]

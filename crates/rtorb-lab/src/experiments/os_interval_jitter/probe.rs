@@ -3,6 +3,7 @@
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use rtorb_host::placement;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{ThreadConfig, spawn};
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::processes::awake::Awake;
 use crate::processes::computation::Computation;
 use crate::processes::probe::Answer;
-use rtorb_host::placement;
 
 /// Tasks that run together for some time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

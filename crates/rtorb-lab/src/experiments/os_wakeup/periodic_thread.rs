@@ -1,5 +1,6 @@
 //! The measured loop, the same as cyclictest's: sleep until an absolute moment, and see how late it is.
 
+use rtorb_host::placement::{Placement, obtained_by_priority};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::replay::sample_taken;
 use rtorb_os::sched::SchedPolicy;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::split_mix::SplitMix64;
 use crate::processes::probe::Answer;
-use rtorb_host::placement::{Placement, obtained_by_priority};
 
 /// What is asked: how late a periodic thread wakes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use rtorb_results::rounds::Rounds;
+use rtorb_results::{labels, synthetic};
+
 use super::*;
 use crate::kernels::catalogue::Kernel;
-use crate::results::rounds::Rounds;
-use crate::results::{labels, synthetic};
 
 fn identity() -> Identity {
     let system = |name: &str, preempt: &str, digit: &str| System {

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rtorb_results::{Results, write_atomically};
+
 use super::joined::{self, Found, Missing};
 use super::plan::Case;
 use super::workers::{self, Event, Then};
@@ -14,7 +16,6 @@ use crate::error::LabError;
 use crate::kernels::comparison::identified;
 use crate::kernels::{machine, sha256};
 use crate::processes::interrupt::Interrupt;
-use crate::results::{Results, write_atomically};
 
 /// What is to be booted.
 pub(super) struct Cases {
@@ -93,9 +94,10 @@ pub(super) fn run(cases: Cases, guests: usize, watch: &mut dyn Watch) -> Result<
     )?;
     if let Some((system, runs)) = refused {
         let (kernel, told) = (&systems[system].kernel.name, &systems[system].preempt);
-        return Err(LabError::NotComparable {
+        return Err(rtorb_results::Error::NotComparable {
             what: format!("{kernel} has no preemption model {told:?}: told so, it runs {runs:?}"),
-        });
+        }
+        .into());
     }
     Ok(Ended {
         cases: all,
@@ -417,7 +419,7 @@ mod tests {
     use crate::kernels::campaign::System;
     use crate::kernels::campaign::plan::{self, Selection};
     use crate::kernels::catalogue::Kernel;
-    use crate::results::synthetic;
+    use rtorb_results::synthetic;
 
     fn identity(parts: &[plan::Part]) -> Identity {
         Identity {

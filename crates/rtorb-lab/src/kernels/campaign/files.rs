@@ -4,15 +4,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rtorb_results::profile;
+use rtorb_results::runs;
+use rtorb_results::{Results, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use super::{Identity, OfSystem, System};
 use crate::error::LabError;
 use crate::kernels::comparison;
-use crate::results::profile;
-use crate::results::report;
-use crate::results::runs;
-use crate::results::{Results, write_atomically};
+use crate::report;
 
 /// campaign.json: what the campaign depends on, whether it repeats, and what nothing depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -281,7 +281,7 @@ const DOES_NOT_REPEAT: &str = "NOT REPEATABLE: one case was run twice and did no
 mod tests {
     use super::*;
     use crate::kernels::catalogue::Kernel;
-    use crate::results::{labels, synthetic};
+    use rtorb_results::{labels, synthetic};
 
     fn identity() -> Identity {
         let kernel = Kernel {

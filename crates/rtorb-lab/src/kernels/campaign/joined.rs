@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::{Derived, Labels, ObtainedScheduling, Results, Series};
+use rtorb_results::{Derived, Labels, ObtainedScheduling, Results, Series};
 
 /// What a guest found under a load.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,7 +163,7 @@ fn in_words(under: &[&Found], of: fn(&Results) -> &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{labels, synthetic};
+    use rtorb_results::{labels, synthetic};
 
     fn found(load: &str, label: &str, notes: &[&str]) -> Found {
         let series = synthetic::series(labels([(label, "a".into())]), [1, 2, 3]);

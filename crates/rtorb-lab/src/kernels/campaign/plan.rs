@@ -50,7 +50,7 @@ impl Selection {
             .chain(self.boots.iter().map(|(load, _)| load))
         {
             let known = load.parse::<Load>();
-            known.map_err(|what| LabError::NotComparable { what })?;
+            known.map_err(|what| rtorb_results::Error::NotComparable { what })?;
         }
         if !self.boots.is_empty() {
             let parts = self.boots.iter().map(|(load, experiments)| Part {

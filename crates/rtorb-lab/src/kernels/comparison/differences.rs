@@ -1,9 +1,10 @@
 //! How far systems are apart, case by case: the numbers and the words.
 
+use rtorb_results::summary::words::shown;
+use rtorb_results::{Derived, Highlight, Labels, Plot, Series, TableView, TimeUnit};
+
 use super::gathered::{Gathered, SYSTEM, case_of};
 use crate::experiment::Outcome;
-use crate::results::summary::words::shown;
-use crate::results::{Derived, Highlight, Labels, Plot, Series, TableView, TimeUnit};
 
 /// What systems are compared by.
 pub(super) struct Compared<'a> {

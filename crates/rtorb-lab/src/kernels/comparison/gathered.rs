@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::summary::words::{part_of, said_of, values_of, varying};
+use rtorb_results::{LabelValue, Labels, Results, Series};
+
 use super::super::campaign::{OfSystem, System};
-use crate::results::summary::words::{part_of, said_of, values_of, varying};
-use crate::results::{LabelValue, Labels, Results, Series};
 
 /// What several systems were found to do in one experiment.
 pub(super) struct Gathered<'a> {

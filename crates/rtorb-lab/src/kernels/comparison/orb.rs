@@ -1,11 +1,12 @@
 //! What the ORB does on each operating system.
 
+use rtorb_results::summary::words::shown;
+use rtorb_results::{CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView};
+
 use super::differences::{By, Compared};
 use super::gathered::{Gathered, SYSTEM};
 use super::with;
 use crate::experiment::Outcome;
-use crate::results::summary::words::shown;
-use crate::results::{CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView};
 
 /// P0 Figure 2: operations a second by type.
 pub(super) fn throughput(gathered: &Gathered<'_>) -> Outcome {
@@ -363,7 +364,7 @@ fn hardest(gathered: &Gathered<'_>, of: &Labels) -> Labels {
 /// Under which circumstances the clients called, in words.
 fn condition(labels: &Labels) -> String {
     let names = CLIENTS.map(str::to_owned);
-    crate::results::summary::words::said_of(&names, labels)
+    rtorb_results::summary::words::said_of(&names, labels)
 }
 
 /// What tells the crowds of low-priority clients apart.

@@ -1,11 +1,12 @@
 //! What services of the operating system cost on each.
 
+use rtorb_results::{CellValue, Labels, Plot, PlotKind, StatisticName, TableView};
+
 use super::differences::{By, Compared, RATIO_OF_MEDIANS};
 use super::gathered::{Gathered, SYSTEM};
 use super::with;
 use crate::experiment::Outcome;
 use crate::experiments::os_context_switch;
-use crate::results::{CellValue, Labels, Plot, PlotKind, StatisticName, TableView};
 
 /// P0 Table 1 and P2 Table 1: a row an operating system.
 pub(super) fn context_switch(gathered: &Gathered<'_>) -> Outcome {

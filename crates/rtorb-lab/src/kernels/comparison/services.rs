@@ -1,13 +1,12 @@
 //! What services of the operating system cost on each.
 
+use rtorb_results::summary::words::shown;
+use rtorb_results::{CellValue, Derived, Labels, Plot, PlotKind, Series, StatisticName, TableView};
+
 use super::differences::{By, Compared, RATIO_OF_MEDIANS};
 use super::gathered::{Gathered, Part, SYSTEM};
 use super::with;
 use crate::experiment::Outcome;
-use crate::results::summary::words::shown;
-use crate::results::{
-    CellValue, Derived, Labels, Plot, PlotKind, Series, StatisticName, TableView,
-};
 
 /// Services are rows, systems columns.
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {

@@ -1,8 +1,9 @@
+use rtorb_results::Verdicts;
+use rtorb_results::summary::tables;
+use rtorb_results::{Series, labels, synthetic};
+
 use super::super::catalogue::{Kernel, Package};
 use super::*;
-use crate::results::Verdicts;
-use crate::results::summary::tables;
-use crate::results::{Series, labels, synthetic};
 
 fn system(name: &str, preempt: &str) -> System {
     System {

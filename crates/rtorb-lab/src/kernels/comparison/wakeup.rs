@@ -1,14 +1,15 @@
 //! How late each system wakes the most urgent thread, under each load.
 
+use rtorb_results::summary::words::shown;
+use rtorb_results::{
+    CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
+    TimeUnit,
+};
+
 use super::differences::{By, Compared, RATIO};
 use super::gathered::{Gathered, Part, SYSTEM};
 use super::{SEEDS_MIN, with};
 use crate::experiment::Outcome;
-use crate::results::summary::words::shown;
-use crate::results::{
-    CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
-    TimeUnit,
-};
 
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     let all = with(&[]);

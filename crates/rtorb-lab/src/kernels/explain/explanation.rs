@@ -1,9 +1,8 @@
 //! What a sample was spent in: the form in which an explanation is kept.
 
+use rtorb_results::summary::words::shown;
+use rtorb_results::{Labels, TimeUnit};
 use serde::{Deserialize, Serialize};
-
-use crate::results::summary::words::shown;
-use crate::results::{Labels, TimeUnit};
 
 /// The explanation of one sample: `explanations/<system>-<load>-<experiment>...json` of a campaign. Every count is of guest
 /// instructions, of which one takes a nanosecond of the guest's time.

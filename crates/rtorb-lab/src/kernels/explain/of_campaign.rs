@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rtorb_results::{LabelValue, Results, Series};
+
+use super::explanation::{Explanation, Sample, in_thousands};
+use super::replay::{self, Asked, Replay};
 use crate::error::LabError;
 use crate::kernels::campaign::{Answer, Identity, Record, folder_of};
 use crate::kernels::initramfs::{Initramfs, OwnFile};
@@ -10,10 +14,6 @@ use crate::kernels::job::Job;
 use crate::kernels::machine::{Boot, Emulator};
 use crate::kernels::program;
 use crate::processes::interrupt::Interrupt;
-use crate::results::{LabelValue, Results, Series};
-
-use super::explanation::{Explanation, Sample, in_thousands};
-use super::replay::{self, Asked, Replay};
 
 /// Which samples.
 #[derive(Clone, Debug)]

@@ -4,14 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::LabError;
-use crate::kernels::campaign::Answer;
-use crate::kernels::catalogue::{self, Kernel};
-use crate::kernels::job::{Job, Message};
-use crate::kernels::machine::{Boot, Emulator};
-use crate::kernels::sha256;
-use crate::processes::interrupt::Interrupt;
-use crate::results::{Labels, write_atomically};
+use rtorb_results::{Labels, write_atomically};
 
 use super::call_stacks::CallStacks;
 use super::costs::Costs;
@@ -21,6 +14,13 @@ use super::observer::{Mark, Observer};
 use super::summary;
 use super::symbols::Symbols;
 use super::window::Window;
+use crate::error::LabError;
+use crate::kernels::campaign::Answer;
+use crate::kernels::catalogue::{self, Kernel};
+use crate::kernels::job::{Job, Message};
+use crate::kernels::machine::{Boot, Emulator};
+use crate::kernels::sha256;
+use crate::processes::interrupt::Interrupt;
 
 /// The boot that the sample is of.
 pub(super) struct Replay<'a> {
@@ -86,7 +86,7 @@ pub(super) fn explain(replay: &Replay<'_>, asked: Asked) -> Result<Explained, La
              ({}). No sample of it can be explained, and the campaign itself may not repeat",
             asked.system, replay.answer.load, replay.answer.sha256
         );
-        return Err(LabError::NotComparable { what });
+        return Err(rtorb_results::Error::NotComparable { what }.into());
     }
     let trace = observer.trace()?.ok_or_else(|| LabError::Incomplete {
         what: format!("the guest did not take {} samples", asked.mark),
@@ -235,7 +235,7 @@ const DIGITS: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::labels;
+    use rtorb_results::labels;
 
     #[test]
     fn a_file_is_named_by_what_tells_its_sample_from_others() {

@@ -22,13 +22,12 @@ use std::os::fd::AsFd;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rtorb_host::Host;
+use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
-
-use rtorb_host::Host;
-use rtorb_host::placement::Placement;
 
 /// What the agent says of itself when a laboratory comes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

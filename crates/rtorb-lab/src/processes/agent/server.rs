@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use rtorb_host::Host;
+use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -19,8 +21,6 @@ use crate::error::LabError;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 use crate::processes::interrupt::Interrupt;
 use crate::processes::{child_command, end_politely};
-use rtorb_host::Host;
-use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 
 /// An agent that listens.
 #[derive(Debug)]

@@ -1,0 +1,168 @@
+//! The samples of an experiment, by labels and round.
+
+use std::collections::BTreeMap;
+
+use crate::by_round::ByRound;
+use crate::statistics::{Recorder, Statistics, median};
+use crate::{LabelValue, Labels, Series, WorstSample};
+
+/// The samples under each set of labels, in the order in which they came first.
+#[derive(Debug, Default)]
+pub struct Cells(Vec<(Labels, Samples)>);
+
+/// Times in nanoseconds under one set of labels.
+#[derive(Debug, Default)]
+pub struct Samples {
+    recorder: Recorder,
+    rounds: BTreeMap<usize, Statistics>,
+    wrong: u64,
+    /// The slowest sample, if a repeated run can find it again.
+    worst: Option<WorstSample>,
+    /// A sample of the first round that takes as long as usual.
+    typical: Option<WorstSample>,
+}
+
+impl Cells {
+    /// Adds the samples of a round. Without any, the round is lost.
+    pub fn add(&mut self, labels: &Labels, round: usize, times_ns: &[u64], wrong: u64) {
+        let known = self.0.iter().position(|(known, _)| known == labels);
+        let place = known.unwrap_or_else(|| {
+            self.0.push((labels.clone(), Samples::default()));
+            self.0.len() - 1
+        });
+        self.0[place].1.add(round, times_ns, wrong);
+    }
+
+    /// Notes where the samples of a round are found again: the first was ended by that mark.
+    pub fn mark(&mut self, labels: &Labels, first_mark: u64, times_ns: &[u64]) {
+        let found = self.0.iter_mut().find(|(known, _)| known == labels);
+        if let Some((_, samples)) = found {
+            samples.mark(first_mark, times_ns);
+        }
+    }
+
+    /// The cells with all of these labels.
+    pub fn with<'a, 'l>(
+        &'a self,
+        labels: &'l [(&'l str, LabelValue)],
+    ) -> impl Iterator<Item = (&'a Labels, &'a Samples)> {
+        let all = self.0.iter().map(|(labels, samples)| (labels, samples));
+        all.filter(|(found, _)| {
+            let mut wanted = labels.iter();
+            wanted.all(|(name, value)| found.get(*name) == Some(value))
+        })
+    }
+
+    /// All cells.
+    pub fn all(&self) -> impl Iterator<Item = (&Labels, &Samples)> {
+        self.with(&[])
+    }
+
+    /// A series for each cell, with these labels beside its own.
+    pub fn series(&self, beside: &Labels) -> Vec<Series> {
+        let series = |(labels, samples): (&Labels, &Samples)| {
+            let mut labels = labels.clone();
+            labels.extend(beside.clone());
+            samples.series(labels)
+        };
+        self.all().map(series).collect()
+    }
+}
+
+impl Samples {
+    fn add(&mut self, round: usize, times_ns: &[u64], wrong: u64) {
+        let mut of_round = Recorder::new();
+        of_round.record_all(times_ns);
+        self.recorder.record_all(times_ns);
+        self.recorder.end_round();
+        self.wrong += wrong;
+        let exact: Vec<f64> = times_ns.iter().map(|ns| *ns as f64).collect();
+        if let Some(p50) = median(&exact) {
+            // The histogram has three digits: too few for the difference of two rounds.
+            let statistics = Statistics {
+                p50,
+                ..of_round.statistics()
+            };
+            self.rounds.insert(round, statistics);
+        }
+    }
+
+    fn mark(&mut self, first_mark: u64, times_ns: &[u64]) {
+        let marked = (first_mark..).zip(times_ns.iter().copied());
+        let marked = marked.map(|(mark, value_ns)| WorstSample { mark, value_ns });
+        self.worst = self.worst.into_iter().chain(marked).reduce(WorstSample::or);
+        self.typical = self.typical.or(WorstSample::typical(times_ns, first_mark));
+    }
+
+    /// The number of samples.
+    pub fn count(&self) -> u64 {
+        self.recorder.count()
+    }
+
+    /// The statistics of all samples.
+    pub fn statistics(&self) -> Statistics {
+        self.recorder.statistics()
+    }
+
+    /// A statistic of each round.
+    pub fn rounds(&self, which: impl Fn(&Statistics) -> f64) -> ByRound {
+        let each = self.rounds.iter();
+        each.map(|(round, found)| (*round, which(found))).collect()
+    }
+
+    /// The median of the rounds' medians; `None` without samples.
+    pub fn median_ns(&self) -> Option<f64> {
+        self.rounds(|round| round.p50).median()
+    }
+
+    fn series(&self, labels: Labels) -> Series {
+        Series {
+            rounds_p50: self.rounds(|round| round.p50).values(),
+            rounds_p99: self.rounds(|round| round.p99).values(),
+            wrong: self.wrong,
+            worst_sample: self.worst,
+            typical_sample: self.typical,
+            ..Series::from_recorder(labels, &self.recorder)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::labels;
+
+    #[test]
+    fn cells_are_found_by_some_of_their_labels_and_lost_rounds_leave_gaps() {
+        let of = |service: &str, peer: &str| {
+            labels([("service", service.into()), ("peer", peer.into())])
+        };
+        let mut cells = Cells::default();
+        cells.add(&of("tcp", "idle"), 0, &[10, 20, 30], 0);
+        cells.add(&of("tcp", "awake"), 0, &[1, 2, 3], 0);
+        cells.add(&of("tcp", "idle"), 1, &[], 0);
+        cells.add(&of("tcp", "idle"), 2, &[40], 1);
+        let wanted = [("peer", "idle".into())];
+        let found: Vec<_> = cells.with(&wanted).collect();
+        assert_eq!(found.len(), 1);
+        let medians = found[0].1.rounds(|round| round.p50);
+        assert_eq!(medians, [(0, 20.0), (2, 40.0)].into_iter().collect());
+        let series = cells.series(&labels([("real_time", true.into())]));
+        assert_eq!((series[0].count, series[0].wrong), (4, 1));
+        assert_eq!(series[1].labels["real_time"], true.into());
+    }
+
+    #[test]
+    fn the_first_of_the_slowest_samples_keeps_its_mark() {
+        let futex = labels([("service", "futex".into())]);
+        let mut cells = Cells::default();
+        for (round, first_mark, times_ns) in [(0, 11, [3, 9, 4]), (1, 1_011, [8, 12, 12])] {
+            cells.add(&futex, round, &times_ns, 0);
+            cells.mark(&futex, first_mark, &times_ns);
+        }
+        let series = &cells.series(&Labels::new())[0];
+        let (worst, typical) = (series.worst_sample, series.typical_sample);
+        let found = [worst, typical].map(|one| one.map(|one| (one.mark, one.value_ns)));
+        assert_eq!(found, [Some((1_012, 12)), Some((13, 4))]);
+    }
+}
