@@ -85,6 +85,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "rtorb-lab",
         needs: &[
+            "rtorb-report",
             "rtorb-results",
             "rtorb-host",
             "rtorb-services",
@@ -94,6 +95,11 @@ const LAYERS: &[Layer] = &[
             "rtorb-os",
         ],
         builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-report",
+        needs: &["rtorb-results", "rtorb-host"],
+        builds_with: &[],
     },
     Layer {
         name: "rtorb-results",
@@ -139,6 +145,7 @@ const LAYERS: &[Layer] = &[
 
 const BELOW_THE_COMMAND: &[&str] = &[
     "rtorb-lab",
+    "rtorb-report",
     "rtorb-results",
     "rtorb-host",
     "rtorb-services",
@@ -237,6 +244,7 @@ const ACYCLIC: &[&str] = &[
     "rtorb-idl",
     "rtorb-host",
     "rtorb-results",
+    "rtorb-report",
 ];
 
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {

@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use rtorb_lab::experiment::Effort;
 use rtorb_lab::experiments;
-use rtorb_lab::report;
 use serde_json::json;
 
 use crate::USAGE_ERROR;
@@ -78,12 +77,13 @@ impl Lab {
             LabSubcommand::Kernels(kernels) => return kernels.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
-                let page = report::write(folder).with_context(|| {
-                    format!(
-                        "cannot make a report of the results in {}",
-                        folder.display()
-                    )
-                })?;
+                let page =
+                    rtorb_report::write(folder, &experiments::names()).with_context(|| {
+                        format!(
+                            "cannot make a report of the results in {}",
+                            folder.display()
+                        )
+                    })?;
                 line(format!("Report: {}", page.display()))?;
             }
         }

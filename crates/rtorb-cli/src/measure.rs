@@ -13,8 +13,7 @@ use rtorb_lab::experiments;
 use rtorb_lab::processes::agent::Agent;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::load::Load;
-use rtorb_lab::report;
-use rtorb_lab::report::Failure;
+use rtorb_report::Failure;
 use rtorb_results::Results;
 use rtorb_results::profile::Profile;
 use rtorb_results::runs;
@@ -211,11 +210,12 @@ fn write_report(context: &Context, folder: &Path, run: &mut Run) -> anyhow::Resu
     if run.measured.all.is_empty() {
         return Ok(());
     }
-    let of = report::Run {
+    let of = rtorb_report::Run {
         id: &context.run,
         failures: &run.measured.failures,
+        order: &experiments::names(),
     };
-    let page = report::write_run(folder, &of);
+    let page = rtorb_report::write_run(folder, &of);
     run.report =
         Some(page.with_context(|| format!("cannot write the report in {}", folder.display()))?);
     Ok(())

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rtorb_host::preflight::Severity;
-use rtorb_lab::report::Failure;
+use rtorb_report::Failure;
 use rtorb_results::summary;
 use rtorb_results::{Claim, Results, Verdicts};
 

@@ -51,6 +51,12 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_footprint::OrbFootprint,
 ];
 
+/// Their names, in the same order.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    ALL.map(Experiment::name).to_vec()
+}
+
 /// The experiment of this name.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Experiments on operating system and ORB, and their report.
 //!
 //! An [`experiment::Experiment`] runs measured [`processes`] where [`rtorb_host::placement`] says, and answers
-//! [`results::Results`], which scripts read as JSON and [`results::report`] makes a page of. The laboratory changes nothing of
+//! [`results::Results`], which scripts read as JSON and `rtorb-report` makes a page of. The laboratory changes nothing of
 //! what it measures, and holds no number that was not measured.
 #![forbid(unsafe_code)]
 #![allow(
@@ -17,7 +17,6 @@ pub mod inspect;
 pub mod kernels;
 pub mod model;
 pub mod processes;
-pub mod report;
 pub mod study;
 
 pub use error::LabError;

@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod by_round;
+pub mod campaign;
 pub mod cells;
 pub mod claim;
 pub mod compare;
 pub mod emulation;
 pub mod error;
+pub mod explanation;
 pub mod export;
 pub mod file;
 pub mod judgement;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use rtorb_lab::experiment::{Context, Effort};
+use rtorb_lab::experiments;
 use rtorb_lab::model::{self, RunOptions, loading};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::report;
 use rtorb_results::judgement::{Judgement, Observed};
 use rtorb_results::judgement_views;
 use rtorb_results::{Results, runs};
@@ -81,11 +81,12 @@ impl Run {
             .write(&self.out)
             .with_context(|| format!("cannot write below {}", self.out.display()))?;
         loading::write_answer(&self.out, &checked)?;
-        let of = report::Run {
+        let of = rtorb_report::Run {
             id: &context.run,
             failures: &[],
+            order: &experiments::names(),
         };
-        let page = report::write_run(&self.out, &of)
+        let page = rtorb_report::write_run(&self.out, &of)
             .with_context(|| format!("cannot write the report in {}", self.out.display()))?;
         if self.json {
             print_json(&results)?;

@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use rtorb_host::Host;
 use rtorb_results::Results;
+use rtorb_results::campaign::SCHEMA;
+pub use rtorb_results::campaign::{
+    Absent, Answer, Host as HostOfCampaign, Identity, Record, SelfCheck, System, Wall,
+};
 use rtorb_results::timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::catalogue::Kernel;
 use super::initramfs::{Initramfs, OwnFile};
@@ -20,7 +23,7 @@ use crate::error::LabError;
 use crate::experiments::own_program;
 use crate::processes::interrupt::Interrupt;
 use cases::Cases;
-pub use files::{Absent, Answer, Host as HostOfCampaign, Record, SelfCheck, Wall, folder_of};
+pub use files::folder_of;
 pub use plan::{LOADS, Selection};
 
 mod cases;
@@ -82,49 +85,6 @@ pub struct Finished {
     pub page: Option<PathBuf>,
 }
 
-/// What a campaign depends on. Two campaigns with the same identity have the same results, octet by octet; a change of any of
-/// it is a different experiment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// What the emulator says of its version.
-    pub emulator: String,
-    /// The SHA-256 of the emulator's program.
-    pub emulator_sha256: String,
-    /// The SHA-256 of the guest's root, which holds the program that measures.
-    pub initramfs_sha256: String,
-    /// The kernels, each with the preemption model that it is told.
-    pub systems: Vec<System>,
-    /// What each of them is told as `preempt=`; `None` leaves it what it is by itself.
-    #[serde(default)]
-    pub asked: Vec<Option<String>>,
-    /// The SHA-256 of the firmware that the emulator starts a machine with.
-    #[serde(default)]
-    pub firmware_sha256: String,
-    /// The arguments of the emulator and of the kernels.
-    #[serde(default)]
-    pub machine: String,
-    /// The experiments.
-    pub experiments: Vec<String>,
-    /// The loads.
-    pub loads: Vec<String>,
-    /// The boots of each system: the load, and which experiments run under it one after another.
-    #[serde(default)]
-    pub boots: Vec<(String, Vec<String>)>,
-    /// How many seeds.
-    pub seeds: u16,
-    /// What a nanosecond of virtual time is: 2 to the power of this is how many of them an instruction takes. Always 0 so far.
-    pub shift: u8,
-}
-
-/// An operating system of the campaign: a row of its tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct System {
-    /// The kernel.
-    pub kernel: Kernel,
-    /// `none`, `voluntary`, `full`, `lazy`, as the guest's kernel says that it runs.
-    pub preempt: String,
-}
-
 /// What was found of one operating system: an ordinary results file an experiment, with the series of every load in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfSystem {
@@ -167,8 +127,8 @@ pub fn run(
     ended.name_systems(&mut identity);
     let systems = ended.of_systems(&identity);
     let record = Record {
-        schema: files::SCHEMA.to_owned(),
-        id: identity.name(),
+        schema: SCHEMA.to_owned(),
+        id: super::comparison::name_of(&identity),
         complete: ended.is_complete(),
         missing: ended.missing(&identity),
         self_check: ended.self_check(&identity),
@@ -225,7 +185,7 @@ fn systems(
 ) -> Result<(Vec<System>, Vec<Option<String>>), LabError> {
     let (mut systems, mut asked) = (Vec::new(), Vec::new());
     for kernel in &request.kernels {
-        let models = match kernel.is_real_time()? {
+        let models = match super::catalogue::is_real_time(kernel)? {
             false => request.preempt.clone(),
             true => {
                 let (fit, unfit): (Vec<_>, Vec<_>) = request

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+pub use rtorb_results::campaign::{Kernel, Package};
+use serde::Serialize;
 
 use crate::error::LabError;
 use crate::experiment::Progress;
@@ -20,64 +21,35 @@ mod image;
 mod name;
 mod source;
 
-/// A kernel image.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kernel {
-    /// Its name as the user gave it, and as the label `kernel` has it: `6.12`, `6.12-rt`.
-    pub name: String,
-    /// What it calls itself, as `uname -r` does: `6.12.117+deb12-rt-amd64`.
-    #[serde(default)]
-    pub release: String,
-    /// The compressed image that is booted, `vmlinuz`.
-    pub image: PathBuf,
-    /// The SHA-256 of the image, in hexadecimal digits.
-    pub sha256: String,
-    /// The package that it came from; `None` for a file that the user named.
-    pub package: Option<Package>,
+/// The image in a file: `PATH`, which needs a `/` in it, or `NAME=PATH`.
+///
+/// # Errors
+/// That it cannot be read, or is no image that a PC boots.
+pub fn from_file(text: &str) -> Result<Kernel, LabError> {
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) => (Some(name), path),
+        None => (None, text),
+    };
+    let image = Path::new(path);
+    let release = image::release(image)?;
+    Ok(Kernel {
+        name: name.map_or_else(|| release.clone(), str::to_owned),
+        release,
+        image: image.canonicalize().map_err(LabError::file(image))?,
+        sha256: cache::sha256_of_file(image)?,
+        package: None,
+    })
 }
 
-impl Kernel {
-    /// The image in a file: `PATH`, which needs a `/` in it, or `NAME=PATH`.
-    ///
-    /// # Errors
-    /// That it cannot be read, or is no image that a PC boots.
-    pub fn from_file(text: &str) -> Result<Self, LabError> {
-        let (name, path) = match text.split_once('=') {
-            Some((name, path)) => (Some(name), path),
-            None => (None, text),
-        };
-        let image = Path::new(path);
-        let release = image::release(image)?;
-        Ok(Self {
-            name: name.map_or_else(|| release.clone(), str::to_owned),
-            release,
-            image: image.canonicalize().map_err(LabError::file(image))?,
-            sha256: cache::sha256_of_file(image)?,
-            package: None,
-        })
-    }
-
-    /// Whether it was built with PREEMPT_RT, as its image says.
-    ///
-    /// # Errors
-    /// That the image cannot be read any more.
-    pub fn is_real_time(&self) -> Result<bool, LabError> {
-        Ok(image::version(&self.image)?.contains("PREEMPT_RT"))
-    }
+/// Whether a kernel was built with PREEMPT_RT, as its image says.
+///
+/// # Errors
+/// That the image cannot be read any more.
+pub fn is_real_time(kernel: &Kernel) -> Result<bool, LabError> {
+    Ok(image::version(&kernel.image)?.contains("PREEMPT_RT"))
 }
 
-/// A package of the distribution that holds a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Package {
-    /// Such as `linux-image-6.12.117+deb12-rt-amd64-unsigned`.
-    pub name: String,
-    /// The version of the package.
-    pub version: String,
-    /// The SHA-256 of the package's file.
-    pub sha256: String,
-}
-
-/// The kernel of this name, out of the cache in its usual place, or from the file that the text names ([`Kernel::from_file`]).
+/// The kernel of this name, out of the cache in its usual place, or from the file that the text names ([`from_file`]).
 /// A name such as `6.12` is the newest that is cached of this series.
 ///
 /// # Errors
@@ -169,7 +141,7 @@ impl Catalogue {
     /// That it is not there, with what to do.
     pub fn cached(&self, name: &str) -> Result<Kernel, LabError> {
         if is_file(name) {
-            return Kernel::from_file(name);
+            return from_file(name);
         }
         match self.find(&name.parse()?)? {
             Some(kernel) => Ok(named(kernel, name)),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rtorb_host::Host;
+use rtorb_results::campaign::PREFIX;
 use rtorb_results::{
     EMULATED, EmulatedSystem, Emulation, LabelValue, Labels, ObtainedScheduling, Published,
     Results, SCHEMA,
@@ -16,7 +17,6 @@ use gathered::Gathered;
 
 mod differences;
 mod gathered;
-pub mod matrix;
 mod orb;
 mod os;
 mod services;
@@ -37,7 +37,7 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         experiment: format!("{PREFIX}{experiment}"),
         title: format!("{title}: operating systems side by side"),
         reproduces: reproduces(experiment).to_owned(),
-        run: identity.name(),
+        run: name_of(identity),
         started: first.map_or_else(String::new, |results| results.started.clone()),
         duration_s: gathered
             .parts
@@ -70,7 +70,7 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
 /// Ordinary results of one system with what they depend on: which campaign they are of, and on which machine they were found.
 #[must_use]
 pub fn identified(mut results: Results, system: &System, identity: &Identity) -> Results {
-    results.run = identity.name();
+    results.run = name_of(identity);
     results.emulation = Some(Emulation {
         systems: vec![emulated(system, &results.host)],
         ..machine(identity)
@@ -78,18 +78,16 @@ pub fn identified(mut results: Results, system: &System, identity: &Identity) ->
     results
 }
 
-impl Identity {
-    /// A name that is the same for the same identity, and for no other: the beginning of the SHA-256 of all that it has but the places
-    /// of files.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let mut lasting = self.clone();
-        for system in &mut lasting.systems {
-            system.kernel.image = PathBuf::new();
-        }
-        let text = serde_json::to_vec(&lasting).expect("an identity has nothing that JSON has not");
-        format!("campaign-{}", &super::sha256(&text)[..DIGITS])
+/// A name that is the same for the same identity, and for no other: the beginning of the SHA-256 of all that it has but the places
+/// of files.
+#[must_use]
+pub(super) fn name_of(identity: &Identity) -> String {
+    let mut lasting = identity.clone();
+    for system in &mut lasting.systems {
+        system.kernel.image = PathBuf::new();
     }
+    let text = serde_json::to_vec(&lasting).expect("an identity has nothing that JSON has not");
+    format!("campaign-{}", &super::sha256(&text)[..DIGITS])
 }
 
 /// How the results of an experiment are shown when it was run on several systems.
@@ -325,8 +323,6 @@ fn with(pairs: &[(&str, LabelValue)]) -> Labels {
         .collect()
 }
 
-/// What the names of these results begin with.
-pub const PREFIX: &str = "kernel/";
 /// A worst case over fewer is none.
 const SEEDS_MIN: u16 = 4;
 const DIGITS: usize = 16;

@@ -7,7 +7,6 @@
 mod block_end;
 mod call_stacks;
 mod costs;
-pub mod explanation;
 mod flame_graph;
 mod observer;
 pub mod of_campaign;
@@ -17,6 +16,5 @@ mod symbols;
 mod trace;
 mod window;
 
-pub use explanation::{ContextSwitch, Count, Explanation, FunctionCost, Sample, TaskCost};
 pub use of_campaign::{Request, explain};
 pub(crate) use symbols::functions;

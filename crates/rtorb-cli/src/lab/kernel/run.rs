@@ -12,10 +12,10 @@ use rtorb_lab::LabError;
 use rtorb_lab::experiment;
 use rtorb_lab::kernels::campaign::{self, Absent, Finished, Request, Selection, Standing, Watch};
 use rtorb_lab::kernels::catalogue;
-use rtorb_lab::kernels::comparison::matrix;
-use rtorb_lab::kernels::explain::Explanation;
 use rtorb_lab::kernels::initramfs::OwnFile;
 use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_report::matrix;
+use rtorb_results::explanation::Explanation;
 use serde_json::json;
 
 use super::explain;

@@ -496,7 +496,10 @@ mod tests {
         assert!(!folder.path().join(DIFFERS).exists());
         let systems = ended.of_systems(&identity);
         assert_eq!(systems[0].results.len(), 1);
-        assert_eq!(systems[0].results[0].run, identity.name());
+        assert_eq!(
+            systems[0].results[0].run,
+            crate::kernels::comparison::name_of(&identity)
+        );
     }
 
     #[test]

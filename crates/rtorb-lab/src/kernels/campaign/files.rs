@@ -1,144 +1,15 @@
 //! The files of a campaign, and which campaign a folder already holds.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use rtorb_results::campaign::{Identity, Record, System};
 use rtorb_results::profile;
 use rtorb_results::runs;
 use rtorb_results::{Results, write_atomically};
-use serde::{Deserialize, Serialize};
 
-use super::{Identity, OfSystem, System};
+use super::OfSystem;
 use crate::error::LabError;
 use crate::kernels::comparison;
-use crate::report;
-
-/// campaign.json: what the campaign depends on, whether it repeats, and what nothing depends on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// The form of the file: `rtorb-campaign/1`.
-    pub schema: String,
-    /// The identity's name, which every results file of the campaign has as `run`.
-    pub id: String,
-    /// What it depends on.
-    pub identity: Identity,
-    /// Whether everything was measured that was planned.
-    pub complete: bool,
-    /// What is not there.
-    pub missing: Vec<Absent>,
-    /// One case, run twice.
-    pub self_check: SelfCheck,
-    /// What the guests said: a repetition of a boot must say the same.
-    #[serde(default)]
-    pub answers: Vec<Answer>,
-    /// When, how long, where: nothing in the results depends on it.
-    pub wall: Wall,
-}
-
-/// What the guest of one boot said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Which system, by its index in the identity.
-    pub system: usize,
-    /// Under which load.
-    pub load: String,
-    /// The experiments of this boot.
-    pub experiments: Vec<String>,
-    /// The address of [`rtorb_os::replay::sample_taken`] in it.
-    pub sample_taken: u64,
-    /// The SHA-256 of all that it said.
-    pub sha256: String,
-}
-
-/// Something that was planned and is missing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absent {
-    /// Of which kernel.
-    pub kernel: String,
-    /// With which preemption model; empty where it never booted.
-    pub preempt: String,
-    /// Under which load.
-    pub load: String,
-    /// Which experiment.
-    pub experiment: String,
-    /// Why.
-    pub why: String,
-}
-
-/// Whether the case that was run twice said the same octets both times.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SelfCheck {
-    /// Which case.
-    pub case: String,
-    /// Whether; `None` where it did not come to its end twice.
-    pub repeats: Option<bool>,
-    /// The SHA-256 of what each of the two guests said.
-    pub sha256: Vec<String>,
-}
-
-/// When and where a campaign was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wall {
-    /// UTC, as RFC 3339 has it.
-    pub started: String,
-    /// In seconds.
-    pub duration_s: f64,
-    /// How many guests ran side by side.
-    pub guests: usize,
-    /// Where.
-    pub host: Host,
-}
-
-/// The host of the emulator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Host {
-    /// `uname -n`.
-    pub name: Option<String>,
-    /// `uname -r`.
-    pub kernel_release: String,
-    /// The CPU's own name.
-    pub cpu_model: Option<String>,
-    /// CPUs online.
-    pub cpus_online: usize,
-}
-
-impl Host {
-    /// What matters here of a host.
-    #[must_use]
-    pub fn of(host: &rtorb_host::Host) -> Self {
-        Self {
-            name: host.name.clone(),
-            kernel_release: host.kernel_release.clone(),
-            cpu_model: host.cpu_model.clone(),
-            cpus_online: host.cpus_online,
-        }
-    }
-}
-
-impl Record {
-    /// The record of the campaign in a folder.
-    ///
-    /// # Errors
-    /// That there is none, or that it cannot be read.
-    pub fn read(folder: &Path) -> Result<Self, LabError> {
-        let path = folder.join(RECORD);
-        let text = fs::read(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => LabError::folder(folder, HOLDS_NONE),
-            _ => LabError::file(&path)(error),
-        })?;
-        let unreadable = |what: String| LabError::file(&path)(io::Error::other(what));
-        let record: Self =
-            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        match record.schema == SCHEMA {
-            true => Ok(record),
-            false => Err(unreadable(format!(
-                "it has schema {:?}, this program reads {SCHEMA:?}",
-                record.schema
-            ))),
-        }
-    }
-}
 
 /// Where the results of one system are: `DIR/kernels/6.12-voluntary`.
 #[must_use]
@@ -153,7 +24,7 @@ pub fn folder_of(folder: &Path, system: &System) -> PathBuf {
 /// That the folder holds anything else, or cannot be written to: better before measuring than after.
 pub(super) fn earlier(folder: &Path, identity: &Identity) -> Result<Option<Record>, LabError> {
     runs::prepare(folder)?;
-    if !folder.join(RECORD).exists() {
+    if !folder.join(Record::FILE).exists() {
         let other = ["results", KERNELS].map(|name| folder.join(name));
         return match other.iter().any(|path| path.exists()) {
             true => Err(LabError::folder(folder, HOLDS_OTHERS)),
@@ -246,7 +117,7 @@ pub(super) fn write(
             compared.push(results);
         }
     }
-    let path = folder.join(RECORD);
+    let path = folder.join(Record::FILE);
     let mut text = serde_json::to_string_pretty(record)
         .map_err(|error| LabError::file(&path)(error.into()))?;
     text.push('\n');
@@ -254,33 +125,19 @@ pub(super) fn write(
     if compared.is_empty() {
         return Ok((compared, None));
     }
-    let page = report::write(folder).map_err(cannot(folder))?;
+    let page = rtorb_report::write(folder, &crate::experiments::names()).map_err(cannot(folder))?;
     Ok((compared, Some(page)))
 }
 
-impl SelfCheck {
-    /// What a reader of the results must know of it.
-    #[must_use]
-    pub fn warning(&self) -> Option<&'static str> {
-        (self.repeats == Some(false)).then_some(DOES_NOT_REPEAT)
-    }
-}
-
-pub(super) const SCHEMA: &str = "rtorb-campaign/1";
-const RECORD: &str = "campaign.json";
 const KERNELS: &str = "kernels";
 const DIGITS: usize = 12;
-const HOLDS_NONE: &str =
-    "holds no campaign: give a folder that `rtorb lab kernel run --out DIR` wrote";
 const HOLDS_OTHERS: &str = "holds results that are of no campaign over kernels, which these would be mixed with: choose another \
                             folder with `--out DIR`";
-const DOES_NOT_REPEAT: &str = "NOT REPEATABLE: one case was run twice and did not say the same both times, so that no number here can be \
-                               relied on. campaign.json names the case, and the folder `differs` has both answers.";
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels::catalogue::Kernel;
+    use rtorb_results::campaign::{Host, SCHEMA, SelfCheck, Wall};
     use rtorb_results::{labels, synthetic};
 
     fn identity() -> Identity {
@@ -308,7 +165,7 @@ mod tests {
     fn record(identity: &Identity) -> Record {
         Record {
             schema: SCHEMA.to_owned(),
-            id: identity.name(),
+            id: comparison::name_of(identity),
             identity: identity.clone(),
             complete: true,
             missing: Vec::new(),
@@ -394,13 +251,13 @@ mod tests {
         changed[2].asked = vec![Some("full".to_owned())];
         changed[3].boots.clear();
         changed[4].systems[0].kernel.sha256 = "k".to_owned();
-        let mut names: Vec<String> = changed.iter().map(Identity::name).collect();
-        names.push(identity.name());
+        let mut names: Vec<String> = changed.iter().map(comparison::name_of).collect();
+        names.push(comparison::name_of(&identity));
         names.sort();
         names.dedup();
         assert_eq!(names.len(), 6);
         let mut moved = identity.clone();
         moved.systems[0].kernel.image = PathBuf::from("/elsewhere");
-        assert_eq!(moved.name(), identity.name());
+        assert_eq!(comparison::name_of(&moved), comparison::name_of(&identity));
     }
 }

@@ -1,9 +1,10 @@
 //! How far systems are apart, case by case: the numbers and the words.
 
+use rtorb_results::campaign::{RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
 use rtorb_results::{Derived, Highlight, Labels, Plot, Series, TableView, TimeUnit};
 
-use super::gathered::{Gathered, SYSTEM, case_of};
+use super::gathered::{Gathered, case_of};
 use crate::experiment::Outcome;
 
 /// What systems are compared by.
@@ -228,10 +229,6 @@ fn times(ratio: f64) -> String {
     }
 }
 
-/// The worst over seeds, divided by that of the most real-time system.
-pub(super) const RATIO: &str = "ratio_to_real_time";
-/// The same of medians.
-pub(super) const RATIO_OF_MEDIANS: &str = "median_to_real_time";
 /// Less of a difference is not told by itself.
 const TOLD_MIN: f64 = 1.05;
 /// So many differences are told.

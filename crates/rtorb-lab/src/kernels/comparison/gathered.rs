@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::campaign::SYSTEM;
 use rtorb_results::summary::words::{part_of, said_of, values_of, varying};
 use rtorb_results::{LabelValue, Labels, Results, Series};
 
@@ -200,8 +201,6 @@ fn labelled(part: &Part<'_>, series: &Series, under: &str) -> Series {
     series
 }
 
-/// Both `kernel` and `preempt`, for what has one name only.
-pub(super) const SYSTEM: &str = "system";
 /// The labels that say whose a series is.
 const WHOSE: [&str; 3] = [SYSTEM, "kernel", "preempt"];
 /// From what preempts least to what preempts most.

@@ -1,10 +1,11 @@
 //! What the ORB does on each operating system.
 
+use rtorb_results::campaign::SYSTEM;
 use rtorb_results::summary::words::shown;
 use rtorb_results::{CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView};
 
 use super::differences::{By, Compared};
-use super::gathered::{Gathered, SYSTEM};
+use super::gathered::Gathered;
 use super::with;
 use crate::experiment::Outcome;
 

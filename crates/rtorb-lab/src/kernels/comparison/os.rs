@@ -1,9 +1,10 @@
 //! What services of the operating system cost on each.
 
+use rtorb_results::campaign::{RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::{CellValue, Labels, Plot, PlotKind, StatisticName, TableView};
 
-use super::differences::{By, Compared, RATIO_OF_MEDIANS};
-use super::gathered::{Gathered, SYSTEM};
+use super::differences::{By, Compared};
+use super::gathered::Gathered;
 use super::with;
 use crate::experiment::Outcome;
 use crate::experiments::os_context_switch;

@@ -1,10 +1,11 @@
 //! What services of the operating system cost on each.
 
+use rtorb_results::campaign::{RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
 use rtorb_results::{CellValue, Derived, Labels, Plot, PlotKind, Series, StatisticName, TableView};
 
-use super::differences::{By, Compared, RATIO_OF_MEDIANS};
-use super::gathered::{Gathered, Part, SYSTEM};
+use super::differences::{By, Compared};
+use super::gathered::{Gathered, Part};
 use super::with;
 use crate::experiment::Outcome;
 

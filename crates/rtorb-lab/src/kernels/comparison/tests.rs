@@ -1,3 +1,4 @@
+use rtorb_report::matrix;
 use rtorb_results::Verdicts;
 use rtorb_results::summary::tables;
 use rtorb_results::{Series, labels, synthetic};
@@ -181,7 +182,7 @@ fn a_change_of_anything_but_a_place_is_another_experiment() {
     let one = identity(&systems, 4);
     let mut moved = one.clone();
     moved.systems[0].kernel.image = "/elsewhere/vmlinuz".into();
-    assert_eq!(one.name(), moved.name());
+    assert_eq!(name_of(&one), name_of(&moved));
     let changes: [fn(&mut Identity); 5] = [
         |identity| identity.emulator_sha256.push('x'),
         |identity| identity.initramfs_sha256.push('x'),
@@ -192,7 +193,7 @@ fn a_change_of_anything_but_a_place_is_another_experiment() {
     for change in changes {
         let mut changed = one.clone();
         change(&mut changed);
-        assert_ne!(one.name(), changed.name());
+        assert_ne!(name_of(&one), name_of(&changed));
     }
 }
 

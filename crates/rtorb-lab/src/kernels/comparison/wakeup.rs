@@ -1,13 +1,14 @@
 //! How late each system wakes the most urgent thread, under each load.
 
+use rtorb_results::campaign::{RATIO, SYSTEM};
 use rtorb_results::summary::words::shown;
 use rtorb_results::{
     CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
     TimeUnit,
 };
 
-use super::differences::{By, Compared, RATIO};
-use super::gathered::{Gathered, Part, SYSTEM};
+use super::differences::{By, Compared};
+use super::gathered::{Gathered, Part};
 use super::{SEEDS_MIN, with};
 use crate::experiment::Outcome;
 

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use rtorb_results::explanation::{ContextSwitch, Count, FunctionCost, TaskCost};
+
 use super::call_stacks::{CallStacks, Step};
-use super::explanation::{ContextSwitch, Count, FunctionCost, TaskCost};
 use super::window::Window;
 
 /// A sample, looked at.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rtorb_results::explanation::{Explanation, Sample, in_thousands};
 use rtorb_results::{LabelValue, Results, Series};
 
-use super::explanation::{Explanation, Sample, in_thousands};
 use super::replay::{self, Asked, Replay};
 use crate::error::LabError;
 use crate::kernels::campaign::{Answer, Identity, Record, folder_of};

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rtorb_results::explanation::{Explanation, Sample};
 use rtorb_results::{Labels, write_atomically};
 
 use super::call_stacks::CallStacks;
 use super::costs::Costs;
-use super::explanation::{Explanation, Sample};
 use super::flame_graph;
 use super::observer::{Mark, Observer};
 use super::summary;

@@ -1,8 +1,9 @@
 //! What dominates a sample, in sentences.
 
+use rtorb_results::explanation::in_thousands;
+
 use super::call_stacks::{CallStacks, Step};
 use super::costs::Costs;
-use super::explanation::in_thousands;
 use super::window::Window;
 
 /// The sentences, the most important first.

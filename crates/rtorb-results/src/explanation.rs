@@ -1,8 +1,9 @@
 //! What a sample was spent in: the form in which an explanation is kept.
 
-use rtorb_results::summary::words::shown;
-use rtorb_results::{Labels, TimeUnit};
 use serde::{Deserialize, Serialize};
+
+use crate::summary::words::shown;
+use crate::{Labels, TimeUnit};
 
 /// The explanation of one sample: `explanations/<system>-<load>-<experiment>...json` of a campaign. Every count is of guest
 /// instructions, of which one takes a nanosecond of the guest's time.
@@ -24,7 +25,7 @@ pub struct Explanation {
     pub value: u64,
     /// The seed of the round that it is of, where the series says it.
     pub seed: Option<u16>,
-    /// The call of [`rtorb_os::replay::sample_taken`] that ended it, counted from 1 since the guest was switched on.
+    /// The call of `rtorb_os::replay::sample_taken` that ended it, counted from 1 since the guest was switched on.
     pub mark: u64,
     /// Whether the repetition answered the same octets as the run that the sample is of. One that did not is an error and has no
     /// explanation, so that this is always true in a file.
@@ -82,9 +83,10 @@ impl Explanation {
             .take(TOLD)
             .map(|task| format!("{:.0} % in {}", 100.0 * part(task), task.name))
             .collect();
-        let tasks = match tasks.len() > 1 {
-            true => format!("; of tasks, {}", tasks.join(", ")),
-            false => String::new(),
+        let tasks = if tasks.len() > 1 {
+            format!("; of tasks, {}", tasks.join(", "))
+        } else {
+            String::new()
         };
         let switches = match self.context_switches.len() {
             0 => "no context switch".to_owned(),
@@ -153,7 +155,8 @@ pub struct Count {
 }
 
 /// As all of a campaign is told: `1501 k instr`.
-pub(super) fn in_thousands(instructions: u64) -> String {
+#[must_use]
+pub fn in_thousands(instructions: u64) -> String {
     let value = shown(instructions as f64, "ns");
     format!("{value} {}", TimeUnit::GuestInstructions.of_thousand())
 }

@@ -2,29 +2,29 @@
 
 use std::path::Path;
 
+use rtorb_results::campaign::{PREFIX, Record, Wall};
+use rtorb_results::explanation::Explanation;
 use rtorb_results::{EmulatedSystem, Emulation, Results, TimeUnit};
 
-use crate::kernels::campaign::{Record, Wall};
-use crate::kernels::comparison::PREFIX;
-use crate::kernels::explain::Explanation;
+use crate::moment::said;
 
 /// What lies beside the results in the folder of a campaign.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(crate) struct Beside {
     explained: Vec<Explained>,
     record: Option<Record>,
 }
 
 /// An explanation with its picture.
-pub(super) struct Explained {
-    pub(super) explanation: Explanation,
+pub(crate) struct Explained {
+    pub(crate) explanation: Explanation,
     /// The picture as the page's own data; empty where it is too large, or not there.
-    pub(super) picture: String,
+    pub(crate) picture: String,
 }
 
 impl Beside {
     /// What is in a folder; nothing where it is of no campaign. What cannot be read is left out: results are shown without it.
-    pub(super) fn read(folder: &Path) -> Self {
+    pub(crate) fn read(folder: &Path) -> Self {
         Self {
             explained: explained(&folder.join(EXPLANATIONS)),
             record: Record::read(folder).ok(),
@@ -32,7 +32,7 @@ impl Beside {
     }
 
     /// The explanations of samples of an experiment.
-    pub(super) fn of(&self, results: &Results) -> Vec<&Explained> {
+    pub(crate) fn of(&self, results: &Results) -> Vec<&Explained> {
         let name = results.experiment.strip_prefix(PREFIX);
         let of_it = |one: &&Explained| Some(one.explanation.experiment.as_str()) == name;
         self.explained.iter().filter(of_it).collect()
@@ -40,12 +40,12 @@ impl Beside {
 }
 
 impl Explained {
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("What {} were spent in", self.of())
     }
 
     /// `1501 k instr of 6.12-voluntary, load tmpfs`.
-    pub(super) fn of(&self) -> String {
+    pub(crate) fn of(&self) -> String {
         let explanation = &self.explanation;
         let load = match explanation.load.as_str() {
             "none" => "no load".to_owned(),
@@ -61,7 +61,7 @@ impl Explained {
     }
 
     /// The most expensive functions: name, share, instructions, those with what it called, how often it was entered.
-    pub(super) fn rows(&self) -> Vec<[String; 5]> {
+    pub(crate) fn rows(&self) -> Vec<[String; 5]> {
         let functions = self.explanation.functions.iter().take(FUNCTIONS_MAX);
         let row = functions.map(|function| {
             [
@@ -76,7 +76,7 @@ impl Explained {
     }
 
     /// How many functions the table leaves out.
-    pub(super) fn others(&self) -> usize {
+    pub(crate) fn others(&self) -> usize {
         self.explanation
             .functions
             .len()
@@ -85,22 +85,22 @@ impl Explained {
 }
 
 /// One campaign on the page.
-pub(super) struct CampaignPart<'a> {
+pub(crate) struct CampaignPart<'a> {
     /// What its results have as `run`.
-    pub(super) run: &'a str,
-    pub(super) emulation: &'a Emulation,
+    pub(crate) run: &'a str,
+    pub(crate) emulation: &'a Emulation,
     /// When it was run and how long, and whether a case that was run twice was the same; empty where that is not known.
-    pub(super) wall: Vec<String>,
+    pub(crate) wall: Vec<String>,
     /// Whether it was found not to repeat.
-    pub(super) differs: bool,
+    pub(crate) differs: bool,
 }
 
 impl CampaignPart<'_> {
-    pub(super) fn short(digest: &str) -> &str {
+    pub(crate) fn short(digest: &str) -> &str {
         digest.get(..DIGITS).unwrap_or(digest)
     }
 
-    pub(super) fn package(system: &EmulatedSystem) -> &str {
+    pub(crate) fn package(system: &EmulatedSystem) -> &str {
         match system.package.as_str() {
             "" => "a file of the user's",
             package => package,
@@ -109,7 +109,7 @@ impl CampaignPart<'_> {
 }
 
 /// Every campaign that the results are of, once.
-pub(super) fn of<'a>(all: &[&'a Results], beside: &Beside) -> Vec<CampaignPart<'a>> {
+pub(crate) fn of<'a>(all: &[&'a Results], beside: &Beside) -> Vec<CampaignPart<'a>> {
     let mut parts: Vec<CampaignPart<'a>> = Vec::new();
     for results in all {
         let Some(emulation) = &results.emulation else {
@@ -131,7 +131,7 @@ pub(super) fn of<'a>(all: &[&'a Results], beside: &Beside) -> Vec<CampaignPart<'
 }
 
 /// Whether times are counts of instructions: then no host of the page is meant.
-pub(super) fn is_emulated(results: &Results) -> bool {
+pub(crate) fn is_emulated(results: &Results) -> bool {
     results.time_unit() == TimeUnit::GuestInstructions
 }
 
@@ -144,12 +144,13 @@ fn in_words(record: &Record) -> Vec<String> {
     } = &record.wall;
     let mut words = vec![format!(
         "Run {}, in {duration_s:.0} s, {guests} guests side by side: nothing in the results depends on that.",
-        super::said(started)
+        said(started)
     )];
     let case = &record.self_check.case;
-    words.extend(record.self_check.repeats.map(|repeats| match repeats {
-        true => format!("Run twice, {case} said the same both times, octet by octet."),
-        false => {
+    words.extend(record.self_check.repeats.map(|repeats| {
+        if repeats {
+            format!("Run twice, {case} said the same both times, octet by octet.")
+        } else {
             format!("RUN TWICE, {case} DID NOT SAY THE SAME: no number here can be relied on.")
         }
     }));

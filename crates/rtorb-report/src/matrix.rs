@@ -1,13 +1,10 @@
 //! The table that a reader of a comparison needs first: what was measured as rows, the systems as columns, and beside them how many
 //! times that of the most real-time system it is.
 
+use rtorb_results::campaign::{PREFIX, RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
 use rtorb_results::summary::{Table, TitledTable};
 use rtorb_results::{Labels, Results, Series, TimeUnit};
-
-use super::PREFIX;
-use super::differences::{RATIO, RATIO_OF_MEDIANS};
-use super::gathered::SYSTEM;
 
 /// The worst wake-up by load of `kernel/os/wakeup`, the median cost by service of `kernel/os/services`; other results have none.
 #[must_use]

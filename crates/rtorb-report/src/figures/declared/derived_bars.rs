@@ -87,9 +87,10 @@ fn drawn(plot: &Plot, numbers: &[&Derived], marked: &[(&str, Vec<&Derived>)]) ->
     }
     let y = axis(&scale.unit).range_mode(RangeMode::ToZero);
     let x = axis(&plot.x_title).type_(AxisType::Category);
-    let mode = match plot.stacked {
-        true => BarMode::Stack,
-        false => BarMode::Group,
+    let mode = if plot.stacked {
+        BarMode::Stack
+    } else {
+        BarMode::Group
     };
     drawn.set_layout(Layout::new().x_axis(x).y_axis(y).bar_mode(mode));
     drawn

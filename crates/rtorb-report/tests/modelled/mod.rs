@@ -1,6 +1,6 @@
 //! The page of a system that was analysed and run.
 
-use rtorb_lab::report;
+use rtorb_report as report;
 use rtorb_results::judgement::{
     CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier,
 };
@@ -166,7 +166,7 @@ fn judgement() -> Judgement {
 
 #[test]
 fn bounds_stand_beside_what_was_observed() {
-    let page = report::render(&[results()]).unwrap();
+    let page = report::render(&[results()], &[]).unwrap();
     for cell in [
         "<td>drive.step from sensors.sample</td><td>host took more</td><td>11ms</td><td>9ms</td><td>6.75ms</td><td>1.33</td><td>40ms</td><td>0</td><td>1001</td>",
         "<td>within</td>",

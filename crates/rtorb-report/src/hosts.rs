@@ -4,32 +4,32 @@ use rtorb_host::Host;
 use rtorb_host::preflight::{self, Finding, Severity};
 use rtorb_results::Results;
 
-use super::host_rows;
+use crate::host_rows;
 
 /// One host on the page.
-pub(super) struct HostPart<'a> {
+pub(crate) struct HostPart<'a> {
     /// `host 2`, where there are several; otherwise empty.
-    pub(super) name: String,
-    pub(super) line: String,
-    pub(super) rows: Vec<(&'static str, String)>,
-    pub(super) fit: bool,
+    pub(crate) name: String,
+    pub(crate) line: String,
+    pub(crate) rows: Vec<(&'static str, String)>,
+    pub(crate) fit: bool,
     /// What may be changed, the gravest first.
-    pub(super) grave: Vec<&'a Finding>,
-    pub(super) unfit: Vec<&'a Finding>,
-    pub(super) unknown: Vec<&'a Finding>,
-    pub(super) good: Vec<&'a Finding>,
+    pub(crate) grave: Vec<&'a Finding>,
+    pub(crate) unfit: Vec<&'a Finding>,
+    pub(crate) unknown: Vec<&'a Finding>,
+    pub(crate) good: Vec<&'a Finding>,
     host: &'a Host,
 }
 
 impl HostPart<'_> {
     /// Whether results were measured here, for all that a description can tell.
-    pub(super) fn is_of(&self, results: &Results) -> bool {
+    pub(crate) fn is_of(&self, results: &Results) -> bool {
         is_same(self.host, &results.host)
     }
 }
 
 /// Every host once, in the order of the results, as the latest results of it found it.
-pub(super) fn of<'a>(all: &[&'a Results]) -> Vec<HostPart<'a>> {
+pub(crate) fn of<'a>(all: &[&'a Results]) -> Vec<HostPart<'a>> {
     let mut latest: Vec<&Results> = Vec::new();
     for results in all {
         match latest

@@ -20,9 +20,10 @@ pub(super) fn trace(
     let mut text = Vec::new();
     for step in steps(series) {
         let to = short(scale.of_value(step.to));
-        let range = match step.is_lowest {
-            true => format!("less than {to}"),
-            false => format!("{} to {to}", short(scale.of_value(step.from))),
+        let range = if step.is_lowest {
+            format!("less than {to}")
+        } else {
+            format!("{} to {to}", short(scale.of_value(step.from)))
         };
         let said = format!("{range} {}: {} of {}", scale.unit, step.count, series.count);
         for edge in [step.from, step.to] {
@@ -62,9 +63,10 @@ fn steps(series: &Series) -> Vec<Step> {
     let mut zeros = 0;
     for bucket in &series.histogram {
         let middle = f64::midpoint(bucket.from, bucket.to);
-        match middle > 0.0 {
-            true => *counts.entry(step_of(middle)).or_default() += bucket.count,
-            false => zeros += bucket.count,
+        if middle > 0.0 {
+            *counts.entry(step_of(middle)).or_default() += bucket.count
+        } else {
+            zeros += bucket.count
         }
     }
     // Beside the smallest that has a place: far from it, they would press all else together.

@@ -1,16 +1,16 @@
 //! The sections of the page, by what they measure: `os/wakeup` stands under the operating system.
 
-use super::section::Section;
+use crate::section::Section;
 
 /// Experiments whose names begin alike.
-pub(super) struct Group<'a> {
-    pub(super) anchor: String,
-    pub(super) title: String,
-    pub(super) sections: Vec<Section<'a>>,
+pub(crate) struct Group<'a> {
+    pub(crate) anchor: String,
+    pub(crate) title: String,
+    pub(crate) sections: Vec<Section<'a>>,
 }
 
 /// The groups that readers know first, then the others as they come.
-pub(super) fn of(sections: Vec<Section<'_>>) -> Vec<Group<'_>> {
+pub(crate) fn of(sections: Vec<Section<'_>>) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for section in sections {
         let name = section

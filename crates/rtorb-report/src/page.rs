@@ -3,23 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use askama::Template;
+use rtorb_results::campaign::PREFIX;
 use rtorb_results::{Results, Verdict, write_atomically};
 
-use crate::experiments::ALL;
-use crate::kernels::comparison::PREFIX;
-use campaign::{Beside, CampaignPart};
-use groups::Group;
-use headline::Headline;
-use hosts::HostPart;
-use section::Section;
-
-mod campaign;
-mod figures;
-mod groups;
-mod headline;
-mod host_rows;
-mod hosts;
-mod section;
+use crate::campaign::{Beside, CampaignPart};
+use crate::groups::Group;
+use crate::headline::Headline;
+use crate::hosts::HostPart;
+use crate::moment::said;
+use crate::section::Section;
 
 /// Which run a page is of.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +20,8 @@ pub struct Run<'a> {
     pub id: &'a str,
     /// The experiments of this run that could not be measured.
     pub failures: &'a [Failure],
+    /// The names of all experiments in the order in which they are shown.
+    pub order: &'a [&'a str],
 }
 
 /// An experiment that could not be measured.
@@ -39,16 +33,17 @@ pub struct Failure {
     pub why: String,
 }
 
-/// Writes `index.html` in a folder from all results below it, whenever and wherever measured, and answers its path.
+/// Writes `index.html` in a folder from all results below it, whenever and wherever measured, and answers its path. Experiments are
+/// shown in the order of these names, and others after them.
 ///
 /// # Errors
 /// That there are no results, or what the file system said.
-pub fn write(folder: &Path) -> std::io::Result<PathBuf> {
+pub fn write(folder: &Path, order: &[&str]) -> std::io::Result<PathBuf> {
     let all = Results::read_folder(folder)?;
     let beside = Beside::read(folder);
     write_page(
         folder,
-        &render_page((all.iter().collect(), Vec::new()), &[], &beside)?,
+        &render_page((all.iter().collect(), Vec::new()), &[], order, &beside)?,
     )
 }
 
@@ -64,8 +59,13 @@ pub fn write_run(folder: &Path, run: &Run<'_>) -> std::io::Result<PathBuf> {
 ///
 /// # Errors
 /// That there are none.
-pub fn render(all: &[Results]) -> std::io::Result<String> {
-    render_page((all.iter().collect(), Vec::new()), &[], &Beside::default())
+pub fn render(all: &[Results], order: &[&str]) -> std::io::Result<String> {
+    render_page(
+        (all.iter().collect(), Vec::new()),
+        &[],
+        order,
+        &Beside::default(),
+    )
 }
 
 /// The page of those of these results that are of one run.
@@ -74,16 +74,22 @@ pub fn render(all: &[Results]) -> std::io::Result<String> {
 /// That there are none.
 pub fn render_run(all: &[Results], run: &Run<'_>) -> std::io::Result<String> {
     let shown_and_others = all.iter().partition(|results| results.run == run.id);
-    render_page(shown_and_others, run.failures, &Beside::default())
+    render_page(
+        shown_and_others,
+        run.failures,
+        run.order,
+        &Beside::default(),
+    )
 }
 
 fn render_page(
     (mut shown, mut others): (Vec<&Results>, Vec<&Results>),
     failures: &[Failure],
+    order: &[&str],
     beside: &Beside,
 ) -> std::io::Result<String> {
-    in_order(&mut shown);
-    in_order(&mut others);
+    in_order(&mut shown, order);
+    in_order(&mut others, order);
     if shown.is_empty() {
         return Err(std::io::Error::new(
             std::io::ErrorKind::NotFound,
@@ -94,11 +100,11 @@ fn render_page(
     let timed: Vec<&Results> = shown
         .iter()
         .copied()
-        .filter(|results| !campaign::is_emulated(results))
+        .filter(|results| !crate::campaign::is_emulated(results))
         .collect();
     let moment = |moment: Option<&String>| moment.map(|moment| said(moment)).unwrap_or_default();
-    let hosts = hosts::of(&timed);
-    let campaigns = campaign::of(&shown, beside);
+    let hosts = crate::hosts::of(&timed);
+    let campaigns = crate::campaign::of(&shown, beside);
     let sections: Vec<Section> = shown
         .iter()
         .map(|results| Section::of(results, &hosts, (&campaigns, beside)))
@@ -110,7 +116,7 @@ fn render_page(
         runs: runs(&timed),
         is_emulated: timed.len() < shown.len(),
         headline: Headline::of(&shown, beside),
-        groups: groups::of(sections),
+        groups: crate::groups::of(sections),
         hosts,
         campaigns,
         others,
@@ -152,15 +158,15 @@ impl Page<'_> {
 }
 
 /// In the order of a run; what this program does not know comes last. Of kernels, what they are chosen by comes first.
-fn in_order(results: &mut [&Results]) {
+fn in_order(results: &mut [&Results], order: &[&str]) {
     let place = |results: &Results| {
         let name = results.experiment.as_str();
         let of_kernels = name.strip_prefix(PREFIX);
         let name = of_kernels.unwrap_or(name);
-        let known = ALL.iter().position(|known| known.name() == name);
+        let known = order.iter().position(|known| *known == name);
         (
-            of_kernels.is_some() && name != headline::EXPERIMENT,
-            known.unwrap_or(ALL.len()),
+            of_kernels.is_some() && name != crate::headline::EXPERIMENT,
+            known.unwrap_or(order.len()),
         )
     };
     results.sort_by_key(|results| place(results));
@@ -171,14 +177,6 @@ fn runs(results: &[&Results]) -> usize {
     ids.sort_unstable();
     ids.dedup();
     ids.len()
-}
-
-/// `2026-11-20T13:14:15Z` as a reader writes it.
-fn said(moment: &str) -> String {
-    match moment.strip_suffix('Z').and_then(|utc| utc.split_once('T')) {
-        Some((day, time)) => format!("{day} {time} UTC"),
-        None => moment.to_owned(),
-    }
 }
 
 fn write_page(folder: &Path, page: &str) -> std::io::Result<PathBuf> {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use rtorb_host::Host;
 use rtorb_host::preflight;
-use rtorb_lab::report;
+use rtorb_report as report;
 use rtorb_results::statistics::Recorder;
 use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published,
@@ -144,6 +144,7 @@ fn declared() -> Results {
     }
 }
 
+const ORDER: [&str; 2] = ["os/interval-jitter", "orb/throughput"];
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)><a href=\"http://example.org\">x</a>";
 
 fn series(orb: &str, operation: &str, len: usize) -> Series {
@@ -220,7 +221,7 @@ fn another_schema_is_refused_by_name() {
 
 #[test]
 fn the_page_says_what_was_not_real_time_and_fetches_nothing() {
-    let page = report::render(&[results()]).unwrap();
+    let page = report::render(&[results()], &ORDER).unwrap();
     assert!(page.contains("Not measured in real time."));
     assert!(page.contains("rtorb tcp server: SCHED_OTHER, CPUs 0-1"));
     assert!(page.contains("Interrupted."));
@@ -257,6 +258,7 @@ fn the_page_of_a_run_names_what_others_left_and_shows_none_of_it() {
     let run = report::Run {
         id: &results().run,
         failures: &failures,
+        order: &ORDER,
     };
     let page = std::fs::read_to_string(report::write_run(folder.path(), &run).unwrap()).unwrap();
     assert!(!page.contains("Measured on another day") && !page.contains("Plot jitter"));
@@ -264,12 +266,13 @@ fn the_page_of_a_run_names_what_others_left_and_shows_none_of_it() {
     assert!(page.contains("href=\"results/os/interval-jitter.json\""));
     assert!(page.contains("measured 2026-10-01 00:00:00 UTC"));
     assert!(page.contains("os/wakeup: the probe &#60;died&#62;"));
-    let all = std::fs::read_to_string(report::write(folder.path()).unwrap()).unwrap();
+    let all = std::fs::read_to_string(report::write(folder.path(), &ORDER).unwrap()).unwrap();
     assert!(all.contains("Measured on another day") && all.contains("Results of 2 runs."));
     assert!(!all.contains("of other runs"));
     let unknown = report::Run {
         id: "no such run",
         failures: &[],
+        order: &ORDER,
     };
     assert!(report::write_run(folder.path(), &unknown).is_err());
 }
@@ -279,7 +282,7 @@ fn results_of_two_hosts_never_look_like_those_of_one() {
     let mut other = declared();
     other.host.name = Some("board".to_owned());
     other.host.cpu_model = Some("Cortex-A53".to_owned());
-    let page = report::render(&[results(), other]).unwrap();
+    let page = report::render(&[results(), other], &ORDER).unwrap();
     assert!(page.contains("Measured on 2 hosts."));
     assert!(page.contains("host 1: ") && page.contains("host 2: "));
     assert!(page.contains("Cortex-A53"));
@@ -288,9 +291,9 @@ fn results_of_two_hosts_never_look_like_those_of_one() {
         name: Some("board".to_owned()),
         ..Host::describe()
     });
-    let page = report::render(&[served]).unwrap();
+    let page = report::render(&[served], &ORDER).unwrap();
     assert!(page.contains("The servers ran on another host.</strong> board: "));
-    let page = report::render(&[results(), declared()]).unwrap();
+    let page = report::render(&[results(), declared()], &ORDER).unwrap();
     assert!(
         !page.contains("Measured on 2 hosts") && !page.contains("host 1"),
         "one host is not numbered"
@@ -299,7 +302,7 @@ fn results_of_two_hosts_never_look_like_those_of_one() {
 
 #[test]
 fn every_figure_says_which_series_it_was_drawn_from() {
-    let page = report::render(&[declared()]).unwrap();
+    let page = report::render(&[declared()], &ORDER).unwrap();
     let figures = page.matches("data-figure>").count();
     let link = "Data: <a href=\"results/os/interval-jitter.json\">";
     assert_eq!((figures, page.matches(link).count()), (4, 4));
@@ -307,7 +310,7 @@ fn every_figure_says_which_series_it_was_drawn_from() {
         "data-source=\"3 series with load=none, pattern=harmonic, real_time=true, 3000 samples\""
     ));
     assert!(!page.contains("data-source=\"\""));
-    let page = report::render(&[results()]).unwrap();
+    let page = report::render(&[results()], &ORDER).unwrap();
     assert!(!page.contains("data-source=\"\""));
 }
 
@@ -317,8 +320,12 @@ fn nothing_measured_still_gives_a_page() {
     empty.series.clear();
     empty.claims.clear();
     empty.highlights.clear();
-    assert!(report::render(&[empty]).unwrap().contains("Interrupted."));
-    assert!(report::render(&[]).is_err());
+    assert!(
+        report::render(&[empty], &ORDER)
+            .unwrap()
+            .contains("Interrupted.")
+    );
+    assert!(report::render(&[], &ORDER).is_err());
 }
 
 #[test]
@@ -328,7 +335,7 @@ fn a_browser_draws_every_figure() {
     results().write(folder.path()).unwrap();
     declared().write(folder.path()).unwrap();
     modelled::results().write(folder.path()).unwrap();
-    let page = report::write(folder.path()).unwrap();
+    let page = report::write(folder.path(), &ORDER).unwrap();
     for width in [360, 390, 1400] {
         let dom = dom(browser, &page, width);
         // Whatever the browser makes of a window's size, this is the width that the page saw.

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use plotly::common::{DashType, Line, Marker, Mode};
 use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Bar, Layout, Plot, Scatter};
+use rtorb_results::campaign::PREFIX;
 use rtorb_results::summary::words::varying;
 use rtorb_results::summary::{
     calls, contestant, contestants, row_name, row_name_of, row_names, text,
 };
 use rtorb_results::{LabelValue, PlotKind, Results, Series};
 use serde_json::Value;
-
-use crate::kernels::comparison::PREFIX;
 
 mod declared;
 mod interruptions;
@@ -21,19 +20,19 @@ mod staircase;
 mod whitebox;
 
 /// One plot, or several of a kind that the reader chooses from.
-pub(super) struct Figure {
+pub(crate) struct Figure {
     /// Its id in the page.
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) caption: String,
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) caption: String,
     /// The scales that the reader may change; `None` where they are part of what the figure says.
-    pub(super) scales: Option<Scales>,
-    pub(super) choices: Vec<Choice>,
+    pub(crate) scales: Option<Scales>,
+    pub(crate) choices: Vec<Choice>,
 }
 
 impl Figure {
     /// The choice that a reader sees first: of those that compare most, the first.
-    pub(super) fn first_choice(&self) -> usize {
+    pub(crate) fn first_choice(&self) -> usize {
         let lines = |choice: &Choice| choice.lines;
         let most = self.choices.iter().map(lines).max();
         let first = self.choices.iter().position(|one| Some(lines(one)) == most);
@@ -43,12 +42,12 @@ impl Figure {
 
 /// What a figure begins with, and the reader may change.
 #[derive(Clone, Copy)]
-pub(super) struct Scales {
+pub(crate) struct Scales {
     /// Whether the horizontal axis is logarithmic; `None` where it cannot be chosen.
-    pub(super) log_x: Option<bool>,
-    pub(super) log_y: bool,
+    pub(crate) log_x: Option<bool>,
+    pub(crate) log_y: bool,
     /// Whether the vertical axis counts samples, so that it may show shares instead.
-    pub(super) counts: bool,
+    pub(crate) counts: bool,
 }
 
 impl Scales {
@@ -71,18 +70,18 @@ impl Scales {
     }
 }
 
-pub(super) struct Choice {
-    pub(super) name: String,
+pub(crate) struct Choice {
+    pub(crate) name: String,
     /// The plot as the library's script takes it, safe inside a script element.
-    pub(super) json: String,
+    pub(crate) json: String,
     /// Which series of the file it was drawn from, in words.
-    pub(super) source: String,
+    pub(crate) source: String,
     /// How many lines, histograms or groups of bars it has.
     lines: usize,
 }
 
 /// Every figure that the results of an experiment have something for.
-pub(super) fn figures(results: &Results) -> Vec<Figure> {
+pub(crate) fn figures(results: &Results) -> Vec<Figure> {
     let mut figures: Vec<Figure> = results
         .plots
         .iter()
@@ -106,14 +105,15 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
             .flatten(),
     );
     let says_itself = !results.plots.is_empty() || !results.columns.is_empty();
-    figures.extend(match says_itself {
-        true => percentiles(results).into_iter().collect(),
-        false => vec![
+    figures.extend(if says_itself {
+        percentiles(results).into_iter().collect()
+    } else {
+        vec![
             medians(results),
             tails(results),
             sizes(results),
             counts(results),
-        ],
+        ]
     });
     figures.retain(|figure| !figure.choices.is_empty());
     figures

@@ -3,7 +3,7 @@
 use rtorb_host::Host;
 
 /// The host in one line.
-pub(super) fn line(host: &Host) -> String {
+pub(crate) fn line(host: &Host) -> String {
     let cpu = host.cpu_model.as_deref().unwrap_or(&host.machine);
     let rt = if host.preempt_rt {
         "PREEMPT_RT"
@@ -17,7 +17,7 @@ pub(super) fn line(host: &Host) -> String {
 }
 
 /// Everything known about the host, name and value.
-pub(super) fn rows(host: &Host) -> Vec<(&'static str, String)> {
+pub(crate) fn rows(host: &Host) -> Vec<(&'static str, String)> {
     let mut rows = vec![
         ("Name", or_unknown(&host.name)),
         (

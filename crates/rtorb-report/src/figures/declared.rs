@@ -71,9 +71,10 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
 /// A tail is no plot that everybody has met before.
 fn caption(plot: &Plot) -> String {
     let explained = plot.kind != PlotKind::Percentiles || plot.caption == TAIL_CAPTION;
-    match explained {
-        true => plot.caption.clone(),
-        false => format!("{} {TAIL_CAPTION}", plot.caption),
+    if explained {
+        plot.caption.clone()
+    } else {
+        format!("{} {TAIL_CAPTION}", plot.caption)
     }
 }
 
@@ -258,9 +259,10 @@ impl Drawing<'_> {
                 (self.x_axis(), y)
             }
             PlotKind::Histogram => {
-                let title = match self.plot.x_title.is_empty() {
-                    true => unit.clone(),
-                    false => self.plot.x_title.clone(),
+                let title = if self.plot.x_title.is_empty() {
+                    unit.clone()
+                } else {
+                    self.plot.x_title.clone()
                 };
                 (super::axis(&title), "samples".to_owned())
             }
@@ -272,9 +274,10 @@ impl Drawing<'_> {
 
     /// The labels of lines are numbers where they can be, so that their distances are true.
     fn x_axis(&self) -> Axis {
-        let title = match self.plot.x_title.is_empty() {
-            true => self.plot.x.replace('_', " "),
-            false => self.plot.x_title.clone(),
+        let title = if self.plot.x_title.is_empty() {
+            self.plot.x.replace('_', " ")
+        } else {
+            self.plot.x_title.clone()
         };
         let of_x = |one: &&Series| {
             one.labels
@@ -282,9 +285,10 @@ impl Drawing<'_> {
                 .is_none_or(|x| x.number().is_some())
         };
         let is_number = self.plot.kind == PlotKind::Lines && self.series.iter().all(of_x);
-        match is_number {
-            true => super::axis(&title),
-            false => super::axis(&title).type_(AxisType::Category),
+        if is_number {
+            super::axis(&title)
+        } else {
+            super::axis(&title).type_(AxisType::Category)
         }
     }
 
@@ -307,9 +311,10 @@ impl Drawing<'_> {
     }
 
     fn values(&self) -> &[StatisticName] {
-        match self.plot.values.is_empty() {
-            true => &[StatisticName::P50],
-            false => &self.plot.values,
+        if self.plot.values.is_empty() {
+            &[StatisticName::P50]
+        } else {
+            &self.plot.values
         }
     }
 
@@ -339,9 +344,10 @@ impl Drawing<'_> {
 
     fn line_name(&self, at: usize) -> String {
         let name = said_of(self.lines, &self.names[at]);
-        match name.is_empty() {
-            true => "measured here".to_owned(),
-            false => name,
+        if name.is_empty() {
+            "measured here".to_owned()
+        } else {
+            name
         }
     }
 
@@ -451,9 +457,10 @@ fn series_of<'a>(results: &'a Results, plot: &Plot) -> Vec<&'a Series> {
             .iter()
             .all(|(name, value)| one.labels.get(name) == Some(value))
     };
-    match plot.of.contains_key("part") {
-        true => results.series.iter().filter(has_all).collect(),
-        false => calls(results).filter(has_all).collect(),
+    if plot.of.contains_key("part") {
+        results.series.iter().filter(has_all).collect()
+    } else {
+        calls(results).filter(has_all).collect()
     }
 }
 

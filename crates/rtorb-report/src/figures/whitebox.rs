@@ -8,7 +8,6 @@ use rtorb_results::summary::text;
 use rtorb_results::{Results, Series};
 
 use super::{Choice, Figure, axis, choice, id};
-use crate::contestants::whitebox::perf::Phase;
 
 /// Counts a request of results that have counts; without choices for others.
 pub(super) fn counts(results: &Results) -> Figure {
@@ -75,21 +74,16 @@ fn counts_plot(results: &Results, what: &str, unit: &str) -> Plot {
 
 fn phases_plot(results: &Results, side: &str) -> Plot {
     let mut plot = Plot::new();
-    let shown = Phase::ALL
-        .into_iter()
-        .filter(|phase| *phase != Phase::Pause);
-    for (phase, color) in shown.zip(PHASE_COLORS) {
+    for phase in SHOWN {
         let of_phase =
-            |series: &Series| is(series, "what", PHASES) && is(series, "phase", phase.label());
+            |series: &Series| is(series, "what", PHASES) && is(series, "phase", phase.label);
         let (presets, values) = bars(results, side, of_phase);
-        let mut marker = Marker::new().color(color);
-        if !phase.is_user() {
+        let mut marker = Marker::new().color(phase.color);
+        if phase.is_kernel {
             marker = marker.pattern(Pattern::new().shape(PatternShape::RightDiagonalLine));
         }
         let values = values.into_iter().map(|ns| ns / 1e3).collect();
-        let bar = Bar::new(presets, values)
-            .name(phase_name(phase))
-            .marker(marker);
+        let bar = Bar::new(presets, values).name(phase.name).marker(marker);
         plot.add_trace(bar.hover_template("%{x}: %{y:.2f} us"));
     }
     plot.set_layout(
@@ -122,24 +116,41 @@ fn is(series: &Series, label: &str, value: &str) -> bool {
     text(&series.labels, label).is_some_and(|found| found == value)
 }
 
-fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Orb => "ORB and servant",
-        Phase::UserLocks => "locks",
-        Phase::Heap => "heap",
-        Phase::Io => "kernel: sockets",
-        Phase::KernelLocks => "kernel: locks",
-        Phase::Switches => "kernel: switches",
-        Phase::Priorities => "kernel: priorities",
-        Phase::Pause => "pause",
-        Phase::OtherKernel => "kernel: other",
+const PHASES: &str = "cpu_time_of";
+/// A part of the processor time of a request.
+struct Phase {
+    /// The value of the label `phase`.
+    label: &'static str,
+    name: &'static str,
+    color: &'static str,
+    /// Whether the kernel executes it.
+    is_kernel: bool,
+}
+
+const fn phase(
+    label: &'static str,
+    name: &'static str,
+    color: &'static str,
+    is_kernel: bool,
+) -> Phase {
+    Phase {
+        label,
+        name,
+        color,
+        is_kernel,
     }
 }
 
-const PHASES: &str = "cpu_time_of";
-/// In the order of [`Phase::ALL`] without the pause.
-const PHASE_COLORS: [&str; 8] = [
-    "#2f7ed8", "#c2577e", "#d9822b", "#3a9e6d", "#c2577e", "#8a63d2", "#d9822b", "#a3a8b0",
+/// In the order of a bar. The pause between calls is none of the ORB's, and not shown.
+const SHOWN: [Phase; 8] = [
+    phase("orb", "ORB and servant", "#2f7ed8", false),
+    phase("user_locks", "locks", "#c2577e", false),
+    phase("heap", "heap", "#d9822b", false),
+    phase("io", "kernel: sockets", "#3a9e6d", true),
+    phase("kernel_locks", "kernel: locks", "#c2577e", true),
+    phase("switches", "kernel: switches", "#8a63d2", true),
+    phase("priorities", "kernel: priorities", "#d9822b", true),
+    phase("other_kernel", "kernel: other", "#a3a8b0", true),
 ];
 /// The value of `what`, its name, and the title of its axis.
 const COUNTED: [(&str, &str, &str); 6] = [
