@@ -83,9 +83,19 @@ const LAYERS: &[Layer] = &[
         builds_with: &["rtorb-idl"],
     },
     Layer {
+        name: "rtorb-kernels",
+        needs: &[
+            "rtorb-lab",
+            "rtorb-report",
+            "rtorb-results",
+            "rtorb-host",
+            "rtorb-os",
+        ],
+        builds_with: &[],
+    },
+    Layer {
         name: "rtorb-lab",
         needs: &[
-            "rtorb-report",
             "rtorb-results",
             "rtorb-host",
             "rtorb-services",
@@ -144,6 +154,7 @@ const LAYERS: &[Layer] = &[
 ];
 
 const BELOW_THE_COMMAND: &[&str] = &[
+    "rtorb-kernels",
     "rtorb-lab",
     "rtorb-report",
     "rtorb-results",
@@ -245,6 +256,7 @@ const ACYCLIC: &[&str] = &[
     "rtorb-host",
     "rtorb-results",
     "rtorb-report",
+    "rtorb-kernels",
 ];
 
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {

@@ -4,9 +4,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use rtorb_kernels::guest;
 use rtorb_lab::LabError;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
-use rtorb_lab::kernels::guest;
 
 use orb_options::UsageError;
 

@@ -67,7 +67,7 @@ pub enum LabError {
 
 impl LabError {
     /// For `map_err` on operations on files.
-    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         |error| rtorb_results::Error::file(path)(error).into()
     }
 
@@ -78,11 +78,15 @@ impl LabError {
         }
     }
 
-    pub(crate) fn folder(folder: impl Into<PathBuf>, what: impl Into<String>) -> Self {
+    /// A folder is not what it must be: what is wrong with it, and what to do.
+    #[must_use]
+    pub fn folder(folder: impl Into<PathBuf>, what: impl Into<String>) -> Self {
         rtorb_results::Error::folder(folder, what).into()
     }
 
-    pub(crate) fn process(process: &str, what: impl Into<String>) -> Self {
+    /// A process did not do what it should.
+    #[must_use]
+    pub fn process(process: &str, what: impl Into<String>) -> Self {
         Self::Process {
             process: process.to_owned(),
             what: what.into(),

@@ -493,7 +493,8 @@ const PHASE_NS_MAX: u64 = 4_000_000;
 const AGENT_UNUSED: &str = "Measured on the laboratory's host alone: the agent had no part in it.";
 /// Told, not found out: from inside it looks like any virtual machine.
 const EMULATOR: &str = "QEMU (TCG, icount: emulated, its clock counts instructions)";
-pub(crate) const IN_INSTRUCTIONS: &str = "Measured in an emulated machine: a nanosecond is an instruction of the guest. There are no caches, no buses and \
+/// What a reader must know of results of an emulated machine.
+pub const IN_INSTRUCTIONS: &str = "Measured in an emulated machine: a nanosecond is an instruction of the guest. There are no caches, no buses and \
                         one CPU, so this compares the lengths of paths through kernel and ORB and says nothing of hardware.";
 const A_GLANCE: &str =
     "A glance: that it runs. There are far too few samples for any number here to mean something.";

@@ -14,7 +14,6 @@ pub mod error;
 pub mod experiment;
 pub mod experiments;
 pub mod inspect;
-pub mod kernels;
 pub mod model;
 pub mod processes;
 pub mod study;

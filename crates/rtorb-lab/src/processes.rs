@@ -35,6 +35,7 @@ pub mod awake;
 pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
+pub mod emulated;
 pub mod gaps;
 pub mod interrupt;
 pub mod load;
@@ -148,7 +149,8 @@ impl Launcher {
 }
 
 /// The program in the hidden subcommand `child`, as a child of the calling thread; the role is still to be said.
-pub(crate) fn child_command(executable: &Path, placement: Placement) -> Command {
+#[must_use]
+pub fn child_command(executable: &Path, placement: Placement) -> Command {
     let mut command = Command::new(executable);
     command
         .arg("child")

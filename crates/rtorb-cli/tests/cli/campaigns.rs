@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rtorb_lab::kernels::catalogue;
+use rtorb_kernels::catalogue;
 use rtorb_results::Results;
 use rtorb_results::campaign::Record;
 use rustix::process::Signal;

@@ -101,7 +101,8 @@ fn measure(
 
 /// How much to measure.
 /// The rows of P0 Table 1 and P2 Table 1, for a table whose columns are the tests.
-pub(crate) fn published_rows() -> Vec<PublishedRow> {
+#[must_use]
+pub fn published_rows() -> Vec<PublishedRow> {
     let column = |test| labels([("test", measured::label(test).into())]);
     let tables = [&published::P0, &published::P2].into_iter();
     tables.flat_map(|table| table.rows(column)).collect()

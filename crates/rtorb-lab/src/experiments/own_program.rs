@@ -128,7 +128,8 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Where a guest has the program of this name, below its root.
-pub(crate) fn file_of(name: &str) -> PathBuf {
+#[must_use]
+pub fn file_of(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
@@ -190,7 +191,7 @@ pub const PREFIX: &str = "program/";
 pub(crate) const ROLE: &str = "own-program";
 const SEED: &str = "RTORB_SEED";
 /// In the guest's root.
-pub(crate) const FOLDER: &str = "own";
+pub const FOLDER: &str = "own";
 /// Of virtual time, for each seed.
 const RUN_MAX: Duration = Duration::from_secs(20);
 const NAME_BYTES_MAX: usize = 64;

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use rtorb_kernels::explain::{self, Request};
+use rtorb_kernels::initramfs::OwnFile;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments;
-use rtorb_lab::kernels::explain::{self, Request};
-use rtorb_lab::kernels::initramfs::OwnFile;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample};
 use rtorb_results::summary::Table;
