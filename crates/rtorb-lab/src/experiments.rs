@@ -33,7 +33,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_ready_queue::STUDY,
     &os_services::STUDY,
     &os_other_cpu::STUDY,
-    &os_clock_overhead::OsClockOverhead,
+    &os_clock_overhead::STUDY,
     &os_interruptions::OsInterruptions,
     &os_interval_jitter::OsIntervalJitter,
     &os_wakeup::OsWakeup,
