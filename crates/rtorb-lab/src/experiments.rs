@@ -35,7 +35,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_other_cpu::STUDY,
     &os_clock_overhead::STUDY,
     &os_interruptions::OsInterruptions,
-    &os_interval_jitter::OsIntervalJitter,
+    &os_interval_jitter::STUDY,
     &os_wakeup::OsWakeup,
     &os_mutex::STUDY,
     &orb_throughput::OrbThroughput,
