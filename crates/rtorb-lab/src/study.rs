@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::host::kernel_tick_hz;
 use crate::processes::probe::Answer;
 use crate::results::cells::Cells;
 use crate::results::{
@@ -153,6 +154,10 @@ pub(crate) struct Conditions {
     pub(crate) real_time: bool,
     /// The kernel is a PREEMPT_RT one.
     pub(crate) preempt_rt: bool,
+    /// There is a hypervisor that may take the CPU.
+    pub(crate) virtual_machine: bool,
+    /// The ticks of the kernel in a second, by its configuration; `None` if that cannot be read.
+    pub(crate) tick_hz: Option<u32>,
     /// The numbers of all turns, added up.
     pub(crate) numbers: BTreeMap<String, f64>,
     /// The answers that were kept, in the order of the turns.
@@ -317,6 +322,9 @@ impl<S: Subject> Experiment for Study<S> {
         let conditions = Conditions {
             real_time,
             preempt_rt: context.host.preempt_rt,
+            // An emulated machine is one whose time stands still while it does not run.
+            virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
+            tick_hz: kernel_tick_hz(&context.host.kernel_release),
             numbers: measured.numbers,
             answers: measured.answers,
         };
