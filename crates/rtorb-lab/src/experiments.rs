@@ -34,7 +34,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_services::STUDY,
     &os_other_cpu::STUDY,
     &os_clock_overhead::STUDY,
-    &os_interruptions::OsInterruptions,
+    &os_interruptions::STUDY,
     &os_interval_jitter::STUDY,
     &os_wakeup::OsWakeup,
     &os_mutex::STUDY,
