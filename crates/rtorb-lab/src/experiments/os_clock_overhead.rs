@@ -94,8 +94,8 @@ pub const STUDY: Study<TimedProgram> = Study {
 pub struct TimedProgram {
     probe: Probe,
     program: Computation,
-    /// The kinds of ticks and their distances that have a cell.
-    ticks: Vec<(Tick, u64)>,
+    /// The kind of ticks and their distance in each cell.
+    cells: Vec<CellTicks>,
     /// The number of the round that was measured, its executions, and their answer.
     measured: Option<(usize, Vec<Executions>, Answer)>,
 }
@@ -103,25 +103,27 @@ pub struct TimedProgram {
 impl TimedProgram {
     fn start(context: &Context, cells: &[Cell<'_>]) -> Result<Self, LabError> {
         let mut probe = Probe::start(&context.launcher, "clock-overhead")?;
-        let ticks = cells.iter();
         Ok(Self {
             program: probe.calibrate(Duration::from_nanos(PROGRAM_NS))?,
             probe,
-            ticks: ticks
-                .filter_map(|cell| Some((tick(cell)?, resolution_ns(cell))))
-                .collect(),
+            cells: cells.iter().map(ticks).collect(),
             measured: None,
         })
     }
 
     fn executions(&self, turn: &Turn<'_>) -> Vec<Executions> {
         let of = |tick| {
-            let of_tick = self.ticks.iter().filter(move |(of, _)| *of == tick);
-            let with = of_tick.map(move |(_, resolution_ns)| {
-                Executions::of(tick, *resolution_ns, executions_with(tick, turn))
-            });
-            let without = executions_without(turn.context.effort);
-            std::iter::once(Executions::without_ticks(tick, without)).chain(with)
+            let cells = self.cells.iter().copied();
+            cells.filter_map(move |(of, resolution_ns)| match of {
+                None => {
+                    let count = executions_without(turn.context.effort);
+                    Some(Executions::without_ticks(tick, count))
+                }
+                Some(of) => (of == tick).then(|| {
+                    let count = executions_with(tick, turn);
+                    Executions::of(tick, resolution_ns, count)
+                }),
+            })
         };
         Tick::ALL.into_iter().flat_map(of).collect()
     }
@@ -149,15 +151,8 @@ impl TimedProgram {
 impl Subject for TimedProgram {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         let (executions, answer) = self.round(turn)?;
-        let is_of_cell = |of: &Executions| match tick(cell) {
-            None => of.is_without_ticks(),
-            Some(tick) => {
-                let wanted = (tick, resolution_ns(cell));
-                !of.is_without_ticks() && (of.tick, of.resolution_ns) == wanted
-            }
-        };
         let pairs = executions.iter().zip(answer.samples.chunks_exact(2));
-        let of_cell = pairs.filter(|(executions, _)| is_of_cell(executions));
+        let of_cell = pairs.filter(|(executions, _)| executions.of_cell() == ticks(cell));
         let of_cell = Answer {
             samples: of_cell.flat_map(|(_, pair)| pair.to_vec()).collect(),
             scheduling: std::mem::take(&mut answer.scheduling),
@@ -167,14 +162,13 @@ impl Subject for TimedProgram {
     }
 }
 
-/// `None` for executions without ticks.
-fn tick(cell: &Cell<'_>) -> Option<Tick> {
-    let mut all = Tick::ALL.into_iter();
-    all.find(|tick| cell.is("tick", tick.label()))
-}
+/// The kind of ticks, of which there is none in executions without them, and their distance in nanoseconds.
+type CellTicks = (Option<Tick>, u64);
 
-fn resolution_ns(cell: &Cell<'_>) -> u64 {
-    1_000 * cell.number("resolution_us") as u64
+fn ticks(cell: &Cell<'_>) -> CellTicks {
+    let mut all = Tick::ALL.into_iter();
+    let tick = all.find(|tick| cell.is("tick", tick.label()));
+    (tick, 1_000 * cell.number("resolution_us") as u64)
 }
 
 /// The signal is P3's tick and has P3's 10,000 samples; for the thread a quarter must do, in half an hour in all.

@@ -51,9 +51,10 @@ impl Executions {
         }
     }
 
-    /// Whether the first tick comes only after P.
-    pub(super) fn is_without_ticks(&self) -> bool {
-        self.first_ns > super::PROGRAM_NS
+    /// The kind of ticks and their distance in the cell that has these executions.
+    pub(super) fn of_cell(&self) -> super::CellTicks {
+        let has_ticks = self.first_ns < super::PROGRAM_NS;
+        (has_ticks.then_some(self.tick), self.resolution_ns)
     }
 
     /// The first tick comes only after P: how e is measured.
@@ -209,7 +210,9 @@ mod tests {
             ticks_in(PROGRAM_NS as f64, first_ns, resolution_ns)
         };
         for tick in Tick::ALL {
-            assert_eq!(ticks(Executions::without_ticks(tick, 1)), 0);
+            let without = Executions::without_ticks(tick, 1);
+            assert_eq!(without.of_cell(), (None, 100_000_000));
+            assert_eq!(ticks(without), 0);
             for (resolution_ns, expected) in [
                 (100_000, 105),
                 (5_000_000, 2),
@@ -219,6 +222,7 @@ mod tests {
             ] {
                 let executions = Executions::of(tick, resolution_ns, 1);
                 assert_eq!(ticks(executions), expected, "{executions:?}");
+                assert_eq!(executions.of_cell(), (Some(tick), resolution_ns));
             }
         }
     }
