@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
 use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
@@ -134,6 +135,17 @@ pub struct Sampled {
     pub(crate) warm_up: Option<u64>,
     /// Numbers that are added up over the run.
     pub(crate) numbers: BTreeMap<String, f64>,
+    /// The answer from which findings compute the samples, if it has none itself.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// An answer that was kept for the findings.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The cell.
+    pub(crate) labels: Labels,
+    pub(crate) round: usize,
+    pub(crate) answer: Answer,
 }
 
 /// What findings depend on beside the cells.
@@ -143,13 +155,21 @@ pub(crate) struct Conditions {
     pub(crate) real_time: bool,
     /// The kernel is a PREEMPT_RT one.
     pub(crate) preempt_rt: bool,
+    /// There is a hypervisor that may take the CPU.
+    pub(crate) virtual_machine: bool,
+    /// The ticks of the kernel in a second, by its configuration; `None` if that cannot be read.
+    pub(crate) tick_hz: Option<u32>,
     /// The numbers of all turns, added up.
     pub(crate) numbers: BTreeMap<String, f64>,
+    /// The answers that were kept, in the order of the turns.
+    pub(crate) answers: Vec<Answered>,
 }
 
 /// What follows from cells.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
+    /// Cells that were computed from the answers. They are shown after those that were measured.
+    pub(crate) cells: Cells,
     pub(crate) highlights: Vec<Highlight>,
     pub(crate) derived: Vec<Derived>,
     pub(crate) claims: Vec<Claim>,
@@ -303,13 +323,20 @@ impl<S: Subject> Experiment for Study<S> {
         let conditions = Conditions {
             real_time,
             preempt_rt: context.host.preempt_rt,
+            // An emulated machine is one whose time stands still while it does not run.
+            virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
+            tick_hz: kernel_tick_hz(&context.host.kernel_release),
             numbers: measured.numbers,
+            answers: measured.answers,
         };
         let findings = (self.findings)(&measured.cells, &conditions);
         let notes = (self.notes)(context).into_iter();
         Ok(Outcome {
             complete,
-            series: measured.cells.series(&beside),
+            series: [&measured.cells, &findings.cells]
+                .into_iter()
+                .flat_map(|cells| cells.series(&beside))
+                .collect(),
             scheduling: measured.scheduling,
             lost: measured.lost,
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
@@ -332,6 +359,7 @@ struct Measured {
     scheduling: Vec<ObtainedScheduling>,
     lost: Vec<LostRound>,
     numbers: BTreeMap<String, f64>,
+    answers: Vec<Answered>,
 }
 
 impl Measured {
@@ -350,6 +378,11 @@ impl Measured {
         for found in sampled.scheduling {
             self.note_scheduling(found);
         }
+        self.answers.extend(sampled.answer.map(|answer| Answered {
+            labels: cell.clone(),
+            round,
+            answer,
+        }));
     }
 
     /// Of threads of a kind, of which cells have different numbers, the largest number is kept.
@@ -418,6 +451,23 @@ impl Sampled {
         }
     }
 
+    /// No samples yet: findings compute them from the whole answer.
+    pub(crate) fn kept(mut answer: Answer) -> Self {
+        Self {
+            scheduling: std::mem::take(&mut answer.scheduling),
+            marks: answer.marks,
+            answer: Some(answer),
+            ..Self::default()
+        }
+    }
+
+    /// Leaves out the scheduling of all threads but those that have one of these names: the others only wait for them.
+    pub(crate) fn of_threads(mut self, names: &[&str]) -> Self {
+        let is_one = |process: &str| names.iter().any(|name| process.contains(name));
+        self.scheduling.retain(|threads| is_one(&threads.process));
+        self
+    }
+
     /// Times of one part, which needs no label.
     pub(crate) fn whole(times_ns: Vec<u64>) -> Self {
         Self {
@@ -474,7 +524,12 @@ mod tests {
         leaves_out: |_, _| false,
         period_ns: 0,
         obstacle: |_| None,
-        start: |_, _| Ok(Toy { fails_in: None }),
+        start: |_, _| {
+            Ok(Toy {
+                fails_in: None,
+                keeps: false,
+            })
+        },
         tables: Vec::new,
         plots: || {
             vec![Plot {
@@ -513,13 +568,39 @@ mod tests {
 
     /// One whose calls fail in round 3, if it is red.
     const BREAKING: Study<Toy> = Study {
-        start: |_, _| Ok(Toy { fails_in: Some(3) }),
+        start: |_, _| {
+            Ok(Toy {
+                fails_in: Some(3),
+                keeps: false,
+            })
+        },
+        ..TOY
+    };
+
+    /// One that leaves the samples to the findings: how much longer each takes than the shortest of its round.
+    const KEEPING: Study<Toy> = Study {
+        start: |_, _| {
+            Ok(Toy {
+                fails_in: None,
+                keeps: true,
+            })
+        },
+        findings: |_, conditions| {
+            let mut found = Findings::default();
+            for kept in &conditions.answers {
+                let times_ns = kept.answer.samples[0].iter();
+                let longer: Vec<f64> = times_ns.map(|ns| *ns as f64 - 1_000.0).collect();
+                found.cells.add_computed(&kept.labels, kept.round, &longer);
+            }
+            found
+        },
         ..TOY
     };
 
     #[derive(Debug)]
     struct Toy {
         fails_in: Option<usize>,
+        keeps: bool,
     }
 
     impl Subject for Toy {
@@ -528,17 +609,24 @@ mod tests {
                 return Err(LabError::process("toy", "it broke"));
             }
             let time_ns = 1_000 * cell.number("size") as u64;
-            Ok(Sampled {
-                scheduling: vec![ObtainedScheduling {
-                    process: "toy".to_owned(),
-                    threads: 1,
-                    policy: "SCHED_FIFO".to_owned(),
-                    priority: 1,
-                    cpus: "0".to_owned(),
-                    real_time: true,
-                }],
-                ..Sampled::whole(vec![time_ns; turn.samples])
-            })
+            let thread = |name: &str| ObtainedScheduling {
+                process: name.to_owned(),
+                threads: 1,
+                policy: "SCHED_FIFO".to_owned(),
+                priority: 1,
+                cpus: "0".to_owned(),
+                real_time: true,
+            };
+            let answer = Answer {
+                samples: vec![vec![time_ns; turn.samples]],
+                scheduling: vec![thread("toy"), thread("waits")],
+                ..Answer::default()
+            };
+            let sampled = match self.keeps {
+                true => Sampled::kept(answer),
+                false => Sampled::of(answer),
+            };
+            Ok(sampled.of_threads(&["toy"]))
         }
     }
 
@@ -570,6 +658,19 @@ mod tests {
         assert_eq!((results.plots.len(), results.lost.len()), (1, 0));
         let claim = &results.claims[0];
         assert_eq!((claim.id.as_str(), claim.value), ("toy/size.growth", 2.0));
+    }
+
+    #[test]
+    fn findings_compute_samples_from_the_answers_that_were_kept() {
+        let results = results_of(&KEEPING);
+        let found: Vec<(u64, f64)> = results
+            .series
+            .iter()
+            .map(|series| (series.count, series.statistics.mean))
+            .collect();
+        assert_eq!(found, [(30, 0.0), (30, 1_000.0), (30, 0.0), (30, 1_000.0)]);
+        assert_eq!(results.series[0].labels["real_time"], true.into());
+        assert_eq!(results.scheduling.len(), 1, "who waits is not measured");
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn moments(question: &Question, begin_ns: u64) -> Vec<u64> {
 }
 
 impl Seen {
-    fn to_answer(&self) -> Answer {
+    pub(super) fn to_answer(&self) -> Answer {
         let of = |value: fn(&Gap) -> u64| self.gaps.iter().map(value).collect();
         Answer {
             samples: vec![
