@@ -16,6 +16,7 @@ pub(crate) struct Samples {
     recorder: Recorder,
     rounds: BTreeMap<usize, Statistics>,
     wrong: u64,
+    elapsed_ns: u64,
     /// The slowest sample, if a repeated run can find it again.
     worst: Option<WorstSample>,
     /// A sample of the first round that takes as long as usual.
@@ -39,6 +40,20 @@ impl Cells {
         if let Some((_, samples)) = found {
             samples.mark(first_mark, times_ns);
         }
+    }
+
+    /// Adds the time in which the samples of a round were taken, if the samples a second are to be known.
+    pub(crate) fn add_elapsed(&mut self, labels: &Labels, elapsed_ns: u64) {
+        let found = self.0.iter_mut().find(|(known, _)| known == labels);
+        if let Some((_, samples)) = found {
+            samples.elapsed_ns += elapsed_ns;
+        }
+    }
+
+    /// The samples of the cell that has these labels and no others.
+    pub(crate) fn get(&self, labels: &Labels) -> Option<&Samples> {
+        let found = self.0.iter().find(|(known, _)| known == labels);
+        found.map(|(_, samples)| samples)
     }
 
     /// The cells with all of these labels.
@@ -115,6 +130,11 @@ impl Samples {
         self.rounds(|round| round.p50).median()
     }
 
+    /// Samples a second; `None` if the time in which they were taken is not known.
+    pub(crate) fn a_second(&self) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| self.count() as f64 * 1e9 / self.elapsed_ns as f64)
+    }
+
     fn series(&self, labels: Labels) -> Series {
         Series {
             rounds_p50: self.rounds(|round| round.p50).values(),
@@ -122,6 +142,7 @@ impl Samples {
             wrong: self.wrong,
             worst_sample: self.worst,
             typical_sample: self.typical,
+            calls_per_second: self.a_second(),
             ..Series::from_recorder(labels, &self.recorder)
         }
     }
@@ -145,11 +166,26 @@ mod tests {
         let wanted = [("peer", "idle".into())];
         let found: Vec<_> = cells.with(&wanted).collect();
         assert_eq!(found.len(), 1);
+        assert!(cells.get(&labels(wanted.clone())).is_none());
+        assert_eq!(cells.get(&of("tcp", "awake")).map(Samples::count), Some(3));
         let medians = found[0].1.rounds(|round| round.p50);
         assert_eq!(medians, [(0, 20.0), (2, 40.0)].into_iter().collect());
         let series = cells.series(&labels([("real_time", true.into())]));
         assert_eq!((series[0].count, series[0].wrong), (4, 1));
         assert_eq!(series[1].labels["real_time"], true.into());
+    }
+
+    #[test]
+    fn samples_have_a_rate_where_time_was_taken() {
+        let mut cells = Cells::default();
+        for round in 0..2 {
+            cells.add(&Labels::new(), round, &[10, 20, 30], 0);
+            assert_eq!(cells.get(&Labels::new()).and_then(Samples::a_second), None);
+        }
+        cells.add_elapsed(&Labels::new(), 2_000);
+        cells.add_elapsed(&Labels::new(), 1_000);
+        let rate = cells.series(&Labels::new())[0].calls_per_second;
+        assert_eq!(rate, Some(2e6), "6 samples in 3 us");
     }
 
     #[test]
