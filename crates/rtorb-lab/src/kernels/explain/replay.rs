@@ -11,6 +11,7 @@ use crate::kernels::job::{Job, Message};
 use crate::kernels::machine::{Boot, Emulator};
 use crate::kernels::sha256;
 use crate::processes::interrupt::Interrupt;
+use crate::results::summary::words::grouped;
 use crate::results::{Labels, write_atomically};
 
 use super::call_stacks::CallStacks;
@@ -120,7 +121,7 @@ fn explained(
         asked.system,
         asked.experiment,
         answer.load,
-        summary::grouped(asked.value)
+        grouped(asked.value)
     );
     let flame_graph =
         flame_graph::draw(&costs.folded, &title).map_err(LabError::file(format!("{name}.svg")))?;
