@@ -38,7 +38,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_interval_jitter::OsIntervalJitter,
     &os_wakeup::OsWakeup,
     &os_mutex::STUDY,
-    &orb_throughput::OrbThroughput,
+    &orb_throughput::STUDY,
     &orb_event_cost::STUDY,
     &orb_demux::STUDY,
     &orb_whitebox::OrbWhitebox,
