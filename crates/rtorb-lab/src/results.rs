@@ -305,6 +305,27 @@ pub fn labels<const N: usize>(pairs: [(&str, LabelValue); N]) -> Labels {
         .collect()
 }
 
+/// These labels, some of them with other values.
+#[must_use]
+pub(crate) fn labels_with<const N: usize>(
+    labels: &Labels,
+    others: [(&str, LabelValue); N],
+) -> Labels {
+    let mut all = labels.clone();
+    all.extend(self::labels(others));
+    all
+}
+
+/// These labels without those of some names.
+#[must_use]
+pub(crate) fn labels_without(labels: &Labels, names: &[&str]) -> Labels {
+    let others = labels.iter();
+    let others = others.filter(|(name, _)| !names.contains(&name.as_str()));
+    others
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
 /// What was measured under one set of labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {

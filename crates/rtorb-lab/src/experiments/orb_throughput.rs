@@ -139,9 +139,10 @@ impl Subject for LineUp {
             operation,
             len,
             // Beyond a few dozen, more calls of a large message warm nothing that is not warm.
-            warm_up: match payload_bytes > LARGE_BYTES {
-                true => warm_up / 4,
-                false => warm_up,
+            warm_up: if payload_bytes > LARGE_BYTES {
+                warm_up / 4
+            } else {
+                warm_up
             },
             count: turn.samples,
             budget_ns: BURST_MS_MAX.of(effort) as u64 * 1_000_000,

@@ -6,7 +6,9 @@ use crate::contestants::{Architecture, Orb, Transport};
 use crate::results::by_round::ByRound;
 use crate::results::cells::{Cells, Samples};
 use crate::results::summary::words::grouped;
-use crate::results::{Claim, Derived, Highlight, Labels, Published, labels};
+use crate::results::{
+    Claim, Derived, Highlight, Labels, Published, labels, labels_with, labels_without,
+};
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
@@ -38,29 +40,15 @@ fn plain_call(orb: Orb, transport: Transport) -> Labels {
 
 fn lane_call(lane: Architecture) -> Labels {
     let preset = lane.label().unwrap_or_default();
-    with(
+    labels_with(
         &plain_call(Orb::Rtorb, Transport::Tcp),
-        &[("preset", preset)],
+        [("preset", preset.into())],
     )
-}
-
-/// These labels, some of them with other values.
-fn with(labels: &Labels, others: &[(&str, &str)]) -> Labels {
-    let mut labels = labels.clone();
-    let others = others.iter();
-    labels.extend(others.map(|(name, value)| ((*name).to_owned(), (*value).into())));
-    labels
-}
-
-fn without(labels: &Labels, names: &[&str]) -> Labels {
-    let mut labels = labels.clone();
-    labels.retain(|name, _| !names.contains(&name.as_str()));
-    labels
 }
 
 /// A part of an ORB's call, which is measured without a call.
 fn part(call: &Labels, part: &str) -> Labels {
-    with(call, &[("part", part), ("transport", "none")])
+    labels_with(call, [("part", part.into()), ("transport", "none".into())])
 }
 
 /// What was measured, by the labels of calls. Without one, it has no rounds.
@@ -85,7 +73,7 @@ impl Calls<'_> {
     }
 
     fn raw(&self, call: &Labels) -> ByRound {
-        self.rounds(&with(call, &[("orb", Orb::Raw.label())]))
+        self.rounds(&labels_with(call, [("orb", Orb::Raw.label().into())]))
     }
 
     /// The call less the raw exchange of the same octets.
@@ -114,7 +102,7 @@ impl Calls<'_> {
 
     /// Our time above raw, and omniORB's.
     fn both_above_raw(&self, ours: &Labels) -> [ByRound; 2] {
-        let theirs = with(ours, &[("orb", Orb::OmniOrb.label())]);
+        let theirs = labels_with(ours, [("orb", Orb::OmniOrb.label().into())]);
         [self.above_raw(ours), self.above_raw(&theirs)]
     }
 
@@ -122,7 +110,7 @@ impl Calls<'_> {
         let [ours, theirs] = self.both_above_raw(call);
         // A oneway may take less than raw; a share of that says nothing.
         theirs.median().filter(|median| *median > 0.0)?;
-        let labels = without(call, &["orb", "part"]);
+        let labels = labels_without(call, &["orb", "part"]);
         // Of the medians: in a single round the difference to raw may be next to nothing, and the quotient anything.
         Derived::quotient("share_of_omniorb", labels, &ours, &theirs)
     }
@@ -147,7 +135,7 @@ impl Calls<'_> {
                 ),
                 ("marshalling_in_call", "ns", self.marshalling_in_call(call)),
             ];
-            let labels = without(call, &["part"]);
+            let labels = labels_without(call, &["part"]);
             of_call.into_iter().filter_map(move |(name, unit, rounds)| {
                 Derived::of_rounds(name, labels.clone(), unit, &rounds)
             })
@@ -155,7 +143,7 @@ impl Calls<'_> {
         let shares = self.of(Orb::Rtorb);
         let shares = shares.filter_map(|call| self.share_of_omniorb(call));
         let lanes = LANES.into_iter().filter_map(|(lane, ..)| {
-            let labels = without(&lane_call(lane), &["part"]);
+            let labels = labels_without(&lane_call(lane), &["part"]);
             let [lane, plain] = self.lane_and_plain(lane);
             Derived::quotient("lane_to_plain", labels, &lane, &plain)
         });
