@@ -291,6 +291,10 @@ impl<S: Subject> Experiment for Study<S> {
         self.uses_agent
     }
 
+    fn varies_load(&self) -> bool {
+        self.factors.iter().any(|factor| factor.label == LOAD)
+    }
+
     fn parameters(&self, effort: Effort) -> Parameters {
         let (rounds, samples) = self.amounts.of(effort);
         let mut parameters = labels([
@@ -299,7 +303,8 @@ impl<S: Subject> Experiment for Study<S> {
             (self.amounts.samples, samples.into()),
         ]);
         let cells = self.cells(effort);
-        for factor in self.factors {
+        // Only the run knows the load.
+        for factor in self.factors.iter().filter(|factor| factor.label != LOAD) {
             let levels = factor.levels.iter();
             let levels = levels.filter_map(|level| level.with(effort));
             let is_measured = |level: &LabelValue| {
@@ -494,6 +499,9 @@ impl ByEffort {
         }
     }
 }
+
+/// A study that has this factor measures without and with load itself.
+const LOAD: &str = "load";
 
 #[cfg(test)]
 mod tests {
