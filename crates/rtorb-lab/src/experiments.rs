@@ -45,7 +45,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_latency_jitter::OrbLatencyJitter,
     &orb_architectures::OrbArchitectures,
     &orb_priority_inversion::OrbPriorityInversion,
-    &orb_histogram::OrbHistogram,
+    &orb_histogram::STUDY,
     &orb_payload::STUDY,
     &orb_event_channel::OrbEventChannel,
     &orb_footprint::OrbFootprint,
