@@ -72,6 +72,11 @@ pub trait Subject {
     /// # Errors
     /// What went wrong. The round of this cell is lost then, and the run goes on.
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError>;
+
+    /// What a reader must know of it, such as who was left out, and why.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Something that is varied.
@@ -92,6 +97,19 @@ pub enum Value {
     Number(i64),
     /// Yes or no.
     Flag(bool),
+    /// A whole number that depends on the effort.
+    ByEffort(ByEffort),
+    /// No label at all.
+    Absent,
+}
+
+/// A whole number for each effort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByEffort {
+    pub(crate) glance: usize,
+    pub(crate) emulated: usize,
+    pub(crate) quick: usize,
+    pub(crate) full: usize,
 }
 
 /// How much each effort measures: rounds, and samples of a cell in a round. In an emulated machine, a round is a seed.
@@ -135,6 +153,8 @@ pub struct Sampled {
     pub(crate) warm_up: Option<u64>,
     /// Numbers that are added up over the run.
     pub(crate) numbers: BTreeMap<String, f64>,
+    /// From before the first sample until after the last, if the samples a second are to be known; otherwise 0.
+    pub(crate) elapsed_ns: u64,
     /// The answer from which findings compute the samples, if it has none itself.
     pub(crate) answer: Option<Answer>,
 }
@@ -180,17 +200,16 @@ pub(crate) struct Findings {
 
 impl<S: Subject> Study<S> {
     /// The combinations of levels that are measured, in order.
-    fn cells(&self, effort: Effort) -> Vec<Labels> {
+    pub(crate) fn cells(&self, effort: Effort) -> Vec<Labels> {
         let fixed = self.fixed.iter();
-        let mut all: Vec<Labels> = vec![
-            fixed
-                .map(|(name, value)| ((*name).to_owned(), (*value).into()))
-                .collect(),
-        ];
+        let fixed =
+            fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
+        let mut all: Vec<Labels> = vec![fixed.collect()];
         for factor in self.factors {
             let with = |cell: &Labels, level: &Value| {
+                let level = level.with(effort);
                 let mut cell = cell.clone();
-                cell.insert(factor.label.to_owned(), (*level).into());
+                cell.extend(level.map(|level| (factor.label.to_owned(), level)));
                 cell
             };
             let each = all.iter();
@@ -202,7 +221,6 @@ impl<S: Subject> Study<S> {
         all
     }
 
-    /// Each cell once a round. Which comes first differs from round to round.
     fn measure(
         &self,
         context: &Context,
@@ -213,6 +231,21 @@ impl<S: Subject> Study<S> {
         let all: Vec<Cell<'_>> = cells.iter().map(Cell).collect();
         let mut subject = (self.start)(context, &all)?;
         measured.scheduling = subject.scheduling()?;
+        subject.notes().iter().for_each(|note| progress.note(note));
+        let done = self.take_turns(context, &cells, &mut subject, measured, progress);
+        measured.notes = subject.notes();
+        done
+    }
+
+    /// Each cell once a round. Which comes first differs from round to round.
+    fn take_turns(
+        &self,
+        context: &Context,
+        cells: &[Labels],
+        subject: &mut S,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
         let (rounds, samples) = self.amounts.of(context.effort);
         progress.begin(rounds * cells.len());
         for round in 0..rounds {
@@ -279,6 +312,10 @@ impl<S: Subject> Experiment for Study<S> {
         self.uses_agent
     }
 
+    fn varies_load(&self) -> bool {
+        self.factors.iter().any(|factor| factor.label == LOAD)
+    }
+
     fn parameters(&self, effort: Effort) -> Parameters {
         let (rounds, samples) = self.amounts.of(effort);
         let mut parameters = labels([
@@ -287,16 +324,21 @@ impl<S: Subject> Experiment for Study<S> {
             (self.amounts.samples, samples.into()),
         ]);
         let cells = self.cells(effort);
-        for factor in self.factors {
-            let levels = factor.levels.iter().map(|level| LabelValue::from(*level));
-            let is_measured =
-                |level: &LabelValue| cells.iter().any(|cell| cell[factor.label] == *level);
+        // Only the run knows the load.
+        for factor in self.factors.iter().filter(|factor| factor.label != LOAD) {
+            let levels = factor.levels.iter();
+            let levels = levels.filter_map(|level| level.with(effort));
+            let is_measured = |level: &LabelValue| {
+                let mut cells = cells.iter();
+                cells.any(|cell| cell.get(factor.label) == Some(level))
+            };
             let levels = levels.filter(is_measured).map(|level| level.to_string());
             let levels = levels.collect::<Vec<_>>().join(" ");
             parameters.insert(factor.label.to_owned(), levels.into());
         }
         for (name, value) in self.fixed.iter().chain(self.parameters) {
-            parameters.insert((*name).to_owned(), (*value).into());
+            let value = value.with(effort);
+            parameters.extend(value.map(|value| ((*name).to_owned(), value)));
         }
         if self.period_ns > 0 {
             let paced = (rounds * cells.len() * samples) as u64 * self.period_ns;
@@ -330,7 +372,7 @@ impl<S: Subject> Experiment for Study<S> {
             answers: measured.answers,
         };
         let findings = (self.findings)(&measured.cells, &conditions);
-        let notes = (self.notes)(context).into_iter();
+        let notes = (self.notes)(context).into_iter().chain(measured.notes);
         Ok(Outcome {
             complete,
             series: [&measured.cells, &findings.cells]
@@ -359,6 +401,7 @@ struct Measured {
     scheduling: Vec<ObtainedScheduling>,
     lost: Vec<LostRound>,
     numbers: BTreeMap<String, f64>,
+    notes: Vec<String>,
     answers: Vec<Answered>,
 }
 
@@ -368,6 +411,7 @@ impl Measured {
             let mut labels = cell.clone();
             labels.extend(part);
             self.cells.add(&labels, round, &times_ns, sampled.wrong);
+            self.cells.add_elapsed(&labels, sampled.elapsed_ns);
             if let (Some(marked), Some(warm_up)) = (marked, sampled.warm_up) {
                 self.cells.mark(&labels, marked + warm_up + 1, &times_ns);
             }
@@ -424,6 +468,11 @@ impl Cell<'_> {
         number.expect("the study has a factor with that label")
     }
 
+    /// True if it has a level of this factor.
+    pub(crate) fn has(&self, label: &str) -> bool {
+        self.0.contains_key(label)
+    }
+
     /// True if the level is this one.
     pub(crate) fn is(&self, label: &str, level: &str) -> bool {
         self.0.get(label) == Some(&level.into())
@@ -477,15 +526,33 @@ impl Sampled {
     }
 }
 
-impl From<Value> for LabelValue {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Text(text) => text.into(),
-            Value::Number(number) => Self::Number(number),
-            Value::Flag(flag) => Self::Bool(flag),
+impl Value {
+    /// The value of a label or a parameter; `None` if there is none.
+    fn with(self, effort: Effort) -> Option<LabelValue> {
+        Some(match self {
+            Self::Text(text) => text.into(),
+            Self::Number(number) => LabelValue::Number(number),
+            Self::Flag(flag) => flag.into(),
+            Self::ByEffort(numbers) => numbers.of(effort).into(),
+            Self::Absent => return None,
+        })
+    }
+}
+
+impl ByEffort {
+    /// The number with this effort.
+    pub(crate) fn of(self, effort: Effort) -> usize {
+        match effort {
+            Effort::Glance => self.glance,
+            Effort::Emulated { .. } => self.emulated,
+            Effort::Quick => self.quick,
+            Effort::Full => self.full,
         }
     }
 }
+
+/// A study that has this factor measures without and with load itself.
+const LOAD: &str = "load";
 
 #[cfg(test)]
 mod tests {
@@ -566,6 +633,35 @@ mod tests {
         notes: |_| Vec::new(),
     };
 
+    /// One that squeaks, if it is blue.
+    const SQUEAKING: Study<Toy> = Study {
+        factors: &[
+            Factor {
+                label: "colour",
+                levels: &[Value::Text("red"), Value::Text("blue")],
+            },
+            Factor {
+                label: "size",
+                levels: &[Value::Number(1)],
+            },
+            Factor {
+                label: "sound",
+                levels: &[Value::Absent, Value::Text("squeak")],
+            },
+        ],
+        parameters: &[(
+            "warm_up",
+            Value::ByEffort(ByEffort {
+                glance: 0,
+                emulated: 1,
+                quick: 2,
+                full: 3,
+            }),
+        )],
+        leaves_out: |cell, _| cell.has("sound") && cell.is("colour", "red"),
+        ..TOY
+    };
+
     /// One whose calls fail in round 3, if it is red.
     const BREAKING: Study<Toy> = Study {
         start: |_, _| {
@@ -628,6 +724,10 @@ mod tests {
             };
             Ok(sampled.of_threads(&["toy"]))
         }
+
+        fn notes(&self) -> Vec<String> {
+            vec!["a toy".to_owned()]
+        }
     }
 
     struct Silent;
@@ -655,9 +755,23 @@ mod tests {
         assert!(results.series.iter().all(|series| series.count == 30));
         assert_eq!(results.series[0].labels["material"], "wood".into());
         assert_eq!(results.parameters["size"], "1 2".into());
+        assert_eq!(results.notes, ["a toy"]);
         assert_eq!((results.plots.len(), results.lost.len()), (1, 0));
         let claim = &results.claims[0];
         assert_eq!((claim.id.as_str(), claim.value), ("toy/size.growth", 2.0));
+    }
+
+    #[test]
+    fn a_level_may_be_absent_and_a_parameter_depend_on_the_effort() {
+        let results = results_of(&SQUEAKING);
+        let sounds: Vec<Option<&LabelValue>> = results
+            .series
+            .iter()
+            .map(|series| series.labels.get("sound"))
+            .collect();
+        assert_eq!(sounds, [None, None, Some(&"squeak".into())]);
+        assert_eq!(results.parameters["sound"], "squeak".into());
+        assert_eq!(results.parameters["warm_up"], 2usize.into());
     }
 
     #[test]

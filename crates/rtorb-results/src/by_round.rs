@@ -62,6 +62,11 @@ impl ByRound {
         self.paired(other, |ours, theirs| ours / theirs.max(1.0))
     }
 
+    /// The differences of the rounds that both have.
+    pub fn less(&self, other: &Self) -> Self {
+        self.paired(other, |ours, theirs| ours - theirs)
+    }
+
     /// Converts each value.
     pub fn map(&self, convert: impl Fn(f64) -> f64) -> Self {
         let each = self.0.iter();
@@ -130,6 +135,10 @@ mod tests {
         let quotients = ours.divided_by(&theirs);
         assert_eq!(quotients, [(0, 2.0), (2, 5.0)].into_iter().collect());
         assert_eq!(quotients.median(), Some(3.5));
+        assert_eq!(
+            ours.less(&theirs),
+            [(0, 5.0), (2, 32.0)].into_iter().collect()
+        );
     }
 
     #[test]

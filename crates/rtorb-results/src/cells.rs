@@ -16,6 +16,7 @@ pub struct Samples {
     recorder: Recorder,
     rounds: BTreeMap<usize, Statistics>,
     wrong: u64,
+    elapsed_ns: u64,
     /// The slowest sample, if a repeated run can find it again.
     worst: Option<WorstSample>,
     /// A sample of the first round that takes as long as usual.
@@ -51,6 +52,20 @@ impl Cells {
         if let Some((_, samples)) = found {
             samples.mark(first_mark, times_ns);
         }
+    }
+
+    /// Adds the time in which the samples of a round were taken, if the samples a second are to be known.
+    pub fn add_elapsed(&mut self, labels: &Labels, elapsed_ns: u64) {
+        let found = self.0.iter_mut().find(|(known, _)| known == labels);
+        if let Some((_, samples)) = found {
+            samples.elapsed_ns += elapsed_ns;
+        }
+    }
+
+    /// The samples of the cell that has these labels and no others.
+    pub fn get(&self, labels: &Labels) -> Option<&Samples> {
+        let found = self.0.iter().find(|(known, _)| known == labels);
+        found.map(|(_, samples)| samples)
     }
 
     /// The cells with all of these labels.
@@ -127,6 +142,11 @@ impl Samples {
         self.rounds(|round| round.p50).median()
     }
 
+    /// Samples a second; `None` if the time in which they were taken is not known.
+    pub fn a_second(&self) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| self.count() as f64 * 1e9 / self.elapsed_ns as f64)
+    }
+
     fn series(&self, labels: Labels) -> Series {
         Series {
             rounds_p50: self.rounds(|round| round.p50).values(),
@@ -134,6 +154,7 @@ impl Samples {
             wrong: self.wrong,
             worst_sample: self.worst,
             typical_sample: self.typical,
+            calls_per_second: self.a_second(),
             ..Series::from_recorder(labels, &self.recorder)
         }
     }
@@ -157,6 +178,8 @@ mod tests {
         let wanted = [("peer", "idle".into())];
         let found: Vec<_> = cells.with(&wanted).collect();
         assert_eq!(found.len(), 1);
+        assert!(cells.get(&labels(wanted.clone())).is_none());
+        assert_eq!(cells.get(&of("tcp", "awake")).map(Samples::count), Some(3));
         let medians = found[0].1.rounds(|round| round.p50);
         assert_eq!(medians, [(0, 20.0), (2, 40.0)].into_iter().collect());
         let series = cells.series(&labels([("real_time", true.into())]));
@@ -173,6 +196,19 @@ mod tests {
         assert_eq!(series.rounds_p50, [2.0, -2.0]);
         assert_eq!((series.count, series.statistics.min), (6, 0.0));
         assert!((series.statistics.mean - 9.4 / 6.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn samples_have_a_rate_where_time_was_taken() {
+        let mut cells = Cells::default();
+        for round in 0..2 {
+            cells.add(&Labels::new(), round, &[10, 20, 30], 0);
+            assert_eq!(cells.get(&Labels::new()).and_then(Samples::a_second), None);
+        }
+        cells.add_elapsed(&Labels::new(), 2_000);
+        cells.add_elapsed(&Labels::new(), 1_000);
+        let rate = cells.series(&Labels::new())[0].calls_per_second;
+        assert_eq!(rate, Some(2e6), "6 samples in 3 us");
     }
 
     #[test]

@@ -84,3 +84,21 @@ pub fn labels<const N: usize>(pairs: [(&str, LabelValue); N]) -> Labels {
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
 }
+
+/// These labels, some of them with other values.
+#[must_use]
+pub fn labels_with<const N: usize>(labels: &Labels, others: [(&str, LabelValue); N]) -> Labels {
+    let mut all = labels.clone();
+    all.extend(self::labels(others));
+    all
+}
+
+/// These labels without those of some names.
+#[must_use]
+pub fn labels_without(labels: &Labels, names: &[&str]) -> Labels {
+    let others = labels.iter();
+    let others = others.filter(|(name, _)| !names.contains(&name.as_str()));
+    others
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

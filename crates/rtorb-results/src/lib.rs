@@ -35,7 +35,7 @@ pub use claim::{Claim, Verdict, Verdicts};
 pub use emulation::{EmulatedSystem, Emulation};
 pub use error::Error;
 pub use file::write_atomically;
-pub use labels::{LabelValue, Labels, labels};
+pub use labels::{LabelValue, Labels, labels, labels_with, labels_without};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 pub use results::{EMULATED, Results, SCHEMA, TimeUnit};
 pub use rtorb_host::placement::{ObtainedScheduling, all_real_time};

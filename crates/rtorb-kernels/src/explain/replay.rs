@@ -7,6 +7,7 @@ use std::time::Duration;
 use rtorb_lab::LabError;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample};
+use rtorb_results::summary::words::grouped;
 use rtorb_results::{Labels, write_atomically};
 
 use super::call_stacks::CallStacks;
@@ -120,7 +121,7 @@ fn explained(
         asked.system,
         asked.experiment,
         answer.load,
-        summary::grouped(asked.value)
+        grouped(asked.value)
     );
     let flame_graph =
         flame_graph::draw(&costs.folded, &title).map_err(LabError::file(format!("{name}.svg")))?;

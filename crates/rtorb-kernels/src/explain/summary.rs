@@ -143,19 +143,6 @@ fn times(count: u64) -> String {
     }
 }
 
-/// `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 const SHARE_MIN: f64 = 0.05;
 const FUNCTIONS: usize = 4;
 const TASKS: usize = 4;

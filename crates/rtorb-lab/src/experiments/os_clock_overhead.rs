@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use rtorb_host::description::kernel_tick_hz;
-use rtorb_results::{Labels, Plot, PlotKind, PublishedPoints, StatisticName, labels};
+use rtorb_results::{LabelValue, Labels, Plot, PlotKind, PublishedPoints, StatisticName, labels};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
@@ -268,7 +268,7 @@ fn published_levels() -> Vec<PublishedPoints> {
         PublishedPoints {
             source: "P3 section 5.1".to_owned(),
             name: name.to_owned(),
-            points: points.map(|(x, us)| (Number(x).into(), us)).collect(),
+            points: points.map(|(x, us)| (LabelValue::Number(x), us)).collect(),
             ..PublishedPoints::default()
         }
     };

@@ -119,8 +119,7 @@ fn findings(cells: &Cells, _: &Conditions) -> Findings {
         })
     };
     let wait_us = |kind| Some(rounds(kind, WAIT).median()? / 1e3);
-    let beyond_ns =
-        |kind| rounds(kind, WAIT).paired(&rounds(kind, SECTION), |wait, section| wait - section);
+    let beyond_ns = |kind| rounds(kind, WAIT).less(&rounds(kind, SECTION));
     let mut found = Findings::default();
     for kind in Kind::ALL {
         let labels = labels([

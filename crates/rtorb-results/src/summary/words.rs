@@ -145,6 +145,20 @@ fn counted(name: &str, number: i64) -> String {
     }
 }
 
+/// `1,234,567`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// As many digits as mean something.
 fn digits(value: f64) -> String {
     match value.abs() {
@@ -252,5 +266,11 @@ mod tests {
         );
         assert_eq!(varying(&series), ["pattern", "timers"]);
         assert!(varying(&series[..1]).is_empty());
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
     }
 }
