@@ -70,7 +70,7 @@ pub enum Effort {
     Quick,
     /// The published sample counts and more, within about three hours for all experiments.
     Full,
-    /// What an emulated machine is given ([`crate::kernels`]): one round a seed. Every sample costs the emulator its time, and none
+    /// What an emulated machine is given (`rtorb-kernels`): one round a seed. Every sample costs the emulator its time, and none
     /// is disturbed by anything outside.
     Emulated {
         /// How many seeds, 1 and up: each begins its round at another moment.
