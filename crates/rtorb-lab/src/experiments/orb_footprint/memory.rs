@@ -38,9 +38,9 @@ impl Memory {
     /// Each that depends on what the process does, with its name.
     pub(super) fn named(self) -> [(&'static str, u64); 3] {
         [
-            ("rss", self.rss),
-            ("pss", self.pss),
             (PRIVATE_DIRTY, self.private_dirty),
+            ("pss", self.pss),
+            ("rss", self.rss),
         ]
     }
 }
