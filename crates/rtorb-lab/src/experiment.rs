@@ -350,9 +350,10 @@ pub fn run(
     }
     // An emulated machine is booted for one load: there is nothing to vary.
     let varies_load = experiment.varies_load() && context.effort.seeds().is_none();
-    let running = match varies_load {
-        true => None,
-        false => Some(context.load.start(context)?),
+    let running = if varies_load {
+        None
+    } else {
+        Some(context.load.start(context)?)
     };
     let awake = keep_awake(experiment, context);
     let mut outcome = match experiment.run(context, progress) {

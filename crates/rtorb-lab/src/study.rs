@@ -718,9 +718,10 @@ mod tests {
                 scheduling: vec![thread("toy"), thread("waits")],
                 ..Answer::default()
             };
-            let sampled = match self.keeps {
-                true => Sampled::kept(answer),
-                false => Sampled::of(answer),
+            let sampled = if self.keeps {
+                Sampled::kept(answer)
+            } else {
+                Sampled::of(answer)
             };
             Ok(sampled.of_threads(&["toy"]))
         }

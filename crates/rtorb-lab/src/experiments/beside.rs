@@ -25,9 +25,10 @@ impl Beside {
     /// The load that is measured under: the one that was asked for, the mix where none was; in an emulated machine its own.
     pub(super) fn load(context: &Context) -> Load {
         let is_emulated = context.effort.seeds().is_some();
-        match context.load.is_none() && !is_emulated {
-            true => Load::mix(),
-            false => context.load.clone(),
+        if context.load.is_none() && !is_emulated {
+            Load::mix()
+        } else {
+            context.load.clone()
         }
     }
 

@@ -80,9 +80,10 @@ impl Experiment for OrbEventChannel {
         let complete = is_complete(measured.take((context, &plan, &load), progress))?;
         let mut notes = system::notes(context);
         notes.push(ONE_WAY.to_owned());
-        notes.push(match is_emulated {
-            true => EDGES_ALONE.to_owned(),
-            false => MANY.to_owned(),
+        notes.push(if is_emulated {
+            EDGES_ALONE.to_owned()
+        } else {
+            MANY.to_owned()
         });
         let real_time = context.launcher.placement.fifo.is_some();
         if !real_time {

@@ -138,9 +138,10 @@ impl Subject for Tasks {
 
 /// How long tasks run in a turn: of long intervals what there is time for.
 fn duration_ns(configuration: Configuration, releases: usize) -> u64 {
-    let longest_ns = match configuration.is_alone() {
-        true => ALONE_NS,
-        false => u64::MAX,
+    let longest_ns = if configuration.is_alone() {
+        ALONE_NS
+    } else {
+        u64::MAX
     };
     releases as u64 * configuration.shortest_interval_ns().min(longest_ns)
 }
@@ -157,9 +158,10 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
         Effort::Full => return cell.number("timers") > 1 && Configuration::of(cell).is_alone(),
     };
     let is_alone = Configuration::of(cell).is_alone();
-    let is_wanted = match is_alone {
-        true => cell.number("timers") == 1 && alone.iter().any(|level| cell.is("pattern", level)),
-        false => timers.contains(&cell.number("timers")),
+    let is_wanted = if is_alone {
+        cell.number("timers") == 1 && alone.iter().any(|level| cell.is("pattern", level))
+    } else {
+        timers.contains(&cell.number("timers"))
     };
     !is_wanted || !resolutions_us.contains(&cell.number("resolution_us"))
 }

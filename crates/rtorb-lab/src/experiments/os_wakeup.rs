@@ -299,9 +299,10 @@ fn placement(context: &Context) -> Placement {
 
 /// What the user chose, or all kinds together, as P4 has them.
 fn chosen_load(load: &Load) -> Load {
-    match load.is_none() {
-        true => Load::mix(),
-        false => load.clone(),
+    if load.is_none() {
+        Load::mix()
+    } else {
+        load.clone()
     }
 }
 

@@ -172,9 +172,10 @@ fn samples_in(printed: &str) -> Result<BTreeMap<String, Vec<u64>>, String> {
         }
         series.entry(name.to_owned()).or_default().push(time_ns);
     }
-    match series.is_empty() {
-        true => Err("printed no time".to_owned()),
-        false => Ok(series),
+    if series.is_empty() {
+        Err("printed no time".to_owned())
+    } else {
+        Ok(series)
     }
 }
 

@@ -199,12 +199,13 @@ impl Running {
         for component in &mut self.components {
             component.ask(&format!("start {times}"))?;
         }
-        match monotonic_ns() < start_ns {
-            true => Ok(times),
-            false => Err(LabError::process(
+        if monotonic_ns() < start_ns {
+            Ok(times)
+        } else {
+            Err(LabError::process(
                 "the laboratory",
                 "the processes did not hear of the start in time: the host is too busy",
-            )),
+            ))
         }
     }
 

@@ -52,9 +52,10 @@ fn answer(checked: &CheckReport) -> String {
 fn file_name(name: &str) -> String {
     let is_kept = |character: char| character.is_alphanumeric() || "-_.".contains(character);
     let kept = name.replace(|character| !is_kept(character), "_");
-    match kept.starts_with('.') {
-        true => format!("_{kept}"),
-        false => kept,
+    if kept.starts_with('.') {
+        format!("_{kept}")
+    } else {
+        kept
     }
 }
 

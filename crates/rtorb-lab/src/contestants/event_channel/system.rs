@@ -172,12 +172,13 @@ impl Consumers {
             fewest = self.received()?.0;
             Ok(fewest >= events)
         })?;
-        match have_come {
-            true => Ok(()),
-            false => Err(LabError::process(
+        if have_come {
+            Ok(())
+        } else {
+            Err(LabError::process(
                 self.process.name(),
                 format!("the last of its consumers has {fewest} of {events} events"),
-            )),
+            ))
         }
     }
 

@@ -190,12 +190,11 @@ impl System {
             count = number.unwrap_or(0);
             Ok(count >= expected)
         })?;
-        match have_come {
-            true => Ok(()),
-            false => {
-                let what = format!("{count} of {expected} events have come");
-                Err(LabError::process(receiver.name(), what))
-            }
+        if have_come {
+            Ok(())
+        } else {
+            let what = format!("{count} of {expected} events have come");
+            Err(LabError::process(receiver.name(), what))
         }
     }
 
@@ -241,11 +240,10 @@ pub fn notes(context: &Context) -> Vec<String> {
     let pulse = match &context.gpio[..] {
         [] => TIMER.to_owned(),
         lines => {
-            let ends = match lines.iter().all(|lines| lines.monitor.is_some()) {
-                true => "when the kernel saw the monitor line change",
-                false => {
-                    "where a monitor line is given when the kernel saw it change, elsewhere when the output line was set"
-                }
+            let ends = if lines.iter().all(|lines| lines.monitor.is_some()) {
+                "when the kernel saw the monitor line change"
+            } else {
+                "where a monitor line is given when the kernel saw it change, elsewhere when the output line was set"
             };
             let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
             format!(

@@ -150,9 +150,10 @@ impl Plan {
     }
 
     fn run_of(&self, condition: Condition) -> Duration {
-        match condition == PAPERS {
-            true => self.run,
-            false => self.run_of_others,
+        if condition == PAPERS {
+            self.run
+        } else {
+            self.run_of_others
         }
     }
 

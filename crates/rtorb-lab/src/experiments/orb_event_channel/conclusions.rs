@@ -185,9 +185,10 @@ fn edge_words(measured: &Measured, pair: &Pair<'_>) -> Option<String> {
 
 fn beside_words(measured: &Measured, key: Key, recorded: &RecordedTimes) -> Option<String> {
     let found = beside_to_alone(measured, key, BESIDE_TO_ALONE, p99)?;
-    let judged = match found.value <= BESIDE_MAX {
-        true => "feels next to nothing",
-        false => "feels it",
+    let judged = if found.value <= BESIDE_MAX {
+        "feels next to nothing"
+    } else {
+        "feels it"
     };
     let (transport, others) = key;
     let discarded = measured.isolation.discarded.get(&key)?;

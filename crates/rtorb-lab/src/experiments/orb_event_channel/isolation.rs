@@ -400,12 +400,13 @@ impl Neighbourhood {
             let now = low.received()?.1;
             Ok(std::mem::replace(&mut last, now) == now)
         })?;
-        match is_over {
-            true => Ok(()),
-            false => Err(LabError::process(
+        if is_over {
+            Ok(())
+        } else {
+            Err(LabError::process(
                 low.process().name(),
                 "its consumers have more events and more, though none is sent",
-            )),
+            ))
         }
     }
 

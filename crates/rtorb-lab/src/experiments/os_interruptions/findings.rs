@@ -325,19 +325,21 @@ mod tests {
         let mut gaps: Vec<Gap> = (0..25)
             .map(|tick| gap(1_000 + tick * 4_000_000, 5_000, false))
             .collect();
-        match with_releases {
-            false => gaps.extend([
+        if !with_releases {
+            gaps.extend([
                 gap(97_000_000, 2_000_000, false),
                 gap(99_500_000, 300_000, true),
                 gap(99_900_000, 1_000, false),
-            ]),
-            true => gaps.push(gap(98_000_000, 3_000, false)),
+            ])
+        } else {
+            gaps.push(gap(98_000_000, 3_000, false))
         }
         Seen {
             gaps,
-            releases_ns: match with_releases {
-                true => vec![50_500_000, 97_999_990],
-                false => Vec::new(),
+            releases_ns: if with_releases {
+                vec![50_500_000, 97_999_990]
+            } else {
+                Vec::new()
             },
             looked_ns: 100_000_000,
             beyond_room: 0,

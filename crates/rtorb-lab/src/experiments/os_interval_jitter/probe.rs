@@ -96,9 +96,10 @@ impl Question {
             return Err(format!("{} ns are too long", self.duration_ns));
         }
         let never = self.resolution_ns == 0 || self.tasks.iter().any(|task| task.interval_ns == 0);
-        match never {
-            true => Err("an interval of 0 never ends".to_owned()),
-            false => Ok(()),
+        if never {
+            Err("an interval of 0 never ends".to_owned())
+        } else {
+            Ok(())
         }
     }
 

@@ -148,9 +148,10 @@ impl TaskSet {
             if period <= WARM_UP {
                 continue;
             }
-            match self.all_are_ready(period) {
-                true => samples.push(begin_ns - self.task_1_end_ns.load(Acquire)),
-                false => samples.dropped += 1,
+            if self.all_are_ready(period) {
+                samples.push(begin_ns - self.task_1_end_ns.load(Acquire))
+            } else {
+                samples.dropped += 1
             }
         }
     }

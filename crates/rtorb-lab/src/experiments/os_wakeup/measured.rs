@@ -272,9 +272,10 @@ impl Measured {
 
     fn plots(&self) -> Vec<Plot> {
         let mut tools = self.cells.iter().flat_map(|(_, tools)| tools.keys());
-        let words = match tools.any(|tool| *tool == Tool::Cyclictest) {
-            true => BESIDE_CYCLICTEST,
-            false => ALONE,
+        let words = if tools.any(|tool| *tool == Tool::Cyclictest) {
+            BESIDE_CYCLICTEST
+        } else {
+            ALONE
         };
         plots(&words)
     }

@@ -101,11 +101,12 @@ fn of_our_version(line: &str) -> Result<&str, String> {
         let begin: String = line.chars().take(60).collect();
         return Err(format!("does not speak as an agent does: {begin:?}"));
     };
-    match version == VERSION {
-        true => Ok(text),
-        false => Err(format!(
+    if version == VERSION {
+        Ok(text)
+    } else {
+        Err(format!(
             "speaks version {version} of the protocol, and this program version {VERSION}: use the same rtorb on both hosts"
-        )),
+        ))
     }
 }
 
