@@ -1,6 +1,6 @@
 //! The page of results: one file with tables and plots, made from results alone.
 //!
-//! [`write`] and [`write_run`] make it. [`matrix`] is the table that a reader of a comparison of kernels needs first.
+//! [`write()`] and [`write_run`] make it. [`matrix`] is the table that a reader of a comparison of kernels needs first.
 #![forbid(unsafe_code)]
 
 mod campaign;
