@@ -64,7 +64,7 @@ impl Lab {
                 return run_experiments(&experiments::of_profile(), options);
             }
             LabSubcommand::Run { name, options } => match experiments::by_name(name) {
-                Ok(experiment) => return run_experiments(&[experiment], options),
+                Ok(chosen) => return run_experiments(&[&*chosen], options),
                 Err(error) => {
                     eprintln!("rtorb: {error}");
                     return Ok(ExitCode::from(USAGE_ERROR));

@@ -101,7 +101,7 @@ fn work() -> io::Result<()> {
 
 fn measure(name: &str, context: &Context) -> Message {
     let found = experiments::by_name(name);
-    match found.and_then(|experiment| experiment::run(experiment, context, &mut Silent)) {
+    match found.and_then(|experiment| experiment::run(&*experiment, context, &mut Silent)) {
         Ok(results) => Message::Measured(Box::new(results)),
         Err(error) => Message::Failed {
             experiment: name.to_owned(),

@@ -30,7 +30,7 @@ pub mod split_mix;
 /// A table or figure that can be measured again. Each is a file in [`crate::experiments`].
 pub trait Experiment: Sync {
     /// The name by which it is run and its results are kept: `orb/throughput`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// What it shows, in a line.
     fn title(&self) -> &'static str;

@@ -1,7 +1,10 @@
 //! Every experiment there is. A new one is a file in `experiments/` and a line in [`ALL`].
 
+use std::ops::Deref;
+
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use own_program::OwnProgram;
 
 mod beside;
 mod mt_cubit;
@@ -54,22 +57,41 @@ pub const ALL: [&dyn Experiment; 20] = [
 /// Their names, in the same order.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    ALL.map(Experiment::name).to_vec()
+    ALL.map(|experiment| experiment.name()).to_vec()
+}
+
+/// An experiment that somebody asked for by its name.
+pub enum Chosen {
+    /// One of [`ALL`].
+    Known(&'static dyn Experiment),
+    /// A program of the user's own.
+    Own(OwnProgram),
+}
+
+impl Deref for Chosen {
+    type Target = dyn Experiment;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Known(experiment) => *experiment,
+            Self::Own(program) => program,
+        }
+    }
 }
 
 /// The experiment of this name.
 ///
 /// # Errors
 /// That there is none, with the names that there are.
-pub fn by_name(name: &str) -> Result<&'static dyn Experiment, LabError> {
-    let own = || own_program::OwnProgram::of(name).map(|own| own as &'static dyn Experiment);
-    ALL.into_iter()
-        .find(|experiment| experiment.name() == name)
-        .or_else(own)
-        .ok_or_else(|| LabError::UnknownExperiment {
-            name: name.to_owned(),
-            known: ALL.map(|experiment| experiment.name()).join(", "),
-        })
+pub fn by_name(name: &str) -> Result<Chosen, LabError> {
+    let mut all = ALL.into_iter();
+    let known = all.find(|experiment| experiment.name() == name);
+    let own = || OwnProgram::of(name).map(Chosen::Own);
+    let chosen = known.map(Chosen::Known).or_else(own);
+    chosen.ok_or_else(|| LabError::UnknownExperiment {
+        name: name.to_owned(),
+        known: names().join(", "),
+    })
 }
 
 /// Those that a profile of the platform is made of.

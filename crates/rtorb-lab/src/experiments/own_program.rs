@@ -23,17 +23,15 @@ use crate::processes::Launcher;
 #[derive(Debug)]
 pub struct OwnProgram {
     /// With `program/` before it.
-    name: &'static str,
+    name: String,
 }
 
 impl OwnProgram {
-    /// The experiment of this name, such as `program/control-loop`; `None` when it is not of this form. It lives as long as the
-    /// process, as the other experiments do; a process is asked for few of them.
+    /// The experiment of this name, such as `program/control-loop`; `None` when it is not of this form.
     #[must_use]
-    pub fn of(name: &str) -> Option<&'static Self> {
-        is_name(name.strip_prefix(PREFIX)?).then(|| {
-            let name = Box::leak(name.to_owned().into_boxed_str());
-            &*Box::leak(Box::new(Self { name }))
+    pub fn of(name: &str) -> Option<Self> {
+        is_name(name.strip_prefix(PREFIX)?).then(|| Self {
+            name: name.to_owned(),
         })
     }
 
@@ -57,9 +55,9 @@ impl OwnProgram {
         let file = self.file();
         let seed = context.seed(round).unwrap_or_default().to_string();
         let role = [ROLE, &file.to_string_lossy(), &seed];
-        let mut process = launcher.start(self.name, &role)?;
+        let mut process = launcher.start(&self.name, &role)?;
         let printed = process.output_to_end(RUN_MAX)?;
-        let samples = samples_in(&printed).map_err(|what| LabError::process(self.name, what))?;
+        let samples = samples_in(&printed).map_err(|what| LabError::process(&self.name, what))?;
         for (name, samples_ns) in samples {
             measured.entry(name).or_default().add(&samples_ns);
         }
@@ -68,8 +66,8 @@ impl OwnProgram {
 }
 
 impl Experiment for OwnProgram {
-    fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn title(&self) -> &'static str {
@@ -93,7 +91,7 @@ impl Experiment for OwnProgram {
                 "there is no {}: a program of your own is measured in a guest alone, by `rtorb lab kernel run --own-program NAME=FILE`",
                 self.file().display()
             );
-            return Err(LabError::process(self.name, what));
+            return Err(LabError::process(&self.name, what));
         }
         let rounds = rounds(context.effort);
         progress.begin(rounds);
