@@ -1,6 +1,9 @@
 //! What an ELF file says of itself: whether it needs a loader, and so whether it is statically linked.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
+use object::LittleEndian;
+use object::elf::{DT_NEEDED, FileHeader64, PT_INTERP};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 
 /// Whether the kernel can start this executable with no other file: it names no interpreter (PT_INTERP) and needs no
 /// library (DT_NEEDED).
@@ -8,55 +11,18 @@ use anyhow::{Context, bail, ensure};
 /// # Errors
 /// That it is no 64-bit little-endian ELF file, or is cut off.
 pub(crate) fn is_static(file: &[u8]) -> anyhow::Result<bool> {
-    ensure!(
-        file.get(..4) == Some(b"\x7fELF".as_slice()),
-        "it is no ELF file"
-    );
-    if file.get(4..6) != Some([CLASS_64, LITTLE_ENDIAN].as_slice()) {
-        bail!("it is not of 64 bits and little-endian");
-    }
-    let headers = number(file, 0x20, 8)?;
-    let size = number(file, 0x36, 2)?;
-    let count = number(file, 0x38, 2)?;
-    for index in 0..count {
-        let header = headers + index * size;
-        // In whole, though of most only the type is of interest.
-        number(file, header + PROGRAM_HEADER_OCTETS - 8, 8)?;
-        match number(file, header, 4)? {
-            PT_INTERP => return Ok(false),
-            PT_DYNAMIC => {
-                let begin = number(file, header + 0x08, 8)?;
-                let octets = number(file, header + 0x20, 8)?;
-                for entry in (begin..begin + octets).step_by(DYNAMIC_OCTETS) {
-                    if number(file, entry, 8)? == DT_NEEDED {
-                        return Ok(false);
-                    }
-                }
-            }
-            _ => {}
+    let header =
+        FileHeader64::<LittleEndian>::parse(file).context("it is no ELF file of 64 bits")?;
+    let endian = header.endian().context("it is not little-endian")?;
+    for segment in header.program_headers(endian, file)? {
+        let entries = segment.dynamic(endian, file)?.unwrap_or_default();
+        let needs_library = entries.iter().any(|entry| entry.d_tag(endian) == DT_NEEDED);
+        if segment.p_type(endian) == PT_INTERP || needs_library {
+            return Ok(false);
         }
     }
     Ok(true)
 }
-
-/// The little-endian number of so many octets at this place.
-fn number(file: &[u8], at: usize, octets: usize) -> anyhow::Result<usize> {
-    let end = at.checked_add(octets).context("it makes no sense")?;
-    let octets = file.get(at..end).context("it is cut off")?;
-    let number = octets
-        .iter()
-        .rev()
-        .fold(0u64, |sum, octet| sum << 8 | u64::from(*octet));
-    usize::try_from(number).context("it makes no sense")
-}
-
-const CLASS_64: u8 = 2;
-const LITTLE_ENDIAN: u8 = 1;
-const PT_DYNAMIC: usize = 2;
-const PT_INTERP: usize = 3;
-const DT_NEEDED: usize = 1;
-const DYNAMIC_OCTETS: usize = 16;
-const PROGRAM_HEADER_OCTETS: usize = 56;
 
 #[cfg(test)]
 mod tests {
@@ -65,7 +31,7 @@ mod tests {
     /// An executable with program headers of these types and, as PT_DYNAMIC, these tags.
     fn executable(types: &[u32], tags: &[u64]) -> Vec<u8> {
         let mut file = vec![0; 0x40];
-        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         file[0x20] = 0x40;
         file[0x36] = 56;
         file[0x38] = u8::try_from(types.len()).unwrap();
