@@ -70,6 +70,16 @@ pub trait Subject {
     /// # Errors
     /// What went wrong. The round of this cell is lost then, and the run goes on.
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError>;
+
+    /// What a reader must know of it, such as who was left out, and why.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Parameters that are computed from the effort.
+    fn parameters(_: Effort) -> Parameters {
+        Parameters::new()
+    }
 }
 
 /// Something that is varied.
@@ -133,22 +143,39 @@ pub struct Sampled {
     pub(crate) warm_up: Option<u64>,
     /// Numbers that are added up over the run.
     pub(crate) numbers: BTreeMap<String, f64>,
+    /// The answer from which findings compute the samples, if it has none itself.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// An answer that was kept for the findings.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The cell.
+    pub(crate) labels: Labels,
+    pub(crate) round: usize,
+    pub(crate) answer: Answer,
 }
 
 /// What findings depend on beside the cells.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
+    /// How much was measured.
+    pub(crate) effort: Effort,
     /// Every measured thread had SCHED_FIFO on one CPU.
     pub(crate) real_time: bool,
     /// The kernel is a PREEMPT_RT one.
     pub(crate) preempt_rt: bool,
     /// The numbers of all turns, added up.
     pub(crate) numbers: BTreeMap<String, f64>,
+    /// The answers that were kept, in the order of the turns.
+    pub(crate) answers: Vec<Answered>,
 }
 
 /// What follows from cells.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
+    /// Cells that were computed from the answers. They are shown after those that were measured.
+    pub(crate) cells: Cells,
     pub(crate) highlights: Vec<Highlight>,
     pub(crate) derived: Vec<Derived>,
     pub(crate) claims: Vec<Claim>,
@@ -181,7 +208,6 @@ impl<S: Subject> Study<S> {
         all
     }
 
-    /// Each cell once a round. Which comes first differs from round to round.
     fn measure(
         &self,
         context: &Context,
@@ -192,6 +218,21 @@ impl<S: Subject> Study<S> {
         let all: Vec<Cell<'_>> = cells.iter().map(Cell).collect();
         let mut subject = (self.start)(context, &all)?;
         measured.scheduling = subject.scheduling()?;
+        subject.notes().iter().for_each(|note| progress.note(note));
+        let done = self.take_turns(context, &cells, &mut subject, measured, progress);
+        measured.notes = subject.notes();
+        done
+    }
+
+    /// Each cell once a round. Which comes first differs from round to round.
+    fn take_turns(
+        &self,
+        context: &Context,
+        cells: &[Labels],
+        subject: &mut S,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
         let (rounds, samples) = self.amounts.of(context.effort);
         progress.begin(rounds * cells.len());
         for round in 0..rounds {
@@ -282,6 +323,7 @@ impl<S: Subject> Experiment for Study<S> {
             parameters.insert("paced_seconds".to_owned(), (paced / 1_000_000_000).into());
             parameters.insert("awake".to_owned(), effort.seeds().is_none().into());
         }
+        parameters.extend(S::parameters(effort));
         parameters
     }
 
@@ -300,15 +342,20 @@ impl<S: Subject> Experiment for Study<S> {
         let mut beside = (self.labels_of_run)(context);
         beside.insert("real_time".to_owned(), real_time.into());
         let conditions = Conditions {
+            effort: context.effort,
             real_time,
             preempt_rt: context.host.preempt_rt,
             numbers: measured.numbers,
+            answers: measured.answers,
         };
         let findings = (self.findings)(&measured.cells, &conditions);
-        let notes = (self.notes)(context).into_iter();
+        let notes = (self.notes)(context).into_iter().chain(measured.notes);
         Ok(Outcome {
             complete,
-            series: measured.cells.series(&beside),
+            series: [&measured.cells, &findings.cells]
+                .into_iter()
+                .flat_map(|cells| cells.series(&beside))
+                .collect(),
             scheduling: measured.scheduling,
             lost: measured.lost,
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
@@ -331,6 +378,8 @@ struct Measured {
     scheduling: Vec<ObtainedScheduling>,
     lost: Vec<LostRound>,
     numbers: BTreeMap<String, f64>,
+    notes: Vec<String>,
+    answers: Vec<Answered>,
 }
 
 impl Measured {
@@ -349,6 +398,11 @@ impl Measured {
         for found in sampled.scheduling {
             self.note_scheduling(found);
         }
+        self.answers.extend(sampled.answer.map(|answer| Answered {
+            labels: cell.clone(),
+            round,
+            answer,
+        }));
     }
 
     /// Of threads of a kind, of which cells have different numbers, the largest number is kept.
@@ -417,6 +471,16 @@ impl Sampled {
         }
     }
 
+    /// No samples yet: findings compute them from the whole answer.
+    pub(crate) fn kept(mut answer: Answer) -> Self {
+        Self {
+            scheduling: std::mem::take(&mut answer.scheduling),
+            marks: answer.marks,
+            answer: Some(answer),
+            ..Self::default()
+        }
+    }
+
     /// Times of one part, which needs no label.
     pub(crate) fn whole(times_ns: Vec<u64>) -> Self {
         Self {
@@ -473,7 +537,12 @@ mod tests {
         leaves_out: |_, _| false,
         period_ns: 0,
         obstacle: |_| None,
-        start: |_, _| Ok(Toy { fails_in: None }),
+        start: |_, _| {
+            Ok(Toy {
+                fails_in: None,
+                keeps: false,
+            })
+        },
         tables: Vec::new,
         plots: || {
             vec![Plot {
@@ -512,13 +581,42 @@ mod tests {
 
     /// One whose calls fail in round 3, if it is red.
     const BREAKING: Study<Toy> = Study {
-        start: |_, _| Ok(Toy { fails_in: Some(3) }),
+        start: |_, _| {
+            Ok(Toy {
+                fails_in: Some(3),
+                keeps: false,
+            })
+        },
+        ..TOY
+    };
+
+    /// One that leaves the samples to the findings: how much longer each takes than the shortest of its round.
+    const KEEPING: Study<Toy> = Study {
+        start: |_, _| {
+            Ok(Toy {
+                fails_in: None,
+                keeps: true,
+            })
+        },
+        findings: |_, conditions| {
+            let mut found = Findings::default();
+            for kept in &conditions.answers {
+                let times_ns = kept.answer.samples[0].iter();
+                let longer: Vec<f64> = times_ns.map(|ns| *ns as f64 - 1_000.0).collect();
+                found.cells.add_computed(&kept.labels, kept.round, &longer);
+            }
+            found
+                .notes
+                .push(format!("a {} look", conditions.effort.name()));
+            found
+        },
         ..TOY
     };
 
     #[derive(Debug)]
     struct Toy {
         fails_in: Option<usize>,
+        keeps: bool,
     }
 
     impl Subject for Toy {
@@ -527,7 +625,8 @@ mod tests {
                 return Err(LabError::process("toy", "it broke"));
             }
             let time_ns = 1_000 * cell.number("size") as u64;
-            Ok(Sampled {
+            let answer = Answer {
+                samples: vec![vec![time_ns; turn.samples]],
                 scheduling: vec![ObtainedScheduling {
                     process: "toy".to_owned(),
                     threads: 1,
@@ -536,8 +635,21 @@ mod tests {
                     cpus: "0".to_owned(),
                     real_time: true,
                 }],
-                ..Sampled::whole(vec![time_ns; turn.samples])
+                ..Answer::default()
+            };
+            Ok(if self.keeps {
+                Sampled::kept(answer)
+            } else {
+                Sampled::of(answer)
             })
+        }
+
+        fn notes(&self) -> Vec<String> {
+            vec!["a toy".to_owned()]
+        }
+
+        fn parameters(effort: Effort) -> Parameters {
+            labels([("warm", (effort == Effort::Quick).into())])
         }
     }
 
@@ -566,9 +678,24 @@ mod tests {
         assert!(results.series.iter().all(|series| series.count == 30));
         assert_eq!(results.series[0].labels["material"], "wood".into());
         assert_eq!(results.parameters["size"], "1 2".into());
+        assert_eq!(results.parameters["warm"], true.into());
+        assert_eq!(results.notes, ["a toy"]);
         assert_eq!((results.plots.len(), results.lost.len()), (1, 0));
         let claim = &results.claims[0];
         assert_eq!((claim.id.as_str(), claim.value), ("toy/size.growth", 2.0));
+    }
+
+    #[test]
+    fn findings_compute_samples_from_the_answers_that_were_kept() {
+        let results = results_of(&KEEPING);
+        let found: Vec<(u64, f64)> = results
+            .series
+            .iter()
+            .map(|series| (series.count, series.statistics.mean))
+            .collect();
+        assert_eq!(found, [(30, 0.0), (30, 1_000.0), (30, 0.0), (30, 1_000.0)]);
+        assert_eq!(results.series[0].labels["real_time"], true.into());
+        assert_eq!(results.notes, ["a toy", "a quick look"]);
     }
 
     #[test]

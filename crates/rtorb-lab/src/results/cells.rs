@@ -25,12 +25,24 @@ pub(crate) struct Samples {
 impl Cells {
     /// Adds the samples of a round. Without any, the round is lost.
     pub(crate) fn add(&mut self, labels: &Labels, round: usize, times_ns: &[u64], wrong: u64) {
+        let times_ns: Vec<f64> = times_ns.iter().map(|ns| *ns as f64).collect();
+        self.add_computed(labels, round, &times_ns);
+        self.of(labels).wrong += wrong;
+    }
+
+    /// Adds the times of a round that were computed and may be negative: then they count as 0 in percentiles of all samples.
+    pub(crate) fn add_computed(&mut self, labels: &Labels, round: usize, times_ns: &[f64]) {
+        self.of(labels).add(round, times_ns);
+    }
+
+    /// The samples under these labels, which are none at first.
+    fn of(&mut self, labels: &Labels) -> &mut Samples {
         let known = self.0.iter().position(|(known, _)| known == labels);
         let place = known.unwrap_or_else(|| {
             self.0.push((labels.clone(), Samples::default()));
             self.0.len() - 1
         });
-        self.0[place].1.add(round, times_ns, wrong);
+        &mut self.0[place].1
     }
 
     /// Notes where the samples of a round are found again: the first was ended by that mark.
@@ -70,14 +82,14 @@ impl Cells {
 }
 
 impl Samples {
-    fn add(&mut self, round: usize, times_ns: &[u64], wrong: u64) {
+    fn add(&mut self, round: usize, times_ns: &[f64]) {
         let mut of_round = Recorder::new();
-        of_round.record_all(times_ns);
-        self.recorder.record_all(times_ns);
+        for time_ns in times_ns {
+            of_round.record_difference(*time_ns);
+            self.recorder.record_difference(*time_ns);
+        }
         self.recorder.end_round();
-        self.wrong += wrong;
-        let exact: Vec<f64> = times_ns.iter().map(|ns| *ns as f64).collect();
-        if let Some(p50) = median(&exact) {
+        if let Some(p50) = median(times_ns) {
             // The histogram has three digits: too few for the difference of two rounds.
             let statistics = Statistics {
                 p50,
@@ -150,6 +162,17 @@ mod tests {
         let series = cells.series(&labels([("real_time", true.into())]));
         assert_eq!((series[0].count, series[0].wrong), (4, 1));
         assert_eq!(series[1].labels["real_time"], true.into());
+    }
+
+    #[test]
+    fn a_negative_time_counts_as_nothing_but_in_median_and_mean() {
+        let mut cells = Cells::default();
+        cells.add(&Labels::new(), 0, &[3, 1, 2], 0);
+        cells.add_computed(&Labels::new(), 1, &[-4.0, -2.0, 9.4]);
+        let series = &cells.series(&Labels::new())[0];
+        assert_eq!(series.rounds_p50, [2.0, -2.0]);
+        assert_eq!((series.count, series.statistics.min), (6, 0.0));
+        assert!((series.statistics.mean - 9.4 / 6.0).abs() < 1e-9);
     }
 
     #[test]
