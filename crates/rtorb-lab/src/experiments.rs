@@ -29,7 +29,7 @@ pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
 pub const ALL: [&dyn Experiment; 20] = [
-    &os_context_switch::OsContextSwitch,
+    &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
     &os_other_cpu::STUDY,
