@@ -83,8 +83,21 @@ const LAYERS: &[Layer] = &[
         builds_with: &["rtorb-idl"],
     },
     Layer {
+        name: "rtorb-kernels",
+        needs: &[
+            "rtorb-lab",
+            "rtorb-report",
+            "rtorb-results",
+            "rtorb-host",
+            "rtorb-os",
+        ],
+        builds_with: &[],
+    },
+    Layer {
         name: "rtorb-lab",
         needs: &[
+            "rtorb-results",
+            "rtorb-host",
             "rtorb-services",
             "rtorb-sched",
             "rtorb",
@@ -92,6 +105,21 @@ const LAYERS: &[Layer] = &[
             "rtorb-os",
         ],
         builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-report",
+        needs: &["rtorb-results", "rtorb-host"],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-results",
+        needs: &["rtorb-host", "rtorb-sched"],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-host",
+        needs: &["rtorb-os"],
+        builds_with: &[],
     },
     Layer {
         name: "rtorb-services",
@@ -126,7 +154,11 @@ const LAYERS: &[Layer] = &[
 ];
 
 const BELOW_THE_COMMAND: &[&str] = &[
+    "rtorb-kernels",
     "rtorb-lab",
+    "rtorb-report",
+    "rtorb-results",
+    "rtorb-host",
     "rtorb-services",
     "rtorb-sched",
     "rtorb-idl",
@@ -221,6 +253,10 @@ const ACYCLIC: &[&str] = &[
     "rtorb-wire",
     "rtorb-os",
     "rtorb-idl",
+    "rtorb-host",
+    "rtorb-results",
+    "rtorb-report",
+    "rtorb-kernels",
 ];
 
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {

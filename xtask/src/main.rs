@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
         ["ci"] => ci::run(&workspace()),
-        ["static"] => static_build::run(&workspace(), Mode::Release),
+        ["static"] => static_build::run(&workspace(), Mode::Dist),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(

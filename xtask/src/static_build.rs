@@ -12,7 +12,7 @@ use crate::elf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Optimised, for a board.
-    Release,
+    Dist,
     /// Built fast, and run in an empty root: for the gate.
     Try,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(workspace: &Path, mode: Mode) -> anyhow::Result<()> {
         file.len() as f64 / 1e6
     );
     match mode {
-        Mode::Release => Ok(()),
+        Mode::Dist => Ok(()),
         Mode::Try => try_in_empty_root(&placed),
     }
 }
@@ -106,11 +106,9 @@ fn build(workspace: &Path, libc: &Libc, mode: Mode) -> anyhow::Result<PathBuf> {
         .args(["build", "-p", "rtorb-cli", "--bin", "rtorb"])
         .args(["--target", &libc.target]);
     let folder = match mode {
-        Mode::Release => {
-            command
-                .arg("--release")
-                .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
-            "release"
+        Mode::Dist => {
+            command.args(["--profile", "dist"]);
+            "dist"
         }
         Mode::Try => {
             command.env("CARGO_PROFILE_DEV_DEBUG", "0");

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_lab::host::Host;
-use rtorb_lab::host::preflight::{self, Finding, Severity, Topic};
+use rtorb_host::Host;
+use rtorb_host::preflight::{self, Finding, Severity, Topic};
 use serde_json::json;
 
 use crate::FAILED;

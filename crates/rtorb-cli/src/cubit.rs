@@ -11,9 +11,9 @@ use rtorb_lab::contestants::burst::{Burst, Samples, Verb};
 use rtorb_lab::contestants::cubit::{Bench, Server};
 use rtorb_lab::contestants::operations::Operation;
 use rtorb_lab::processes::interrupt::on_signal;
-use rtorb_lab::results::statistics::Recorder;
-use rtorb_lab::results::summary::microseconds;
-use rtorb_lab::results::write_atomically;
+use rtorb_results::statistics::Recorder;
+use rtorb_results::summary::microseconds;
+use rtorb_results::write_atomically;
 use serde_json::json;
 
 use crate::FAILED;

@@ -7,8 +7,8 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use rtorb_idl::diagnostic::Diagnostic;
 use rtorb_idl::{OperationTiming, Options, Outcome, rust};
-use rtorb_lab::results::summary::Table;
-use rtorb_lab::results::write_atomically;
+use rtorb_results::summary::Table;
+use rtorb_results::write_atomically;
 use rtorb_sched::times::text_of_ns;
 use serde_json::json;
 

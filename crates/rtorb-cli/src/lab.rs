@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use rtorb_lab::experiment::Effort;
 use rtorb_lab::experiments;
-use rtorb_lab::results::report;
 use serde_json::json;
 
 use crate::USAGE_ERROR;
@@ -62,7 +61,7 @@ impl Lab {
         match &self.subcommand {
             LabSubcommand::List { json } => list(*json)?,
             LabSubcommand::Run { name, options } if name == PROFILE => {
-                return run_experiments(&rtorb_lab::results::profile::to_run(), options);
+                return run_experiments(&experiments::of_profile(), options);
             }
             LabSubcommand::Run { name, options } => match experiments::by_name(name) {
                 Ok(experiment) => return run_experiments(&[experiment], options),
@@ -78,12 +77,13 @@ impl Lab {
             LabSubcommand::Kernels(kernels) => return kernels.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
-                let page = report::write(folder).with_context(|| {
-                    format!(
-                        "cannot make a report of the results in {}",
-                        folder.display()
-                    )
-                })?;
+                let page =
+                    rtorb_report::write(folder, &experiments::names()).with_context(|| {
+                        format!(
+                            "cannot make a report of the results in {}",
+                            folder.display()
+                        )
+                    })?;
                 line(format!("Report: {}", page.display()))?;
             }
         }

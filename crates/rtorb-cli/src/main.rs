@@ -4,10 +4,11 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use orb_options::UsageError;
+use rtorb_kernels::guest;
 use rtorb_lab::LabError;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
-use rtorb_lab::kernels::guest;
+
+use orb_options::UsageError;
 
 mod agent;
 mod check;
@@ -109,18 +110,15 @@ fn text(error: &anyhow::Error) -> String {
 
 /// Returns true if other arguments could correct the error.
 fn is_usage_error(error: &anyhow::Error) -> bool {
-    let given = error.downcast_ref::<LabError>();
-    error.is::<UsageError>()
-        || given.is_some_and(|error| {
-            matches!(
-                error,
-                LabError::UnknownExperiment { .. }
-                    | LabError::Folder { .. }
-                    | LabError::NotComparable { .. }
-                    | LabError::Incomplete { .. }
-                    | LabError::Model { .. }
-            )
-        })
+    let of_the_laboratory = || match error.downcast_ref::<LabError>()? {
+        LabError::Results(error) => Some(error.is_refusal()),
+        LabError::UnknownExperiment { .. }
+        | LabError::Incomplete { .. }
+        | LabError::Model { .. } => Some(true),
+        _ => None,
+    };
+    let of_results = || Some(error.downcast_ref::<rtorb_results::Error>()?.is_refusal());
+    error.is::<UsageError>() || of_the_laboratory().or_else(of_results).unwrap_or(false)
 }
 
 /// The exit status of a failure, and of a negative result.

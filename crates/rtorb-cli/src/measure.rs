@@ -5,19 +5,18 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use rtorb_host::preflight;
 use rtorb_lab::contestants::square_wave::gpio::GpioLines;
 use rtorb_lab::error::LabError;
 use rtorb_lab::experiment::{self, Context, Effort, Experiment};
 use rtorb_lab::experiments;
-use rtorb_lab::host::preflight;
 use rtorb_lab::processes::agent::Agent;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::load::Load;
-use rtorb_lab::results::Results;
-use rtorb_lab::results::profile::{self, Profile};
-use rtorb_lab::results::report;
-use rtorb_lab::results::report::Failure;
-use rtorb_lab::results::runs;
+use rtorb_report::Failure;
+use rtorb_results::Results;
+use rtorb_results::profile::Profile;
+use rtorb_results::runs;
 use serde::Serialize;
 use serde_json::json;
 
@@ -211,11 +210,12 @@ fn write_report(context: &Context, folder: &Path, run: &mut Run) -> anyhow::Resu
     if run.measured.all.is_empty() {
         return Ok(());
     }
-    let of = report::Run {
+    let of = rtorb_report::Run {
         id: &context.run,
         failures: &run.measured.failures,
+        order: &experiments::names(),
     };
-    let page = report::write_run(folder, &of);
+    let page = rtorb_report::write_run(folder, &of);
     run.report =
         Some(page.with_context(|| format!("cannot write the report in {}", folder.display()))?);
     Ok(())
@@ -227,7 +227,7 @@ fn write_profile(
     all: &[Results],
     folder: &Path,
 ) -> anyhow::Result<Option<(Profile, PathBuf)>> {
-    if !profile::is_of(chosen) {
+    if !experiments::have_profile(chosen) {
         return Ok(None);
     }
     // A run that was interrupted before anything was measured has no profile.

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table as Drawn, TableStyle};
-use rtorb_lab::results::summary::Table;
+use rtorb_results::summary::Table;
 use serde::Serialize;
 use textwrap::{Options, WordSplitter, wrap};
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rtorb_lab::inspect::ping::{Asking, Pong, ping};
-use rtorb_lab::results::summary::microseconds;
+use rtorb_results::summary::microseconds;
 
 use crate::FAILED;
 use crate::output::{line, print_json};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use rtorb_lab::host::preflight::Severity;
-use rtorb_lab::results::report::Failure;
-use rtorb_lab::results::summary;
-use rtorb_lab::results::{Claim, Results, Verdicts};
+use rtorb_host::preflight::Severity;
+use rtorb_report::Failure;
+use rtorb_results::summary;
+use rtorb_results::{Claim, Results, Verdicts};
 
 use crate::output::{columns, indented, line, print_table};
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rtorb::rt::PriorityModel;
+use rtorb_results::ObtainedScheduling;
 use rtorb_wire::Ior;
 use rtorb_wire::ior::object_key;
 
@@ -16,7 +17,6 @@ use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::ping_pong::futex;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
-use crate::results::ObtainedScheduling;
 
 pub mod burst;
 pub mod cubit;

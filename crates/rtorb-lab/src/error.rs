@@ -42,29 +42,10 @@ pub enum LabError {
         /// What is wrong with it.
         what: String,
     },
-    /// The file system refused.
-    #[error("{}: {error}", path.display())]
-    File {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said. It is in the text, and so no source: that would be told again.
-        error: std::io::Error,
-    },
-    /// A folder is not what it must be.
-    #[error("{} {what}", folder.display())]
-    Folder {
-        /// Which folder.
-        folder: PathBuf,
-        /// What is wrong with it, and what to do.
-        what: String,
-    },
-    /// Two measurements cannot be set beside each other.
-    #[error("{what}")]
-    NotComparable {
-        /// Why, and what to do.
-        what: String,
-    },
-    /// Results lack what something is made of.
+    /// Results cannot be read, written or compared.
+    #[error(transparent)]
+    Results(#[from] rtorb_results::Error),
+    /// Something that is needed is missing.
     #[error("{what}")]
     Incomplete {
         /// What is missing, and how to get it.
@@ -86,9 +67,8 @@ pub enum LabError {
 
 impl LabError {
     /// For `map_err` on operations on files.
-    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |error| Self::File { path, error }
+    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        |error| rtorb_results::Error::file(path)(error).into()
     }
 
     pub(crate) fn agent(address: &str, what: impl Into<String>) -> Self {
@@ -98,14 +78,15 @@ impl LabError {
         }
     }
 
-    pub(crate) fn folder(folder: impl Into<PathBuf>, what: impl Into<String>) -> Self {
-        Self::Folder {
-            folder: folder.into(),
-            what: what.into(),
-        }
+    /// A folder is not what it must be: what is wrong with it, and what to do.
+    #[must_use]
+    pub fn folder(folder: impl Into<PathBuf>, what: impl Into<String>) -> Self {
+        rtorb_results::Error::folder(folder, what).into()
     }
 
-    pub(crate) fn process(process: &str, what: impl Into<String>) -> Self {
+    /// A process did not do what it should.
+    #[must_use]
+    pub fn process(process: &str, what: impl Into<String>) -> Self {
         Self::Process {
             process: process.to_owned(),
             what: what.into(),

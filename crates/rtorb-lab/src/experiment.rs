@@ -4,25 +4,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rtorb_host::Host;
+use rtorb_host::description::stolen_ms;
+use rtorb_host::idle_states::DmaLatency;
+use rtorb_host::placement::Placement;
+use rtorb_host::preflight::{self, Finding};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_results::timestamp;
+use rtorb_results::{
+    Claim, Derived, EMULATED, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot,
+    Published, Results, SCHEMA, Series, TableView, all_real_time,
+};
 use tempfile::TempDir;
 
 use crate::contestants::square_wave::gpio::GpioLines;
 use crate::error::LabError;
 use crate::experiment::split_mix::SplitMix64;
-use crate::host::preflight::{self, Finding};
-use crate::host::{Host, stolen_ms};
 use crate::processes::Launcher;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
-use crate::processes::idle_states::DmaLatency;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::load::Load;
-use crate::processes::placement::Placement;
-use crate::results::timestamp;
-use crate::results::{
-    Claim, Derived, EMULATED, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot,
-    Published, Results, SCHEMA, Series, TableView, all_real_time,
-};
 
 pub mod split_mix;
 
@@ -70,7 +71,7 @@ pub enum Effort {
     Quick,
     /// The published sample counts and more, within about three hours for all experiments.
     Full,
-    /// What an emulated machine is given ([`crate::kernels`]): one round a seed. Every sample costs the emulator its time, and none
+    /// What an emulated machine is given (`rtorb-kernels`): one round a seed. Every sample costs the emulator its time, and none
     /// is disturbed by anything outside.
     Emulated {
         /// How many seeds, 1 and up: each begins its round at another moment.
@@ -191,7 +192,7 @@ impl Context {
 
     /// Counts the samples that a probe has marked, and answers how many were marked before: the n-th of these is the
     /// `marked + n`-th since the machine was switched on. It must be told of every probe's answer, or
-    /// [`crate::results::WorstSample::mark`] is none that an observer could find.
+    /// [`rtorb_results::WorstSample::mark`] is none that an observer could find.
     pub fn add_marks(&self, marks: u64) -> u64 {
         self.marks.fetch_add(marks, Ordering::Relaxed)
     }
@@ -350,9 +351,10 @@ pub fn run(
     }
     // An emulated machine is booted for one load: there is nothing to vary.
     let varies_load = experiment.varies_load() && context.effort.seeds().is_none();
-    let running = match varies_load {
-        true => None,
-        false => Some(context.load.start(context)?),
+    let running = if varies_load {
+        None
+    } else {
+        Some(context.load.start(context)?)
     };
     let awake = keep_awake(experiment, context);
     let mut outcome = match experiment.run(context, progress) {
@@ -493,7 +495,8 @@ const PHASE_NS_MAX: u64 = 4_000_000;
 const AGENT_UNUSED: &str = "Measured on the laboratory's host alone: the agent had no part in it.";
 /// Told, not found out: from inside it looks like any virtual machine.
 const EMULATOR: &str = "QEMU (TCG, icount: emulated, its clock counts instructions)";
-pub(crate) const IN_INSTRUCTIONS: &str = "Measured in an emulated machine: a nanosecond is an instruction of the guest. There are no caches, no buses and \
+/// What a reader must know of results of an emulated machine.
+pub const IN_INSTRUCTIONS: &str = "Measured in an emulated machine: a nanosecond is an instruction of the guest. There are no caches, no buses and \
                         one CPU, so this compares the lengths of paths through kernel and ORB and says nothing of hardware.";
 const A_GLANCE: &str =
     "A glance: that it runs. There are far too few samples for any number here to mean something.";
@@ -501,7 +504,7 @@ const A_GLANCE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     fn threads(real_time: bool) -> ObtainedScheduling {
         ObtainedScheduling {
@@ -585,7 +588,7 @@ mod tests {
         let of = |load: Option<&str>| {
             let labels = load.map(|load| ("load".to_owned(), load.into()));
             let labels = labels.into_iter().collect();
-            Series::from_recorder(labels, &crate::results::statistics::Recorder::new())
+            Series::from_recorder(labels, &rtorb_results::statistics::Recorder::new())
         };
         let mut series = [of(None), of(Some("none")), of(Some("10hz"))];
         label_with_load(&mut series, &context);

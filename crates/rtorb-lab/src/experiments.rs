@@ -33,23 +33,29 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_ready_queue::STUDY,
     &os_services::STUDY,
     &os_other_cpu::STUDY,
-    &os_clock_overhead::OsClockOverhead,
-    &os_interruptions::OsInterruptions,
-    &os_interval_jitter::OsIntervalJitter,
+    &os_clock_overhead::STUDY,
+    &os_interruptions::STUDY,
+    &os_interval_jitter::STUDY,
     &os_wakeup::OsWakeup,
     &os_mutex::STUDY,
-    &orb_throughput::OrbThroughput,
+    &orb_throughput::STUDY,
     &orb_event_cost::STUDY,
     &orb_demux::STUDY,
     &orb_whitebox::OrbWhitebox,
     &orb_latency_jitter::OrbLatencyJitter,
     &orb_architectures::OrbArchitectures,
     &orb_priority_inversion::OrbPriorityInversion,
-    &orb_histogram::OrbHistogram,
+    &orb_histogram::STUDY,
     &orb_payload::STUDY,
     &orb_event_channel::OrbEventChannel,
     &orb_footprint::OrbFootprint,
 ];
+
+/// Their names, in the same order.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    ALL.map(Experiment::name).to_vec()
+}
 
 /// The experiment of this name.
 ///
@@ -64,4 +70,35 @@ pub fn by_name(name: &str) -> Result<&'static dyn Experiment, LabError> {
             name: name.to_owned(),
             known: ALL.map(|experiment| experiment.name()).join(", "),
         })
+}
+
+/// Those that a profile of the platform is made of.
+#[must_use]
+pub fn of_profile() -> Vec<&'static dyn Experiment> {
+    let wanted = rtorb_results::profile::experiments();
+    let known = ALL.into_iter();
+    known
+        .filter(|known| wanted.contains(&known.name()))
+        .collect()
+}
+
+/// Whether a run of these experiments has a profile: all were chosen that one is made of.
+#[must_use]
+pub fn have_profile(chosen: &[&dyn Experiment]) -> bool {
+    of_profile()
+        .iter()
+        .all(|wanted| chosen.iter().any(|chosen| chosen.name() == wanted.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_made_of_experiments_of_this_program() {
+        let wanted = of_profile();
+        assert!(have_profile(&ALL));
+        assert!(!have_profile(&wanted[1..]));
+        assert!(!wanted.is_empty() && wanted.len() <= rtorb_results::profile::experiments().len());
+    }
 }

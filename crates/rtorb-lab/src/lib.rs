@@ -1,24 +1,17 @@
-//! Experiments on operating system and ORB, and their report.
+//! Experiments on operating system and ORB.
 //!
-//! An [`experiment::Experiment`] runs measured [`processes`] where [`processes::placement`] says, and answers
-//! [`results::Results`], which scripts read as JSON and [`results::report`] makes a page of. The laboratory changes nothing of
-//! what it measures, and holds no number that was not measured.
+//! An [`experiment::Experiment`] runs measured [`processes`] where [`rtorb_host::placement`] says, and returns
+//! [`rtorb_results::Results`]. Scripts read these as JSON, and `rtorb-report` makes a page of them. The laboratory changes nothing of
+//! what it measures, and contains no number that was not measured.
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::match_bool,
-    reason = "the laboratory has some 200 of them from before the lint"
-)]
 
 pub mod contestants;
 pub mod error;
 pub mod experiment;
 pub mod experiments;
-pub mod host;
 pub mod inspect;
-pub mod kernels;
 pub mod model;
 pub mod processes;
-pub mod results;
 pub mod study;
 
 pub use error::LabError;

@@ -1,22 +1,22 @@
 //! The run that checks the model: a system that was analysed, built out of synthetic work and real calls, and observed.
 //!
 //! [`run`] starts a process for each component and each event channel of a system, places each of its processors on a CPU of this
-//! host, and sets beside each bound what was observed: a [`Judgement`](judgement::Judgement). Below: what processes are told
+//! host, and sets beside each bound what was observed: a [`Judgement`](rtorb_results::judgement::Judgement). Below: what processes are told
 //! (`plan`, `tree`, `places`), what they do (`component`, `watcher`), who leads them (`conductor`), what they saw (`records`,
 //! `timeline`), and what it means (`judging`, `words`, `outcome`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rtorb_host::system::cpu_list;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
+use rtorb_results::Results;
+use rtorb_results::timestamp;
 use rtorb_sched::model::{CheckReport, Standing, System};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
-use crate::host::cpu_list;
-use crate::results::Results;
-use crate::results::timestamp;
 use judging::Ran;
 use places::Places;
 use plan::Plan;
@@ -25,13 +25,12 @@ use plan::Plan;
 mod by_hand;
 pub(crate) mod component;
 mod conductor;
-pub mod judgement;
 mod judging;
+pub mod loading;
 mod outcome;
 mod places;
 mod plan;
 mod records;
-pub mod shown;
 mod timeline;
 mod tree;
 pub(crate) mod watcher;

@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
+use rtorb_results::ObtainedScheduling;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
@@ -27,19 +29,16 @@ use crate::contestants::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
 use crate::processes::agent::Agent;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::{Placement, obtained, obtained_by_priority};
-use crate::results::ObtainedScheduling;
 
 pub mod agent;
 pub mod awake;
 pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
+pub mod emulated;
 pub mod gaps;
-pub mod idle_states;
 pub mod interrupt;
 pub mod load;
-pub mod placement;
 pub mod probe;
 pub mod tools;
 
@@ -150,7 +149,8 @@ impl Launcher {
 }
 
 /// The program in the hidden subcommand `child`, as a child of the calling thread; the role is still to be said.
-pub(crate) fn child_command(executable: &Path, placement: Placement) -> Command {
+#[must_use]
+pub fn child_command(executable: &Path, placement: Placement) -> Command {
     let mut command = Command::new(executable);
     command
         .arg("child")

@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::processes::probe::Answer;
-use crate::results::cells::Cells;
-use crate::results::{
+use rtorb_host::description::kernel_tick_hz;
+use rtorb_results::cells::Cells;
+use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
     TableView, all_real_time, labels,
 };
+
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::processes::probe::Answer;
 
 /// An experiment whose subject is measured under each combination of levels.
 #[derive(Debug)]
@@ -100,6 +102,19 @@ pub enum Value {
     Number(i64),
     /// Yes or no.
     Flag(bool),
+    /// A whole number that depends on the effort.
+    ByEffort(ByEffort),
+    /// No label at all.
+    Absent,
+}
+
+/// A whole number for each effort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByEffort {
+    pub(crate) glance: usize,
+    pub(crate) emulated: usize,
+    pub(crate) quick: usize,
+    pub(crate) full: usize,
 }
 
 /// How much each effort measures: rounds, and samples of a cell in a round. In an emulated machine, a round is a seed.
@@ -143,6 +158,8 @@ pub struct Sampled {
     pub(crate) warm_up: Option<u64>,
     /// Numbers that are added up over the run.
     pub(crate) numbers: BTreeMap<String, f64>,
+    /// From before the first sample until after the last, if the samples a second are to be known; otherwise 0.
+    pub(crate) elapsed_ns: u64,
     /// The answer from which findings compute the samples, if it has none itself.
     pub(crate) answer: Option<Answer>,
 }
@@ -165,6 +182,10 @@ pub(crate) struct Conditions {
     pub(crate) real_time: bool,
     /// The kernel is a PREEMPT_RT one.
     pub(crate) preempt_rt: bool,
+    /// There is a hypervisor that may take the CPU.
+    pub(crate) virtual_machine: bool,
+    /// The ticks of the kernel in a second, by its configuration; `None` if that cannot be read.
+    pub(crate) tick_hz: Option<u32>,
     /// The numbers of all turns, added up.
     pub(crate) numbers: BTreeMap<String, f64>,
     /// The answers that were kept, in the order of the turns.
@@ -186,17 +207,16 @@ pub(crate) struct Findings {
 
 impl<S: Subject> Study<S> {
     /// The combinations of levels that are measured, in order.
-    fn cells(&self, effort: Effort) -> Vec<Labels> {
+    pub(crate) fn cells(&self, effort: Effort) -> Vec<Labels> {
         let fixed = self.fixed.iter();
-        let mut all: Vec<Labels> = vec![
-            fixed
-                .map(|(name, value)| ((*name).to_owned(), (*value).into()))
-                .collect(),
-        ];
+        let fixed =
+            fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
+        let mut all: Vec<Labels> = vec![fixed.collect()];
         for factor in self.factors {
             let with = |cell: &Labels, level: &Value| {
+                let level = level.with(effort);
                 let mut cell = cell.clone();
-                cell.insert(factor.label.to_owned(), (*level).into());
+                cell.extend(level.map(|level| (factor.label.to_owned(), level)));
                 cell
             };
             let each = all.iter();
@@ -299,6 +319,10 @@ impl<S: Subject> Experiment for Study<S> {
         self.uses_agent
     }
 
+    fn varies_load(&self) -> bool {
+        self.factors.iter().any(|factor| factor.label == LOAD)
+    }
+
     fn parameters(&self, effort: Effort) -> Parameters {
         let (rounds, samples) = self.amounts.of(effort);
         let mut parameters = labels([
@@ -307,16 +331,21 @@ impl<S: Subject> Experiment for Study<S> {
             (self.amounts.samples, samples.into()),
         ]);
         let cells = self.cells(effort);
-        for factor in self.factors {
-            let levels = factor.levels.iter().map(|level| LabelValue::from(*level));
-            let is_measured =
-                |level: &LabelValue| cells.iter().any(|cell| cell[factor.label] == *level);
+        // Only the run knows the load.
+        for factor in self.factors.iter().filter(|factor| factor.label != LOAD) {
+            let levels = factor.levels.iter();
+            let levels = levels.filter_map(|level| level.with(effort));
+            let is_measured = |level: &LabelValue| {
+                let mut cells = cells.iter();
+                cells.any(|cell| cell.get(factor.label) == Some(level))
+            };
             let levels = levels.filter(is_measured).map(|level| level.to_string());
             let levels = levels.collect::<Vec<_>>().join(" ");
             parameters.insert(factor.label.to_owned(), levels.into());
         }
         for (name, value) in self.fixed.iter().chain(self.parameters) {
-            parameters.insert((*name).to_owned(), (*value).into());
+            let value = value.with(effort);
+            parameters.extend(value.map(|value| ((*name).to_owned(), value)));
         }
         if self.period_ns > 0 {
             let paced = (rounds * cells.len() * samples) as u64 * self.period_ns;
@@ -345,6 +374,9 @@ impl<S: Subject> Experiment for Study<S> {
             effort: context.effort,
             real_time,
             preempt_rt: context.host.preempt_rt,
+            // An emulated machine is one whose time stands still while it does not run.
+            virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
+            tick_hz: kernel_tick_hz(&context.host.kernel_release),
             numbers: measured.numbers,
             answers: measured.answers,
         };
@@ -388,6 +420,7 @@ impl Measured {
             let mut labels = cell.clone();
             labels.extend(part);
             self.cells.add(&labels, round, &times_ns, sampled.wrong);
+            self.cells.add_elapsed(&labels, sampled.elapsed_ns);
             if let (Some(marked), Some(warm_up)) = (marked, sampled.warm_up) {
                 self.cells.mark(&labels, marked + warm_up + 1, &times_ns);
             }
@@ -444,6 +477,11 @@ impl Cell<'_> {
         number.expect("the study has a factor with that label")
     }
 
+    /// True if it has a level of this factor.
+    pub(crate) fn has(&self, label: &str) -> bool {
+        self.0.contains_key(label)
+    }
+
     /// True if the level is this one.
     pub(crate) fn is(&self, label: &str, level: &str) -> bool {
         self.0.get(label) == Some(&level.into())
@@ -481,6 +519,13 @@ impl Sampled {
         }
     }
 
+    /// Leaves out the scheduling of all threads but those that have one of these names: the others only wait for them.
+    pub(crate) fn of_threads(mut self, names: &[&str]) -> Self {
+        let is_one = |process: &str| names.iter().any(|name| process.contains(name));
+        self.scheduling.retain(|threads| is_one(&threads.process));
+        self
+    }
+
     /// Times of one part, which needs no label.
     pub(crate) fn whole(times_ns: Vec<u64>) -> Self {
         Self {
@@ -490,22 +535,40 @@ impl Sampled {
     }
 }
 
-impl From<Value> for LabelValue {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Text(text) => text.into(),
-            Value::Number(number) => Self::Number(number),
-            Value::Flag(flag) => Self::Bool(flag),
+impl Value {
+    /// The value of a label or a parameter; `None` if there is none.
+    fn with(self, effort: Effort) -> Option<LabelValue> {
+        Some(match self {
+            Self::Text(text) => text.into(),
+            Self::Number(number) => LabelValue::Number(number),
+            Self::Flag(flag) => flag.into(),
+            Self::ByEffort(numbers) => numbers.of(effort).into(),
+            Self::Absent => return None,
+        })
+    }
+}
+
+impl ByEffort {
+    /// The number with this effort.
+    pub(crate) fn of(self, effort: Effort) -> usize {
+        match effort {
+            Effort::Glance => self.glance,
+            Effort::Emulated { .. } => self.emulated,
+            Effort::Quick => self.quick,
+            Effort::Full => self.full,
         }
     }
 }
+
+/// A study that has this factor measures without and with load itself.
+const LOAD: &str = "load";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment;
     use crate::processes::interrupt::Interrupt;
-    use crate::results::{PlotKind, Results, StatisticName, Verdict};
+    use rtorb_results::{PlotKind, Results, StatisticName, Verdict};
 
     /// A whole experiment: two factors, one plot, one claim.
     const TOY: Study<Toy> = Study {
@@ -579,6 +642,35 @@ mod tests {
         notes: |_| Vec::new(),
     };
 
+    /// One that squeaks, if it is blue.
+    const SQUEAKING: Study<Toy> = Study {
+        factors: &[
+            Factor {
+                label: "colour",
+                levels: &[Value::Text("red"), Value::Text("blue")],
+            },
+            Factor {
+                label: "size",
+                levels: &[Value::Number(1)],
+            },
+            Factor {
+                label: "sound",
+                levels: &[Value::Absent, Value::Text("squeak")],
+            },
+        ],
+        parameters: &[(
+            "warm_up",
+            Value::ByEffort(ByEffort {
+                glance: 0,
+                emulated: 1,
+                quick: 2,
+                full: 3,
+            }),
+        )],
+        leaves_out: |cell, _| cell.has("sound") && cell.is("colour", "red"),
+        ..TOY
+    };
+
     /// One whose calls fail in round 3, if it is red.
     const BREAKING: Study<Toy> = Study {
         start: |_, _| {
@@ -605,9 +697,8 @@ mod tests {
                 let longer: Vec<f64> = times_ns.map(|ns| *ns as f64 - 1_000.0).collect();
                 found.cells.add_computed(&kept.labels, kept.round, &longer);
             }
-            found
-                .notes
-                .push(format!("a {} look", conditions.effort.name()));
+            let effort = conditions.effort.name();
+            found.notes.push(format!("a {effort} look"));
             found
         },
         ..TOY
@@ -625,23 +716,25 @@ mod tests {
                 return Err(LabError::process("toy", "it broke"));
             }
             let time_ns = 1_000 * cell.number("size") as u64;
+            let thread = |name: &str| ObtainedScheduling {
+                process: name.to_owned(),
+                threads: 1,
+                policy: "SCHED_FIFO".to_owned(),
+                priority: 1,
+                cpus: "0".to_owned(),
+                real_time: true,
+            };
             let answer = Answer {
                 samples: vec![vec![time_ns; turn.samples]],
-                scheduling: vec![ObtainedScheduling {
-                    process: "toy".to_owned(),
-                    threads: 1,
-                    policy: "SCHED_FIFO".to_owned(),
-                    priority: 1,
-                    cpus: "0".to_owned(),
-                    real_time: true,
-                }],
+                scheduling: vec![thread("toy"), thread("waits")],
                 ..Answer::default()
             };
-            Ok(if self.keeps {
+            let sampled = if self.keeps {
                 Sampled::kept(answer)
             } else {
                 Sampled::of(answer)
-            })
+            };
+            Ok(sampled.of_threads(&["toy"]))
         }
 
         fn notes(&self) -> Vec<String> {
@@ -686,6 +779,19 @@ mod tests {
     }
 
     #[test]
+    fn a_level_may_be_absent_and_a_parameter_depend_on_the_effort() {
+        let results = results_of(&SQUEAKING);
+        let sounds: Vec<Option<&LabelValue>> = results
+            .series
+            .iter()
+            .map(|series| series.labels.get("sound"))
+            .collect();
+        assert_eq!(sounds, [None, None, Some(&"squeak".into())]);
+        assert_eq!(results.parameters["sound"], "squeak".into());
+        assert_eq!(results.parameters["warm_up"], 2usize.into());
+    }
+
+    #[test]
     fn findings_compute_samples_from_the_answers_that_were_kept() {
         let results = results_of(&KEEPING);
         let found: Vec<(u64, f64)> = results
@@ -695,6 +801,7 @@ mod tests {
             .collect();
         assert_eq!(found, [(30, 0.0), (30, 1_000.0), (30, 0.0), (30, 1_000.0)]);
         assert_eq!(results.series[0].labels["real_time"], true.into());
+        assert_eq!(results.scheduling.len(), 1, "who waits is not measured");
         assert_eq!(results.notes, ["a toy", "a quick look"]);
     }
 

@@ -40,7 +40,7 @@ use crate::{DecodeError, EncodeError, Reader, Writer};
 //# The body of a GIOP 1.2 request starts at a multiple of 8. There is no padding before an empty body.
 //= GIOP 1.2 §15.4.3.2
 //# The body of a GIOP 1.2 reply starts at a multiple of 8. There is no padding before an empty body.
-#[inline]
+#[inline(always)]
 pub fn encode_body<'a>(
     w: &mut Writer<'a>,
     version: Version,

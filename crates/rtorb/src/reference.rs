@@ -468,7 +468,7 @@ impl Inner {
     }
 
     /// The priority of a call, if it matters for this reference: `at`, else the calling thread's.
-    #[inline]
+    #[inline(always)]
     fn call_priority(
         &self,
         at: Option<Priority>,

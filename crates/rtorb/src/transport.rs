@@ -94,6 +94,7 @@ impl Stream {
     }
 
     /// Sends a message of the ORB's own octets with lent ones between them.
+    #[inline]
     pub(crate) fn send_message(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
         if lent.is_empty() {
             return self.send(own);

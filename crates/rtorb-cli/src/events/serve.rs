@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use rtorb::rt::Priority;
 use rtorb::{DispatchStrategy, Limits, ObjectRef, Orb};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::results::write_atomically;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_results::write_atomically;
 use rtorb_services::events::filter::FilterKind;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_lab::results::TimeUnit;
-use rtorb_lab::results::compare::{
+use rtorb_results::TimeUnit;
+use rtorb_results::compare::{
     self, Compared, Comparison, Condition, Gravity, Observations, SeriesName, Spoilt,
 };
-use rtorb_lab::results::runs;
-use rtorb_lab::results::summary::{self, Table, microseconds};
+use rtorb_results::runs;
+use rtorb_results::summary::{self, Table, microseconds};
 
 use crate::FAILED;
 use crate::output::{line, print_json, print_table};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use rtorb_lab::results::export;
-use rtorb_lab::results::runs;
+use rtorb_results::export;
+use rtorb_results::runs;
 use serde_json::json;
 
 use crate::output::{line, print_json};

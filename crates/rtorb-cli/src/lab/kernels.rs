@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use rtorb_lab::kernels::catalogue::{Apt, Catalogue, Entry, Kernel};
+use rtorb_kernels::catalogue::{Apt, Catalogue, Entry, Kernel};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::results::summary::Table;
+use rtorb_results::summary::Table;
 use serde_json::{Value, json};
 
 use crate::output::{line, print_json, print_table};

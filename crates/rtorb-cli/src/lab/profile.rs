@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_lab::results::profile::Profile;
-use rtorb_lab::results::runs;
+use rtorb_results::profile::Profile;
+use rtorb_results::runs;
 
 use crate::output::{line, print_json};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_lab::results::loading;
+use rtorb_lab::model::loading;
 use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::toml_file::nearest;
 

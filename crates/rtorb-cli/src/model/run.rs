@@ -9,10 +9,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use rtorb_lab::experiment::{Context, Effort};
-use rtorb_lab::model::judgement::{Judgement, Observed};
-use rtorb_lab::model::{self, RunOptions, shown};
+use rtorb_lab::experiments;
+use rtorb_lab::model::{self, RunOptions, loading};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::results::{Results, loading, report, runs};
+use rtorb_results::judgement::{Judgement, Observed};
+use rtorb_results::judgement_views;
+use rtorb_results::{Results, runs};
 use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::times::parse_ns;
 
@@ -79,11 +81,12 @@ impl Run {
             .write(&self.out)
             .with_context(|| format!("cannot write below {}", self.out.display()))?;
         loading::write_answer(&self.out, &checked)?;
-        let of = report::Run {
+        let of = rtorb_report::Run {
             id: &context.run,
             failures: &[],
+            order: &experiments::names(),
         };
-        let page = report::write_run(&self.out, &of)
+        let page = rtorb_report::write_run(&self.out, &of)
             .with_context(|| format!("cannot write the report in {}", self.out.display()))?;
         if self.json {
             print_json(&results)?;
@@ -141,7 +144,7 @@ fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Resul
 fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
     line("")?;
     paragraph(&judgement.verdict(), ["", ""])?;
-    for titled in shown::tables(judgement) {
+    for titled in judgement_views::tables(judgement) {
         heading(&titled.title)?;
         print_table(&titled.table)?;
     }

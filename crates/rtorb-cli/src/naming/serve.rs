@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rtorb::Orb;
 use rtorb_lab::processes::interrupt::on_signal;
-use rtorb_lab::results::write_atomically;
+use rtorb_results::write_atomically;
 use rtorb_services::naming::client::PORT;
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService};
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use rtorb_lab::results::summary::Table;
+use rtorb_results::summary::Table;
 use rtorb_services::scheduling::analysis::{
     Operation, OperationSchedule, Response, Severity, Verdict,
 };

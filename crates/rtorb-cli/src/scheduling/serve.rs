@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use rtorb::Orb;
 use rtorb_lab::processes::interrupt::on_signal;
-use rtorb_lab::results::write_atomically;
+use rtorb_results::write_atomically;
 use rtorb_services::scheduling::{Scheduling, SchedulingConfig};
 
 use super::{strategies, strategy};

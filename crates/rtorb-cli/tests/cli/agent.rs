@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rtorb_lab::results::Results;
+use rtorb_results::Results;
 use rustix::process::Signal;
 
 use crate::support::{Running, children, rtorb, within};

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rtorb_lab::kernels::campaign::Record;
-use rtorb_lab::kernels::catalogue;
-use rtorb_lab::results::Results;
+use rtorb_kernels::catalogue;
+use rtorb_results::Results;
+use rtorb_results::campaign::Record;
 use rustix::process::Signal;
 
 use crate::support::{rtorb, within};

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
 use rtorb_lab::contestants::burst::{Burst, Verb};
 use rtorb_lab::contestants::cubit::Bench;
 use rtorb_lab::contestants::operations::{MessageBytes, Operation};
@@ -14,7 +15,6 @@ use rtorb_lab::inspect::ior::Description;
 use rtorb_lab::inspect::ping::client_orb;
 use rtorb_lab::processes::Launcher;
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::processes::placement::Placement;
 
 use crate::support::CubitServer;
 

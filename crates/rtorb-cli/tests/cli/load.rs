@@ -149,8 +149,8 @@ fn results_say_under_which_load_they_were_measured() {
         .arg(folder.path())
         .assert()
         .success();
-    let path = rtorb_lab::results::Results::path(folder.path(), "orb/demux");
-    let results = rtorb_lab::results::Results::read(&path).unwrap();
+    let path = rtorb_results::Results::path(folder.path(), "orb/demux");
+    let results = rtorb_results::Results::read(&path).unwrap();
     assert_eq!(results.parameters["load"].to_string(), "hog,network");
     let generator = results.parameters["load_generator"].to_string();
     assert!(

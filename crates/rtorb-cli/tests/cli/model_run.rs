@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rtorb_lab::LabError;
 use rtorb_lab::experiment::{Context, Effort, Progress};
-use rtorb_lab::model::judgement::{Judgement, Observed};
 use rtorb_lab::model::{self, RunOptions};
 use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_results::judgement::{Judgement, Observed};
 use rtorb_sched::model::{CheckOptions, CheckReport, Platform, Standing, System, check};
 
 /// One run at a time: they have the CPU to themselves.

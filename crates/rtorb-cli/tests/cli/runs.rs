@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rtorb_lab::results::profile::Profile;
+use rtorb_results::profile::Profile;
 
 use crate::support::{json, rtorb};
 

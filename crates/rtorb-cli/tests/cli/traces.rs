@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rtorb_lab::experiments;
-use rtorb_lab::results::{Results, Verdicts};
+use rtorb_results::{Results, Verdicts};
 use rustix::process::Signal;
 
 use crate::support::{Running, within};

@@ -162,9 +162,10 @@ impl Server {
     /// What the ORB said, of a policy too.
     pub fn with(builder: OrbBuilder, policies: PoaPolicies) -> Result<Self, OrbError> {
         let orb = builder.build()?;
-        let poa = match policies.rt.is_empty() {
-            true => orb.root_poa()?,
-            false => orb.root_poa()?.create_poa("Cubit", policies)?,
+        let poa = if policies.rt.is_empty() {
+            orb.root_poa()?
+        } else {
+            orb.root_poa()?.create_poa("Cubit", policies)?
         };
         let cubit: Cubit = poa.activate(Cuber::new(orb.clone()))?;
         let reference = orb.object_to_string(cubit.as_object());

@@ -86,9 +86,10 @@ impl FromStr for Subscribers {
         let is_meant = (1..=CONSUMERS_MAX).contains(&found.count)
             && found.count.saturating_mul(found.events_max) <= LATENCIES_MAX
             && found.priority <= 99;
-        match is_meant {
-            true => Ok(found),
-            false => Err(format!("more than was ever meant: {text:?}")),
+        if is_meant {
+            Ok(found)
+        } else {
+            Err(format!("more than was ever meant: {text:?}"))
         }
     }
 }
@@ -139,11 +140,12 @@ impl FromStr for Sending {
     fn from_str(text: &str) -> Result<Self, String> {
         let found: Self =
             serde_json::from_str(text).map_err(|error| format!("nothing to send: {error}"))?;
-        match found.burst > 0 && found.payload_bytes <= PAYLOAD_BYTES_MAX {
-            true => Ok(found),
-            false => Err(format!(
+        if found.burst > 0 && found.payload_bytes <= PAYLOAD_BYTES_MAX {
+            Ok(found)
+        } else {
+            Err(format!(
                 "a burst has an event, and an event at most {PAYLOAD_BYTES_MAX} octets: {text:?}"
-            )),
+            ))
         }
     }
 }

@@ -315,9 +315,10 @@ impl RanHeader {
             cpu_ns: *cpu_ns as u64,
             groups: groups.to_vec(),
         };
-        match left.is_empty() && header.samples() <= SAMPLES_MAX {
-            true => Ok(header),
-            false => Err(not_understood()),
+        if left.is_empty() && header.samples() <= SAMPLES_MAX {
+            Ok(header)
+        } else {
+            Err(not_understood())
         }
     }
 

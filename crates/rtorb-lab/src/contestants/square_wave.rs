@@ -107,9 +107,10 @@ impl FromStr for Run {
                 run.duration_ns
             ));
         }
-        match run.payload_bytes <= PAYLOAD_BYTES_MAX && run.waves.len() <= WAVES_MAX {
-            true => Ok(run),
-            false => Err(format!("more than was ever meant: {line:?}")),
+        if run.payload_bytes <= PAYLOAD_BYTES_MAX && run.waves.len() <= WAVES_MAX {
+            Ok(run)
+        } else {
+            Err(format!("more than was ever meant: {line:?}"))
         }
     }
 }

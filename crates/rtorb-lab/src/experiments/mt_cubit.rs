@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::{LostRound, ObtainedScheduling, all_real_time};
+
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::peers::omniorb;
@@ -15,7 +17,6 @@ use crate::contestants::rates::server::RateObject;
 use crate::contestants::{Contestant, OMNIORB, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Outcome, Progress, is_complete};
-use crate::results::{LostRound, ObtainedScheduling, all_real_time};
 use measured::Measured;
 pub(super) use plan::{CONDITIONS, EMULATED, EMULATED_HZ, EXTREMES, HARDEST, Plan, ROUNDS};
 use plan::{Cell, HIGH, LOW, Load, high, low};

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::{Claim, Derived, Highlight, LabelValue, ObtainedScheduling, labels};
+
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Transport, key_bytes};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
 use crate::processes::{Launcher, Process};
-use crate::results::cells::{Cells, Samples};
-use crate::results::{Claim, Derived, Highlight, LabelValue, ObtainedScheduling, labels};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -204,7 +205,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     /// A claim about 300 operations and a million objects, with so many nanoseconds by round.
     fn verdict(rounds_ns: [u64; 6]) -> (f64, Verdict) {

@@ -1,14 +1,15 @@
 //! `orb/event-channel`: what an event through the real-time event channel takes, beside a call; with one consumer and with many;
 //! and what the urgent consumer feels of others that are slow, flooded, killed or hung.
 
+use rtorb_results::{
+    CellValue, Labels, ObtainedScheduling, Plot, PlotKind, Series, StatisticName, TableView, labels,
+};
+
 use crate::contestants::square_wave::system::{self, Role};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::experiments::beside::Beside;
 use crate::processes::load::Load;
-use crate::results::{
-    CellValue, Labels, ObtainedScheduling, Plot, PlotKind, Series, StatisticName, TableView, labels,
-};
 use counted::CountedEvents;
 use edges::Edges;
 pub(super) use edges::served;
@@ -79,9 +80,10 @@ impl Experiment for OrbEventChannel {
         let complete = is_complete(measured.take((context, &plan, &load), progress))?;
         let mut notes = system::notes(context);
         notes.push(ONE_WAY.to_owned());
-        notes.push(match is_emulated {
-            true => EDGES_ALONE.to_owned(),
-            false => MANY.to_owned(),
+        notes.push(if is_emulated {
+            EDGES_ALONE.to_owned()
+        } else {
+            MANY.to_owned()
         });
         let real_time = context.launcher.placement.fifo.is_some();
         if !real_time {

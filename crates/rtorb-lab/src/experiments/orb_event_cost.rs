@@ -5,7 +5,13 @@
 
 use std::time::Duration;
 
+use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_results::cells::Cells;
+use rtorb_results::{
+    CellValue, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
+    labels,
+};
 
 use crate::contestants::Transport;
 use crate::contestants::event_channel::rtec::STAMP_BYTES;
@@ -17,12 +23,6 @@ use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::orb_event_channel::{Receipt, receipts_ns, served};
 use crate::processes::awake::Awake;
-use crate::processes::placement::obtained_by_priority;
-use crate::results::cells::Cells;
-use crate::results::{
-    CellValue, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
-    labels,
-};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},

@@ -6,12 +6,13 @@
 
 use std::fs;
 
+use rtorb_results::labels;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Process;
-use crate::results::labels;
 use library::Library;
-use measured::{Measured, What};
+use measured::{CLIENTS, IDLE, Measured, SERVER, process};
 use memory::Memory;
 use program::Program;
 
@@ -94,18 +95,16 @@ fn measure(
     let path = &context.launcher.executable;
     let file = fs::read(path).map_err(LabError::file(path))?;
     let program = Program::of(&file);
-    measured.program =
-        Some(program.ok_or_else(|| {
-            LabError::process(&path.display().to_string(), "is no 64-bit ELF file")
-        })?);
-    measured.library = Library::of(&file);
+    let program = program
+        .ok_or_else(|| LabError::process(&path.display().to_string(), "is no 64-bit ELF file"))?;
+    *measured = Measured::of(program, Library::of(&file));
     drop(file);
     for round in 0..plan.rounds {
         for preset in PRESETS {
             if context.interrupted() {
                 return Err(LabError::Interrupted);
             }
-            measure_preset(context, plan, preset, measured)?;
+            measure_preset(context, plan, preset, round, measured)?;
             progress.step(&format!("{preset}, round {} of {}", round + 1, plan.rounds));
         }
     }
@@ -116,13 +115,14 @@ fn measure(
 fn measure_preset(
     context: &Context,
     plan: Plan,
-    preset: &'static str,
+    preset: &str,
+    round: usize,
     measured: &mut Measured,
 ) -> Result<(), LabError> {
     let launcher = &context.launcher;
     let mut idle = launcher.start(&format!("{preset} idle"), &["idle-orb", preset])?;
     idle.ready()?;
-    measured.add(What::Idle, preset, 0, memory_of(&idle)?);
+    measured.add(&process(IDLE, preset, 0), round, memory_of(&idle)?);
     drop(idle);
     // In this order: the clients are ended before the server that they are connected to.
     let role = ["rate-server", "iiop://127.0.0.1:0", preset, "0"];
@@ -136,8 +136,10 @@ fn measure_preset(
             return Err(LabError::Interrupted);
         }
         clients.ask(&format!("connections {connections}"))?;
-        measured.add(What::Server, preset, connections, memory_of(&server)?);
-        measured.add(What::Client, preset, connections, memory_of(&clients)?);
+        for (what, running) in [(SERVER, &server), (CLIENTS, &clients)] {
+            let labels = process(what, preset, connections);
+            measured.add(&labels, round, memory_of(running)?);
+        }
     }
     measured.scheduling.extend(server.scheduling());
     measured.scheduling.extend(clients.scheduling());

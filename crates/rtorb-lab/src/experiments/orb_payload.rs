@@ -1,15 +1,16 @@
 //! `orb/payload`: latency from digital input to digital output against the size of the process data image.
 
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::statistics::Statistics;
+use rtorb_results::{
+    Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published, StatisticName,
+    labels,
+};
+
 use crate::contestants::Transport;
 use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
-use crate::results::cells::{Cells, Samples};
-use crate::results::statistics::Statistics;
-use crate::results::{
-    Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published, StatisticName,
-    labels,
-};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use rtorb_results::{LostRound, ObtainedScheduling, all_real_time, labels};
+
 use crate::contestants::OMNIORB;
 use crate::contestants::peers::omniorb;
 use crate::contestants::rates::contestants::RateContestant;
@@ -11,7 +13,6 @@ use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{Group, Releases, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::results::{LostRound, ObtainedScheduling, all_real_time, labels};
 use staircase::{Measured, Stair};
 
 mod conclusions;

@@ -6,329 +6,270 @@
 
 use std::time::Duration;
 
-use rtorb::rt::PriorityModel;
+use rtorb_results::{Labels, ObtainedScheduling, labels};
 
 use crate::contestants::burst::{Burst, Verb};
-use crate::contestants::peers::omniorb::{self, OmniOrb};
-use crate::contestants::{Architecture, Contestant, Orb, Transport, key_bytes};
+use crate::contestants::operations::Operation;
+use crate::contestants::{Contestant, Transport};
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::results::{all_real_time, labels};
-use cells::{Cell, cells};
-use measured::Measured;
+use crate::experiment::Effort;
+use crate::study::{
+    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{self, Absent, Number, Text},
+};
+use line_up::LineUp;
 
-mod cells;
-mod conclusions;
-mod measured;
+mod findings;
+mod line_up;
 
 /// The experiment.
-#[derive(Debug)]
-pub struct OrbThroughput;
-
-impl Experiment for OrbThroughput {
-    fn name(&self) -> &'static str {
-        "orb/throughput"
-    }
-
-    fn title(&self) -> &'static str {
-        "How long a call takes, by type and size, and what the ORB adds to the octets"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P0 Figure 2 (IDL_Cubit)"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        labels([
-            ("rounds", plan.rounds.into()),
-            ("warm_up", plan.warm_up.into()),
-            ("count_per_round_max", plan.count.into()),
-            ("burst_ms_max", (plan.budget_ns / 1_000_000).into()),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn uses_agent(&self) -> bool {
-        true
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let plan = Plan::of(context.effort);
-        let mut notes = Vec::new();
-        let mut line_up = match line_up(context, progress, &mut notes) {
-            Err(LabError::Interrupted) => {
-                return Ok(Outcome {
-                    notes,
-                    ..Outcome::default()
-                });
+pub const STUDY: Study<LineUp> = Study {
+    name: "orb/throughput",
+    title: "How long a call takes, by type and size, and what the ORB adds to the octets",
+    reproduces: "P0 Figure 2 (IDL_Cubit)",
+    amounts: Amounts {
+        glance: 20,
+        emulated: 60,
+        quick: [9, 1_300],
+        full: [10, 10_000],
+        samples: "count_per_round_max",
+    },
+    factors: &[
+        Factor {
+            label: "operation",
+            levels: &[
+                Text("oneway"),
+                Text("void"),
+                Text("octet"),
+                Text("short"),
+                Text("long"),
+                Text("struct"),
+                Text("union"),
+                Text("any"),
+                Text("longseq"),
+                Text("octetseq"),
+                Text("manyseq"),
+            ],
+        },
+        Factor {
+            label: "len",
+            levels: &[
+                Number(0),
+                Number(4),
+                Number(16),
+                Number(256),
+                Number(1_024),
+                Number(4_096),
+                Number(16_384),
+                Number(65_536),
+                Number(262_144),
+            ],
+        },
+        Factor {
+            label: "orb",
+            levels: &[Text("rtorb"), Text("omniorb"), Text("raw")],
+        },
+        Factor {
+            label: "preset",
+            levels: &[Absent, Text("tao"), Text("tao_propagated")],
+        },
+        Factor {
+            label: "transport",
+            levels: &[Text("tcp"), Text("unix"), Text("futex"), Text("none")],
+        },
+        Factor {
+            label: "part",
+            levels: &[Text("call"), Text("servant_work"), Text("marshalling")],
+        },
+    ],
+    fixed: &[],
+    parameters: &[
+        ("warm_up", Value::ByEffort(WARM_UP)),
+        ("burst_ms_max", Value::ByEffort(BURST_MS_MAX)),
+    ],
+    columns: &[],
+    labels_of_run: |_| Labels::new(),
+    period_ns: 0,
+    uses_agent: true,
+    leaves_out: |cell, effort| {
+        let (operation, verb) = (operation(cell), verb(cell));
+        let is_raw = cell.is("orb", "raw");
+        let has_transport = match verb {
+            Verb::Call => {
+                !cell.is("transport", "none") && (is_raw || !cell.is("transport", "futex"))
             }
-            line_up => line_up?,
+            // What is timed without a call is timed once an ORB, if there is something to marshal.
+            Verb::Work | Verb::Marshal => {
+                cell.is("transport", "none") && !is_raw && operation.is_sequence()
+            }
         };
-        let scheduling: Vec<_> = line_up.iter().flat_map(Contestant::scheduling).collect();
-        let mut measured = Measured::new();
-        let done = measure(context, &plan, &mut line_up, &mut measured, progress);
-        let complete = is_complete(done)?;
-        let series = measured.series(all_real_time(&scheduling));
-        Ok(Outcome {
-            complete,
-            scheduling,
-            highlights: conclusions::highlights(&measured),
-            derived: conclusions::derived(&measured),
-            claims: conclusions::claims(&measured),
-            conclusions: Vec::new(),
-            published: conclusions::published(&measured),
-            lost: measured.lost,
-            series,
-            notes,
-            ..Outcome::default()
-        })
-    }
-}
+        // What a lane costs is the same whatever is called: it is measured with the plain call alone.
+        let is_plain = operation == Operation::Long && cell.is("transport", "tcp");
+        let has_architecture = !cell.has("preset") || (is_plain && cell.is("orb", "rtorb"));
+        let has_peer = effort.seeds().is_none() || !cell.is("orb", "omniorb");
+        let has_len = lengths(operation, effort).contains(&cell.number("len"));
+        !(has_len && has_transport && has_architecture && has_peer)
+    },
+    obstacle: |_| None,
+    start: |context, _| LineUp::start(context),
+    tables: Vec::new,
+    plots: Vec::new,
+    findings: findings::findings,
+    notes: |_| Vec::new(),
+};
 
-/// How much is measured.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    effort: Effort,
-    rounds: usize,
-    warm_up: usize,
-    count: usize,
-    /// Far below the 950 ms after which real-time tasks that never rest are throttled.
-    budget_ns: u64,
-}
-
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        match effort {
-            Effort::Emulated { seeds } => Self {
-                effort,
-                rounds: usize::from(seeds),
-                warm_up: 10,
-                count: 60,
-                budget_ns: 40_000_000,
-            },
-            Effort::Glance => Self {
-                effort,
-                rounds: 1,
-                warm_up: 10,
-                count: 20,
-                budget_ns: 20_000_000,
-            },
-            Effort::Quick => Self {
-                effort,
-                rounds: 9,
-                warm_up: 60,
-                count: 1_300,
-                budget_ns: 26_000_000,
-            },
-            Effort::Full => Self {
-                effort,
-                rounds: 10,
-                warm_up: 500,
-                count: 10_000,
-                budget_ns: 300_000_000,
-            },
-        }
+impl Subject for LineUp {
+    fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
+        let contestants = self.contestants.iter();
+        Ok(contestants.flat_map(Contestant::scheduling).collect())
     }
 
-    fn burst(&self, cell: &Cell, verb: Verb, key_bytes: usize) -> Burst {
-        let messages = cell.operation.message_bytes(cell.len, key_bytes);
-        Burst {
-            verb,
-            operation: cell.operation,
-            len: cell.len,
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let (operation, len) = (operation(cell), cell.number("len"));
+        let messages = operation.message_bytes(len, self.key_bytes);
+        let payload_bytes = operation.payload_bytes(len);
+        let mut contestants = self.contestants.iter_mut();
+        let contestant = contestants.find(|contestant| is_of(contestant, cell));
+        let Some(contestant) = contestant.filter(|found| found.carries(messages)) else {
+            return Ok(Sampled::default());
+        };
+        let effort = turn.context.effort;
+        let warm_up = WARM_UP.of(effort);
+        let burst = Burst {
+            verb: verb(cell),
+            operation,
+            len,
             // Beyond a few dozen, more calls of a large message warm nothing that is not warm.
-            warm_up: if cell.is_large() {
-                self.warm_up / 4
+            warm_up: if payload_bytes > LARGE_BYTES {
+                warm_up / 4
             } else {
-                self.warm_up
+                warm_up
             },
-            count: self.count,
-            budget_ns: self.budget_ns,
+            count: turn.samples,
+            budget_ns: BURST_MS_MAX.of(effort) as u64 * 1_000_000,
             request_bytes: messages.request,
             reply_bytes: messages.reply,
-        }
-    }
-}
-
-/// Starts everybody who can take part; says who cannot and why.
-fn line_up(
-    context: &Context,
-    progress: &mut dyn Progress,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Contestant>, LabError> {
-    let launcher = &context.launcher;
-    let mut line_up = Vec::new();
-    // On another host there is neither memory nor a file system to share.
-    let near = launcher.agent.is_none();
-    let transports = [Transport::Tcp, Transport::Unix, Transport::Futex];
-    for transport in reachable(near, &transports) {
-        line_up.push(Contestant::raw(launcher, transport, context.folder())?);
-    }
-    for transport in reachable(near, &[Transport::Tcp, Transport::Unix]) {
-        line_up.push(Contestant::rtorb(launcher, transport, context.folder())?);
-    }
-    for model in [
-        PriorityModel::ServerDeclared,
-        PriorityModel::ClientPropagated,
-    ] {
-        line_up.push(Contestant::rtorb_lane(launcher, model)?);
-    }
-    let mut leave_out = |text: String| {
-        progress.note(&text);
-        notes.push(text);
-    };
-    if !near {
-        leave_out(ONLY_TCP.to_owned());
-        leave_out(format!(
-            "omniORB was left out: {}",
-            omniorb::NOT_ON_AN_AGENT
-        ));
-        return Ok(line_up);
-    }
-    if context.effort.seeds().is_none() {
-        peers(context, &mut line_up, &mut leave_out)?;
-    }
-    Ok(line_up)
-}
-
-fn reachable(near: bool, transports: &[Transport]) -> impl Iterator<Item = Transport> {
-    transports
-        .iter()
-        .copied()
-        .filter(move |transport| near || *transport == Transport::Tcp)
-}
-
-/// Starts the peer, over each transport that it has here.
-fn peers(
-    context: &Context,
-    line_up: &mut Vec<Contestant>,
-    leave_out: &mut dyn FnMut(String),
-) -> Result<(), LabError> {
-    let launcher = &context.launcher;
-    match OmniOrb::find(&launcher.interrupt) {
-        Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-        Err(error) => leave_out(format!("omniORB was left out: {error}")),
-        Ok(None) => leave_out(format!(
-            "omniORB was left out: {}.",
-            omniorb::HOW_TO_INSTALL
-        )),
-        Ok(Some(peer)) => {
-            for transport in [Transport::Tcp, Transport::Unix] {
-                match Contestant::omniorb(launcher, &peer, transport, context.folder()) {
-                    Ok(contestant) => line_up.push(contestant),
-                    Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                    Err(error) => leave_out(format!(
-                        "omniORB over {} was left out: {error}",
-                        transport.label()
-                    )),
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn measure(
-    context: &Context,
-    plan: &Plan,
-    line_up: &mut [Contestant],
-    measured: &mut Measured,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    let cells = cells(plan.effort);
-    let key_bytes = our_key_bytes(line_up);
-    progress.begin(cells.len() * plan.rounds);
-    for cell in &cells {
-        for round in 0..plan.rounds {
-            context.begin_round(round);
-            // Whoever goes first in a round finds the caches as the pause left them: let each be first in turn.
-            let first = round % line_up.len().max(1);
-            let order: Vec<usize> = (0..line_up.len())
-                .map(|index| (index + first) % line_up.len())
-                .collect();
-            for index in order {
-                turn(
-                    context,
-                    plan,
-                    (cell, round),
-                    &mut line_up[index],
-                    key_bytes,
-                    measured,
-                )?;
-            }
-            progress.step(&format!("{cell}, round {} of {}", round + 1, plan.rounds));
-        }
-    }
-    Ok(())
-}
-
-/// One contestant's part of a round: the call, and for sequences what the call is made of.
-fn turn(
-    context: &Context,
-    plan: &Plan,
-    (cell, round): (&Cell, usize),
-    contestant: &mut Contestant,
-    key_bytes: usize,
-    measured: &mut Measured,
-) -> Result<(), LabError> {
-    let messages = cell.operation.message_bytes(cell.len, key_bytes);
-    // What a lane costs is the same whatever is called: it is measured with the plain call alone.
-    let is_for_lanes = contestant.architecture == Architecture::Plain || *cell == Cell::LONG;
-    if !is_for_lanes || !contestant.carries(messages) {
-        return Ok(());
-    }
-    let parts_too = contestant.orb != Orb::Raw
-        && contestant.transport == Transport::Tcp
-        && cell.operation.is_sequence();
-    let verbs: &[Verb] = if parts_too {
-        &[Verb::Call, Verb::Work, Verb::Marshal]
-    } else {
-        &[Verb::Call]
-    };
-    for &verb in verbs {
-        let burst = plan.burst(cell, verb, key_bytes);
-        if context.interrupted() {
-            return Err(LabError::Interrupted);
-        }
-        match contestant.burst(&burst) {
-            Ok(samples) => measured.add(contestant, cell, (verb, round), &samples),
-            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => {
-                measured.lose((contestant, cell), round, &error);
-                return Ok(());
-            }
-        }
+        };
+        let samples = contestant.burst(&burst)?;
         std::thread::sleep(PAUSE);
+        let labels = labels([("payload_bytes", payload_bytes.into())]);
+        Ok(Sampled {
+            parts: vec![(labels, samples.times_ns)],
+            wrong: samples.wrong,
+            elapsed_ns: match burst.verb {
+                Verb::Call => samples.elapsed_ns,
+                Verb::Work | Verb::Marshal => 0,
+            },
+            ..Sampled::default()
+        })
     }
-    Ok(())
+
+    fn notes(&self) -> Vec<String> {
+        self.left_out.clone()
+    }
 }
 
-/// The length of our object key, so that the raw messages have the size of ours.
-fn our_key_bytes(line_up: &[Contestant]) -> usize {
-    let ours = line_up
-        .iter()
-        .find(|contestant| contestant.orb == Orb::Rtorb);
-    ours.and_then(|contestant| contestant.reference.as_deref())
-        .and_then(key_bytes)
-        .unwrap_or(KEY_BYTES_USUAL)
+/// True if a contestant is the one that is measured in a cell.
+fn is_of(contestant: &Contestant, cell: &Cell<'_>) -> bool {
+    let is_transport = match verb(cell) {
+        Verb::Call => cell.is("transport", contestant.transport.label()),
+        Verb::Work | Verb::Marshal => contestant.transport == Transport::Tcp,
+    };
+    let is_architecture = match contestant.architecture.label() {
+        Some(preset) => cell.is("preset", preset),
+        None => !cell.has("preset"),
+    };
+    cell.is("orb", contestant.orb.label()) && is_transport && is_architecture
 }
 
-const ONLY_TCP: &str = "UNIX sockets and shared memory were left out: the servers ran on the agent's host, and these do not leave one.";
+fn operation(cell: &Cell<'_>) -> Operation {
+    let mut all = Operation::ALL.into_iter();
+    let found = all.find(|operation| cell.is("operation", operation.name()));
+    found.expect("each level is an operation")
+}
+
+fn verb(cell: &Cell<'_>) -> Verb {
+    match () {
+        () if cell.is("part", "call") => Verb::Call,
+        () if cell.is("part", "servant_work") => Verb::Work,
+        () => Verb::Marshal,
+    }
+}
+
+/// The numbers of elements: the original benchmark's, and up to 256 KiB; 0 for what is no sequence.
+fn lengths(operation: Operation, effort: Effort) -> &'static [usize] {
+    match (operation, effort) {
+        (Operation::OctetSequence, Effort::Glance) => &[16],
+        (Operation::OctetSequence, Effort::Emulated { .. }) => &[16, 1_024],
+        (Operation::OctetSequence, Effort::Quick) => &[16, 1_024, 4_096, 65_536],
+        (Operation::OctetSequence, Effort::Full) => {
+            &[16, 256, 1_024, 4_096, 16_384, 65_536, 262_144]
+        }
+        (Operation::LongSequence | Operation::ManySequence, Effort::Glance)
+        | (Operation::ManySequence, Effort::Emulated { .. }) => &[4],
+        (Operation::LongSequence, Effort::Emulated { .. }) => &[4, 1_024],
+        (Operation::LongSequence | Operation::ManySequence, Effort::Quick) => &[4, 1_024, 4_096],
+        (Operation::LongSequence, Effort::Full) => &[4, 256, 1_024, 4_096, 16_384, 65_536],
+        (Operation::ManySequence, Effort::Full) => &[4, 256, 1_024, 4_096, 16_384],
+        _ => &[0],
+    }
+}
+
+const WARM_UP: ByEffort = ByEffort {
+    glance: 10,
+    emulated: 10,
+    quick: 60,
+    full: 500,
+};
+/// Far below the 950 ms after which real-time tasks that never rest are throttled.
+const BURST_MS_MAX: ByEffort = ByEffort {
+    glance: 20,
+    emulated: 40,
+    quick: 26,
+    full: 300,
+};
+/// Beyond this, copying the octets takes longer than handing them over.
+const LARGE_BYTES: usize = 8_192;
 /// Leaves the CPU to others between bursts, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
-const KEY_BYTES_USUAL: usize = 24;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn an_emulated_machine_has_a_round_a_seed_and_few_calls() {
+    fn an_emulated_machine_makes_few_calls() {
         let effort = Effort::Emulated { seeds: 4 };
-        let plan = Plan::of(effort);
-        assert_eq!(plan.rounds, 4);
-        let calls = cells(effort).len() * plan.rounds * (plan.warm_up + plan.count);
-        assert!(calls < 5_000, "{calls} calls of each contestant");
+        let cells = STUDY.cells(effort);
+        assert!(cells.iter().all(|cell| cell["orb"] != "omniorb".into()));
+        let ours = cells.iter().filter(|cell| {
+            let of = |label: &str, level: &str| cell.get(label) == Some(&level.into());
+            of("orb", "rtorb") && of("transport", "tcp") && !cell.contains_key("preset")
+        });
+        let calls = 4 * ours.count() * (WARM_UP.of(effort) + 60);
+        assert!(calls < 5_000, "{calls} calls of a contestant");
+    }
+
+    #[test]
+    fn a_sequence_has_its_lengths_and_its_parts_and_a_lane_has_the_plain_call() {
+        let cells = STUDY.cells(Effort::Quick);
+        let count = |wanted: &[(&str, &str)]| {
+            let is = |cell: &&Labels| {
+                let mut wanted = wanted.iter();
+                wanted.all(|(name, value)| {
+                    let found = cell.get(*name);
+                    found.map(ToString::to_string).as_deref() == Some(value)
+                })
+            };
+            cells.iter().filter(is).count()
+        };
+        // By TCP and UNIX sockets each, and two parts without a call.
+        assert_eq!(count(&[("operation", "octetseq"), ("orb", "rtorb")]), 4 * 4);
+        assert_eq!(count(&[("operation", "octetseq"), ("orb", "raw")]), 4 * 3);
+        assert_eq!(count(&[("operation", "void"), ("orb", "omniorb")]), 2);
+        for preset in ["tao", "tao_propagated"] {
+            let lane = [("operation", "long"), ("preset", preset)];
+            assert_eq!((count(&lane), count(&lane[1..])), (1, 1));
+        }
     }
 }

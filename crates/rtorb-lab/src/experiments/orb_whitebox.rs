@@ -6,6 +6,9 @@
 
 use std::time::Duration;
 
+use rtorb::Strategies;
+use rtorb_results::labels;
+
 use crate::contestants::OMNIORB;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
@@ -13,10 +16,8 @@ use crate::contestants::whitebox::omniorb::Programs;
 use crate::contestants::whitebox::{Priorities, perf, strace};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::results::labels;
 use contestant::{Contestant, Run};
 use measured::Measured;
-use rtorb::Strategies;
 
 mod conclusions;
 mod contestant;

@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use rtorb_results::{Labels, Plot, PlotKind, PublishedRow, StatisticName, labels};
+
 use crate::error::LabError;
 use crate::experiment::{Effort, Parameters};
 use crate::processes::probe::{ProbeInTurn, Question as ProbeQuestion};
-use crate::results::{Labels, Plot, PlotKind, PublishedRow, StatisticName, labels};
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -107,7 +108,8 @@ impl Subject for TwoThreads {
 }
 
 /// The rows of P0 Table 1 and P2 Table 1, for a table whose columns are the tests.
-pub(crate) fn published_rows() -> Vec<PublishedRow> {
+#[must_use]
+pub fn published_rows() -> Vec<PublishedRow> {
     let tables = [&P0, &P2].into_iter();
     tables.flat_map(published::Table::rows).collect()
 }

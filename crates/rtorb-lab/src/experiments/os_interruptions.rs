@@ -2,154 +2,153 @@
 //! CPU, and what the interrupt takes that releases a less urgent one.
 //!
 //! The thread reads the clock without pause. Where that took long and no other thread ran, the CPU was taken by something that no
-//! priority stands against: in a response-time analysis, interference of the highest priority. Half of the rounds are so; in the
-//! others less urgent threads sleep until moments that are known, whose interrupts are found by them.
+//! priority stands against: in a response-time analysis, interference of the highest priority. In each round it looks twice: while
+//! nothing else runs, and while less urgent threads sleep until moments that are known, whose interrupts are found by them.
 
 use std::time::Duration;
 
+use rtorb_host::description::stolen_ms;
+use rtorb_results::{Labels, Plot, PlotKind};
+
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::host::{kernel_tick_hz, stolen_ms};
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::labels;
-pub(crate) use measured::TICK_PERIOD;
-use measured::{Measured, Surroundings};
+use crate::study::{
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
 use probe::{Question, Seen};
 
-mod conclusions;
+mod findings;
 mod kinds;
-mod measured;
 pub mod probe;
 mod ticks;
 
 /// The experiment.
-#[derive(Debug)]
-pub struct OsInterruptions;
-
-impl Experiment for OsInterruptions {
-    fn name(&self) -> &'static str {
-        "os/interruptions"
-    }
-
-    fn title(&self) -> &'static str {
-        "What ticks, other interrupts, firmware and a hypervisor take from the most urgent thread of a CPU"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P3 section 4.2 (the tick as a task of the highest priority), seen by whom it interrupts"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        labels([
-            ("rounds", plan.rounds.into()),
-            ("round_ms", (plan.round_ns / 1_000_000).into()),
-            ("rounds_are", ROUNDS_ARE.into()),
-            ("releases_per_round", RELEASES.into()),
-            ("gap_ns_min", STEP_NS_MAX.into()),
-            ("rest_ms", (REST.as_millis() as u64).into()),
-            (
-                "rest_ms_under_load",
-                plan.round_ns.div_euclid(1_000_000).into(),
-            ),
-            ("clock", "CLOCK_MONOTONIC, read without pause".into()),
-            (
-                "switches",
-                "getrusage(2), RUSAGE_THREAD, after each gap".into(),
-            ),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let plan = Plan::of(context.effort);
-        progress.begin(plan.rounds);
-        let cpu = context.launcher.placement.cpu;
-        let stolen_before_ms = stolen_ms(cpu);
-        let mut measured = Measured::default();
-        let complete = is_complete(measure(context, plan, &mut measured, progress))?;
-        let stolen = stolen_ms(cpu).zip(stolen_before_ms);
-        let surroundings = Surroundings {
-            // An emulated machine is one whose time stands still while it does not run.
-            virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
-            tick_hz: kernel_tick_hz(&context.host.kernel_release),
-            stolen_ms: stolen.map(|(after, before)| after.saturating_sub(before)),
-        };
-        Ok(Outcome {
-            complete,
-            ..measured.outcome(&surroundings)
+pub const STUDY: Study<Looking> = Study {
+    name: "os/interruptions",
+    title: "What ticks, other interrupts, firmware and a hypervisor take from the most urgent thread of a CPU",
+    reproduces: "P3 section 4.2 (the tick as a task of the highest priority), seen by whom it interrupts",
+    // The emulator executes every reading of the clock.
+    amounts: Amounts {
+        glance: 50,
+        emulated: 20,
+        quick: [15, 100],
+        full: [300, 100],
+        samples: "round_ms",
+    },
+    factors: &[Factor {
+        label: RELEASES,
+        levels: &[Number(0), Number(RELEASES_A_ROUND)],
+    }],
+    fixed: &[],
+    parameters: &[
+        ("rounds_are", Text(ROUNDS_ARE)),
+        ("gap_ns_min", Number(STEP_NS_MAX as i64)),
+        ("rest_ms", Number(REST.as_millis() as i64)),
+        ("rest_ms_under_load", Text("as long as it looked")),
+        ("clock", Text("CLOCK_MONOTONIC, read without pause")),
+        (
+            "switches",
+            Text("getrusage(2), RUSAGE_THREAD, after each gap"),
+        ),
+    ],
+    columns: &["load", "real_time"],
+    labels_of_run: |_| Labels::new(),
+    period_ns: 0,
+    uses_agent: false,
+    leaves_out: |_, _| false,
+    obstacle: |_| None,
+    start: |context, _| {
+        Ok(Looking {
+            stolen_ms: stolen_ms(context.launcher.placement.cpu),
+            probe: Probe::start(&context.launcher, "os/interruptions")?,
         })
-    }
+    },
+    tables: Vec::new,
+    plots,
+    findings: findings::findings,
+    notes: |_| vec![OTHER_TOOLS.to_owned()],
+};
+
+/// The thread that looks, in a probe.
+#[derive(Debug)]
+pub struct Looking {
+    probe: Probe,
+    /// What the kernel had counted as stolen from the CPU after the last turn.
+    stolen_ms: Option<u64>,
 }
 
-fn measure(
-    context: &Context,
-    plan: Plan,
-    measured: &mut Measured,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    let rest = match context.load.is_none() {
-        true => REST,
-        // What the load does must be done between rounds: while one lasts, nothing else runs here.
-        false => Duration::from_nanos(plan.round_ns),
-    };
-    let mut probe = Probe::start(&context.launcher, "os/interruptions")?;
-    for round in 0..plan.rounds {
-        if context.interrupted() {
-            return Err(LabError::Interrupted);
-        }
-        context.begin_round(round);
-        let with_releases = round % 2 == 1;
+impl Subject for Looking {
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let placement = &turn.context.launcher.placement;
+        let length = Duration::from_millis(turn.samples as u64);
         let question = Question {
-            fifo: context.launcher.placement.fifo,
-            length_ns: plan.round_ns,
+            fifo: placement.fifo,
+            length_ns: length.as_nanos() as u64,
             step_ns_max: STEP_NS_MAX,
-            releases: if with_releases { RELEASES } else { 0 },
-            seed: context.seed(round).unwrap_or(round as u64 + 1),
+            releases: cell.number(RELEASES) as u32,
+            seed: turn.seed(),
         };
-        let answer = probe.ask(&ProbeQuestion::Interruptions(question), WITHIN)?;
-        context.add_marks(answer.marks);
-        let seen = Seen::of(&answer).ok_or_else(|| {
-            LabError::process("os/interruptions", "the probe did not say what it saw")
-        })?;
-        measured.add(seen, with_releases, &answer.scheduling);
-        progress.step(&format!("round {} of {}", round + 1, plan.rounds));
-        std::thread::sleep(rest);
-    }
-    Ok(())
-}
-
-/// How much to measure.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    /// The first, third, ... without releases, the others with.
-    rounds: usize,
-    round_ns: u64,
-}
-
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        let (rounds, round_ns) = match effort {
-            Effort::Glance => (2, 50_000_000),
-            // A seed is a round of each kind; the emulator executes every reading of the clock.
-            Effort::Emulated { seeds } => (2 * usize::from(seeds), 20_000_000),
-            Effort::Quick => (30, 100_000_000),
-            Effort::Full => (600, 100_000_000),
-        };
-        Self { rounds, round_ns }
+        let answer = self
+            .probe
+            .ask(&ProbeQuestion::Interruptions(question), WITHIN)?;
+        if Seen::of(&answer).is_none() {
+            let what = "the probe did not say what it saw";
+            return Err(LabError::process("os/interruptions", what));
+        }
+        // What a load does must be done between turns: while one lasts, nothing else runs here.
+        let is_idle = turn.context.load.is_none();
+        std::thread::sleep(if is_idle { REST } else { length });
+        let mut sampled = Sampled::kept(answer).of_threads(&["looks", "sleeps"]);
+        let before_ms = std::mem::replace(&mut self.stolen_ms, stolen_ms(placement.cpu));
+        if let Some((before_ms, after_ms)) = before_ms.zip(self.stolen_ms) {
+            let stolen_ms = after_ms.saturating_sub(before_ms) as f64;
+            sampled.numbers.insert(STOLEN_MS.to_owned(), stolen_ms);
+        }
+        Ok(sampled)
     }
 }
 
+fn plots() -> Vec<Plot> {
+    vec![
+        Plot {
+            caption: "Gaps between two readings of the clock during which no other thread ran, by what they are taken for.".to_owned(),
+            kind: PlotKind::Histogram,
+            lines: vec!["what".to_owned()],
+            x_title: "length of an interruption, us".to_owned(),
+            log_x: true,
+            log_y: true,
+            ..Plot::named("interruptions", "How long the most urgent thread is interrupted")
+        },
+        Plot {
+            caption: "How much longer an interruption is than usual, and how rarely.".to_owned(),
+            kind: PlotKind::Percentiles,
+            lines: vec!["what".to_owned()],
+            log_y: true,
+            ..Plot::named("interruptions-percentiles", "The tail of each kind of interruption")
+        },
+    ]
+}
+
+/// The label of the number of threads whose sleep ends while the other one looks.
+const RELEASES: &str = "releases_per_round";
+/// One each 4 to 7 ms of a round: few fall on a tick.
+const RELEASES_A_ROUND: i64 = 16;
+/// What the kernel counted as stolen from the CPU, in milliseconds.
+const STOLEN_MS: &str = "stolen_ms";
 const ROUNDS_ARE: &str =
     "in turns: without anything else, and with less urgent threads whose sleeps end meanwhile";
-/// One each 4 to 7 ms of a round: few fall on a tick.
-const RELEASES: u32 = 16;
 /// Some ten times a reading of the clock.
 const STEP_NS_MAX: u64 = 1_000;
-/// After a round, for all others: with it, real-time threads have less of the CPU than the kernel allows them in a second.
+/// After a turn, for all others: with it, real-time threads have less of the CPU than the kernel allows them in a second.
 const REST: Duration = Duration::from_millis(20);
-/// A round and what goes before it take a fifth of a second.
+/// A turn and what goes before it take a fifth of a second.
 const WITHIN: Duration = Duration::from_secs(2);
+
+const OTHER_TOOLS: &str = "Such gaps are what oslat of rt-tests looks for, which cannot tell whether another thread ran, and what the \
+                           kernel's osnoise tracer finds, which names the interrupts. The hwlat tracer looks with interrupts switched \
+                           off: what it finds is the firmware's and the hypervisor's alone. Where the kernel has these tracers, they say \
+                           who it was.";
 
 #[cfg(test)]
 mod tests {
@@ -157,22 +156,23 @@ mod tests {
 
     #[test]
     fn real_time_threads_leave_a_tenth_of_the_cpu_to_others() {
-        for effort in [
-            Effort::Glance,
-            Effort::Quick,
-            Effort::Full,
-            Effort::Emulated { seeds: 4 },
-        ] {
-            let plan = Plan::of(effort);
-            assert!(plan.round_ns <= probe::ROUND_NS_MAX);
-            assert!(REST.as_nanos() * 9 >= u128::from(plan.round_ns), "{plan:?}");
-            assert!(RELEASES <= probe::RELEASES_MAX && plan.rounds.is_multiple_of(2));
+        let Amounts {
+            glance,
+            emulated,
+            quick: [_, quick],
+            full: [_, full],
+            ..
+        } = STUDY.amounts;
+        for length_ms in [glance, emulated, quick, full] {
+            assert!(length_ms as u64 * 1_000_000 <= probe::ROUND_NS_MAX);
+            assert!(REST.as_millis() * 9 >= length_ms as u128);
         }
+        assert!(RELEASES_A_ROUND <= i64::from(probe::RELEASES_MAX));
     }
 
     #[test]
     fn a_quick_run_looks_for_three_seconds() {
-        let plan = Plan::of(Effort::Quick);
-        assert_eq!(plan.rounds as u64 * plan.round_ns, 3_000_000_000);
+        let [rounds, length_ms] = STUDY.amounts.quick;
+        assert_eq!(2 * rounds * length_ms, 3_000);
     }
 }

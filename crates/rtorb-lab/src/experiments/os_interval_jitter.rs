@@ -7,253 +7,329 @@
 
 use std::time::Duration;
 
+use rtorb_results::StatisticName::{self, Max, Mean, P50, P99};
+use rtorb_results::{Labels, Plot, PlotKind, labels};
+
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::experiment::Effort;
 use crate::processes::computation::Computation;
-use crate::processes::probe::{Probe, Question};
-use crate::results::labels;
-use measured::Measured;
-use plan::{Configuration, Pattern};
+use crate::processes::probe::{Probe, Question as ProbeQuestion};
+use crate::study::{
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{Flag, Number, Text},
+};
+use plan::{Configuration, Rank};
+use probe::{HIGHEST_PRIORITY, Question, WARM_UP};
 
 mod conclusions;
-mod measured;
+mod findings;
 mod plan;
 pub mod probe;
 
 /// The experiment.
+pub const STUDY: Study<Tasks> = Study {
+    name: "os/interval-jitter",
+    title: "How far the intervals of periodic tasks deviate: by number of timers, pattern and priority",
+    reproduces: "P3 Table 3, Figures 6 to 13",
+    // In a full run, 10,000 samples of each observed task.
+    amounts: Amounts {
+        glance: 20,
+        emulated: 40,
+        quick: [3, 100],
+        full: [21, 500],
+        samples: "releases_per_round",
+    },
+    factors: &[
+        Factor {
+            label: "resolution_us",
+            levels: &[Number(500), Number(1_000)],
+        },
+        Factor {
+            label: "timers",
+            levels: &[
+                Number(1),
+                Number(2),
+                Number(5),
+                Number(10),
+                Number(15),
+                Number(20),
+            ],
+        },
+        Factor {
+            label: "pattern",
+            levels: &[
+                Text("harmonic"),
+                Text("non_harmonic"),
+                Text("alone_1"),
+                Text("alone_2"),
+                Text("alone_4"),
+                Text("alone_8"),
+                Text("alone_16"),
+                Text("alone_32"),
+            ],
+        },
+    ],
+    fixed: &[],
+    parameters: &[
+        ("alone_us_per_release_max", Number(ALONE_NS as i64 / 1_000)),
+        ("intervals_harmonic", Text("2, 4, 8, 16 resolutions")),
+        ("intervals_non_harmonic", Text("2, 5, 7, 9 resolutions")),
+        ("interval_of_observed", Text(INTERVAL_OF_OBSERVED)),
+        (
+            "timers_begin",
+            Text("together, on a multiple of the resolution"),
+        ),
+        ("work_us", Number(WORK.as_micros() as i64)),
+        ("warm_up_intervals", Number(WARM_UP as i64)),
+        ("priority_highest", Number(HIGHEST_PRIORITY as i64)),
+        ("cpu_kept_awake", Flag(true)),
+    ],
+    columns: &["priority"],
+    labels_of_run: |_| Labels::new(),
+    period_ns: 0,
+    uses_agent: false,
+    leaves_out,
+    obstacle: |_| None,
+    start: |context, _| {
+        let mut probe = Probe::start(&context.launcher, "interval-jitter")?;
+        let work = probe.calibrate(WORK)?;
+        Ok(Tasks { probe, work })
+    },
+    tables: Vec::new,
+    plots,
+    findings: findings::findings,
+    notes: |_| NOTES.map(str::to_owned).into(),
+};
+
+/// The tasks, in a probe.
 #[derive(Debug)]
-pub struct OsIntervalJitter;
-
-impl Experiment for OsIntervalJitter {
-    fn name(&self) -> &'static str {
-        "os/interval-jitter"
-    }
-
-    fn title(&self) -> &'static str {
-        "How far the intervals of periodic tasks deviate: by number of timers, pattern and priority"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P3 Table 3, Figures 6 to 13"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        let timers: Vec<String> = plan.timers.iter().map(usize::to_string).collect();
-        let resolutions: Vec<String> = plan.resolutions_us.iter().map(u64::to_string).collect();
-        labels([
-            ("rounds", plan.rounds.into()),
-            ("releases_per_round", plan.releases.into()),
-            (
-                "alone_ms_per_round_max",
-                (plan.alone_ns_max / 1_000_000).into(),
-            ),
-            ("timers", timers.join(", ").into()),
-            ("resolutions_us", resolutions.join(", ").into()),
-            ("intervals_harmonic", "2, 4, 8, 16 resolutions".into()),
-            ("intervals_non_harmonic", "2, 5, 7, 9 resolutions".into()),
-            ("interval_of_observed", INTERVAL_OF_OBSERVED.into()),
-            (
-                "timers_begin",
-                "together, on a multiple of the resolution".into(),
-            ),
-            ("work_us", (WORK.as_micros() as u64).into()),
-            ("warm_up_intervals", probe::WARM_UP.into()),
-            (
-                "priority_highest",
-                u32::from(probe::HIGHEST_PRIORITY).into(),
-            ),
-            ("cpu_kept_awake", effort.seeds().is_none().into()),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let mut measured = Measured::default();
-        let plan = Plan::of(context.effort);
-        let complete = is_complete(measure(context, &plan, &mut measured, progress))?;
-        Ok(measured.outcome(complete))
-    }
+pub struct Tasks {
+    probe: Probe,
+    work: Computation,
 }
 
-/// Every round has all configurations once, so that none has the quiet hour of the host for itself.
-fn measure(
-    context: &Context,
-    plan: &Plan,
-    measured: &mut Measured,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    let configurations = plan.configurations();
-    progress.begin(plan.rounds * configurations.len() + 1);
-    let mut asked = Probe::start(&context.launcher, "interval-jitter")?;
-    let work = asked.calibrate(WORK)?;
-    progress.step("the tasks' work is calibrated");
-    for round in 0..plan.rounds {
-        context.begin_round(round);
-        for configuration in &configurations {
-            if context.interrupted() {
-                return Err(LabError::Interrupted);
-            }
-            let question = plan.question(context, *configuration, work);
-            let within = Duration::from_nanos(question.duration_ns);
-            let answer = asked.ask(&Question::IntervalJitter(question), within)?;
-            measured.add(*configuration, answer);
-            progress.step(&format!(
-                "round {} of {}: {} timers, {}",
-                round + 1,
-                plan.rounds,
-                configuration.timers,
-                configuration.pattern.label().replace('_', "-"),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// How much is measured.
-#[derive(Clone, Debug)]
-struct Plan {
-    rounds: usize,
-    resolutions_us: &'static [u64],
-    timers: &'static [usize],
-    /// Of a task with the shortest interval, in a round.
-    releases: u64,
-    /// Intervals of a task alone, in resolutions.
-    alone: &'static [u64],
-    /// How long one with a long interval runs in a round.
-    alone_ns_max: u64,
-}
-
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        match effort {
-            Effort::Emulated { seeds } => Self {
-                rounds: usize::from(seeds),
-                resolutions_us: &[500],
-                timers: &[1, 5, 10],
-                releases: 40,
-                alone: &[1, 4],
-                alone_ns_max: 60_000_000,
-            },
-            Effort::Glance => Self {
-                rounds: 1,
-                resolutions_us: &[500],
-                timers: &[1, 2, 5],
-                releases: 20,
-                alone: &[1, 4],
-                alone_ns_max: 20_000_000,
-            },
-            Effort::Quick => Self {
-                rounds: 3,
-                resolutions_us: &[500, 1_000],
-                timers: &[1, 2, 5, 10, 20],
-                releases: 100,
-                alone: &[1, 4, 16],
-                alone_ns_max: 150_000_000,
-            },
-            // 10,000 samples of each observed task; of long intervals what a second a round has room for.
-            Effort::Full => Self {
-                rounds: 21,
-                resolutions_us: &[500, 1_000],
-                timers: &[1, 2, 5, 10, 15, 20],
-                releases: 500,
-                alone: &[1, 2, 4, 8, 16, 32],
-                alone_ns_max: 1_000_000_000,
-            },
-        }
-    }
-
-    fn configurations(&self) -> Vec<Configuration> {
-        let mut all = Vec::new();
-        for &resolution_us in self.resolutions_us {
-            for &timers in self.timers {
-                all.extend(Pattern::TOGETHER.map(|pattern| Configuration {
-                    pattern,
-                    resolution_us,
-                    timers,
-                }));
-            }
-            all.extend(self.alone.iter().map(|multiple| Configuration {
-                pattern: Pattern::Alone(*multiple),
-                resolution_us,
-                timers: 1,
-            }));
-        }
-        all
-    }
-
-    fn question(
-        &self,
-        context: &Context,
-        configuration: Configuration,
-        work: Computation,
-    ) -> probe::Question {
-        let duration_ns = self.releases * configuration.shortest_interval_ns();
-        probe::Question {
+impl Subject for Tasks {
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let configuration = Configuration::of(cell);
+        let placement = &turn.context.launcher.placement;
+        let question = Question {
             tasks: configuration.tasks(),
-            work,
-            cpu: context.launcher.placement.cpu,
-            real_time: context.launcher.placement.fifo.is_some(),
+            work: self.work,
+            cpu: placement.cpu,
+            real_time: placement.fifo.is_some(),
             resolution_ns: configuration.resolution_us * 1_000,
-            duration_ns: match configuration.pattern {
-                Pattern::Alone(_) => duration_ns.min(self.alone_ns_max),
-                Pattern::Harmonic | Pattern::NonHarmonic => duration_ns,
-            },
+            duration_ns: duration_ns(configuration, turn.samples),
+        };
+        let within = Duration::from_nanos(question.duration_ns);
+        let question = ProbeQuestion::IntervalJitter(question);
+        let answer = self.probe.ask(&question, within)?;
+        let ranks = configuration.ranks().iter();
+        let parts = ranks
+            .flat_map(|rank| ["jitter", "lateness"].map(|what| configuration.labels(*rank, what)));
+        Ok(Sampled {
+            parts: parts.zip(answer.samples).collect(),
+            scheduling: answer.scheduling,
+            ..Sampled::default()
         }
+        // All tasks are made alike; the observed ones stand for them.
+        .of_threads(&Rank::ALL.map(Rank::label)))
     }
+}
+
+/// How long tasks run in a turn: of long intervals what there is time for.
+fn duration_ns(configuration: Configuration, releases: usize) -> u64 {
+    let longest_ns = if configuration.is_alone() {
+        ALONE_NS
+    } else {
+        u64::MAX
+    };
+    releases as u64 * configuration.shortest_interval_ns().min(longest_ns)
+}
+
+fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
+    let (resolutions_us, timers, alone): (&[usize], &[usize], &[&str]) = match effort {
+        Effort::Emulated { .. } => (&[500], &[1, 5, 10], &["alone_1", "alone_4"]),
+        Effort::Glance => (&[500], &[1, 2, 5], &["alone_1", "alone_4"]),
+        Effort::Quick => (
+            &[500, 1_000],
+            &[1, 2, 5, 10, 20],
+            &["alone_1", "alone_4", "alone_16"],
+        ),
+        Effort::Full => return cell.number("timers") > 1 && Configuration::of(cell).is_alone(),
+    };
+    let is_alone = Configuration::of(cell).is_alone();
+    let is_wanted = if is_alone {
+        cell.number("timers") == 1 && alone.iter().any(|level| cell.is("pattern", level))
+    } else {
+        timers.contains(&cell.number("timers"))
+    };
+    !is_wanted || !resolutions_us.contains(&cell.number("resolution_us"))
+}
+
+fn plots() -> Vec<Plot> {
+    let against_timers = |id, title, values: &[StatisticName]| {
+        Plot {
+        caption: "Jitter: how far the distance of two wake-ups deviates from the interval. All tasks on one CPU, each with a priority \
+                  of its own; one task alone is the highest, of two there is no middle."
+            .to_owned(),
+        kind: PlotKind::Lines,
+        of: labels([("what", "jitter".into())]),
+        choose: names(&["pattern", "resolution_us"]),
+        lines: names(&["priority"]),
+        x: "timers".to_owned(),
+        x_title: "number of timers".to_owned(),
+        values: values.to_vec(),
+        log_y: true,
+        ..Plot::named(id, title)
+    }
+    };
+    vec![
+        Plot {
+            choose: names(&["resolution_us"]),
+            lines: names(&["priority", "pattern"]),
+            ..against_timers(
+                "jitter-against-timers",
+                "Median interval jitter against the number of timers, both patterns",
+                &[P50],
+            )
+        },
+        against_timers(
+            "worst-jitter-against-timers",
+            "Mean, 99th percentile and maximum of the jitter against the number of timers",
+            &[Mean, P99, Max],
+        ),
+        Plot {
+            caption: "The whole distribution for each of the three tasks.".to_owned(),
+            kind: PlotKind::Percentiles,
+            of: labels([("what", "jitter".into())]),
+            choose: names(&["pattern", "resolution_us", "timers"]),
+            lines: names(&["priority"]),
+            log_y: true,
+            ..Plot::named("jitter-percentiles", "The tail of the jitter, by priority")
+        },
+        Plot {
+            caption: "Lateness: from the release to the wake-up. A task that is always equally late has no jitter.".to_owned(),
+            of: labels([("what", "lateness".into()), ("part", "lateness".into())]),
+            ..against_timers(
+                "lateness-against-timers",
+                "How late a task wakes, against the number of timers",
+                &[P50, Mean, P99],
+            )
+        },
+        Plot {
+            caption: "P3 Figures 6 and 7 show the same for QNX and RTLinux; the text has no numbers for them.".to_owned(),
+            kind: PlotKind::Lines,
+            of: labels([("what", "jitter_alone".into())]),
+            lines: names(&["resolution_us"]),
+            x: "interval_us".to_owned(),
+            x_title: "interval (us)".to_owned(),
+            values: vec![P50, Mean, P99, Max],
+            log_x: true,
+            log_y: true,
+            ..Plot::named(
+                "jitter-against-interval",
+                "Interval jitter against the length of the interval, one task alone",
+            )
+        },
+    ]
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// What a small control task computes at each release.
 const WORK: Duration = Duration::from_micros(20);
-
+/// For each release of a task that runs alone: as long as the shortest interval of several at the coarser resolution.
+const ALONE_NS: u64 = 2_000_000;
 const INTERVAL_OF_OBSERVED: &str = "2 resolutions, so that the observed tasks differ in priority alone; of two tasks, the more \
                                     urgent one has 4 (harmonic) or 5 (non-harmonic)";
+
+const NOTES: [&str; 3] = [
+    "Linux with high-resolution timers has no clock tick that releases tasks: each timer interrupts when it is due. The resolution \
+     is therefore that of the intervals and of the moment at which all begin, so that timers expire together as they would at a \
+     tick; no tick was added that the kernel does not have.",
+    "An idle-class thread kept the CPU from sleeping: otherwise what is seen is how long an idle CPU takes to wake.",
+    "P3 speaks of averages. Where something else takes the CPU for many intervals, such as the host of a virtual machine, one \
+     such stall is a long interval and then a short one for each release that was missed, since none is left out. These make most \
+     of a mean, and of the 99th percentile when samples are few. So the conclusions tell the median too, and go by it where they \
+     name one number.",
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Experiment;
+    use plan::Pattern;
+    use rtorb_results::LabelValue;
+
+    const ALONE: [u64; 6] = [1, 2, 4, 8, 16, 32];
 
     #[test]
     fn the_paper_has_its_factors_and_samples() {
-        let plan = Plan::of(Effort::Full);
-        assert_eq!(plan.timers, [1, 2, 5, 10, 15, 20]);
-        assert_eq!(plan.resolutions_us, [500, 1_000]);
-        let lost = 1 + probe::WARM_UP as u64;
-        assert!(plan.rounds as u64 * (plan.releases - lost) >= 10_000);
+        let full = STUDY.parameters(Effort::Full);
+        assert_eq!(full["timers"], "1 2 5 10 15 20".into());
+        assert_eq!(full["resolution_us"], "500 1000".into());
+        let quick = STUDY.parameters(Effort::Quick);
+        assert_eq!(quick["timers"], "1 2 5 10 20".into());
+        let patterns = "harmonic non_harmonic alone_1 alone_4 alone_16";
+        assert_eq!(quick["pattern"], patterns.into());
+        let [rounds, releases] = STUDY.amounts.full;
+        assert!(rounds * (releases - 1 - WARM_UP) >= 10_000);
     }
 
     #[test]
     fn nobody_waits_long_for_the_next_step() {
-        for effort in [
-            Effort::Glance,
-            Effort::Quick,
-            Effort::Full,
-            Effort::Emulated { seeds: 4 },
-        ] {
-            let plan = Plan::of(effort);
-            for configuration in plan.configurations() {
-                let together_ns = plan.releases * configuration.shortest_interval_ns();
-                let is_alone = matches!(configuration.pattern, Pattern::Alone(_));
-                assert!(is_alone || together_ns <= 1_000_000_000);
-            }
-            assert!(plan.alone_ns_max <= 1_000_000_000);
+        let [_, releases] = STUDY.amounts.full;
+        let patterns = Pattern::TOGETHER.into_iter();
+        for pattern in patterns.chain(ALONE.map(Pattern::Alone)) {
+            let configuration = Configuration {
+                pattern,
+                resolution_us: 1_000,
+                timers: 1,
+            };
+            assert!(duration_ns(configuration, releases) <= 1_000_000_000);
         }
     }
 
     #[test]
     fn a_quick_run_takes_less_than_its_share() {
-        let of_plan = |plan: &Plan| {
-            let of = |configuration: &Configuration| {
-                let ns = plan.releases * configuration.shortest_interval_ns();
-                match configuration.pattern {
-                    Pattern::Alone(_) => ns.min(plan.alone_ns_max),
-                    Pattern::Harmonic | Pattern::NonHarmonic => ns,
-                }
-            };
-            let ns: u64 = plan.configurations().iter().map(of).sum();
-            plan.rounds as u64 * ns
+        let of = |effort, [rounds, releases]: [usize; 2]| {
+            let parameters = STUDY.parameters(effort);
+            let count = |name: &str| parameters[name].to_string().split(' ').count();
+            let mut sum_ns = 0;
+            for resolution in parameters["resolution_us"].to_string().split(' ') {
+                let ns = |pattern| {
+                    let configuration = Configuration {
+                        pattern,
+                        resolution_us: resolution.parse().unwrap(),
+                        timers: 1,
+                    };
+                    duration_ns(configuration, releases)
+                };
+                let measured = parameters["pattern"].to_string();
+                let is_measured = |multiple: &u64| {
+                    let mut patterns = measured.split(' ');
+                    patterns.any(|pattern| pattern == format!("alone_{multiple}"))
+                };
+                let alone = ALONE.into_iter().filter(is_measured);
+                sum_ns += alone
+                    .map(|multiple| ns(Pattern::Alone(multiple)))
+                    .sum::<u64>();
+                sum_ns += 2 * count("timers") as u64 * ns(Pattern::Harmonic);
+            }
+            rounds as u64 * sum_ns
         };
-        assert!(of_plan(&Plan::of(Effort::Quick)) < 13_000_000_000);
-        assert!(of_plan(&Plan::of(Effort::Emulated { seeds: 4 })) < 1_500_000_000);
+        assert!(of(Effort::Quick, STUDY.amounts.quick) < 13_000_000_000);
+        let emulated = [4, STUDY.amounts.emulated];
+        assert!(of(Effort::Emulated { seeds: 4 }, emulated) < 1_500_000_000);
+    }
+
+    #[test]
+    fn both_patterns_are_plotted_against_the_number_of_timers() {
+        let plot = &plots()[0];
+        assert_eq!(plot.x, "timers");
+        assert!(plot.lines.contains(&"pattern".to_owned()));
+        assert_eq!(plot.of.get("what"), Some(&LabelValue::from("jitter")));
     }
 }

@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::Cells;
+use rtorb_results::{Claim, Derived, Highlight, ObtainedScheduling, Published, labels};
+
 use crate::error::LabError;
-use crate::results::by_round::ByRound;
-use crate::results::cells::Cells;
-use crate::results::{Claim, Derived, Highlight, ObtainedScheduling, Published, labels};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -118,8 +119,7 @@ fn findings(cells: &Cells, _: &Conditions) -> Findings {
         })
     };
     let wait_us = |kind| Some(rounds(kind, WAIT).median()? / 1e3);
-    let beyond_ns =
-        |kind| rounds(kind, WAIT).paired(&rounds(kind, SECTION), |wait, section| wait - section);
+    let beyond_ns = |kind| rounds(kind, WAIT).less(&rounds(kind, SECTION));
     let mut found = Findings::default();
     for kind in Kind::ALL {
         let labels = labels([
@@ -186,7 +186,7 @@ const NEEDS_FIFO: &str = "Nothing was measured: without SCHED_FIFO there are no 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     /// The verdict on the mutex with inheritance, whose critical section takes 500 us and a switch 2 us.
     fn judged(waits_ns: &[u64]) -> Verdict {

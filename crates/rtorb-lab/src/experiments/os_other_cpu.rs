@@ -5,16 +5,17 @@
 
 use std::time::Duration;
 
+use rtorb_host::system::cpu_list;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::{Highlight, Labels, Plot, PlotKind, StatisticName};
+
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::os_services::BELOW_PROBE;
 use crate::experiments::os_services::probe::{
     BUDGET_NS, LAST, MESSAGE_BYTES, OtherCpu, Question, Service, WARM_UP,
 };
-use crate::host::cpu_list;
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::cells::{Cells, Samples};
-use crate::results::{Highlight, Labels, Plot, PlotKind, StatisticName};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use rtorb_results::{Labels, Plot, PlotKind, StatisticName};
+
 use crate::error::LabError;
 use crate::processes::awake::Awake;
 use crate::processes::probe::{ProbeInTurn, Question as ProbeQuestion};
-use crate::results::{Labels, Plot, PlotKind, StatisticName};
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},

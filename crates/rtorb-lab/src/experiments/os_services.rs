@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use rtorb_results::{Labels, Plot, PlotKind, StatisticName};
+
 use crate::error::LabError;
 use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use crate::results::{Labels, Plot, PlotKind, StatisticName};
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{self, Number, Text},

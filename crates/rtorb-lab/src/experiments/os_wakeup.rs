@@ -8,13 +8,14 @@
 
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
+use rtorb_results::labels;
+
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::awake::Awake;
 use crate::processes::load::{Load, RunningLoad};
-use crate::processes::placement::Placement;
 use crate::processes::probe::{self, Probe};
-use crate::results::labels;
 use cyclictest::Cyclictest;
 use measured::{Condition, Measured, Tool};
 pub use periodic_thread::Question;
@@ -298,9 +299,10 @@ fn placement(context: &Context) -> Placement {
 
 /// What the user chose, or all kinds together, as P4 has them.
 fn chosen_load(load: &Load) -> Load {
-    match load.is_none() {
-        true => Load::mix(),
-        false => load.clone(),
+    if load.is_none() {
+        Load::mix()
+    } else {
+        load.clone()
     }
 }
 

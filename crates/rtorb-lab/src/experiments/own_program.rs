@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
+use rtorb_results::rounds::Rounds;
+use rtorb_results::{Labels, labels};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Launcher;
-use crate::processes::placement::Placement;
-use crate::results::rounds::Rounds;
-use crate::results::{Labels, labels};
 
 /// A program that the user gave a name.
 #[derive(Debug)]
@@ -128,7 +128,8 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Where a guest has the program of this name, below its root.
-pub(crate) fn file_of(name: &str) -> PathBuf {
+#[must_use]
+pub fn file_of(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
@@ -171,9 +172,10 @@ fn samples_in(printed: &str) -> Result<BTreeMap<String, Vec<u64>>, String> {
         }
         series.entry(name.to_owned()).or_default().push(time_ns);
     }
-    match series.is_empty() {
-        true => Err("printed no time".to_owned()),
-        false => Ok(series),
+    if series.is_empty() {
+        Err("printed no time".to_owned())
+    } else {
+        Ok(series)
     }
 }
 
@@ -190,7 +192,7 @@ pub const PREFIX: &str = "program/";
 pub(crate) const ROLE: &str = "own-program";
 const SEED: &str = "RTORB_SEED";
 /// In the guest's root.
-pub(crate) const FOLDER: &str = "own";
+pub const FOLDER: &str = "own";
 /// Of virtual time, for each seed.
 const RUN_MAX: Duration = Duration::from_secs(20);
 const NAME_BYTES_MAX: usize = 64;

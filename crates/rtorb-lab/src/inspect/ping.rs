@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use rtorb::{ObjectRef, Orb};
 use rtorb_os::clock::monotonic_ns;
+use rtorb_results::statistics::{Recorder, Statistics};
 use serde::Serialize;
-
-use crate::results::statistics::{Recorder, Statistics};
 
 /// What came of asking an object whether it exists.
 #[derive(Clone, Debug, PartialEq, Serialize)]

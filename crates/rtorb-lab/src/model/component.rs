@@ -272,9 +272,10 @@ impl Component {
             failure: performer.failures.first(),
         };
         let expected = jobs * 5 * 8 + gaps * 3 * 8;
-        match octets.len() == expected {
-            true => Ok(Answer { seen, octets }),
-            false => Err("it was still at work when it was asked for what it had seen".to_owned()),
+        if octets.len() == expected {
+            Ok(Answer { seen, octets })
+        } else {
+            Err("it was still at work when it was asked for what it had seen".to_owned())
         }
     }
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use rtorb_host::description::stolen_ms;
+use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_results::ObtainedScheduling;
 use rtorb_sched::model::System;
 
 use super::component::roots::Times;
@@ -16,10 +19,7 @@ use super::watcher::{self, Watched};
 use crate::contestants::event_channel::Served;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
-use crate::host::stolen_ms;
-use crate::processes::placement::Placement;
 use crate::processes::{Launcher, Process};
-use crate::results::ObtainedScheduling;
 
 /// What a run brought, before anybody judges it.
 #[derive(Clone, Debug, Default)]
@@ -199,12 +199,13 @@ impl Running {
         for component in &mut self.components {
             component.ask(&format!("start {times}"))?;
         }
-        match monotonic_ns() < start_ns {
-            true => Ok(times),
-            false => Err(LabError::process(
+        if monotonic_ns() < start_ns {
+            Ok(times)
+        } else {
+            Err(LabError::process(
                 "the laboratory",
                 "the processes did not hear of the start in time: the host is too busy",
-            )),
+            ))
         }
     }
 

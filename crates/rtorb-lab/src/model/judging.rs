@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rtorb_results::judgement::{
+    CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier,
+};
 use rtorb_sched::model::{CallWay, CheckReport, Standing, System};
 
 use super::conductor::{Evidence, processor_name};
-use super::judgement::{CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier};
 use super::places::{self, Places};
 use super::plan::Plan;
 use super::records::{Job, JobGap};

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use rtorb_host::preflight;
+use rtorb_results::judgement::{Judgement, Observed, ObservedStanding};
+use rtorb_results::judgement_views::{self, END};
+use rtorb_results::statistics::Recorder;
+use rtorb_results::{Claim, Highlight, Labels, Results, SCHEMA, Series, labels};
+
 use super::RunOptions;
 use super::conductor::Evidence;
-use super::judgement::{Judgement, Observed, ObservedStanding};
 use super::judging::Ran;
-use super::shown::{self, END};
 use super::words::us;
 use crate::experiment::Context;
-use crate::host::preflight;
-use crate::results::statistics::Recorder;
-use crate::results::{Claim, Highlight, Labels, Results, SCHEMA, Series, labels};
 
 /// Puts it together.
 pub(super) fn results(
@@ -46,8 +47,8 @@ pub(super) fn results(
         series: series(ran, evidence, &judgement),
         columns: vec!["root".to_owned()],
         tables: Vec::new(),
-        plots: shown::plots(),
-        derived: shown::derived(ran.checked, &judgement),
+        plots: judgement_views::plots(),
+        derived: judgement_views::derived(ran.checked, &judgement),
         claims: claims(&judgement),
         lost: Vec::new(),
         conclusions: conclusions(&judgement),

@@ -226,10 +226,7 @@ fn interruptions(stretches: &[Stretch], from_ns: u64) -> Vec<Taken> {
     let crowded = crowded(&holes, from_ns);
     let taken = holes.iter().zip(crowded).filter_map(|(hole, crowded)| {
         let known = ordinary.get(&hole.between).copied().flatten();
-        let ordinary_ns = match hole.seen {
-            true => 0,
-            false => known.or(longest_ns)?,
-        };
+        let ordinary_ns = if hole.seen { 0 } else { known.or(longest_ns)? };
         let begin_ns = hole.begin_ns.saturating_add(ordinary_ns);
         let is_one = crowded || hole.end_ns.saturating_sub(begin_ns) >= from_ns;
         is_one.then_some(Taken {
@@ -245,9 +242,12 @@ fn interruptions(stretches: &[Stretch], from_ns: u64) -> Vec<Taken> {
 /// Which of them were seen in a crowd: each too short to be an interruption, and so many at once that no tick explains them. A
 /// hypervisor takes a CPU in small pieces too.
 fn crowded(holes: &[Hole], from_ns: u64) -> Vec<bool> {
-    let small = |hole: &Hole| match hole.seen {
-        true if hole.end_ns - hole.begin_ns < from_ns => hole.end_ns - hole.begin_ns,
-        _ => 0,
+    let small = |hole: &Hole| {
+        if hole.seen && hole.end_ns - hole.begin_ns < from_ns {
+            hole.end_ns - hole.begin_ns
+        } else {
+            0
+        }
     };
     let mut crowded = vec![false; holes.len()];
     let (mut first, mut marked, mut sum_ns) = (0, 0, 0);
@@ -276,9 +276,10 @@ fn holes(stretches: &[Stretch]) -> Vec<Hole> {
         if stretch.begin_ns > before.end_ns {
             let begin_ns = before.end_ns.max(stretch.cause_ns);
             // Between work and idleness others may have run who have no deadline.
-            let end_ns = match stretch.of == IDLE && before.of != IDLE {
-                true => stretch.begin_ns.min(before.done_ns),
-                false => stretch.begin_ns,
+            let end_ns = if stretch.of == IDLE && before.of != IDLE {
+                stretch.begin_ns.min(before.done_ns)
+            } else {
+                stretch.begin_ns
             };
             if end_ns > begin_ns {
                 holes.push(Hole {

@@ -1,6 +1,6 @@
 //! What was observed of a bound, in words.
 
-use super::judgement::{Observed, ObservedStanding, Outlier};
+use rtorb_results::judgement::{Observed, ObservedStanding, Outlier};
 
 /// A sentence or two about a behaviour or a chain.
 pub(super) fn of(observed: &Observed) -> String {

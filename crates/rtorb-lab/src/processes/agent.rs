@@ -8,12 +8,12 @@ use std::net::{IpAddr, Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rtorb_host::Host;
+use rtorb_host::placement::Placement;
 use rtorb_os::sync::Mutex;
+use rtorb_results::ObtainedScheduling;
 
 use crate::error::LabError;
-use crate::host::Host;
-use crate::processes::placement::Placement;
-use crate::results::ObtainedScheduling;
 use protocol::{Lines, Question, Reading, Welcome};
 
 pub mod protocol;
@@ -124,13 +124,13 @@ impl Agent {
         self.ask(&Question::End(key))
     }
 
-    /// As [`crate::processes::placement::obtained`].
+    /// As [`rtorb_host::placement::obtained`].
     pub(crate) fn obtained(&self, key: u32, process: &str) -> Option<ObtainedScheduling> {
         self.scheduling(&Question::Obtained(key, process.to_owned()))
             .pop()
     }
 
-    /// As [`crate::processes::placement::obtained_by_priority`].
+    /// As [`rtorb_host::placement::obtained_by_priority`].
     pub(crate) fn obtained_by_priority(&self, key: u32, process: &str) -> Vec<ObtainedScheduling> {
         self.scheduling(&Question::ObtainedByPriority(key, process.to_owned()))
     }

@@ -13,7 +13,7 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 
-use crate::kernels::guest::is_emulated;
+use crate::processes::emulated::is_emulated;
 
 /// Keeps a CPU awake until it is dropped, or its time is over.
 #[derive(Debug)]

@@ -3,11 +3,10 @@
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use rtorb_host::placement;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
-
-use crate::processes::placement;
-use crate::results::ObtainedScheduling;
+use rtorb_results::ObtainedScheduling;
 
 /// Threads that wait for their beginning. What they measure with must be made before they are added.
 #[derive(Debug)]

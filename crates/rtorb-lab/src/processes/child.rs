@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::{Orb, PoaPolicies, Strategies};
+use rtorb_host::placement::Placement;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::contestants::burst;
@@ -39,7 +40,6 @@ use crate::inspect::ping::client_orb;
 use crate::model::component::Component;
 use crate::model::watcher::Watchers;
 use crate::processes::load;
-use crate::processes::placement::Placement;
 use crate::processes::probe;
 
 /// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.

@@ -9,12 +9,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
 use tempfile::TempDir;
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
-use crate::processes::placement::Placement;
 use crate::processes::{Launcher, Process};
 use activity::Sign;
 pub use generator::Generator;

@@ -16,6 +16,7 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use rtorb_os::replay::samples_taken;
+use rtorb_results::ObtainedScheduling;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
@@ -25,7 +26,6 @@ use crate::experiments::{
 };
 use crate::processes::computation::Computation;
 use crate::processes::{Launcher, Process};
-use crate::results::ObtainedScheduling;
 
 /// What a probe is asked. Each is defined, and answered, by the experiment that asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -89,6 +89,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// When the message would exceed its limit.
+    #[inline]
     pub fn align(&mut self, alignment: usize) -> Result<(), EncodeError> {
         self.claim(alignment, 0).map(|_| ())
     }
@@ -239,7 +240,16 @@ impl<'a> Writer<'a> {
     }
 
     /// Discards all but the first `at` bytes of the stream.
+    #[inline]
     pub fn truncate(&mut self, at: usize) {
+        if self.values.is_some() || !self.segments.is_empty() {
+            self.forget_after(at);
+        }
+        self.at = self.at.min(at - self.gathered);
+    }
+
+    /// Forgets the values and the lent octets after the first `at` bytes of the stream.
+    fn forget_after(&mut self, at: usize) {
         if let Some(values) = &mut self.values {
             values.written.retain(|_, position| *position < at);
         }
@@ -256,7 +266,6 @@ impl<'a> Writer<'a> {
             }
             self.segments.pop();
         }
-        self.at = self.at.min(at - self.gathered);
     }
 
     /// Writes the wide characters of GIOP 1.`minor` from here on.

@@ -106,7 +106,8 @@ impl Own {
 /// Takes this thread's connection for the invocation out of the table, if it has a free one.
 ///
 /// A connection in use is not in the table. So a nested call on the same thread opens another connection.
-#[inline]
+// Always: it is in the path of every call, and its other caller is rare.
+#[inline(always)]
 fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
     IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use rtorb_lab::kernels::catalogue;
-use rtorb_lab::kernels::initramfs::Initramfs;
-use rtorb_lab::kernels::job::Job;
-use rtorb_lab::kernels::machine::{Boot, Emulator};
+use rtorb_kernels::catalogue;
+use rtorb_kernels::initramfs::Initramfs;
+use rtorb_kernels::job::Job;
+use rtorb_kernels::machine::{Boot, Emulator};
 use rtorb_lab::processes::interrupt::Interrupt;
 
 use crate::executable;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use rtorb_kernels::baseline::{self, Baseline, Change, Checked, Measured, Sort};
+use rtorb_kernels::campaign::{self, Request, Selection};
+use rtorb_kernels::catalogue::{self, Kernel};
+use rtorb_kernels::initramfs::OwnFile;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments::own_program;
-use rtorb_lab::kernels::baseline::{self, Baseline, Change, Checked, Measured, Sort};
-use rtorb_lab::kernels::campaign::{self, Request, Selection};
-use rtorb_lab::kernels::catalogue::{self, Kernel};
-use rtorb_lab::kernels::initramfs::OwnFile;
 use rtorb_lab::processes::interrupt::Interrupt;
 use serde_json::json;
 use tempfile::TempDir;

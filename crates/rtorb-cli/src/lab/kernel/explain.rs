@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use rtorb_kernels::explain::{self, Request};
+use rtorb_kernels::initramfs::OwnFile;
 use rtorb_lab::LabError;
-use rtorb_lab::kernels::explain::{self, Explanation, Request, Sample};
-use rtorb_lab::kernels::initramfs::OwnFile;
+use rtorb_lab::experiments;
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_lab::results::report;
-use rtorb_lab::results::summary::Table;
+use rtorb_results::explanation::{Explanation, Sample};
+use rtorb_results::summary::Table;
 
 use crate::FAILED;
 use crate::executable;
@@ -87,7 +88,8 @@ impl Explain {
             }
             explained => explained?,
         };
-        report::write(&self.folder).context("cannot write the report")?;
+        rtorb_report::write(&self.folder, &experiments::names())
+            .context("cannot write the report")?;
         if self.json {
             print_json(&explanations)?
         } else {
@@ -134,7 +136,8 @@ pub(super) fn worst_of_each(
         }
         explained => {
             let explanations = explained?;
-            report::write(folder).context("cannot write the report")?;
+            rtorb_report::write(folder, &experiments::names())
+                .context("cannot write the report")?;
             Ok(explanations)
         }
     }

@@ -44,9 +44,10 @@ impl Server {
             policy: Some(current_policy()),
             ..ThreadConfig::default()
         };
-        let builder = match lanes.is_empty() {
-            true => Orb::builder().best_effort(),
-            false => Orb::builder(),
+        let builder = if lanes.is_empty() {
+            Orb::builder().best_effort()
+        } else {
+            Orb::builder()
         };
         let orb = builder
             .strategies(strategies(DispatchStrategy::Lanes))
@@ -105,9 +106,10 @@ fn config(served: &Served, lanes: &[ThreadpoolLane]) -> ChannelConfig {
     let priorities: Vec<Priority> = lanes.iter().map(|lane| lane.lane_priority).collect();
     let default = ChannelConfig::default();
     ChannelConfig {
-        lanes: match priorities.is_empty() {
-            true => default.lanes.clone(),
-            false => priorities,
+        lanes: if priorities.is_empty() {
+            default.lanes.clone()
+        } else {
+            priorities
         },
         queue_events: served.queue_events,
         intake_events: served.queue_events,

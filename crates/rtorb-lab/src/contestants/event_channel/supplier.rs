@@ -146,9 +146,10 @@ impl EventSender {
         let is_warm = warm.is_ok();
         // Whoever asked may have given up.
         let _ = ready.send(warm);
-        match is_warm {
-            true => self.send(sending),
-            false => Err("it was not connected".to_owned()),
+        if is_warm {
+            self.send(sending)
+        } else {
+            Err("it was not connected".to_owned())
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_results::ObtainedScheduling;
 
 use super::consumers::Latencies;
 use super::{Sending, Sent, Served, Subscribers};
@@ -12,8 +14,6 @@ use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
-use crate::processes::placement::obtained_by_priority;
-use crate::results::ObtainedScheduling;
 
 /// A running event channel.
 #[derive(Debug)]
@@ -172,12 +172,13 @@ impl Consumers {
             fewest = self.received()?.0;
             Ok(fewest >= events)
         })?;
-        match have_come {
-            true => Ok(()),
-            false => Err(LabError::process(
+        if have_come {
+            Ok(())
+        } else {
+            Err(LabError::process(
                 self.process.name(),
                 format!("the last of its consumers has {fewest} of {events} events"),
-            )),
+            ))
         }
     }
 

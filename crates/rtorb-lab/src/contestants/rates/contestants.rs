@@ -4,6 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use rtorb_results::ObtainedScheduling;
+
 use super::server::RateObject;
 use super::{Group, Ran, Run};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
@@ -11,7 +13,6 @@ use crate::contestants::{OMNIORB, Orb};
 use crate::error::LabError;
 use crate::processes::awake::Awake;
 use crate::processes::{Launcher, Process};
-use crate::results::ObtainedScheduling;
 
 /// A running server and its clients.
 #[derive(Debug)]
@@ -260,12 +261,13 @@ impl RateContestant {
         let ran = Ran::read(&line, &octets)
             .map_err(|what| LabError::process(self.clients.name(), what))?;
         let share = |cpu_ns: u64| cpu_ns as f64 / ran.elapsed_ns.max(1) as f64;
-        let cpu = match self.on_two_hosts {
-            true => CpuShares::Apart {
+        let cpu = if self.on_two_hosts {
+            CpuShares::Apart {
                 clients: share(ran.cpu_ns),
                 server: share(server_ns),
-            },
-            false => CpuShares::Together(share(ran.cpu_ns + server_ns)),
+            }
+        } else {
+            CpuShares::Together(share(ran.cpu_ns + server_ns))
         };
         Ok(Turn { ran, cpu })
     }

@@ -147,9 +147,10 @@ fn activate(
             server_priority: corba(object.priority)?,
         });
     }
-    let servant = match object.works {
-        true => Cuber::working(orb.clone(), Arc::clone(work_ns)),
-        false => Cuber::new(orb.clone()),
+    let servant = if object.works {
+        Cuber::working(orb.clone(), Arc::clone(work_ns))
+    } else {
+        Cuber::new(orb.clone())
     };
     let root = orb.root_poa().map_err(|exception| exception.to_string())?;
     let poa = root

@@ -58,9 +58,10 @@ impl FromStr for GpioLines {
         let mut all = vec![lines.input, lines.output];
         all.extend(lines.monitor);
         all.sort_unstable();
-        match all.windows(2).any(|pair| pair[0] == pair[1]) {
-            true => Err(format!("{text:?} has one line for two things")),
-            false => Ok(lines),
+        if all.windows(2).any(|pair| pair[0] == pair[1]) {
+            Err(format!("{text:?} has one line for two things"))
+        } else {
+            Ok(lines)
         }
     }
 }

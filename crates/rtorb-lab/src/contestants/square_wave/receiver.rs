@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::{ExceptionKind, Orb, Poa, PoaPolicies, Strategies, SystemException};
-
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::statistics::{Recorder, Statistics};
+use rtorb_results::{Labels, Series};
+
 use super::{Latencies, Part};
-use crate::results::by_round::ByRound;
-use crate::results::statistics::{Recorder, Statistics};
-use crate::results::{Labels, Series};
 
 /// Each part of the latencies of one wave.
 #[derive(Debug, Default)]
@@ -106,7 +107,7 @@ impl Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::labels;
+    use rtorb_results::labels;
 
     #[test]
     fn rounds_are_kept_apart_and_together() {

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use rtorb_host::placement::obtained_by_priority;
+use rtorb_results::ObtainedScheduling;
+
 use super::pulse::Pulse;
 use super::receiver::Outputs;
 use super::{Latencies, Path, Run, Wave, supplier};
@@ -11,8 +14,6 @@ use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
 use crate::processes::awake::Awake;
-use crate::processes::placement::obtained_by_priority;
-use crate::results::ObtainedScheduling;
 
 /// How urgent a receiver's object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,12 +190,11 @@ impl System {
             count = number.unwrap_or(0);
             Ok(count >= expected)
         })?;
-        match have_come {
-            true => Ok(()),
-            false => {
-                let what = format!("{count} of {expected} events have come");
-                Err(LabError::process(receiver.name(), what))
-            }
+        if have_come {
+            Ok(())
+        } else {
+            let what = format!("{count} of {expected} events have come");
+            Err(LabError::process(receiver.name(), what))
         }
     }
 
@@ -240,11 +240,10 @@ pub fn notes(context: &Context) -> Vec<String> {
     let pulse = match &context.gpio[..] {
         [] => TIMER.to_owned(),
         lines => {
-            let ends = match lines.iter().all(|lines| lines.monitor.is_some()) {
-                true => "when the kernel saw the monitor line change",
-                false => {
-                    "where a monitor line is given when the kernel saw it change, elsewhere when the output line was set"
-                }
+            let ends = if lines.iter().all(|lines| lines.monitor.is_some()) {
+                "when the kernel saw the monitor line change"
+            } else {
+                "where a monitor line is given when the kernel saw it change, elsewhere when the output line was set"
             };
             let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
             format!(

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
+
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::Placement;
 use crate::processes::tools::run_tool;
 use crate::processes::{Launcher, Process};
 

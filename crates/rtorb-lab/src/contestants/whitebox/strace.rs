@@ -37,12 +37,11 @@ impl Strace {
             // It says one line at once: that it is attached, or why not; then nothing until it ends.
             let _ = BufReader::new(errors).read_line(&mut said);
         }
-        match said.contains(" attached") {
-            true => Ok(Self { child, output }),
-            false => {
-                let _ = child.wait();
-                Err(LabError::process("strace", said.trim_end()))
-            }
+        if said.contains(" attached") {
+            Ok(Self { child, output })
+        } else {
+            let _ = child.wait();
+            Err(LabError::process("strace", said.trim_end()))
         }
     }
 

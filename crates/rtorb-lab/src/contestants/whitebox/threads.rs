@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::host::field;
+use rtorb_host::system::field;
 
 /// Sums over all threads that a process has now. They only grow while no thread ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! What follows from the measured times: how much of the load the high-priority client feels, and whether the promises hold.
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::{Claim, Derived, Highlight};
+
 use super::measured::{Key, Measured, Of, Role, labels_of};
 use super::plan::{Cell, Condition, Load, Plan};
-use crate::results::by_round::ByRound;
-use crate::results::{Claim, Derived, Highlight};
 
 /// Every number that needs more than one series.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -208,8 +209,8 @@ const PROMISED: &str = "tao";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
-    use crate::results::statistics::Statistics;
+    use rtorb_results::Verdict;
+    use rtorb_results::statistics::Statistics;
 
     fn key(preset: &str, low_clients: usize, role: Role) -> Key {
         Key {

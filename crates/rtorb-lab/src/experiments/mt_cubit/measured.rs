@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::statistics::{Recorder, Statistics, median};
+use rtorb_results::{Labels, LostRound, Series, labels};
+
 use super::plan::Cell;
 use crate::contestants::Orb;
 use crate::contestants::burst::Samples;
 use crate::contestants::rates::Times;
 use crate::contestants::rates::contestants::{RateContestant, Turn};
-use crate::results::by_round::ByRound;
-use crate::results::statistics::{Recorder, Statistics, median};
-use crate::results::{Labels, LostRound, Series, labels};
 
 /// What tells one series from another, from which moment on it counts aside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use rtorb_results::labels;
+
 use crate::contestants::rates::contestants::saturating;
 use crate::contestants::rates::server::POOL_THREADS;
 use crate::contestants::rates::{Group, Releases, Run};
 use crate::experiment::{Effort, Parameters};
-use crate::results::labels;
 
 /// What one of the experiments of this kind measures.
 #[derive(Clone, Debug)]
@@ -149,9 +150,10 @@ impl Plan {
     }
 
     fn run_of(&self, condition: Condition) -> Duration {
-        match condition == PAPERS {
-            true => self.run,
-            false => self.run_of_others,
+        if condition == PAPERS {
+            self.run
+        } else {
+            self.run_of_others
         }
     }
 

@@ -1,8 +1,9 @@
 //! The papers' figures, as far as their text has numbers, beside ours.
 
+use rtorb_results::Published;
+
 use super::measured::{Key, Measured, Of, Role};
 use super::plan::{Cell, Condition, Load};
-use crate::results::Published;
 
 /// P0: one ORB (TAO 1.2) on several operating systems; ours is the preset `tao` on this one.
 pub(super) fn p0(measured: &Measured) -> Vec<Published> {

@@ -61,9 +61,10 @@ fn conclusion(measured: &Measured, key: &Key) -> Option<String> {
         condition,
     } = key.cell;
     let (loaded, tail) = (us(Of::P50)?, us(Of::P99)?);
-    let verdict = match p50 > MEDIAN_FELT || p99 > TAIL_FELT {
-        true => "feels the load",
-        false => "does not feel the load",
+    let verdict = if p50 > MEDIAN_FELT || p99 > TAIL_FELT {
+        "feels the load"
+    } else {
+        "does not feel the load"
     };
     let (_, construction) = CONSTRUCTIONS
         .iter()
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use crate::experiment::Effort;
     use crate::experiments::mt_cubit::HARDEST;
-    use crate::results::statistics::Statistics;
+    use rtorb_results::statistics::Statistics;
     use std::time::Duration;
 
     #[test]

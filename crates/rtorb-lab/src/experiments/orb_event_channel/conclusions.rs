@@ -1,5 +1,9 @@
 //! What an event costs beside a call, and whether the urgent consumer feels the others, in numbers and in words.
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::statistics::Statistics;
+use rtorb_results::{Claim, Derived, Highlight, Published};
+
 use super::Measured;
 use super::edges::Cell;
 use super::fan_out::{Priorities, Receipt};
@@ -8,9 +12,6 @@ use super::sequence::Policy;
 use crate::contestants::Transport;
 use crate::contestants::square_wave::recorded::{Recorded, RecordedTimes};
 use crate::contestants::square_wave::{Part, Path};
-use crate::results::by_round::ByRound;
-use crate::results::statistics::Statistics;
-use crate::results::{Claim, Derived, Highlight, Published};
 
 /// The quotients of events and calls, of the urgent consumer beside others and alone, and what became of the sequences.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -184,9 +185,10 @@ fn edge_words(measured: &Measured, pair: &Pair<'_>) -> Option<String> {
 
 fn beside_words(measured: &Measured, key: Key, recorded: &RecordedTimes) -> Option<String> {
     let found = beside_to_alone(measured, key, BESIDE_TO_ALONE, p99)?;
-    let judged = match found.value <= BESIDE_MAX {
-        true => "feels next to nothing",
-        false => "feels it",
+    let judged = if found.value <= BESIDE_MAX {
+        "feels next to nothing"
+    } else {
+        "feels it"
     };
     let (transport, others) = key;
     let discarded = measured.isolation.discarded.get(&key)?;
@@ -376,7 +378,7 @@ mod tests {
     use super::super::sequence::Sequence;
     use super::*;
     use crate::contestants::square_wave::Latencies;
-    use crate::results::{Verdict, Verdicts};
+    use rtorb_results::{Verdict, Verdicts};
 
     /// The latency of an event where that of a call is 20 us, and of the urgent consumer beside others where it is 10 us alone.
     fn measured(event_ns: u64, beside_ns: u64) -> Measured {

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rtorb_results::statistics::{Recorder, Statistics, median};
+use rtorb_results::{Series, labels};
+
 use super::edges::served;
 use super::plan::Plan;
 use crate::contestants::Transport;
@@ -12,8 +15,6 @@ use crate::contestants::square_wave::system::Role;
 use crate::contestants::whitebox::strace::{self, Strace};
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
-use crate::results::statistics::{Recorder, Statistics, median};
-use crate::results::{Series, labels};
 
 /// Counts an event, round by round, by what is counted and how many consumers there are.
 #[derive(Debug, Default)]

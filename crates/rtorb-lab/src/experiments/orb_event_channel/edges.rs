@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::{Labels, LostRound, ObtainedScheduling, Series, labels};
+
 use super::plan::{PERIOD_NS, Plan};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::Served;
@@ -12,7 +14,6 @@ use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::load::Load;
-use crate::results::{Labels, LostRound, ObtainedScheduling, Series, labels};
 
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,9 +70,10 @@ impl Edges {
     /// A channel, a supplier and a receiver for each transport.
     fn start(&mut self, context: &Context) -> Result<Vec<System>, LabError> {
         // Two systems cannot have the same lines.
-        let transports = match context.gpio.is_empty() {
-            true => &TRANSPORTS[..],
-            false => &TRANSPORTS[..1],
+        let transports = if context.gpio.is_empty() {
+            &TRANSPORTS[..]
+        } else {
+            &TRANSPORTS[..1]
         };
         let mut systems = Vec::new();
         for transport in transports {
@@ -133,10 +135,7 @@ impl Edges {
 
     /// The value of the label `load`.
     pub(super) fn load(&self, cell: &Cell) -> &str {
-        match cell.loaded {
-            true => &self.load,
-            false => "none",
-        }
+        if cell.loaded { &self.load } else { "none" }
     }
 
     pub(super) fn cells(&self) -> impl Iterator<Item = (Cell, &Recorded)> {
@@ -191,9 +190,10 @@ impl Edges {
 pub(in crate::experiments) fn served(context: &Context, roles: &[Role]) -> Served {
     let real_time = context.launcher.placement.fifo.is_some();
     Served {
-        lanes: match real_time {
-            true => roles.iter().map(|role| role.priority()).collect(),
-            false => vec![0],
+        lanes: if real_time {
+            roles.iter().map(|role| role.priority()).collect()
+        } else {
+            vec![0]
         },
         queue_events: QUEUE_EVENTS,
         wait_ms: Some(WAIT_MS),

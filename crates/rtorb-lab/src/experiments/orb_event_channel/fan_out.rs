@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rtorb_results::{Series, labels};
+
 use super::edges::served;
 use super::plan::{Plan, fan_out_period_ns};
 use crate::contestants::Transport;
@@ -14,7 +16,6 @@ use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::awake::Awake;
-use crate::results::{Series, labels};
 
 /// How urgent the consumers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

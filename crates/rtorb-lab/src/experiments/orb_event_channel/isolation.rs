@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rtorb_host::placement::obtained_by_priority;
+use rtorb_results::{Labels, ObtainedScheduling, Series, labels};
+
 use super::edges::served;
 use super::plan::{ISOLATED_PERIOD_NS, Plan};
 use crate::contestants::Transport;
@@ -14,8 +17,6 @@ use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
 use crate::processes::awake::Awake;
-use crate::processes::placement::obtained_by_priority;
-use crate::results::{Labels, ObtainedScheduling, Series, labels};
 
 /// What the others do meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -399,12 +400,13 @@ impl Neighbourhood {
             let now = low.received()?.1;
             Ok(std::mem::replace(&mut last, now) == now)
         })?;
-        match is_over {
-            true => Ok(()),
-            false => Err(LabError::process(
+        if is_over {
+            Ok(())
+        } else {
+            Err(LabError::process(
                 low.process().name(),
                 "its consumers have more events and more, though none is sent",
-            )),
+            ))
         }
     }
 

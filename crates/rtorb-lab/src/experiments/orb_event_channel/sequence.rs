@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use rtorb_results::labels;
+use rtorb_results::{Derived, Labels};
+
 use super::edges::served;
 use super::plan::Plan;
 use crate::contestants::Transport;
@@ -10,8 +13,6 @@ use crate::contestants::event_channel::{Sending, Served, Subscribers};
 use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
-use crate::results::labels;
-use crate::results::{Derived, Labels};
 
 /// What the channel does with an event for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,6 +35,12 @@ impl Library {
         (library.all > 0).then_some(library)
     }
 
+    /// Each crate of the ORB, these together, and all of the program.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let crates = self.crates.iter().map(|(name, octets)| (*name, *octets));
+        crates.chain([("orb", self.orb()), ("all", self.all)])
+    }
+
     /// The ORB: its crates together.
     pub(super) fn orb(&self) -> u64 {
         self.crates.values().sum()

@@ -2,68 +2,70 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::Cells;
+use rtorb_results::{
+    Derived, Highlight, LabelValue, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
+    StatisticName, labels, labels_with, labels_without,
+};
+
 use super::library::Library;
 use super::memory::{Memory, PRIVATE_DIRTY};
 use super::program::Program;
 use crate::experiment::Outcome;
-use crate::results::statistics::{Recorder, median};
-use crate::results::{
-    Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
-    StatisticName, labels,
-};
-
-/// Whose memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
-    /// A process with an ORB and nothing else.
-    Idle,
-    /// A server with one object.
-    Server,
-    /// A process of clients, a thread for each connection.
-    Client,
-}
-
-impl What {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Idle => "idle_orb",
-            Self::Server => "server",
-            Self::Client => "clients",
-        }
-    }
-}
-
-/// What tells one series from another: whose memory, of which preset, with how many connections, counted how.
-type Key = (What, &'static str, usize, &'static str);
-
-/// A number of connections, and the octets of each round.
-type Point<'a> = (usize, &'a [u64]);
 
 /// Everything that was counted.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    pub(super) program: Option<Program>,
+    program: Option<Program>,
     /// `None` where the program has no symbols.
-    pub(super) library: Option<Library>,
+    library: Option<Library>,
     pub(super) scheduling: Vec<ObtainedScheduling>,
-    /// By key, the octets of each round.
-    octets: BTreeMap<Key, Vec<u64>>,
+    /// Octets under each set of labels.
+    octets: Cells,
     /// The most that any process had locked.
     locked_max: Option<u64>,
 }
 
+/// The labels of a process but for what is counted of it.
+pub(super) fn process(what: &str, preset: &str, connections: usize) -> Labels {
+    labels([
+        ("what", what.into()),
+        ("preset", preset.into()),
+        ("connections", connections.into()),
+    ])
+}
+
 impl Measured {
-    pub(super) fn add(
-        &mut self,
-        what: What,
-        preset: &'static str,
-        connections: usize,
-        memory: Memory,
-    ) {
+    /// What is the same in all rounds.
+    pub(super) fn of(program: Program, library: Option<Library>) -> Self {
+        let mut octets = Cells::default();
+        for (counted, size) in program.named() {
+            let names = [("what", "program".into()), ("counted", counted.into())];
+            octets.add(&labels(names), 0, &[size], 0);
+        }
+        for (name, size) in library.iter().flat_map(Library::named) {
+            let names = [
+                ("what", "library_text".into()),
+                ("crate", name.into()),
+                ("counted", "code".into()),
+            ];
+            octets.add(&labels(names), 0, &[size], 0);
+        }
+        Self {
+            program: Some(program),
+            library,
+            octets,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the memory of a process in a round.
+    pub(super) fn add(&mut self, process: &Labels, round: usize, memory: Memory) {
         self.locked_max = self.locked_max.max(Some(memory.locked));
         for (counted, octets) in memory.named() {
-            let key = (what, preset, connections, counted);
-            self.octets.entry(key).or_default().push(octets);
+            let labels = labels_with(process, [("counted", counted.into())]);
+            self.octets.add(&labels, round, &[octets], 0);
         }
     }
 
@@ -85,85 +87,30 @@ impl Measured {
     }
 
     fn series(&self) -> Vec<Series> {
-        let program = self.program.iter().flat_map(|program| {
-            [
-                ("text", program.text),
-                ("data", program.data),
-                ("bss", program.bss),
-                ("stripped", program.stripped()),
-                ("file", program.file),
-            ]
-            .map(|(counted, octets)| {
-                let names = [("what", "program".into()), ("counted", counted.into())];
-                series(labels(names), &[octets])
-            })
-        });
-        let library = self.library_octets().map(|(name, octets)| {
-            let names = [
-                ("what", "library_text".into()),
-                ("crate", name.into()),
-                ("counted", "code".into()),
-            ];
-            series(labels(names), &[octets])
-        });
-        let memory = self
-            .octets
-            .iter()
-            .map(|((what, preset, connections, counted), octets)| {
-                let names = [
-                    ("what", what.label().into()),
-                    ("preset", (*preset).into()),
-                    ("connections", (*connections).into()),
-                    ("counted", (*counted).into()),
-                ];
-                series(labels(names), octets)
-            });
-        program.chain(library).chain(memory).collect()
-    }
-
-    /// Each crate of the ORB, these together, and all of the program.
-    fn library_octets(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.library.iter().flat_map(|library| {
-            let crates = library.crates.iter().map(|(name, octets)| (*name, *octets));
-            crates.chain([("orb", library.orb()), ("all", library.all)])
-        })
+        let mut all = self.octets.series(&Labels::new());
+        all.iter_mut()
+            .for_each(|series| BYTES.clone_into(&mut series.unit));
+        all
     }
 
     /// The octets that each connection adds, by the line that fits best.
     fn derived(&self) -> Vec<Derived> {
-        let mut lines: BTreeMap<(What, &str, &str), Vec<Point<'_>>> = BTreeMap::new();
-        for ((what, preset, connections, counted), octets) in &self.octets {
-            let line = lines.entry((*what, preset, counted)).or_default();
-            line.push((*connections, octets));
+        let mut lines: BTreeMap<Labels, Vec<(f64, ByRound)>> = BTreeMap::new();
+        for (labels, octets) in self.octets.all() {
+            let connections = labels.get("connections").and_then(LabelValue::number);
+            if let Some(connections) = connections {
+                let line = lines.entry(labels_without(labels, &["connections"]));
+                let point = (connections as f64, octets.rounds(|round| round.p50));
+                line.or_default().push(point);
+            }
         }
-        let per_connection = lines
-            .into_iter()
-            .filter_map(|((what, preset, counted), points)| {
-                let rounds = points.iter().map(|(_, octets)| octets.len()).min()?;
-                let slopes: Vec<f64> = (0..rounds)
-                    .filter_map(|round| {
-                        let of_round = points.iter().map(|(connections, octets)| {
-                            (*connections as f64, octets[round] as f64)
-                        });
-                        slope(&of_round.collect::<Vec<_>>())
-                    })
-                    .collect();
-                Some(Derived {
-                    name: "bytes_per_connection".to_owned(),
-                    labels: labels([
-                        ("what", what.label().into()),
-                        ("preset", preset.into()),
-                        ("counted", counted.into()),
-                    ]),
-                    unit: "bytes".to_owned(),
-                    value: median(&slopes)?,
-                    rounds: slopes,
-                })
-            });
+        let per_connection = lines.into_iter().filter_map(|(labels, points)| {
+            Derived::of_rounds("bytes_per_connection", labels, BYTES, &slopes(&points))
+        });
         let locked = self.locked_max.map(|octets| Derived {
             name: "locked_max".to_owned(),
             labels: Labels::new(),
-            unit: "bytes".to_owned(),
+            unit: BYTES.to_owned(),
             value: octets as f64,
             rounds: Vec::new(),
         });
@@ -184,28 +131,33 @@ impl Measured {
     /// What an ORB and its connections cost, in words.
     fn conclusions(&self, derived: &[Derived]) -> Vec<String> {
         let mut found = Vec::new();
-        if let Some(octets) = self.private(What::Server, 0) {
-            let verdict = match octets < MEGABYTE {
-                true => "less",
-                false => "not less",
+        if let Some(octets) = self.of_server() {
+            let verdict = if octets < MEGABYTE {
+                "less"
+            } else {
+                "not less"
             };
             found.push(format!(
                 "A server with one object and no connection has written {:.0} KiB that it shares with nobody: {verdict} than the 1 MByte that P4 gives for an application.",
                 octets / KIB
             ));
         }
-        for what in [What::Server, What::Client] {
+        for (what, whose, why) in [
+            (
+                SERVER,
+                "a server",
+                "default has a thread for each, tao one for all",
+            ),
+            (
+                CLIENTS,
+                "a process of clients",
+                "each connection has a client thread",
+            ),
+        ] {
             let costs: Vec<String> = private_per_connection(derived, what)
                 .map(|(preset, octets)| format!("{:.1} KiB with the preset {preset}", octets / KIB))
                 .collect();
             if !costs.is_empty() {
-                let (whose, why) = match what {
-                    What::Server => ("a server", "default has a thread for each, tao one for all"),
-                    _ => (
-                        "a process of clients",
-                        "each connection has a client thread",
-                    ),
-                };
                 found.push(format!(
                     "Each connection costs {whose} {}: {why}.",
                     costs.join(" and ")
@@ -225,7 +177,7 @@ impl Measured {
 
     fn highlights(&self, derived: &[Derived]) -> Vec<Highlight> {
         let mut highlights = Vec::new();
-        if let Some(octets) = self.private(What::Server, 0) {
+        if let Some(octets) = self.of_server() {
             highlights.push(Highlight {
                 what: "memory of a server with one object that it shares with no other process"
                     .to_owned(),
@@ -234,7 +186,7 @@ impl Measured {
                 beside: "P4: less than 1 MByte".to_owned(),
             });
         }
-        for (what, whose) in [(What::Server, "a server"), (What::Client, "the clients")] {
+        for (what, whose) in [(SERVER, "a server"), (CLIENTS, "the clients")] {
             let per_connection = private_per_connection(derived, what);
             highlights.extend(per_connection.map(|(preset, octets)| Highlight {
                 what: format!("memory of {whose} for each connection, {preset}"),
@@ -256,7 +208,7 @@ impl Measured {
 
     fn published(&self) -> Vec<Published> {
         let mut published = Vec::new();
-        if let Some(octets) = self.private(What::Server, 0) {
+        if let Some(octets) = self.of_server() {
             published.push(Published {
                 source: "P4 section 1.3".to_owned(),
                 what: "memory of an application".to_owned(),
@@ -287,47 +239,30 @@ impl Measured {
         published
     }
 
-    fn private(&self, what: What, connections: usize) -> Option<f64> {
-        let octets = self
-            .octets
-            .get(&(what, "default", connections, PRIVATE_DIRTY))?;
-        median(
-            &octets
-                .iter()
-                .map(|octets| *octets as f64)
-                .collect::<Vec<_>>(),
-        )
+    /// What a server with one object and no connection has written and shares with no other process.
+    fn of_server(&self) -> Option<f64> {
+        let process = process(SERVER, "default", 0);
+        let labels = labels_with(&process, [("counted", PRIVATE_DIRTY.into())]);
+        self.octets.get(&labels)?.median_ns()
     }
 }
 
 /// By preset, the octets that a connection adds to what a process has written and shares with no other.
-fn private_per_connection(
-    derived: &[Derived],
-    what: What,
-) -> impl Iterator<Item = (String, f64)> + '_ {
+fn private_per_connection<'a>(
+    derived: &'a [Derived],
+    what: &'a str,
+) -> impl Iterator<Item = (String, f64)> {
     derived
         .iter()
         .filter(move |one| {
-            one.labels.get("what") == Some(&what.label().into())
+            one.labels.get("what") == Some(&what.into())
                 && one.labels.get("counted") == Some(&PRIVATE_DIRTY.into())
         })
         .map(|one| (one.labels["preset"].to_string(), one.value))
 }
 
-fn series(labels: Labels, octets: &[u64]) -> Series {
-    let mut recorder = Recorder::new();
-    octets.iter().for_each(|octets| recorder.record(*octets));
-    Series {
-        unit: "bytes".to_owned(),
-        rounds_p50: octets.iter().map(|octets| *octets as f64).collect(),
-        ..Series::from_recorder(labels, &recorder)
-    }
-}
-
 fn plot() -> Plot {
     Plot {
-        id: "memory-against-connections".to_owned(),
-        title: "Memory against connections".to_owned(),
         caption: "Octets that a process has written and shares with no other, while nobody calls."
             .to_owned(),
         kind: PlotKind::Lines,
@@ -336,22 +271,27 @@ fn plot() -> Plot {
         x: "connections".to_owned(),
         x_title: "connections".to_owned(),
         values: vec![StatisticName::P50],
-        ..Plot::default()
+        ..Plot::named("memory-against-connections", "Memory against connections")
     }
 }
 
-/// Of the line through these points with the least squares; `None` when all are at one place.
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    let count = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (x_mean, y_mean) = (mean(|point| point.0), mean(|point| point.1));
-    let (above, below) = points.iter().fold((0.0, 0.0), |(above, below), (x, y)| {
-        let distance = x - x_mean;
-        (above + distance * (y - y_mean), below + distance * distance)
-    });
-    (below > 0.0).then(|| above / below)
+/// The slope of each round: that of the line through these points with the least squares. None if all are at one place.
+fn slopes(points: &[(f64, ByRound)]) -> ByRound {
+    let mean = points.iter().map(|(x, _)| x).sum::<f64>() / points.len() as f64;
+    let squares: f64 = points.iter().map(|(x, _)| (x - mean).powi(2)).sum();
+    let shares = points
+        .iter()
+        .filter(|_| squares > 0.0)
+        .map(|(x, rounds)| rounds.map(|y| (x - mean) * y / squares));
+    let slopes = shares.reduce(|some, share| some.paired(&share, |some, share| some + share));
+    slopes.unwrap_or_default()
 }
 
+/// Whose memory: a process with an ORB and nothing else; a server with one object; clients, with a thread for each connection.
+pub(super) const IDLE: &str = "idle_orb";
+pub(super) const SERVER: &str = "server";
+pub(super) const CLIENTS: &str = "clients";
+const BYTES: &str = "bytes";
 const KIB: f64 = 1024.0;
 const MEGABYTE: f64 = 1e6;
 const NOTE: &str = "Memory was not locked: with mlockall(2) the whole of every thread's stack and of every mapping is resident. The derived number `locked_max` is the most that the kernel counted as locked.";
@@ -370,22 +310,34 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_costs_the_slope() {
-        assert_eq!(
-            slope(&[(0.0, 5.0), (10.0, 25.0), (100.0, 205.0)]),
-            Some(2.0)
+    fn a_connection_costs_the_slope_of_each_round() {
+        let point = |connections, octets: [f64; 2]| (connections, ByRound::from(&octets[..]));
+        let line = [
+            point(0.0, [5.0; 2]),
+            point(10.0, [25.0, 35.0]),
+            point(100.0, [205.0, 305.0]),
+        ];
+        let found = slopes(&line).values();
+        assert!(
+            (found[0] - 2.0).abs() < 1e-9 && (found[1] - 3.0).abs() < 1e-9,
+            "{found:?}"
         );
-        assert_eq!(slope(&[(3.0, 5.0), (3.0, 6.0)]), None);
-        assert_eq!(slope(&[]), None);
+        assert_eq!(slopes(&line[..1]).len() + slopes(&[]).len(), 0);
+        let lost = (200.0, [(1, 605.0)].into_iter().collect());
+        let rounds: Vec<usize> = slopes(&[&line[..], &[lost]].concat())
+            .each()
+            .map(|(round, _)| round)
+            .collect();
+        assert_eq!(rounds, [1]);
     }
 
     #[test]
     fn what_follows_is_of_what_was_counted() {
         let mut measured = Measured::default();
         for (connections, octets) in [(0, 1_024_000), (1, 1_032_192), (10, 1_105_920)] {
-            measured.add(What::Server, "default", connections, memory(octets));
+            measured.add(&process(SERVER, "default", connections), 0, memory(octets));
         }
-        measured.add(What::Idle, "default", 0, memory(512_000));
+        measured.add(&process(IDLE, "default", 0), 0, memory(512_000));
         let outcome = measured.outcome(true);
         let private: Vec<&Derived> = outcome
             .derived

@@ -1,6 +1,6 @@
 //! What memory a process has, as the kernel counts it.
 
-use crate::host::{field, read};
+use rtorb_host::system::{field, read};
 
 /// Octets, from `/proc/PID/smaps_rollup` (proc_pid_smaps(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,9 +38,9 @@ impl Memory {
     /// Each that depends on what the process does, with its name.
     pub(super) fn named(self) -> [(&'static str, u64); 3] {
         [
-            ("rss", self.rss),
-            ("pss", self.pss),
             (PRIVATE_DIRTY, self.private_dirty),
+            ("pss", self.pss),
+            ("rss", self.rss),
         ]
     }
 }

@@ -1,5 +1,9 @@
 //! How large a program is: the sections of its ELF file, added up as size(1) does.
 
+use object::LittleEndian;
+use object::elf::{FileHeader64, SHF_ALLOC, SHF_WRITE, SHT_NOBITS};
+use object::read::elf::{FileHeader, SectionHeader};
+
 /// Octets of a program's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Program {
@@ -16,21 +20,17 @@ pub(super) struct Program {
 impl Program {
     /// Of a 64-bit little-endian ELF file; `None` when it is none.
     pub(super) fn of(file: &[u8]) -> Option<Self> {
-        if file.get(..6)? != b"\x7fELF\x02\x01" {
-            return None;
-        }
+        let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
+        let endian = header.endian().ok()?;
         let mut program = Self {
             file: file.len() as u64,
             ..Self::default()
         };
-        let headers = number(file, 0x28, 8)?;
-        let header_octets = number(file, 0x3a, 2)?;
-        for index in 0..number(file, 0x3c, 2)? {
-            let header = usize::try_from(headers + index * header_octets).ok()?;
-            let kind = number(file, header + 0x04, 4)?;
-            let flags = number(file, header + 0x08, 8)?;
-            let octets = number(file, header + 0x20, 8)?;
-            match (flags & SHF_ALLOC != 0, flags & SHF_WRITE != 0, kind) {
+        for section in header.section_headers(endian, file).ok()? {
+            let flags = section.sh_flags(endian);
+            let kind = section.sh_type(endian);
+            let octets = section.sh_size(endian);
+            match (flags.contains(SHF_ALLOC), flags.contains(SHF_WRITE), kind) {
                 (false, _, _) => {}
                 (true, true, SHT_NOBITS) => program.bss += octets,
                 (true, true, _) => program.data += octets,
@@ -40,26 +40,22 @@ impl Program {
         Some(program)
     }
 
+    /// Each with its name.
+    pub(super) fn named(self) -> [(&'static str, u64); 5] {
+        [
+            ("text", self.text),
+            ("data", self.data),
+            ("bss", self.bss),
+            ("stripped", self.stripped()),
+            ("file", self.file),
+        ]
+    }
+
     /// What is left of the file when symbols and debug information are stripped, but for its headers.
     pub(super) fn stripped(self) -> u64 {
         self.text + self.data
     }
 }
-
-/// The little-endian number of so many octets at this place.
-fn number(file: &[u8], at: usize, octets: usize) -> Option<u64> {
-    let octets = file.get(at..at.checked_add(octets)?)?;
-    Some(
-        octets
-            .iter()
-            .rev()
-            .fold(0, |sum, octet| sum << 8 | u64::from(*octet)),
-    )
-}
-
-const SHT_NOBITS: u64 = 8;
-const SHF_WRITE: u64 = 1;
-const SHF_ALLOC: u64 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +64,7 @@ mod tests {
     #[test]
     fn sections_are_added_up_by_what_becomes_of_them() {
         let mut file = vec![0; 0x40];
-        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         file[0x28] = 0x40;
         file[0x3a] = 64;
         file[0x3c] = 5;

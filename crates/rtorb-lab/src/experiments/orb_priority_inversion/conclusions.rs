@@ -1,8 +1,9 @@
 //! Whether it is a staircase, in numbers and in words.
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::{Claim, Derived, Highlight, Published, Verdict, labels};
+
 use super::staircase::{From, Measured, Of, Stair, Whose};
-use crate::results::by_round::ByRound;
-use crate::results::{Claim, Derived, Highlight, Published, Verdict, labels};
 
 /// The worst step of each staircase.
 pub(super) fn derived(measured: &Measured) -> Vec<Derived> {
@@ -225,7 +226,7 @@ const STEP_MAX: f64 = 1.1;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdicts;
+    use rtorb_results::Verdicts;
 
     const WHOSE: Whose<'_> = (0, "tao", 500);
 

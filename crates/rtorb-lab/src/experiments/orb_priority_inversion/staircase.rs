@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::statistics::Recorder;
+use rtorb_results::{LostRound, Series, labels};
+
 use crate::contestants::rates::Times;
 use crate::contestants::{OMNIORB, Orb};
-use crate::results::by_round::ByRound;
-use crate::results::statistics::Recorder;
-use crate::results::{LostRound, Series, labels};
 
 /// One client of the staircase; in order, the least urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

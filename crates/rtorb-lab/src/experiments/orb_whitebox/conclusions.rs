@@ -1,12 +1,13 @@
 //! What the counts say: promises, published figures, and the numbers to read first.
 
+use rtorb_results::{Claim, Highlight, Published, all_real_time};
+
 use super::contestant::Sides;
 use super::measured::{Measured, What};
 use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
 use crate::contestants::whitebox::perf::Phase;
 use crate::experiment::Outcome;
-use crate::results::{Claim, Highlight, Published, all_real_time};
 
 pub(super) fn outcome(mut measured: Measured, complete: bool) -> Outcome {
     let real_time = all_real_time(&measured.scheduling);
@@ -170,7 +171,7 @@ mod tests {
     use super::super::contestant::Run;
     use super::super::measured::Side;
     use super::*;
-    use crate::results::Verdicts;
+    use rtorb_results::Verdicts;
 
     fn measured(preset: &'static str, client: f64, server: f64) -> Measured {
         let run = Run {

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use rtorb_host::placement::obtained;
+use rtorb_results::ObtainedScheduling;
+
 use crate::contestants::peers::omniorb;
 use crate::contestants::whitebox::Priorities;
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
@@ -11,9 +14,7 @@ use crate::contestants::whitebox::perf::{Perf, Samples, SystemCalls};
 use crate::contestants::whitebox::strace::Strace;
 use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
-use crate::processes::placement::obtained;
 use crate::processes::{Launcher, Process};
-use crate::results::ObtainedScheduling;
 
 /// Something of the client process, and the same of the server process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

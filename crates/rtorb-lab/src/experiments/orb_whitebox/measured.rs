@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::statistics::{Recorder, Statistics, median};
+use rtorb_results::{Labels, ObtainedScheduling, Series, labels};
+
 use super::contestant::{Contestant, Run, Sides};
 use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::perf::{Phase, Samples, SystemCalls};
 use crate::error::LabError;
-use crate::results::statistics::{Recorder, Statistics, median};
-use crate::results::{Labels, ObtainedScheduling, Series, labels};
 
 /// Something that is counted for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

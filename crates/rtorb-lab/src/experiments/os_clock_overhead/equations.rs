@@ -32,9 +32,10 @@
 /// as in Eq. (2).
 pub(super) fn ticks_in(program_ns: f64, first_ns: u64, resolution_ns: u64) -> u64 {
     let after_first_ns = program_ns - first_ns as f64;
-    match after_first_ns < 0.0 {
-        true => 0,
-        false => (after_first_ns / resolution_ns as f64) as u64 + 1,
+    if after_first_ns < 0.0 {
+        0
+    } else {
+        (after_first_ns / resolution_ns as f64) as u64 + 1
     }
 }
 
@@ -50,10 +51,10 @@ pub(super) fn overhead_ns(
         return None;
     }
     let (more_ns, n) = (measured_ns - program_ns, ticks as f64);
-    match resolution_ns < FINE_BELOW_NS && more_ns >= 0.0 {
-        true => Some(root_of_eq_3(more_ns, n, resolution_ns as f64)),
-        // Eq. (4). A negative difference is noise, which is told as such and not bent by a root.
-        false => Some(more_ns / n),
+    if resolution_ns < FINE_BELOW_NS && more_ns >= 0.0 {
+        Some(root_of_eq_3(more_ns, n, resolution_ns as f64))
+    } else {
+        Some(more_ns / n)
     }
 }
 
@@ -148,10 +149,7 @@ mod tests {
             let n = ticks_in(program_ns, resolution_ns, resolution_ns);
             let e_m = measured_ns(program_ns, overhead, resolution_ns);
             let found = overhead_ns(e_m, program_ns, n, resolution_ns).unwrap();
-            let bound = match resolution_ns < FINE_BELOW_NS {
-                true => overhead * (3.0 / n as f64).max(share * share / (1.0 - share) + 1.0 / n as f64),
-                false => overhead * share / (1.0 - share),
-            };
+            let bound = if resolution_ns < FINE_BELOW_NS { overhead * (3.0 / n as f64).max(share * share / (1.0 - share) + 1.0 / n as f64) } else { overhead * share / (1.0 - share) };
             prop_assert!((found - overhead).abs() <= bound + 1e-6, "{found} for {overhead}, at most {bound} apart");
         }
 

@@ -1,16 +1,15 @@
 //! The program P of P3 Eq. (1), timed in a process of its own while a tick interrupts it.
 
-use std::sync::mpsc;
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
-use rtorb_os::thread::{ThreadConfig, spawn};
+use rtorb_os::thread::ThreadConfig;
 use serde::{Deserialize, Serialize};
 
-use super::tick::{Tick, Ticks, Times};
+use super::tick::{Tick, TickThread, Ticks, Times};
+use crate::processes::begin_together::Threads;
 use crate::processes::computation::Computation;
-use crate::processes::placement;
 use crate::processes::probe::Answer;
 
 /// Executions of P, one configuration after the other.
@@ -37,9 +36,36 @@ pub(super) struct Executions {
 }
 
 impl Executions {
-    /// Whether the first tick comes only after P: how e is measured.
-    pub(super) fn is_without_ticks(&self) -> bool {
-        self.first_ns >= super::NO_TICK_NS
+    /// The first tick comes after one resolution, or in the middle of P where that would be after its end.
+    pub(super) fn of(tick: Tick, resolution_ns: u64, count: usize) -> Self {
+        let is_coarse = resolution_ns >= super::PROGRAM_NS;
+        Self {
+            tick,
+            resolution_ns,
+            first_ns: if is_coarse {
+                super::PROGRAM_NS / 2
+            } else {
+                resolution_ns
+            },
+            count,
+        }
+    }
+
+    /// The kind of ticks and their distance in the cell that has these executions.
+    pub(super) fn of_cell(&self) -> super::CellTicks {
+        let has_ticks = self.first_ns < super::PROGRAM_NS;
+        (has_ticks.then_some(self.tick), self.resolution_ns)
+    }
+
+    /// The first tick comes only after P: how e is measured.
+    pub(super) fn without_ticks(tick: Tick, count: usize) -> Self {
+        let resolution_ns = 1_000 * super::COARSEST_US as u64;
+        Self {
+            tick,
+            resolution_ns,
+            first_ns: resolution_ns,
+            count,
+        }
     }
 }
 
@@ -52,23 +78,15 @@ pub(crate) fn run(question: &Question) -> Result<Answer, String> {
     if count > EXECUTIONS_MAX {
         return Err(format!("{count} executions are too many for one question"));
     }
-    let (let_go, go) = mpsc::channel();
+    let ticking = TickThread::start(&question.config(TICK_PRIORITY))?;
     let asked = question.clone();
-    let program = spawn("program", &question.config(PROGRAM_PRIORITY), move || {
-        let mut ticks = Ticks::for_this_thread(&asked.config(TICK_PRIORITY))?;
-        // The asker closes the channel when it has seen how the threads are scheduled.
-        let _: Result<(), _> = go.recv();
-        asked.execute_all(&mut ticks)
-    });
-    let program = program.map_err(|refused| refused.to_string())?;
-    // The program's thread makes the ticking one first.
-    std::thread::sleep(SETTLE);
-    let scheduling = placement::obtained_by_priority("clock-overhead", std::process::id());
-    drop::<mpsc::Sender<()>>(let_go);
-    let samples = program
-        .join()
-        .map_err(|_| "the program panicked".to_owned())?
-        .ok_or("the program did not begin")??;
+    let config = question.config(PROGRAM_PRIORITY);
+    let mut threads = Threads::new();
+    threads.add_on(&config.affinity, "program", config.policy, move || {
+        asked.execute_all(&mut Ticks::for_this_thread(ticking)?)
+    })?;
+    let (scheduling, mut answers) = threads.run("clock-overhead")?;
+    let samples = answers.pop().ok_or("no program ran")??;
     Ok(Answer {
         samples,
         scheduling,
@@ -137,7 +155,6 @@ pub(super) const TICK_PRIORITY: u8 = 90;
 const LEAD_NS: u64 = 200_000;
 /// With P of about 10 ms: below nine tenths of the CPU.
 pub(super) const PAUSE: Duration = Duration::from_micros(1_200);
-const SETTLE: Duration = Duration::from_millis(2);
 /// Some ten seconds.
 const EXECUTIONS_MAX: usize = 1_000;
 
@@ -145,16 +162,13 @@ const EXECUTIONS_MAX: usize = 1_000;
 mod tests {
     use std::sync::PoisonError;
 
+    use super::super::PROGRAM_NS;
+    use super::super::equations::ticks_in;
     use super::super::tick::tests::COUNT;
     use super::*;
 
     fn question(count: usize) -> Question {
-        let executions = |tick| Executions {
-            tick,
-            resolution_ns: 1_000_000,
-            first_ns: 1_000_000,
-            count,
-        };
+        let executions = |tick| Executions::of(tick, 1_000_000, count);
         Question {
             program: Computation::lasting(3_500_000),
             cpu: rtorb_os::sched::current_affinity().last().copied(),
@@ -183,6 +197,34 @@ mod tests {
             names.iter().any(|name| name.contains("program")),
             "{names:?}"
         );
+    }
+
+    #[test]
+    fn a_tick_falls_into_the_program_at_every_resolution_and_none_where_e_is_measured() {
+        let ticks = |executions: Executions| {
+            let Executions {
+                first_ns,
+                resolution_ns,
+                ..
+            } = executions;
+            ticks_in(PROGRAM_NS as f64, first_ns, resolution_ns)
+        };
+        for tick in Tick::ALL {
+            let without = Executions::without_ticks(tick, 1);
+            assert_eq!(without.of_cell(), (None, 100_000_000));
+            assert_eq!(ticks(without), 0);
+            for (resolution_ns, expected) in [
+                (100_000, 105),
+                (5_000_000, 2),
+                (10_000_000, 1),
+                (20_000_000, 1),
+                (100_000_000, 1),
+            ] {
+                let executions = Executions::of(tick, resolution_ns, 1);
+                assert_eq!(ticks(executions), expected, "{executions:?}");
+                assert_eq!(executions.of_cell(), (Some(tick), resolution_ns));
+            }
+        }
     }
 
     #[test]

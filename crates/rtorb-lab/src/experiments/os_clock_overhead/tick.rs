@@ -48,12 +48,10 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// For the calling thread. The ticking thread runs as `config` says.
-    pub(super) fn for_this_thread(config: &ThreadConfig) -> Result<Self, String> {
-        Ok(Self {
-            signal: SignalTimer::for_this_thread().map_err(|refused| refused.to_string())?,
-            thread: TickThread::start(config)?,
-        })
+    /// For the calling thread, with one that was started.
+    pub(super) fn for_this_thread(thread: TickThread) -> Result<Self, String> {
+        let signal = SignalTimer::for_this_thread().map_err(|refused| refused.to_string())?;
+        Ok(Self { signal, thread })
     }
 
     pub(super) fn start(&mut self, tick: Tick, times: Times) -> Result<(), String> {
@@ -87,13 +85,14 @@ impl Ticks {
 
 /// A thread that only wakes and sleeps. It waits on a futex with an absolute timeout: the same timer as that of
 /// clock_nanosleep(2), and it can be ended before a coarse tick is due.
-struct TickThread {
+pub(super) struct TickThread {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Option<()>>>,
 }
 
 impl TickThread {
-    fn start(config: &ThreadConfig) -> Result<Self, String> {
+    /// It runs as `config` says.
+    pub(super) fn start(config: &ThreadConfig) -> Result<Self, String> {
         let shared = Arc::new(Shared::default());
         let ticking = Arc::clone(&shared);
         let thread = spawn("tick", config, move || ticking.tick_until_over());
@@ -172,10 +171,15 @@ pub(super) mod tests {
     /// Signals are counted for the whole process: a test that counts them has it for itself.
     pub(in super::super) static COUNT: Mutex<()> = Mutex::new(());
 
+    fn ticks() -> Ticks {
+        let thread = TickThread::start(&ThreadConfig::default()).unwrap();
+        Ticks::for_this_thread(thread).unwrap()
+    }
+
     #[test]
     fn both_kinds_tick_and_stop() {
         let _alone = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ticks = Ticks::for_this_thread(&ThreadConfig::default()).unwrap();
+        let mut ticks = ticks();
         for tick in Tick::ALL {
             let before = ticks.count(tick);
             let begin_ns = monotonic_ns();
@@ -194,7 +198,7 @@ pub(super) mod tests {
     #[test]
     fn a_coarse_tick_is_stopped_before_it_is_due() {
         let begin_ns = monotonic_ns();
-        let mut ticks = Ticks::for_this_thread(&ThreadConfig::default()).unwrap();
+        let mut ticks = ticks();
         let times = Times {
             first_ns: begin_ns + 60_000_000_000,
             period_ns: 60_000_000_000,

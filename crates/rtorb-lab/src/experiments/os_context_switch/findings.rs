@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::statistics::median;
+use rtorb_results::{Claim, Derived, Highlight, Published, labels, labels_with};
+
 use super::probe::Test;
 use super::published::{P0, P2};
 use super::rounds_of_run;
-use crate::results::by_round::ByRound;
-use crate::results::cells::{Cells, Samples};
-use crate::results::statistics::median;
-use crate::results::{Claim, Derived, Highlight, Published, labels};
 use crate::study::{Answered, Conditions, Findings};
 
 pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
@@ -43,11 +44,7 @@ fn cells(answers: &[Answered]) -> Cells {
         if hand_over_ns.is_empty() {
             continue;
         }
-        let of = |what: &str| {
-            let mut labels = kept.labels.clone();
-            labels.insert("what".to_owned(), what.into());
-            labels
-        };
+        let of = |what: &str| labels_with(&kept.labels, [("what", what.into())]);
         let is_yield = kept.labels["test"] == Test::Yield.label().into();
         if is_yield {
             cells.add(&of(UNCONTENDED), kept.round, uncontended_ns, 0);
@@ -312,10 +309,11 @@ const NO_FIFO: &str = "Without SCHED_FIFO a yield need not let the other thread 
 
 #[cfg(test)]
 mod tests {
+    use rtorb_results::{LabelValue, Verdict};
+
     use super::*;
     use crate::experiment::Effort;
     use crate::processes::probe::Answer;
-    use crate::results::{LabelValue, Verdict};
 
     fn answered(test: Test, round: usize, [hand_over_ns, uncontended_ns]: [&[u64]; 2]) -> Answered {
         Answered {

@@ -1,7 +1,8 @@
 //! The tables of P0 and P2.
 
+use rtorb_results::{PublishedPoints, PublishedRow, labels};
+
 use super::probe::Test;
-use crate::results::{PublishedPoints, PublishedRow, labels};
 
 /// A published table of context switch times.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! Which gap is what: a tick, another interrupt, the interrupt of a release, or time that a hypervisor took.
 
+use rtorb_results::statistics::median;
+
 use super::probe::Seen;
 use super::ticks::Ticks;
 use crate::processes::gaps::Gap;
-use crate::results::statistics::median;
 
 /// What took the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,11 +14,11 @@ use crate::processes::probe::Answer;
 pub struct Question {
     /// The priority under SCHED_FIFO of the thread that looks; those that sleep have one less. `None` leaves all what the probe has.
     pub fifo: Option<u8>,
-    /// For how long it looks, in nanoseconds; no longer than [`ROUND_NS_MAX`].
+    /// For how long it looks, in nanoseconds; no longer than `ROUND_NS_MAX`.
     pub length_ns: u64,
     /// From one reading of the clock to the next, what is no gap yet, in nanoseconds.
     pub step_ns_max: u64,
-    /// How many threads sleep until a moment of the round; no more than [`RELEASES_MAX`].
+    /// How many threads sleep until a moment of the round; no more than `RELEASES_MAX`.
     pub releases: u32,
     /// What those moments are drawn from.
     pub seed: u64,
@@ -97,7 +97,7 @@ fn moments(question: &Question, begin_ns: u64) -> Vec<u64> {
 }
 
 impl Seen {
-    fn to_answer(&self) -> Answer {
+    pub(super) fn to_answer(&self) -> Answer {
         let of = |value: fn(&Gap) -> u64| self.gaps.iter().map(value).collect();
         Answer {
             samples: vec![

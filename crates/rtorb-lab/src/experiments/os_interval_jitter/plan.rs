@@ -1,6 +1,9 @@
 //! Which timers run together: P3 Table 3.
 
+use rtorb_results::{Labels, labels};
+
 use super::probe::Task;
+use crate::study::Cell;
 
 /// How the intervals of the tasks go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +70,44 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
+    /// The tasks of a cell.
+    pub(super) fn of(cell: &Cell<'_>) -> Self {
+        let alone = |multiple: &u64| cell.is("pattern", &format!("alone_{multiple}"));
+        let mut together = Pattern::TOGETHER.into_iter();
+        let together = together.find(|pattern| cell.is("pattern", pattern.label()));
+        let alone = || (1..=32).find(alone).map(Pattern::Alone);
+        Self {
+            pattern: together.or_else(alone).expect("every level is a pattern"),
+            resolution_us: cell.number("resolution_us") as u64,
+            timers: cell.number("timers"),
+        }
+    }
+
+    /// The labels of an observed task. What runs alone has names of its own, so that no plot against the number of timers has it.
+    pub(super) fn labels(self, rank: Rank, what: &str) -> Labels {
+        let pattern = self.pattern.label();
+        let mut all = labels([
+            ("timers", self.timers.into()),
+            ("pattern", pattern.into()),
+            ("priority", rank.label().into()),
+            ("resolution_us", self.resolution_us.into()),
+            ("what", what.into()),
+        ]);
+        if what == "lateness" {
+            all.insert("part".to_owned(), what.into());
+        }
+        if self.is_alone() {
+            let interval_us = self.shortest_interval_ns() / 1_000;
+            all.insert("interval_us".to_owned(), interval_us.into());
+            all.insert("what".to_owned(), format!("{what}_{pattern}").into());
+        }
+        all
+    }
+
+    pub(super) fn is_alone(self) -> bool {
+        matches!(self.pattern, Pattern::Alone(_))
+    }
+
     /// The observed tasks, most urgent first: one task is the highest of all, of two there is no middle.
     pub(super) fn ranks(self) -> &'static [Rank] {
         match self.timers {

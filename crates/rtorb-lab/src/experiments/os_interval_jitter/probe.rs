@@ -3,6 +3,7 @@
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use rtorb_host::placement;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{ThreadConfig, spawn};
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::processes::awake::Awake;
 use crate::processes::computation::Computation;
-use crate::processes::placement;
 use crate::processes::probe::Answer;
 
 /// Tasks that run together for some time.
@@ -96,9 +96,10 @@ impl Question {
             return Err(format!("{} ns are too long", self.duration_ns));
         }
         let never = self.resolution_ns == 0 || self.tasks.iter().any(|task| task.interval_ns == 0);
-        match never {
-            true => Err("an interval of 0 never ends".to_owned()),
-            false => Ok(()),
+        if never {
+            Err("an interval of 0 never ends".to_owned())
+        } else {
+            Ok(())
         }
     }
 

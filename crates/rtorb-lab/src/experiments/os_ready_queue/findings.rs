@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::by_round::ByRound;
-use crate::results::cells::{Cells, Samples};
-use crate::results::statistics::{Statistics, median};
-use crate::results::summary::words::said;
-use crate::results::{Claim, Derived, Highlight, LabelValue, Published, labels};
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::statistics::{Statistics, median};
+use rtorb_results::summary::words::said;
+use rtorb_results::{Claim, Derived, Highlight, LabelValue, Published, labels};
+
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
@@ -76,7 +77,7 @@ impl Queues<'_> {
     fn longest_to_shortest(&self, resolution_us: i64, statistic: Statistic) -> Option<ByRound> {
         let rounds = |tasks| self.rounds(resolution_us, tasks, statistic);
         let quotients = rounds(TASKS_MAX)?.divided_by(&rounds(TASKS_MIN)?);
-        (quotients.len() > 0).then_some(quotients)
+        (!quotients.is_empty()).then_some(quotients)
     }
 
     /// In each round, the median over the task sets of the quotient of fine and coarse clock.
@@ -96,7 +97,7 @@ impl Queues<'_> {
         let medians: ByRound = medians
             .filter_map(|(round, quotients)| Some((*round, median(quotients)?)))
             .collect();
-        (medians.len() > 0).then_some(medians)
+        (!medians.is_empty()).then_some(medians)
     }
 
     fn derived(&self) -> Vec<Derived> {
@@ -333,7 +334,7 @@ const PUBLISHED_CLOCK: &str = "QNX: mean, maximum and minimum higher under the f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Verdict;
+    use rtorb_results::Verdict;
 
     /// Seven rounds of so many samples by round, tasks and resolution.
     fn cells<const N: usize>(samples_ns: impl Fn(usize, i64, i64) -> [u64; N]) -> Cells {

@@ -148,9 +148,10 @@ impl TaskSet {
             if period <= WARM_UP {
                 continue;
             }
-            match self.all_are_ready(period) {
-                true => samples.push(begin_ns - self.task_1_end_ns.load(Acquire)),
-                false => samples.dropped += 1,
+            if self.all_are_ready(period) {
+                samples.push(begin_ns - self.task_1_end_ns.load(Acquire))
+            } else {
+                samples.dropped += 1
             }
         }
     }
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn every_period_is_a_sample_or_left_out() {
-        if !crate::processes::placement::fifo_is_granted() {
+        if !rtorb_host::system::fifo_is_granted() {
             println!("skipped: the host grants no SCHED_FIFO");
             return;
         }

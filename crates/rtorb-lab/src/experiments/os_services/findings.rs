@@ -1,11 +1,12 @@
 //! What follows from the samples of all services.
 
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::{Derived, Highlight, Published, labels};
+
 use super::probe::{NOT_IN_TURN, Service};
 use crate::experiments::os_context_switch::probe::Test;
 use crate::experiments::os_context_switch::published::{P0, P2};
-use crate::results::by_round::ByRound;
-use crate::results::cells::{Cells, Samples};
-use crate::results::{Derived, Highlight, Published, labels};
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {

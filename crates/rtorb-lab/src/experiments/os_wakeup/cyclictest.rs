@@ -3,12 +3,13 @@
 use std::process::Command;
 use std::time::Duration;
 
+use rtorb_host::placement::{Placement, obtained_by_priority};
+use rtorb_results::ObtainedScheduling;
+
 use crate::error::LabError;
 use crate::processes::Launcher;
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::{Placement, obtained_by_priority};
 use crate::processes::tools::run_tool;
-use crate::results::ObtainedScheduling;
 
 /// How it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]

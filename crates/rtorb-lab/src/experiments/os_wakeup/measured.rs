@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::experiment::Outcome;
-use crate::processes::load::Load;
-use crate::results::rounds::Rounds;
-use crate::results::{
+use rtorb_results::rounds::Rounds;
+use rtorb_results::{
     Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series,
     WorstSample, all_real_time, labels,
 };
+
+use crate::experiment::Outcome;
+use crate::processes::load::Load;
 
 /// Who measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -271,9 +272,10 @@ impl Measured {
 
     fn plots(&self) -> Vec<Plot> {
         let mut tools = self.cells.iter().flat_map(|(_, tools)| tools.keys());
-        let words = match tools.any(|tool| *tool == Tool::Cyclictest) {
-            true => BESIDE_CYCLICTEST,
-            false => ALONE,
+        let words = if tools.any(|tool| *tool == Tool::Cyclictest) {
+            BESIDE_CYCLICTEST
+        } else {
+            ALONE
         };
         plots(&words)
     }

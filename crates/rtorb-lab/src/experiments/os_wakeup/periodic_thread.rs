@@ -1,5 +1,6 @@
 //! The measured loop, the same as cyclictest's: sleep until an absolute moment, and see how late it is.
 
+use rtorb_host::placement::{Placement, obtained_by_priority};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::replay::sample_taken;
 use rtorb_os::sched::SchedPolicy;
@@ -7,7 +8,6 @@ use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::split_mix::SplitMix64;
-use crate::processes::placement::{Placement, obtained_by_priority};
 use crate::processes::probe::Answer;
 
 /// What is asked: how late a periodic thread wakes.

@@ -1,8 +1,9 @@
-use super::*;
 use rtorb_wire::ior::{
     Component, ExposedPolicy, ExposedProtocol, PriorityModel, ProtocolProperties, TaoUnixEndpoint,
     TcpProperties, UnixProperties,
 };
+
+use super::*;
 
 /// Golden vector V15: IIOP 1.2 with ORB type, code sets, real-time policies and TAO's endpoints.
 const WITH_COMPONENTS: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000ba000000010102\

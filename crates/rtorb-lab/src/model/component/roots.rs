@@ -186,17 +186,16 @@ impl Root {
             }
             let now_ns = monotonic_ns();
             let is_late = now_ns.saturating_sub(release_ns) > patience_ns;
-            match is_late || now_ns >= times.give_up_ns {
-                true => released.skipped += 1,
-                false => {
-                    let job = Job {
-                        caller: NOBODY,
-                        call: 0,
-                        number: released.arrivals as u32,
-                        release: release_ns,
-                    };
-                    self.performer.perform(self.index, &job);
-                }
+            if is_late || now_ns >= times.give_up_ns {
+                released.skipped += 1
+            } else {
+                let job = Job {
+                    caller: NOBODY,
+                    call: 0,
+                    number: released.arrivals as u32,
+                    release: release_ns,
+                };
+                self.performer.perform(self.index, &job);
             }
             released.arrivals += 1;
             release_ns = release_ns.saturating_add(self.arrivals.next_gap_ns());

@@ -22,13 +22,12 @@ use std::os::fd::AsFd;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rtorb_host::Host;
+use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
-
-use crate::host::Host;
-use crate::processes::placement::Placement;
 
 /// What the agent says of itself when a laboratory comes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,11 +101,12 @@ fn of_our_version(line: &str) -> Result<&str, String> {
         let begin: String = line.chars().take(60).collect();
         return Err(format!("does not speak as an agent does: {begin:?}"));
     };
-    match version == VERSION {
-        true => Ok(text),
-        false => Err(format!(
+    if version == VERSION {
+        Ok(text)
+    } else {
+        Err(format!(
             "speaks version {version} of the protocol, and this program version {VERSION}: use the same rtorb on both hosts"
-        )),
+        ))
     }
 }
 

@@ -29,12 +29,13 @@ pub fn allow(role: &[String]) -> Result<(), String> {
         }
         _ => false,
     };
-    match allowed {
-        true => Ok(()),
-        false => Err(format!(
+    if allowed {
+        Ok(())
+    } else {
+        Err(format!(
             "an agent starts the laboratory's servers over TCP, and not {:?}",
             words.join(" ")
-        )),
+        ))
     }
 }
 

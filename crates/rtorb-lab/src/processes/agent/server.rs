@@ -10,16 +10,16 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use rtorb_host::Host;
+use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::protocol::{self, Greeting, Lines, Question, Reading, Welcome};
 use super::roles;
 use crate::error::LabError;
-use crate::host::Host;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 use crate::processes::interrupt::Interrupt;
-use crate::processes::placement::{Placement, obtained, obtained_by_priority};
 use crate::processes::{child_command, end_politely};
 
 /// An agent that listens.

@@ -1,0 +1,13 @@
+//! The host of a measurement: its description, what stands in the way of real time ([`preflight`]), and on which CPU and with
+//! which priority threads run ([`placement`]).
+//!
+//! Everything is read from /proc, /sys and /dev. What cannot be read is `None`, never a guess.
+#![forbid(unsafe_code)]
+
+pub mod description;
+pub mod idle_states;
+pub mod placement;
+pub mod preflight;
+pub mod system;
+
+pub use description::Host;

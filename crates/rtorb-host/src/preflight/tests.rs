@@ -1,0 +1,430 @@
+//! What is found on machines that are good and on such as are not.
+
+use super::*;
+use crate::description::fake::Machine;
+
+#[test]
+fn a_tuned_machine_has_only_good_findings() {
+    let findings = findings(&Machine::tuned_x86().describe());
+    assert!(is_fit(&findings));
+    for finding in &findings {
+        assert_eq!(finding.severity, Severity::Good, "{finding:?}");
+        assert!(finding.how.is_empty(), "{finding:?}");
+    }
+}
+
+#[test]
+fn a_real_time_board_is_fit_and_what_its_firmware_takes_is_not_visible() {
+    let host = Machine::rt_board().describe();
+    assert_eq!((host.cpu_measured, host.preempt_rt), (Some(3), true));
+    assert_eq!(host.cpu_model.as_deref(), Some("Raspberry Pi 5 Model B"));
+    assert_eq!(
+        (host.virtualisation.as_str(), host.tsc_trusted),
+        ("none", None)
+    );
+    let threads = host.kernel_threads.clone().unwrap();
+    assert_eq!((threads["irq"], threads["ktimers"]), (50, 1));
+    let findings = findings(&host);
+    assert!(is_fit(&findings));
+    assert_eq!(findings[0].id, "smi");
+    assert_eq!(findings[0].severity, Severity::Unknown);
+    assert!(findings[0].how.contains("rtla hwnoise"));
+    let others = &findings[1..];
+    assert!(
+        others
+            .iter()
+            .all(|finding| finding.severity == Severity::Good)
+    );
+}
+
+#[test]
+fn a_laptop_needs_everything() {
+    let host = Machine::laptop().describe();
+    let findings = findings(&host);
+    assert!(!is_fit(&findings));
+    assert_eq!(
+        of(&findings, Severity::Unfit),
+        ["preempt-rt", "fifo", "memory-lock"]
+    );
+    let advice = [
+        "rt-throttling",
+        "interrupt-threads",
+        "kernel-debugging",
+        "rtprio",
+        "rttime",
+        "capabilities",
+        "open-files",
+        "swap",
+        "huge-pages",
+        "isolation",
+        "nohz",
+        "rcu-callbacks",
+        "governor",
+        "boost",
+        "idle-states",
+        "cpu-dma-latency",
+        "smt",
+        "clock",
+        "timer-migration",
+        "tsc",
+        "irq-affinity",
+        "irqbalance",
+    ];
+    assert_eq!(of(&findings, Severity::Advice), advice);
+    // The module for the register is not loaded.
+    assert_eq!(of(&findings, Severity::Unknown), ["smi"]);
+    let says = |id: &str, words: &str| {
+        let what = &find(&findings, id).what;
+        assert!(what.contains(words), "{id}: {what}");
+    };
+    says("preempt-rt", "voluntary");
+    says("memory-lock", "8192 KiB");
+    says(
+        "swap",
+        "2048 MiB of swap, 1024 MiB of it used (swappiness 60)",
+    );
+    says("irq-affinity", "2 of 2 device interrupts may come to CPU 1");
+    says("irq-affinity", "590 (iwlwifi 500, nvme0q1 90)");
+    says("idle-states", "C10, which takes 890 us");
+    says("kernel-debugging", "DEBUG_PREEMPT");
+    says("cpu-dma-latency", "No such file");
+}
+
+#[test]
+fn a_virtual_machine_says_what_is_taken_from_it() {
+    let findings = findings(&Machine::virtual_machine().describe());
+    assert!(find(&findings, "virtualisation").what.contains("kvm"));
+    let steal = find(&findings, "steal");
+    assert_eq!(steal.severity, Severity::Advice);
+    assert!(
+        steal.what.contains("10.000 % of the time since boot"),
+        "{}",
+        steal.what
+    );
+    let groups = find(&findings, "rt-groups");
+    assert_eq!(groups.severity, Severity::Advice);
+    assert!(
+        groups.what.contains("/measure may use 500000 us"),
+        "{}",
+        groups.what
+    );
+    assert!(find(&findings, "preempt-rt").what.contains("voluntary"));
+    // Governor, boost and sleep are the hypervisor's.
+    for id in [
+        "governor",
+        "boost",
+        "idle-states",
+        "smi",
+        "kernel-debugging",
+    ] {
+        assert_eq!(find(&findings, id).severity, Severity::Unknown, "{id}");
+    }
+}
+
+#[test]
+fn what_a_container_cannot_see_is_unknown_and_never_guessed() {
+    let host = Machine::container().describe();
+    assert_eq!(host.virtualisation, "container");
+    let findings = findings(&host);
+    let unfit = ["preempt-rt", "fifo", "memory-lock"];
+    assert_eq!(of(&findings, Severity::Unfit), unfit);
+    let unknown = [
+        "rt-throttling",
+        "interrupt-threads",
+        "kernel-threads",
+        "kernel-debugging",
+        "rt-groups",
+        "capabilities",
+        "swap",
+        "huge-pages",
+        "rcu-callbacks",
+        "governor",
+        "boost",
+        "idle-states",
+        "smt",
+        "clock",
+        "timer-migration",
+        "irq-affinity",
+        "irqbalance",
+        "steal",
+        "smi",
+    ];
+    assert_eq!(of(&findings, Severity::Unknown), unknown);
+    assert!(
+        find(&findings, "preempt-rt")
+            .what
+            .contains("preemption: unknown")
+    );
+}
+
+/// One thing is changed on a machine that is as it should be, and only that is found.
+#[test]
+fn each_thing_is_found_by_itself() {
+    for (id, severity, change) in CHANGES {
+        let mut host = Machine::tuned_x86().describe();
+        change(&mut host);
+        let found = findings(&host);
+        assert_eq!(of(&found, severity), [id]);
+        let others = found.iter().filter(|finding| finding.id != id);
+        assert!(
+            others
+                .clone()
+                .all(|finding| finding.severity == Severity::Good),
+            "{id}"
+        );
+        let finding = find(&found, id);
+        assert!(!finding.how.is_empty() && !finding.why.is_empty(), "{id}");
+        assert_eq!(&found[0], finding, "the gravest comes first");
+        assert_eq!(is_fit(&found), severity != Severity::Unfit, "{id}");
+    }
+}
+
+#[test]
+fn limits_count_only_without_the_capability() {
+    let mut host = Machine::tuned_x86().describe();
+    host.capabilities = Some(Vec::new());
+    host.may_lock_memory = false;
+    host.memory_lock_bytes = Some(64 << 20);
+    host.rtprio_limit = Some(98);
+    let with_limits = findings(&host);
+    assert_eq!(
+        of(&with_limits, Severity::Advice),
+        ["rtprio", "capabilities"]
+    );
+    host.memory_lock_bytes = Some((64 << 20) - 1);
+    host.rtprio_limit = Some(99);
+    let found = findings(&host);
+    assert_eq!(of(&found, Severity::Unfit), ["memory-lock"]);
+    assert_eq!(of(&found, Severity::Advice), ["capabilities"]);
+}
+
+#[test]
+fn idle_states_are_good_while_the_device_is_held() {
+    let mut host = Machine::tuned_x86().describe();
+    host.idling.states[2].enabled = true;
+    host.cpu_dma_latency_held = true;
+    assert!(of(&findings(&host), Severity::Advice).is_empty());
+    host.cpu_dma_latency_held = false;
+    host.idling.polls = true;
+    assert!(of(&findings(&host), Severity::Advice).is_empty());
+}
+
+#[test]
+fn a_group_without_real_time_time_is_why_fifo_is_refused() {
+    let machine = Machine::virtual_machine();
+    let share = "/sys/fs/cgroup/cpu,cpuacct/measure/cpu.rt_runtime_us";
+    let groups = |fifo_granted| {
+        let mut host = machine.describe();
+        host.fifo_granted = fifo_granted;
+        find(&findings(&host), "rt-groups").clone()
+    };
+    machine.file(share, "0\n");
+    assert_eq!(groups(false).severity, Severity::Unfit);
+    assert_eq!(groups(true).severity, Severity::Advice);
+    machine.without(share);
+    assert_eq!(
+        groups(false).severity,
+        Severity::Good,
+        "the kernel has no such shares"
+    );
+}
+
+#[test]
+fn in_the_second_hierarchy_only_the_root_group_has_real_time_time() {
+    let machine = Machine::laptop();
+    let config = "/boot/config-6.8.0-45-generic";
+    machine.file(config, "CONFIG_RT_GROUP_SCHED=y\n");
+    let slice = "/sys/fs/cgroup/user.slice";
+    let scope = "/user-1000.slice/session-2.scope";
+    machine.file(&format!("{slice}{scope}/cgroup.controllers"), "memory pids");
+    machine.file(
+        &format!("{slice}/user-1000.slice/cgroup.controllers"),
+        "memory pids",
+    );
+    machine.file(&format!("{slice}/cgroup.controllers"), "cpu memory pids");
+    let groups = || machine.describe().real_time_groups;
+    assert_eq!(groups().group.as_deref(), Some("/user.slice"));
+    assert_eq!(groups().runtime_us, Some(0));
+    let found = findings(&machine.describe());
+    assert_eq!(find(&found, "rt-groups").severity, Severity::Unfit);
+    machine.file(&format!("{slice}/cgroup.controllers"), "memory pids");
+    assert_eq!(groups().group.as_deref(), Some("/"));
+    assert_eq!(groups().runtime_us, Some(950_000));
+    machine.file("/proc/cmdline", "rt_group_sched=0");
+    assert_eq!(groups().active, Some(false));
+    machine.file("/proc/cmdline", "quiet");
+    machine.file(
+        config,
+        "CONFIG_RT_GROUP_SCHED=y\nCONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n",
+    );
+    assert_eq!(groups().active, Some(false));
+    machine.file("/proc/cmdline", "rt_group_sched=1");
+    assert_eq!(groups().active, Some(true));
+}
+
+#[test]
+fn a_cpuset_isolates_as_the_command_line_does() {
+    let machine = Machine::tuned_x86();
+    machine.file("/sys/devices/system/cpu/isolated", "");
+    machine.file("/sys/fs/cgroup/cpuset.cpus.isolated", "3\n");
+    let host = machine.describe();
+    assert_eq!(
+        (host.cpus_isolated.as_str(), host.cpu_measured),
+        ("3", Some(3))
+    );
+}
+
+#[test]
+fn preemption_is_what_the_kernel_runs_and_not_what_it_was_built_for() {
+    let machine = Machine::laptop();
+    assert_eq!(machine.describe().preemption, "voluntary");
+    machine.file("/proc/cmdline", "preempt=full");
+    assert_eq!(machine.describe().preemption, "full");
+    machine.file(
+        "/sys/kernel/debug/sched/preempt",
+        "none voluntary (lazy) full",
+    );
+    assert_eq!(machine.describe().preemption, "lazy");
+}
+
+#[test]
+fn a_host_of_older_results_is_read() {
+    let mut host = serde_json::to_value(Machine::tuned_x86().describe()).unwrap();
+    let fields = host.as_object_mut().unwrap();
+    let new = [
+        "kernel_options",
+        "kernel_threads",
+        "cpu_measured",
+        "boost",
+        "idling",
+        "cpu_dma_latency_refused",
+        "cpu_dma_latency_held",
+        "cpus_rcu_nocbs",
+        "interrupts",
+        "real_time_groups",
+        "tsc_trusted",
+        "stolen",
+        "rttime_limit_us",
+        "open_files_limit",
+        "capabilities",
+        "memory_moves",
+    ];
+    for name in new {
+        assert!(fields.remove(name).is_some(), "{name}");
+    }
+    let host: Host = serde_json::from_value(host).unwrap();
+    assert!(!host.cpu_dma_latency_held);
+    let finding = r#"{"id": "fifo", "severity": "good", "what": "it is", "why": "so", "how": ""}"#;
+    let finding: Finding = serde_json::from_str(finding).unwrap();
+    assert_eq!(finding.topic, Topic::Other);
+}
+
+#[test]
+fn ids_are_unique_and_topics_known() {
+    let found = findings(&Machine::laptop().describe());
+    let ids: std::collections::BTreeSet<&str> =
+        found.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids.len(), found.len());
+    assert!(found.iter().all(|finding| finding.topic != Topic::Other));
+}
+
+/// What is changed, and what is then found.
+type Change = (&'static str, Severity, fn(&mut Host));
+
+const CHANGES: [Change; 30] = [
+    ("preempt-rt", Severity::Unfit, |host| {
+        host.preempt_rt = false
+    }),
+    ("rt-throttling", Severity::Advice, |host| {
+        host.rt_runtime_us = Some(950_000)
+    }),
+    ("rt-throttling", Severity::Unknown, |host| {
+        host.rt_runtime_us = None
+    }),
+    ("interrupt-threads", Severity::Advice, |host| {
+        host.kernel_options.interrupt_threads = Some(false)
+    }),
+    ("kernel-threads", Severity::Unknown, |host| {
+        host.kernel_threads = None
+    }),
+    ("kernel-debugging", Severity::Advice, |host| {
+        host.kernel_options.slow = vec!["KASAN".to_owned()]
+    }),
+    ("fifo", Severity::Unfit, |host| host.fifo_granted = false),
+    ("rttime", Severity::Advice, |host| {
+        host.rttime_limit_us = Some(200_000)
+    }),
+    ("open-files", Severity::Advice, |host| {
+        host.open_files_limit = Some(1023)
+    }),
+    ("swap", Severity::Advice, |host| {
+        host.memory_moves.swap_bytes = Some(1 << 30)
+    }),
+    ("huge-pages", Severity::Advice, |host| {
+        host.memory_moves.huge_pages = Some("always".to_owned())
+    }),
+    ("isolation", Severity::Advice, |host| {
+        host.cpus_isolated = String::new()
+    }),
+    ("isolation", Severity::Advice, |host| {
+        host.cpus_isolated = "7".to_owned()
+    }),
+    ("governor", Severity::Advice, |host| {
+        host.governor = Some("powersave".to_owned())
+    }),
+    ("governor", Severity::Unknown, |host| host.governor = None),
+    ("boost", Severity::Advice, |host| host.boost = Some(true)),
+    ("idle-states", Severity::Advice, |host| {
+        host.idling.states[2].enabled = true
+    }),
+    ("idle-states", Severity::Unknown, |host| {
+        host.idling.states.clear()
+    }),
+    ("cpu-dma-latency", Severity::Advice, |host| {
+        host.cpu_dma_latency_refused = Some("no".to_owned())
+    }),
+    ("smt", Severity::Advice, |host| host.smt_active = Some(true)),
+    ("clock", Severity::Advice, |host| {
+        host.clock_source = Some("hpet".to_owned())
+    }),
+    ("tsc", Severity::Advice, |host| {
+        host.tsc_trusted = Some(false)
+    }),
+    ("high-resolution-timers", Severity::Unfit, |host| {
+        host.clock_resolution_ns = 4_000_000
+    }),
+    ("timer-migration", Severity::Advice, |host| {
+        host.kernel_options.timer_migration = Some(true)
+    }),
+    ("irq-affinity", Severity::Advice, |host| {
+        host.interrupts.allowed = Some(1)
+    }),
+    ("irqbalance", Severity::Advice, |host| {
+        host.interrupts.balanced = Some(true)
+    }),
+    ("virtualisation", Severity::Advice, |host| {
+        host.virtualisation = "kvm, container".to_owned()
+    }),
+    ("steal", Severity::Advice, |host| {
+        host.stolen.watched_ppm = Some(1)
+    }),
+    ("smi", Severity::Advice, |host| {
+        host.stolen.smi_watched = Some(1)
+    }),
+    ("smi", Severity::Unknown, |host| {
+        host.stolen.smi_watched = None
+    }),
+];
+
+/// The ids of a severity, in the order in which they are shown.
+fn of(findings: &[Finding], severity: Severity) -> Vec<&str> {
+    let chosen = findings
+        .iter()
+        .filter(|finding| finding.severity == severity);
+    chosen.map(|finding| finding.id.as_str()).collect()
+}
+
+fn find<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {
+    let found = findings.iter().find(|finding| finding.id == id);
+    found.unwrap_or_else(|| panic!("no finding {id}"))
+}

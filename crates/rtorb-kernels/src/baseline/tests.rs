@@ -1,0 +1,200 @@
+//! Baselines and verdicts, of a campaign that is made up.
+
+use std::path::PathBuf;
+
+use rtorb_results::rounds::Rounds;
+use rtorb_results::{labels, synthetic};
+
+use super::*;
+use crate::catalogue::Kernel;
+
+fn identity() -> Identity {
+    let system = |name: &str, preempt: &str, digit: &str| System {
+        kernel: Kernel {
+            name: name.to_owned(),
+            release: format!("{name}.117-amd64"),
+            image: PathBuf::from("/somewhere/vmlinuz"),
+            sha256: digit.repeat(64),
+            package: None,
+        },
+        preempt: preempt.to_owned(),
+    };
+    Identity {
+        emulator: "QEMU emulator version 7.2.22".to_owned(),
+        emulator_sha256: "e".repeat(64),
+        initramfs_sha256: "f".repeat(64),
+        systems: vec![
+            system("6.12", "voluntary", "a"),
+            system("6.12", "full", "a"),
+            system("6.12-rt", "full", "b"),
+        ],
+        asked: vec![Some("voluntary".to_owned()), Some("full".to_owned()), None],
+        firmware_sha256: "0".repeat(64),
+        machine: "-M q35".to_owned(),
+        experiments: vec!["os/wakeup".to_owned()],
+        loads: vec!["none".to_owned(), "tmpfs".to_owned()],
+        boots: vec![("tmpfs".to_owned(), vec!["os/wakeup".to_owned()])],
+        seeds: 2,
+        shift: 0,
+    }
+}
+
+/// Of each seed the largest sample; the others are smaller.
+fn wakeup(load: &str, largest: [u64; 2]) -> Series {
+    let mut rounds = Rounds::default();
+    for ns in largest {
+        rounds.add(&[ns / 2, ns, ns / 3]);
+    }
+    rounds.series(labels([("cpu", "idle".into()), ("load", load.into())]))
+}
+
+fn measured(identity: &Identity, tmpfs: [u64; 2]) -> Measured {
+    let results = |series| vec![synthetic::results("os/wakeup", series)];
+    let mut unitless = wakeup("none", [1, 1]);
+    unitless.unit = "count".to_owned();
+    let mut of_no_seed = wakeup("hog", [1, 1]);
+    of_no_seed.rounds_max.clear();
+    Measured::of(
+        identity,
+        &[
+            (
+                "6.12-voluntary".to_owned(),
+                results(vec![
+                    wakeup("none", [4_000, 5_000]),
+                    wakeup("tmpfs", tmpfs),
+                    unitless,
+                    of_no_seed,
+                ]),
+            ),
+            (
+                "6.12-rt-full".to_owned(),
+                results(vec![wakeup("none", [4_100, 4_200])]),
+            ),
+        ],
+    )
+}
+
+fn sorts(checked: &Checked) -> Vec<Sort> {
+    checked.changes.iter().map(|change| change.sort).collect()
+}
+
+#[test]
+fn a_bound_is_the_worst_over_the_seeds() {
+    let measured = measured(&identity(), [1_000_000, 900_000]);
+    let wakeup = &measured.baseline.bounds["6.12-voluntary"]["os/wakeup"];
+    assert_eq!(wakeup.len(), 2, "times with seeds alone: {wakeup:?}");
+    assert_eq!(wakeup["load=tmpfs cpu=idle"], 1_000_000);
+    assert_eq!(measured.baseline.count(), 3);
+    let key = ["6.12-voluntary", "os/wakeup", "load=none cpu=idle"].map(str::to_owned);
+    assert_eq!(measured.seeds[&key], 2);
+}
+
+#[test]
+fn a_plan_says_each_kernel_and_model_once() {
+    let plan = Plan::of(&identity());
+    let names: Vec<&str> = plan.kernels.iter().map(|kernel| &*kernel.name).collect();
+    assert_eq!(names, ["6.12", "6.12-rt"]);
+    assert_eq!(plan.preempt, ["voluntary", "full"]);
+}
+
+#[test]
+fn a_file_is_read_as_it_was_written_and_names_no_path() {
+    let baseline = measured(&identity(), [7, 9]).baseline;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bounds.json");
+    baseline.write(&path).unwrap();
+    assert_eq!(Baseline::read(&path).unwrap(), baseline);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        text.contains("\n        \"load=tmpfs cpu=idle\": 9\n"),
+        "{text}"
+    );
+    assert!(!text.contains("somewhere"), "{text}");
+}
+
+#[test]
+fn what_is_no_baseline_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bounds.json");
+    let refused = || Baseline::read(&path).unwrap_err().to_string();
+    assert!(refused().contains("kernel baseline DIR"), "{}", refused());
+    std::fs::write(&path, "{}").unwrap();
+    assert!(refused().contains("is no baseline"), "{}", refused());
+    let mut other = measured(&identity(), [7, 9]).baseline;
+    other.schema = "rtorb-baseline/9".to_owned();
+    other.write(&path).unwrap();
+    assert!(refused().contains("rtorb-baseline/9"), "{}", refused());
+    let error = Measured::read(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.contains(&folder.path().display().to_string()),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_same_experiment_may_not_differ_by_an_instruction() {
+    let before = measured(&identity(), [1_000_000, 900_000]).baseline;
+    let equal = check(&before, &measured(&identity(), [1_000_000, 900_000]), 50.0);
+    assert!(equal.passes() && equal.same_experiment);
+    assert_eq!((equal.equal, equal.changes.len()), (3, 0));
+    let worse = check(&before, &measured(&identity(), [1_000_001, 900_000]), 50.0);
+    assert_eq!((sorts(&worse), worse.passes()), (vec![Sort::Worse], false));
+    assert_eq!(worse.tolerance_percent, 0.0);
+    assert_eq!(worse.tolerance_instructions, 0);
+    let shorter = check(&before, &measured(&identity(), [999_999, 900_000]), 50.0);
+    assert_eq!(sorts(&shorter), [Sort::Differs]);
+    assert!(!shorter.passes());
+}
+
+#[test]
+fn a_different_experiment_is_named_and_has_a_tolerance() {
+    let before = measured(&identity(), [1_000_000, 900_000]).baseline;
+    let mut other = identity();
+    other.initramfs_sha256 = "1".repeat(64);
+    other.systems[2].kernel.sha256 = "2".repeat(64);
+    other.systems[2].kernel.release = "6.12.118-rt-amd64".to_owned();
+    let at = |largest, percent| check(&before, &measured(&other, [largest, 1]), percent);
+    let within = at(1_100_000, 10.0);
+    assert!(within.passes() && !within.same_experiment);
+    assert_eq!(sorts(&within), [Sort::LongerWithinTolerance]);
+    let said = within.differences.join("\n");
+    for words in ["guest's root", "6.12.118-rt-amd64", "2222222222222222"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    assert_eq!(within.differences.len(), 2, "{said}");
+    let worse = at(1_100_001, 10.0);
+    assert_eq!(sorts(&worse), [Sort::Worse]);
+    assert_eq!(worse.changes[0].seed, Some(1));
+    assert!((worse.changes[0].percent().unwrap() - 10.0).abs() < 0.01);
+    assert_eq!(sorts(&at(5, 10.0)), [Sort::Better]);
+    assert!(at(5, 10.0).passes());
+}
+
+#[test]
+fn what_is_missing_fails_and_what_is_new_does_not() {
+    let before = measured(&identity(), [7, 9]).baseline;
+    let mut now = measured(&identity(), [7, 9]);
+    let of_rt = now.baseline.bounds.remove("6.12-rt-full").unwrap();
+    now.baseline.bounds.insert("6.13-rt-full".to_owned(), of_rt);
+    let checked = check(&before, &now, 0.0);
+    assert_eq!(sorts(&checked), [Sort::Missing, Sort::New]);
+    assert!(!checked.passes());
+    assert_eq!(checked.changes[0].percent(), None);
+}
+
+#[test]
+fn a_bound_that_was_nothing_is_worse_when_it_is_something() {
+    let before = measured(&identity(), [0, 0]).baseline;
+    let mut other = identity();
+    other.emulator = "QEMU emulator version 10".to_owned();
+    let at = |is| check(&before, &measured(&other, [is, 0]), 100.0);
+    let worse = at(INTERRUPT_INSTRUCTIONS + 1);
+    assert_eq!(sorts(&worse), [Sort::Worse]);
+    assert_eq!(worse.changes[0].percent(), None);
+    // An interrupt is in a sample or not, as it happens.
+    assert_eq!(
+        sorts(&at(INTERRUPT_INSTRUCTIONS)),
+        [Sort::LongerWithinTolerance]
+    );
+    assert_eq!(worse.tolerance_instructions, INTERRUPT_INSTRUCTIONS);
+}

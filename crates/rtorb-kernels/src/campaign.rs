@@ -1,0 +1,247 @@
+//! A campaign: every kernel under every load, as one comparison.
+//!
+//! Each boot is a case: one system under one load. Cases run side by side in as many emulated machines as there are CPUs, and
+//! know nothing of each other. One of them is run twice, and must say the same octets both times.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rtorb_host::Host;
+use rtorb_lab::LabError;
+use rtorb_lab::experiments::own_program;
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_results::Results;
+use rtorb_results::campaign::SCHEMA;
+pub use rtorb_results::campaign::{
+    Absent, Answer, Host as HostOfCampaign, Identity, Record, SelfCheck, System, Wall,
+};
+use rtorb_results::timestamp;
+
+use crate::catalogue::Kernel;
+use crate::comparison::OfSystem;
+use crate::initramfs::{Initramfs, OwnFile};
+use crate::job::{Job, Message};
+use crate::machine::{self, Boot, Emulator};
+use crate::program;
+use cases::Cases;
+pub use files::folder_of;
+pub use plan::{LOADS, Selection};
+
+mod cases;
+mod files;
+mod joined;
+mod plan;
+mod workers;
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The kernels, each by another name.
+    pub kernels: Vec<Kernel>,
+    /// The preemption models that the kernels are told; none given leaves each what it is by itself.
+    pub preempt: Vec<String>,
+    /// Experiments and loads.
+    pub selection: Selection,
+    /// How many seeds: 1 and up.
+    pub seeds: u16,
+    /// How many guests run side by side: 1 and up.
+    pub guests: usize,
+    /// The guests' program; `None` finds it.
+    pub program: Option<PathBuf>,
+    /// Programs of the user's own: the experiments `program/NAME`.
+    pub own_programs: Vec<OwnFile>,
+    /// Where everything is written.
+    pub folder: PathBuf,
+}
+
+/// Is told how far a campaign is.
+pub trait Watch {
+    /// Something that a reader should know.
+    fn note(&mut self, text: &str);
+    /// How far it is; also told when nothing changed, a few times a second.
+    fn at(&mut self, standing: &Standing<'_>);
+}
+
+/// How far a campaign is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing<'a> {
+    /// How many cases are over.
+    pub done: usize,
+    /// Of so many.
+    pub cases: usize,
+    /// Which run now.
+    pub running: &'a [String],
+    /// How long the rest takes in about; `None` before that can be said.
+    pub left: Option<Duration>,
+}
+
+/// A campaign that is over.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// What campaign.json has.
+    pub record: Record,
+    /// Each experiment, all systems side by side.
+    pub compared: Vec<Results>,
+    /// The report; `None` when there was nothing to write.
+    pub page: Option<PathBuf>,
+}
+
+/// Runs a campaign and writes what it found. `executable` is this program's own file.
+///
+/// # Errors
+/// What was asked for that there is not, a folder that holds another campaign, or what the file system said. An interrupt is
+/// none, and neither is a case that fails: the record says what is missing.
+pub fn run(
+    request: &Request,
+    executable: &Path,
+    interrupt: &Interrupt,
+    watch: &mut dyn Watch,
+) -> Result<Finished, LabError> {
+    let (started, begin) = (timestamp::now(), Instant::now());
+    let parts = request.selection.parts()?;
+    let emulator = Emulator::find(executable, interrupt)?;
+    let program = program::find(request.program.as_deref(), executable, interrupt)?;
+    check_own_programs(&parts, &request.own_programs)?;
+    let initramfs = Initramfs::with_program(&program)?;
+    let initramfs = initramfs.with_own_programs(&request.own_programs)?;
+    let (systems, asked) = systems(request, watch)?;
+    let mut identity = identity(request, &emulator, &initramfs, &parts);
+    (identity.systems, identity.asked) = (systems, asked);
+    let earlier = files::earlier(&request.folder, &identity)?;
+    let cases = Cases {
+        all: plan::cases(identity.systems.len(), &parts),
+        identity: identity.clone(),
+        emulator,
+        initramfs,
+        interrupt: interrupt.clone(),
+    };
+    let ended = cases::run(cases, request.guests, watch)?;
+    ended.name_systems(&mut identity);
+    let systems = ended.of_systems(&identity);
+    let record = Record {
+        schema: SCHEMA.to_owned(),
+        id: crate::comparison::name_of(&identity),
+        complete: ended.is_complete(),
+        missing: ended.missing(&identity),
+        self_check: ended.self_check(&identity),
+        answers: ended.answers(),
+        wall: Wall {
+            started,
+            duration_s: begin.elapsed().as_secs_f64(),
+            guests: request.guests,
+            host: HostOfCampaign::of(&Host::describe()),
+        },
+        identity,
+    };
+    ended.keep_differing(&request.folder, &record.self_check)?;
+    if !record.complete && earlier.is_some_and(|earlier| earlier.complete) {
+        watch.note(KEPT);
+        return Ok(Finished {
+            record,
+            compared: Vec::new(),
+            page: None,
+        });
+    }
+    let (compared, page) = files::write(&request.folder, &record, &systems)?;
+    Ok(Finished {
+        record,
+        compared,
+        page,
+    })
+}
+
+/// # Errors
+/// That a program of the user's own is to be measured and was not given, has the name of another, or that no guest can run it.
+fn check_own_programs(parts: &[plan::Part], given: &[OwnFile]) -> Result<(), LabError> {
+    for (at, own) in given.iter().enumerate() {
+        program::check_static(&own.file)?;
+        if given[..at].iter().any(|before| before.name == own.name) {
+            let what = format!("two programs are called {:?}: give each a name", own.name);
+            return Err(LabError::Incomplete { what });
+        }
+    }
+    let experiments = parts.iter().flat_map(|part| &part.experiments);
+    let mut own = experiments.filter_map(|name| name.strip_prefix(own_program::PREFIX));
+    match own.find(|name| given.iter().all(|one| one.name != **name)) {
+        None => Ok(()),
+        Some(name) => Err(LabError::Incomplete {
+            what: format!("where is the program {name}? Say `--own-program {name}=FILE`"),
+        }),
+    }
+}
+
+/// The systems, as far as they are known before they have booted, and what each kernel is told.
+fn systems(
+    request: &Request,
+    watch: &mut dyn Watch,
+) -> Result<(Vec<System>, Vec<Option<String>>), LabError> {
+    let (mut systems, mut asked) = (Vec::new(), Vec::new());
+    for kernel in &request.kernels {
+        let models = if !crate::catalogue::is_real_time(kernel)? {
+            request.preempt.clone()
+        } else {
+            let (fit, unfit): (Vec<_>, Vec<_>) = request
+                .preempt
+                .iter()
+                .cloned()
+                .partition(|model| !["none", "voluntary"].contains(&model.as_str()));
+            if !unfit.is_empty() {
+                watch.note(&format!(
+                    "{} is PREEMPT_RT and has no model {}: it runs as it is by itself",
+                    kernel.name,
+                    unfit.join(" or ")
+                ));
+            }
+            fit
+        };
+        let models = if models.is_empty() {
+            vec![None]
+        } else {
+            models.into_iter().map(Some).collect()
+        };
+        for model in models {
+            systems.push(System {
+                kernel: kernel.clone(),
+                preempt: model.clone().unwrap_or_default(),
+            });
+            asked.push(model);
+        }
+    }
+    Ok((systems, asked))
+}
+
+fn identity(
+    request: &Request,
+    emulator: &Emulator,
+    initramfs: &Initramfs,
+    parts: &[plan::Part],
+) -> Identity {
+    let distinct = |names: &mut dyn Iterator<Item = &String>| {
+        let mut all: Vec<String> = Vec::new();
+        for name in names {
+            if !all.contains(name) {
+                all.push(name.clone());
+            }
+        }
+        all
+    };
+    Identity {
+        emulator: emulator.version.clone(),
+        emulator_sha256: emulator.sha256.clone(),
+        firmware_sha256: emulator.firmware_sha256.clone(),
+        machine: machine::description(),
+        initramfs_sha256: initramfs.sha256().to_owned(),
+        systems: Vec::new(),
+        asked: Vec::new(),
+        experiments: distinct(&mut parts.iter().flat_map(|part| &part.experiments)),
+        loads: distinct(&mut parts.iter().map(|part| &part.load)),
+        boots: parts
+            .iter()
+            .map(|part| (part.load.clone(), part.experiments.clone()))
+            .collect(),
+        seeds: request.seeds,
+        shift: 0,
+    }
+}
+
+const KEPT: &str = "this run is not complete: the complete one of the same campaign that is in the folder was kept";

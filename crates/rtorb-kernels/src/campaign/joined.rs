@@ -1,0 +1,236 @@
+//! What the guests of one operating system found, joined: one results file an experiment, with the series of every load in it.
+
+use std::collections::BTreeMap;
+
+use rtorb_results::{Derived, Labels, ObtainedScheduling, Results, Series};
+
+/// What a guest found under a load.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) load: String,
+    pub(super) results: Results,
+}
+
+/// Something of a system that was planned and is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) experiment: String,
+    pub(super) load: String,
+    pub(super) why: String,
+}
+
+/// One results file for each experiment, in the order of their first appearance.
+pub(super) fn join(found: &[Found], missing: &[Missing]) -> Vec<Results> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in found {
+        let name = one.results.experiment.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let of = |name: &&str| {
+        let under: Vec<&Found> = found
+            .iter()
+            .filter(|one| one.results.experiment == **name)
+            .collect();
+        let missing = missing.iter().filter(|one| one.experiment == **name);
+        join_loads(&under, &missing.collect::<Vec<_>>())
+    };
+    names.iter().filter_map(of).collect()
+}
+
+fn join_loads(under: &[&Found], missing: &[&Missing]) -> Option<Results> {
+    let first = &under.first()?.results;
+    let lines = |of: fn(&Results) -> &[String]| in_words(under, of);
+    let mut joined = Results {
+        duration_s: under.iter().map(|one| one.results.duration_s).sum(),
+        // Nobody takes an emulated CPU's virtual time.
+        stolen_ms: None,
+        complete: missing.is_empty() && under.iter().all(|one| one.results.complete),
+        parameters: common_parameters(under),
+        series: under.iter().flat_map(|one| labelled(one)).collect(),
+        derived: under.iter().flat_map(|one| labelled_derived(one)).collect(),
+        scheduling: scheduling(under),
+        conclusions: lines(|results| &results.conclusions),
+        notes: lines(|results| &results.notes),
+        // They are promised for processes on a CPU, in time that passes.
+        claims: Vec::new(),
+        published: first.published.clone(),
+        ..first.clone()
+    };
+    joined.highlights = Vec::new();
+    for one in under {
+        for highlight in &one.results.highlights {
+            let mut highlight = highlight.clone();
+            if under.len() > 1 {
+                highlight.what = format!("{}, load {}", highlight.what, one.load);
+            }
+            joined.highlights.push(highlight);
+        }
+    }
+    for plot in under.iter().flat_map(|one| &one.results.plots) {
+        if joined.plots.iter().all(|known| known.id != plot.id) {
+            joined.plots.push(plot.clone());
+        }
+    }
+    let loads: Vec<&str> = under.iter().map(|one| one.load.as_str()).collect();
+    let parameters = &mut joined.parameters;
+    parameters.insert("loads".to_owned(), loads.join(", ").into());
+    joined.notes.extend(missing.iter().map(|one| {
+        let Missing { load, why, .. } = one;
+        format!("Under the load {load}, nothing was measured: {why}")
+    }));
+    Some(joined)
+}
+
+/// Every series says its load: as `load`, or as `background_load` where `load` says how clients call.
+fn labelled(found: &Found) -> impl Iterator<Item = Series> {
+    found.results.series.iter().map(|series| Series {
+        labels: with_load(&series.labels, &found.load),
+        ..series.clone()
+    })
+}
+
+fn labelled_derived(found: &Found) -> impl Iterator<Item = Derived> {
+    found.results.derived.iter().map(|derived| Derived {
+        labels: with_load(&derived.labels, &found.load),
+        ..derived.clone()
+    })
+}
+
+fn with_load(labels: &Labels, load: &str) -> Labels {
+    let mut labels = labels.clone();
+    let is_said = |name| {
+        labels
+            .get(name)
+            .is_some_and(|value| value.to_string() == load)
+    };
+    if is_said("load") || is_said("background_load") {
+        return labels;
+    }
+    let name = if labels.contains_key("load") {
+        "background_load"
+    } else {
+        "load"
+    };
+    labels.insert(name.to_owned(), load.into());
+    labels
+}
+
+/// Those that are the same under every load.
+fn common_parameters(under: &[&Found]) -> Labels {
+    let mut common = under[0].results.parameters.clone();
+    common.retain(|name, value| {
+        let is_same = |one: &&Found| one.results.parameters.get(name) == Some(value);
+        under.iter().all(is_same)
+    });
+    for own in ["load", "load_generator"] {
+        common.remove(own);
+    }
+    common
+}
+
+fn scheduling(under: &[&Found]) -> Vec<ObtainedScheduling> {
+    let mut all: Vec<ObtainedScheduling> = Vec::new();
+    for one in under.iter().flat_map(|one| &one.results.scheduling) {
+        if !all.contains(one) {
+            all.push(one.clone());
+        }
+    }
+    all
+}
+
+/// Each line once; one that does not hold under every load says under which it does.
+fn in_words(under: &[&Found], of: fn(&Results) -> &[String]) -> Vec<String> {
+    let mut lines: Vec<&str> = Vec::new();
+    let mut loads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in under {
+        for line in of(&one.results) {
+            if !lines.contains(&line.as_str()) {
+                lines.push(line);
+            }
+            loads.entry(line).or_default().push(&one.load);
+        }
+    }
+    lines
+        .into_iter()
+        .map(|line| match &loads[line] {
+            all if all.len() == under.len() => line.to_owned(),
+            some => format!("Load {}: {line}", some.join(", ")),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_results::{labels, synthetic};
+
+    fn found(load: &str, label: &str, notes: &[&str]) -> Found {
+        let series = synthetic::series(labels([(label, "a".into())]), [1, 2, 3]);
+        let mut results = synthetic::results("os/wakeup", vec![series]);
+        results.notes = notes.iter().map(|note| (*note).to_owned()).collect();
+        results
+            .parameters
+            .insert("load".to_owned(), load.to_owned().into());
+        Found {
+            load: load.to_owned(),
+            results,
+        }
+    }
+
+    #[test]
+    fn every_series_says_its_load_and_none_is_lost() {
+        let all = [found("none", "tool", &[]), found("tcp", "tool", &[])];
+        let joined = join(&all, &[]);
+        assert_eq!(joined.len(), 1);
+        let loads: Vec<String> = joined[0]
+            .series
+            .iter()
+            .map(|series| series.labels["load"].to_string())
+            .collect();
+        assert_eq!(loads, ["none", "tcp"]);
+        assert!(joined[0].complete);
+        assert_eq!(joined[0].parameters.get("load"), None);
+        assert_eq!(joined[0].parameters["loads"].to_string(), "none, tcp");
+    }
+
+    #[test]
+    fn a_load_is_in_the_background_where_clients_have_one() {
+        let joined = join(&[found("tcp", "load", &[])], &[]);
+        let labels = &joined[0].series[0].labels;
+        assert_eq!(labels["load"].to_string(), "a");
+        assert_eq!(labels["background_load"].to_string(), "tcp");
+    }
+
+    #[test]
+    fn what_holds_under_some_loads_says_under_which() {
+        let all = [
+            found("none", "tool", &["both", "first"]),
+            found("tcp", "tool", &["both"]),
+        ];
+        let notes = &join(&all, &[])[0].notes;
+        assert!(notes.contains(&"both".to_owned()), "{notes:?}");
+        assert!(notes.contains(&"Load none: first".to_owned()), "{notes:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_said_and_is_not_complete() {
+        let missing = Missing {
+            experiment: "os/wakeup".to_owned(),
+            load: "fork".to_owned(),
+            why: "the guest panicked".to_owned(),
+        };
+        let other = Missing {
+            experiment: "os/mutex".to_owned(),
+            ..missing.clone()
+        };
+        let joined = join(&[found("none", "tool", &[])], &[missing, other]);
+        assert!(!joined[0].complete);
+        let said = joined[0]
+            .notes
+            .iter()
+            .filter(|note| note.contains("panicked"));
+        assert_eq!(said.count(), 1);
+    }
+}

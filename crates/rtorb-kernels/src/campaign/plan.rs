@@ -1,0 +1,326 @@
+//! Which boots a campaign consists of, and in which order they are begun.
+
+use rtorb_lab::LabError;
+use rtorb_lab::experiments::{self, own_program};
+use rtorb_lab::processes::load::{Kind, Load};
+
+/// What is run under which loads, as the user asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The experiments; none given are those of the default plan.
+    pub experiments: Vec<String>,
+    /// The loads; none given are those of the default plan.
+    pub loads: Vec<String>,
+    /// A look: few experiments under the loads that tell kernels apart best.
+    pub quick: bool,
+    /// Exactly these boots, each a load and its experiments, as an earlier campaign had them; none given are made of the rest.
+    pub boots: Vec<(String, Vec<String>)>,
+}
+
+/// A boot of every system: these experiments under this load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) load: String,
+    pub(super) experiments: Vec<String>,
+}
+
+/// One boot: of which system, and which part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    /// Its place in the list of systems.
+    pub(super) system: usize,
+    pub(super) part: Part,
+    /// Whether it is here for the second time, to see whether it repeats.
+    pub(super) is_again: bool,
+}
+
+impl Selection {
+    /// The boots that each system is given. They are the same however many guests run side by side.
+    ///
+    /// # Errors
+    /// An experiment or a load that there is not.
+    pub(super) fn parts(&self) -> Result<Vec<Part>, LabError> {
+        let of_boots = self.boots.iter().flat_map(|(_, names)| names);
+        for name in self.experiments.iter().chain(of_boots) {
+            experiments::by_name(name)?;
+        }
+        for load in self
+            .loads
+            .iter()
+            .chain(self.boots.iter().map(|(load, _)| load))
+        {
+            let known = load.parse::<Load>();
+            known.map_err(|what| rtorb_results::Error::NotComparable { what })?;
+        }
+        if !self.boots.is_empty() {
+            let parts = self.boots.iter().map(|(load, experiments)| Part {
+                load: load.clone(),
+                experiments: experiments.clone(),
+            });
+            return Ok(parts.collect());
+        }
+        let pairs = self.pairs();
+        let mut loads: Vec<&str> = Vec::new();
+        for (_, load) in &pairs {
+            if !loads.contains(load) {
+                loads.push(load);
+            }
+        }
+        let parts = loads.iter().flat_map(|load| {
+            let of_load = pairs.iter().filter(|(_, under)| under == load);
+            let names = of_load.map(|(name, _)| (*name).to_owned()).collect();
+            split(load, names)
+        });
+        Ok(parts.collect())
+    }
+
+    /// Experiment and load.
+    fn pairs(&self) -> Vec<(&str, &str)> {
+        let experiments = self.experiments.iter().map(String::as_str);
+        let asked_for = |load: &&str| self.loads.is_empty() || self.loads.iter().any(|l| l == load);
+        if !self.experiments.is_empty() && !self.loads.is_empty() {
+            let under = |name| self.loads.iter().map(move |load| (name, load.as_str()));
+            return experiments.flat_map(under).collect();
+        }
+        let names: Vec<&str> = match (self.experiments.is_empty(), self.quick) {
+            (false, _) => experiments.collect(),
+            (true, true) => QUICK.to_vec(),
+            (true, false) => DEFAULT.to_vec(),
+        };
+        let under = |name| {
+            let loads = if self.quick {
+                quick_loads(name)
+            } else {
+                loads(name)
+            };
+            loads.iter().copied().map(move |load| (name, load))
+        };
+        let planned = names.into_iter().flat_map(under);
+        planned.filter(|(_, load)| asked_for(load)).collect()
+    }
+}
+
+impl Part {
+    /// How long it takes in about, in seconds of a quiet host: by it boots are ordered, and nothing else follows from it.
+    pub(super) fn cost_s(&self) -> f64 {
+        let experiments = self.experiments.iter();
+        let experiments = experiments.map(|name| cost_s(name, &self.load));
+        BOOT_S + experiments.sum::<f64>()
+    }
+}
+
+impl Case {
+    /// As a user reads it: `tmpfs`, `none: os/mutex, os/timers`.
+    pub(super) fn name(&self, system: &str) -> String {
+        let again = if self.is_again { ", again" } else { "" };
+        let (load, experiments) = (&self.part.load, self.part.experiments.join(" "));
+        format!("{system}, load {load}{again} ({experiments})")
+    }
+}
+
+/// All boots, longest first, so that none runs alone at the end; and the one that is run twice before them: a short one under load.
+pub(super) fn cases(systems: usize, parts: &[Part]) -> Vec<Case> {
+    let mut all: Vec<Case> = parts
+        .iter()
+        .flat_map(|part| {
+            (0..systems).map(move |system| Case {
+                system,
+                part: part.clone(),
+                is_again: false,
+            })
+        })
+        .collect();
+    all.sort_by(|a, b| b.part.cost_s().total_cmp(&a.part.cost_s()));
+    let is_loaded = |case: &Case| case.part.load != NONE;
+    let shortest = all.iter().rposition(is_loaded).or(all.len().checked_sub(1));
+    if let Some(at) = shortest {
+        let first = all.remove(at);
+        let again = Case {
+            is_again: true,
+            ..first.clone()
+        };
+        all.splice(0..0, [first, again]);
+    }
+    all
+}
+
+/// In boots that are short enough to be spread over the guests.
+fn split(load: &str, experiments: Vec<String>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut cost = 0.0;
+    for name in experiments {
+        let own = cost_s(&name, load);
+        match parts.last_mut() {
+            Some(part) if cost + own <= PART_S => {
+                cost += own;
+                part.experiments.push(name);
+            }
+            _ => {
+                cost = own;
+                parts.push(Part {
+                    load: load.to_owned(),
+                    experiments: vec![name],
+                });
+            }
+        }
+    }
+    parts
+}
+
+fn loads(experiment: &str) -> &'static [&'static str] {
+    match experiment {
+        "os/wakeup" => &LOADS,
+        own if own.starts_with(own_program::PREFIX) => &LOADS,
+        "orb/latency-jitter" | "orb/histogram" => &[NONE, MIX],
+        _ => &[NONE],
+    }
+}
+
+/// Those under which kernels differ most.
+fn quick_loads(experiment: &str) -> &'static [&'static str] {
+    match experiment {
+        "os/services" => &[NONE],
+        _ => &[NONE, "munmap", "tmpfs"],
+    }
+}
+
+/// Seconds of a quiet host, with four seeds. A load works whenever nothing else does; without one, what is idle costs nothing.
+fn cost_s(experiment: &str, load: &str) -> f64 {
+    match (experiment, load) {
+        ("os/wakeup" | "os/services" | "os/context-switch" | "os/clock-overhead", NONE) => 1.0,
+        ("os/ready-queue" | "os/interval-jitter" | "orb/histogram" | "orb/throughput", NONE) => 2.5,
+        ("orb/priority-inversion", NONE) => 5.0,
+        ("orb/latency-jitter" | "orb/architectures", NONE) => 7.0,
+        ("os/wakeup", _) => 4.5,
+        _ => 9.0,
+    }
+}
+
+/// No load.
+const NONE: &str = "none";
+/// All loads of an emulated machine together.
+const MIX: &str = "mix";
+/// What a kernel is put under, one after another: each makes another part of it work.
+pub const LOADS: [&str; Kind::EMULATED_MIX.len() + 2] = {
+    let mut names = [NONE; Kind::EMULATED_MIX.len() + 2];
+    let mut at = 0;
+    while at < Kind::EMULATED_MIX.len() {
+        names[at + 1] = Kind::EMULATED_MIX[at].name();
+        at += 1;
+    }
+    names[at + 1] = MIX;
+    names
+};
+/// The experiments that tell kernels apart and run in a machine that has nothing but this program.
+const DEFAULT: [&str; 11] = [
+    "os/wakeup",
+    "os/services",
+    "os/context-switch",
+    "os/ready-queue",
+    "os/clock-overhead",
+    "os/interval-jitter",
+    "orb/throughput",
+    "orb/latency-jitter",
+    "orb/architectures",
+    "orb/priority-inversion",
+    "orb/histogram",
+];
+const QUICK: [&str; 2] = ["os/wakeup", "os/services"];
+/// From the emulator's start to the guest's first experiment.
+const BOOT_S: f64 = 7.0;
+/// What a boot is split at: a part more is a boot more.
+const PART_S: f64 = 40.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(experiments: &[&str], loads: &[&str]) -> Selection {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Selection {
+            experiments: owned(experiments),
+            loads: owned(loads),
+            ..Selection::default()
+        }
+    }
+
+    fn pairs(selection: &Selection) -> Vec<(String, String)> {
+        let parts = selection.parts().unwrap();
+        let of_part = |part: &Part| {
+            let load = part.load.clone();
+            let names = part.experiments.clone().into_iter();
+            names.map(move |name| (name, load.clone()))
+        };
+        parts.iter().flat_map(of_part).collect()
+    }
+
+    fn loads_of(pairs: &[(String, String)], experiment: &str) -> usize {
+        pairs.iter().filter(|(name, _)| name == experiment).count()
+    }
+
+    #[test]
+    fn the_default_plan_puts_the_wake_up_under_every_load() {
+        let pairs = pairs(&Selection::default());
+        assert_eq!(loads_of(&pairs, "os/wakeup"), LOADS.len());
+        assert_eq!(loads_of(&pairs, "os/services"), 1);
+        assert_eq!(loads_of(&pairs, "orb/latency-jitter"), 2);
+        assert_eq!(loads_of(&pairs, "orb/throughput"), 1);
+        let mut distinct = pairs.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), pairs.len(), "nothing is measured twice");
+    }
+
+    #[test]
+    fn what_is_named_is_all_that_is_run() {
+        let both = pairs(&selection(
+            &["os/wakeup", "orb/throughput"],
+            &["none", "hog"],
+        ));
+        assert_eq!(both.len(), 4);
+        let loads_alone = pairs(&selection(&[], &["tcp"]));
+        let names: Vec<&str> = loads_alone.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["os/wakeup"]);
+        let experiments_alone = pairs(&selection(&["orb/histogram"], &[]));
+        assert_eq!(experiments_alone.len(), 2);
+    }
+
+    #[test]
+    fn a_quick_campaign_is_three_boots_a_system() {
+        let quick = Selection {
+            quick: true,
+            ..Selection::default()
+        };
+        assert_eq!(quick.parts().unwrap().len(), 3);
+        let pairs = pairs(&quick);
+        assert_eq!(loads_of(&pairs, "os/wakeup"), 3);
+        assert_eq!(loads_of(&pairs, "os/services"), 1);
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused() {
+        assert!(selection(&["os/none-such"], &[]).parts().is_err());
+        let error = selection(&[], &["flood"]).parts().unwrap_err();
+        assert!(error.to_string().contains("flood"), "{error}");
+    }
+
+    #[test]
+    fn a_short_loaded_case_is_run_twice_and_long_ones_come_first() {
+        let parts = Selection::default().parts().unwrap();
+        let cases = cases(2, &parts);
+        assert_eq!(cases.len(), 2 * parts.len() + 1);
+        let again: Vec<&Case> = cases.iter().filter(|case| case.is_again).collect();
+        assert_eq!(again.len(), 1);
+        assert_ne!(again[0].part.load, NONE);
+        let twin = |case: &&Case| {
+            !case.is_again && (case.system, &case.part) == (again[0].system, &again[0].part)
+        };
+        assert_eq!(cases.iter().filter(twin).count(), 1);
+        let costs: Vec<f64> = cases[2..].iter().map(|case| case.part.cost_s()).collect();
+        assert!(costs.is_sorted_by(|a, b| a >= b), "{costs:?}");
+        // Without any load there is still one that is run twice.
+        let parts = selection(&["os/wakeup"], &["none"]).parts().unwrap();
+        assert_eq!(super::cases(1, &parts).len(), 2);
+        assert!(super::cases(0, &parts).is_empty());
+    }
+}

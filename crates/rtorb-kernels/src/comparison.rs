@@ -1,0 +1,342 @@
+//! Operating systems side by side: what each of them was found to do, as one results file with the tables and figures of the
+//! papers that held machine and ORB and varied the operating system.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rtorb_host::Host;
+use rtorb_lab::experiment::{IN_INSTRUCTIONS, Outcome};
+use rtorb_results::campaign::PREFIX;
+use rtorb_results::campaign::{Identity, System};
+use rtorb_results::{
+    EMULATED, EmulatedSystem, Emulation, LabelValue, Labels, ObtainedScheduling, Published,
+    Results, SCHEMA,
+};
+
+use crate::sha256::sha256;
+use gathered::Gathered;
+
+mod differences;
+mod gathered;
+mod orb;
+mod os;
+mod services;
+mod wakeup;
+
+/// What was found of one operating system: an ordinary results file an experiment, with the series of every load in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfSystem {
+    /// Which one.
+    pub system: System,
+    /// One for each experiment; every series has the label `load`.
+    pub results: Vec<Results>,
+}
+
+/// The results of `kernel/<experiment>`: the series of all systems with the labels `system`, `kernel` and `preempt`, how the tables
+/// and plots show them, and what follows. Everything in it comes from what it is given, so that it is the same every time.
+#[must_use]
+pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Results {
+    let gathered = Gathered::of(experiment, systems);
+    let shown = view(&gathered);
+    let first = gathered.parts.first().map(|part| part.results);
+    let title = first.map_or("", |results| results.title.as_str());
+    let complete =
+        gathered.is_of_all(systems) && gathered.parts.iter().all(|part| part.results.complete);
+    Results {
+        schema: SCHEMA.to_owned(),
+        experiment: format!("{PREFIX}{experiment}"),
+        title: format!("{title}: operating systems side by side"),
+        reproduces: reproduces(experiment).to_owned(),
+        run: name_of(identity),
+        started: first.map_or_else(String::new, |results| results.started.clone()),
+        duration_s: gathered
+            .parts
+            .iter()
+            .map(|part| part.results.duration_s)
+            .sum(),
+        stolen_ms: None,
+        complete,
+        parameters: parameters(&gathered, identity),
+        host: host(&gathered),
+        server_host: None,
+        emulation: Some(emulation(systems, identity)),
+        judgement: None,
+        findings: Vec::new(),
+        scheduling: scheduling(&gathered),
+        highlights: shown.highlights,
+        columns: shown.columns,
+        tables: shown.tables,
+        plots: shown.plots,
+        derived: shown.derived,
+        claims: shown.claims,
+        lost: Vec::new(),
+        conclusions: shown.conclusions,
+        published: published(&gathered),
+        notes: notes(&gathered, systems, identity, shown.notes),
+        series: gathered.series,
+    }
+}
+
+/// Ordinary results of one system with what they depend on: which campaign they are of, and on which machine they were found.
+#[must_use]
+pub fn identified(mut results: Results, system: &System, identity: &Identity) -> Results {
+    results.run = name_of(identity);
+    results.emulation = Some(Emulation {
+        systems: vec![emulated(system, &results.host)],
+        ..machine(identity)
+    });
+    results
+}
+
+/// A name that is the same for the same identity, and for no other: the beginning of the SHA-256 of all that it has but the places
+/// of files.
+#[must_use]
+pub(super) fn name_of(identity: &Identity) -> String {
+    let mut lasting = identity.clone();
+    for system in &mut lasting.systems {
+        system.kernel.image = PathBuf::new();
+    }
+    let text = serde_json::to_vec(&lasting).expect("an identity has nothing that JSON has not");
+    format!("campaign-{}", &sha256(&text)[..DIGITS])
+}
+
+/// How the results of an experiment are shown when it was run on several systems.
+fn view(gathered: &Gathered<'_>) -> Outcome {
+    match gathered.experiment {
+        "os/wakeup" => wakeup::view(gathered),
+        "os/context-switch" => os::context_switch(gathered),
+        "os/services" => services::view(gathered),
+        "os/ready-queue" => os::ready_queue(gathered),
+        "os/clock-overhead" => os::clock_overhead(gathered),
+        "os/interval-jitter" => os::interval_jitter(gathered),
+        "orb/throughput" => orb::throughput(gathered),
+        "orb/latency-jitter" => orb::latency_jitter(gathered),
+        "orb/architectures" => orb::architectures(gathered),
+        "orb/priority-inversion" => orb::priority_inversion(gathered),
+        "orb/histogram" => orb::histogram(gathered),
+        _ => os::any(gathered),
+    }
+}
+
+fn reproduces(experiment: &str) -> &'static str {
+    match experiment {
+        "os/wakeup" => {
+            "the latency of the kernel under load, which P4 section 3 asks a real-time system for"
+        }
+        "os/context-switch" => "P0 Table 1 and P2 Table 1: a row an operating system",
+        "os/ready-queue" => "P3: the ready queue, on several kernels",
+        "os/clock-overhead" => "P3: the overhead of the clock, on several kernels",
+        "os/interval-jitter" => "P3: the jitter of intervals, on several kernels",
+        "orb/throughput" => "P0 Figure 2: operations a second on each operating system",
+        "orb/latency-jitter" => {
+            "P0 Figures 4 and 5 on each operating system, and what P4 found under load"
+        }
+        "orb/architectures" => {
+            "P1 Figures 7 and 8: the four architectures on each operating system"
+        }
+        "orb/priority-inversion" => {
+            "P2 Figures 3 and 4: latency and jitter by rate on each operating system"
+        }
+        "orb/histogram" => {
+            "P4 Figures 6 to 8: histograms with and without load on each operating system"
+        }
+        _ => "no published table: what services of the operating system cost on each",
+    }
+}
+
+fn emulation(systems: &[OfSystem], identity: &Identity) -> Emulation {
+    let of_system = |found: &OfSystem| {
+        let host = found.results.first().map(|results| &results.host);
+        host.map(|host| emulated(&found.system, host))
+    };
+    Emulation {
+        systems: systems.iter().filter_map(of_system).collect(),
+        ..machine(identity)
+    }
+}
+
+fn machine(identity: &Identity) -> Emulation {
+    Emulation {
+        emulator: identity.emulator.clone(),
+        emulator_sha256: identity.emulator_sha256.clone(),
+        initramfs_sha256: identity.initramfs_sha256.clone(),
+        firmware_sha256: identity.firmware_sha256.clone(),
+        machine: identity.machine.clone(),
+        seeds: identity.seeds,
+        shift: identity.shift,
+        systems: Vec::new(),
+    }
+}
+
+fn emulated(system: &System, host: &Host) -> EmulatedSystem {
+    let package = system.kernel.package.as_ref();
+    EmulatedSystem {
+        kernel: system.kernel.name.clone(),
+        preempt: system.preempt.clone(),
+        release: host.kernel_release.clone(),
+        version: host.kernel_version.clone(),
+        preempt_rt: host.preempt_rt,
+        image_sha256: system.kernel.sha256.clone(),
+        package: package.map_or_else(String::new, |package| {
+            format!("{} {}", package.name, package.version)
+        }),
+        package_sha256: package.map_or_else(String::new, |package| package.sha256.clone()),
+    }
+}
+
+/// What all systems were measured with, and what a reader must know of the unit.
+fn parameters(gathered: &Gathered<'_>, identity: &Identity) -> BTreeMap<String, LabelValue> {
+    let mut parameters = gathered.common_parameters();
+    parameters.remove("load");
+    parameters.remove("load_generator");
+    let known: [(&str, LabelValue); 7] = [
+        ("effort", EMULATED.into()),
+        ("unit", UNIT.into()),
+        ("seeds", u32::from(identity.seeds).into()),
+        ("shift", u32::from(identity.shift).into()),
+        ("emulator", identity.emulator.clone().into()),
+        ("emulator_sha256", identity.emulator_sha256.clone().into()),
+        ("initramfs_sha256", identity.initramfs_sha256.clone().into()),
+    ];
+    parameters.extend(known.map(|(name, value)| (name.to_owned(), value)));
+    for part in &gathered.parts {
+        let digest = part.system.kernel.sha256.clone();
+        parameters.insert(format!("kernel {} sha256", part.name), digest.into());
+    }
+    parameters
+}
+
+/// The emulated machine; what the systems say of themselves stands side by side.
+fn host(gathered: &Gathered<'_>) -> Host {
+    let hosts: Vec<&Host> = gathered
+        .parts
+        .iter()
+        .map(|part| &part.results.host)
+        .collect();
+    let Some(first) = hosts.first() else {
+        return Host::describe();
+    };
+    let joined = |of: &dyn Fn(&Host) -> String| {
+        let mut values: Vec<String> = Vec::new();
+        for host in &hosts {
+            if !values.contains(&of(host)) {
+                values.push(of(host));
+            }
+        }
+        values.join("; ")
+    };
+    Host {
+        kernel_release: joined(&|host| host.kernel_release.clone()),
+        kernel_version: joined(&|host| host.kernel_version.clone()),
+        preemption: joined(&|host| host.preemption.clone()),
+        preempt_rt: hosts.iter().all(|host| host.preempt_rt),
+        ..(*first).clone()
+    }
+}
+
+fn scheduling(gathered: &Gathered<'_>) -> Vec<ObtainedScheduling> {
+    let mut all: Vec<ObtainedScheduling> = Vec::new();
+    for part in &gathered.parts {
+        for found in &part.results.scheduling {
+            let found = ObtainedScheduling {
+                process: format!("{}: {}", part.name, found.process),
+                ..found.clone()
+            };
+            if !all.contains(&found) {
+                all.push(found);
+            }
+        }
+    }
+    all
+}
+
+/// What was published once, and what each system has beside it.
+fn published(gathered: &Gathered<'_>) -> Vec<Published> {
+    let mut all: Vec<Published> = Vec::new();
+    for part in &gathered.parts {
+        for row in &part.results.published {
+            let ours = format!("{}: {}", part.name, row.ours);
+            let same = |known: &&mut Published| {
+                known.source == row.source
+                    && known.what == row.what
+                    && known.published == row.published
+            };
+            match all.iter_mut().find(same) {
+                Some(known) => known.ours = format!("{}; {ours}", known.ours),
+                None => all.push(Published {
+                    ours,
+                    ..row.clone()
+                }),
+            }
+        }
+    }
+    all
+}
+
+fn notes(
+    gathered: &Gathered<'_>,
+    systems: &[OfSystem],
+    identity: &Identity,
+    of_view: Vec<String>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if identity.seeds < SEEDS_MIN {
+        notes.push(too_few_seeds(identity.seeds));
+    }
+    if !gathered.parts.iter().any(|part| {
+        part.results
+            .notes
+            .iter()
+            .any(|note| note == IN_INSTRUCTIONS)
+    }) {
+        notes.push(IN_INSTRUCTIONS.to_owned());
+    }
+    for found in systems {
+        let name = gathered::name(&found.system);
+        if !gathered.parts.iter().any(|part| part.name == name) {
+            notes.push(format!("{name} has no results of it."));
+        }
+    }
+    notes.extend(of_view);
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for part in &gathered.parts {
+        for note in &part.results.notes {
+            match said.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, by)) if by.contains(&part.name.as_str()) => {}
+                Some((_, by)) => by.push(&part.name),
+                None => said.push((note, vec![&part.name])),
+            }
+        }
+    }
+    notes.extend(said.into_iter().map(|(note, by)| {
+        if by.len() == gathered.parts.len() {
+            note.to_owned()
+        } else {
+            format!("{}: {note}", by.join(", "))
+        }
+    }));
+    notes
+}
+
+fn too_few_seeds(seeds: u16) -> String {
+    format!(
+        "FEWER THAN FOUR SEEDS: with {seeds}, a worst case is what a run happened to meet, and no bound. Conclude nothing from it; \
+         measure with --seeds {SEEDS_MIN} or more."
+    )
+}
+
+/// Only these labels.
+fn with(pairs: &[(&str, LabelValue)]) -> Labels {
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect()
+}
+
+/// A worst case over fewer is none.
+const SEEDS_MIN: u16 = 4;
+const DIGITS: usize = 16;
+const UNIT: &str = "guest instructions; a nanosecond in the files is one";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! How far systems are apart, case by case: the numbers and the words.
+
+use rtorb_lab::experiment::Outcome;
+use rtorb_results::campaign::{RATIO, RATIO_OF_MEDIANS, SYSTEM};
+use rtorb_results::summary::words::shown;
+use rtorb_results::{Derived, Highlight, Labels, Plot, Series, TableView, TimeUnit};
+
+use super::gathered::{Gathered, case_of};
+
+/// What systems are compared by.
+pub(super) struct Compared<'a> {
+    /// What it is, as a sentence begins: `Worst wake-up`.
+    pub(super) what: &'static str,
+    /// Only series that have all of these labels.
+    pub(super) of: &'a Labels,
+    pub(super) by: By,
+}
+
+/// Which number of a series.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The worst over all seeds.
+    Worst,
+    /// The median over seeds.
+    Median,
+}
+
+impl By {
+    fn of(self, series: &Series) -> f64 {
+        match self {
+            Self::Worst => series.statistics.max,
+            Self::Median => series.median_of_rounds(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Worst => RATIO,
+            Self::Median => RATIO_OF_MEDIANS,
+        }
+    }
+}
+
+/// One case of a system beside the same of the most real-time one.
+struct Difference<'a> {
+    series: &'a Series,
+    reference: &'a Series,
+    ratio: f64,
+}
+
+impl<'a> Difference<'a> {
+    /// How many times the shorter one the longer one is.
+    fn factor(&self) -> f64 {
+        match self.ratio {
+            ratio if ratio > 0.0 && ratio < 1.0 => ratio.recip(),
+            ratio => ratio,
+        }
+    }
+
+    fn longer(&self) -> &'a Series {
+        if self.ratio < 1.0 {
+            self.reference
+        } else {
+            self.series
+        }
+    }
+
+    fn shorter(&self) -> &'a Series {
+        if self.ratio < 1.0 {
+            self.series
+        } else {
+            self.reference
+        }
+    }
+}
+
+impl Compared<'_> {
+    /// The comparison as an outcome, with what shows it.
+    pub(super) fn outcome(
+        &self,
+        gathered: &Gathered<'_>,
+        tables: Vec<TableView>,
+        plots: Vec<Plot>,
+    ) -> Outcome {
+        Outcome {
+            highlights: self.highlight(gathered).into_iter().collect(),
+            columns: vec![SYSTEM.to_owned()],
+            tables,
+            plots,
+            derived: self.derived(gathered),
+            conclusions: self.conclusions(gathered),
+            ..Outcome::default()
+        }
+    }
+
+    /// The worst over seeds of each case, and how many times that of the most real-time system it is.
+    pub(super) fn derived(&self, gathered: &Gathered<'_>) -> Vec<Derived> {
+        let worst = gathered.matching(self.of).into_iter().map(|series| {
+            derived(
+                "worst_over_seeds",
+                series,
+                (series.statistics.max, &series.unit),
+                series.rounds_max.clone(),
+            )
+        });
+        let ratios = self.cases(gathered).into_iter().map(|found| {
+            let (ours, theirs) = match self.by {
+                By::Worst => (&found.series.rounds_max, &found.reference.rounds_max),
+                By::Median => (&found.series.rounds_p50, &found.reference.rounds_p50),
+            };
+            let pairs = ours.iter().zip(theirs).filter(|(_, theirs)| **theirs > 0.0);
+            let rounds = pairs.map(|(ours, theirs)| ours / theirs).collect();
+            derived(self.by.name(), found.series, (found.ratio, "ratio"), rounds)
+        });
+        worst.chain(ratios).collect()
+    }
+
+    /// The largest differences and the smallest one, a sentence each.
+    pub(super) fn conclusions(&self, gathered: &Gathered<'_>) -> Vec<String> {
+        let all = self.differences(gathered);
+        let Some((least, larger)) = all.split_last() else {
+            return Vec::new();
+        };
+        let told = larger.iter().take(LARGEST);
+        let told = told.filter(|found| found.factor() >= TOLD_MIN);
+        let mut said: Vec<String> = told.map(|found| self.said(gathered, found)).collect();
+        said.push(if said.is_empty() {
+            self.said(gathered, least)
+        } else {
+            format!("The least difference: {}", self.said(gathered, least))
+        });
+        said
+    }
+
+    /// The largest difference.
+    pub(super) fn highlight(&self, gathered: &Gathered<'_>) -> Option<Highlight> {
+        let all = self.differences(gathered);
+        let found = all.first()?;
+        let longer = found.longer();
+        let case = gathered.said(longer, self.of);
+        let what = [self.what, &case, &system(longer)];
+        let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
+        Some(Highlight {
+            what: what.join(", "),
+            value: self.by.of(longer) / 1e3,
+            unit: TimeUnit::GuestInstructions.of_thousand().to_owned(),
+            beside: format!(
+                "{} on {}: {}",
+                self.number(found.shorter()),
+                system(found.shorter()),
+                times(found.factor())
+            ),
+        })
+    }
+
+    fn said(&self, gathered: &Gathered<'_>, found: &Difference<'_>) -> String {
+        let case = gathered.said(found.series, self.of);
+        let case = if case.is_empty() {
+            String::new()
+        } else {
+            format!(", {case}")
+        };
+        format!(
+            "{}{case}: {} on {}, {} on {}: {}.",
+            self.what,
+            self.number(found.longer()),
+            system(found.longer()),
+            self.number(found.shorter()),
+            system(found.shorter()),
+            times(found.factor())
+        )
+    }
+
+    fn number(&self, series: &Series) -> String {
+        let value = shown(self.by.of(series), &series.unit);
+        format!("{value} {}", TimeUnit::GuestInstructions.of_thousand())
+    }
+
+    /// The largest first, whichever of the two systems it is longer on.
+    fn differences<'a>(&self, gathered: &'a Gathered<'_>) -> Vec<Difference<'a>> {
+        let mut found = self.cases(gathered);
+        found.sort_by(|left, right| right.factor().total_cmp(&left.factor()));
+        found
+    }
+
+    /// Every case that the most real-time system has too, in the order of the series.
+    fn cases<'a>(&self, gathered: &'a Gathered<'_>) -> Vec<Difference<'a>> {
+        let Some(reference) = gathered.reference() else {
+            return Vec::new();
+        };
+        let others = gathered.matching(self.of).into_iter();
+        others
+            .filter(|series| series.labels.get(SYSTEM) != Some(&reference.name.as_str().into()))
+            .filter_map(|series| {
+                let reference = gathered.same_case(series, &reference.name)?;
+                let (ours, theirs) = (self.by.of(series), self.by.of(reference));
+                (theirs > 0.0 && series.wrong + reference.wrong == 0).then(|| Difference {
+                    series,
+                    reference,
+                    ratio: ours / theirs,
+                })
+            })
+            .collect()
+    }
+}
+
+fn derived(name: &str, series: &Series, (value, unit): (f64, &str), rounds: Vec<f64>) -> Derived {
+    let mut labels = case_of(&series.labels);
+    for whose in [SYSTEM, "kernel", "preempt"] {
+        if let Some(value) = series.labels.get(whose) {
+            labels.insert(whose.to_owned(), value.clone());
+        }
+    }
+    Derived {
+        name: name.to_owned(),
+        labels,
+        unit: unit.to_owned(),
+        value,
+        rounds,
+    }
+}
+
+fn system(series: &Series) -> String {
+    let name = series.labels.get(SYSTEM);
+    name.map(ToString::to_string).unwrap_or_default()
+}
+
+fn times(ratio: f64) -> String {
+    match ratio {
+        large if large >= 100.0 => format!("{large:.0} times"),
+        medium if medium >= 10.0 => format!("{medium:.1} times"),
+        small => format!("{small:.2} times"),
+    }
+}
+
+/// Less of a difference is not told by itself.
+const TOLD_MIN: f64 = 1.05;
+/// So many differences are told.
+const LARGEST: usize = 3;

@@ -1,0 +1,208 @@
+//! The series of all systems, each with the labels that say whose it is.
+
+use std::collections::BTreeMap;
+
+use rtorb_results::campaign::SYSTEM;
+use rtorb_results::campaign::System;
+use rtorb_results::summary::words::{part_of, said_of, values_of, varying};
+use rtorb_results::{LabelValue, Labels, Results, Series};
+
+use super::OfSystem;
+
+/// What several systems were found to do in one experiment.
+pub(super) struct Gathered<'a> {
+    pub(super) experiment: &'a str,
+    /// The systems that have results of it.
+    pub(super) parts: Vec<Part<'a>>,
+    /// Those of all systems.
+    pub(super) series: Vec<Series>,
+    /// The label that says what ran beside the experiment.
+    pub(super) under: &'static str,
+}
+
+/// One system's.
+pub(super) struct Part<'a> {
+    /// As the label `system` has it.
+    pub(super) name: String,
+    pub(super) system: &'a System,
+    pub(super) results: &'a Results,
+}
+
+impl<'a> Gathered<'a> {
+    pub(super) fn of(experiment: &'a str, systems: &'a [OfSystem]) -> Self {
+        let under = under(experiment);
+        let parts: Vec<Part<'a>> = systems
+            .iter()
+            .filter_map(|found| {
+                let mut of_it = found.results.iter();
+                Some(Part {
+                    name: name(&found.system),
+                    system: &found.system,
+                    results: of_it.find(|results| results.experiment == experiment)?,
+                })
+            })
+            .collect();
+        let series = parts.iter().flat_map(|part| {
+            let shown = part.results.series.iter();
+            shown
+                .filter(|series| is_compared(experiment, series))
+                .map(|series| labelled(part, series, under))
+        });
+        Self {
+            experiment,
+            series: series.collect(),
+            parts,
+            under,
+        }
+    }
+
+    /// The most real-time one: PREEMPT_RT before others, and of the others the one that preempts most.
+    pub(super) fn reference(&self) -> Option<&Part<'a>> {
+        let place = |part: &&Part<'_>| {
+            let preempts = PREEMPTS
+                .iter()
+                .position(|known| *known == part.system.preempt);
+            (part.results.host.preempt_rt, preempts)
+        };
+        // Of equals, the first one that was named.
+        self.parts.iter().rev().max_by_key(place)
+    }
+
+    /// The series that have all these labels, and are of no part of a call unless the labels say so.
+    pub(super) fn matching(&self, of: &Labels) -> Vec<&Series> {
+        let names_part = of.contains_key("part");
+        let is_part = |series: &Series| {
+            let part = series.labels.get("part");
+            part.is_some_and(|part| *part != LabelValue::from("call"))
+        };
+        let has_all = |series: &&Series| {
+            of.iter()
+                .all(|(name, value)| series.labels.get(name) == Some(value))
+        };
+        let found = self.series.iter().filter(has_all);
+        found
+            .filter(|series| names_part || !is_part(series))
+            .collect()
+    }
+
+    /// What these series have under a label, each once.
+    pub(super) fn values(&self, of: &Labels, name: &str) -> Vec<LabelValue> {
+        let names = [name.to_owned()];
+        let found = values_of(&self.matching(of), &names);
+        found
+            .into_iter()
+            .filter_map(|mut labels| labels.remove(name))
+            .collect()
+    }
+
+    /// The largest number under a label.
+    pub(super) fn most(&self, of: &Labels, name: &str) -> Option<LabelValue> {
+        let values = self.values(of, name);
+        values.into_iter().max_by_key(LabelValue::number)
+    }
+
+    /// The labels that tell these series of one system apart.
+    pub(super) fn telling(&self, of: &Labels) -> Vec<String> {
+        let mut names = varying(&self.matching(of));
+        names.retain(|name| !WHOSE.contains(&name.as_str()) && name != "real_time");
+        names
+    }
+
+    /// With the label of the load behind, where there are several.
+    pub(super) fn with_load(&self, names: &[&str]) -> Vec<String> {
+        let mut names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        if self.values(&Labels::new(), self.under).len() > 1 {
+            names.push(self.under.to_owned());
+        }
+        names
+    }
+
+    /// The same case of another system.
+    pub(super) fn same_case(&self, series: &Series, system: &str) -> Option<&Series> {
+        let case = case_of(&series.labels);
+        self.series.iter().find(|other| {
+            other.labels.get(SYSTEM) == Some(&system.into()) && case_of(&other.labels) == case
+        })
+    }
+
+    /// What tells a case from the others of these, in words.
+    pub(super) fn said(&self, series: &Series, of: &Labels) -> String {
+        let names = self.telling(of);
+        said_of(&names, &part_of(&series.labels, &names))
+    }
+
+    pub(super) fn is_of_all(&self, systems: &[OfSystem]) -> bool {
+        self.parts.len() == systems.len() && !systems.is_empty()
+    }
+
+    /// What every system was measured with.
+    pub(super) fn common_parameters(&self) -> BTreeMap<String, LabelValue> {
+        let Some((first, others)) = self.parts.split_first() else {
+            return BTreeMap::new();
+        };
+        let mut common = first.results.parameters.clone();
+        common.retain(|name, value| {
+            let mut others = others.iter();
+            others.all(|part| part.results.parameters.get(name) == Some(value))
+        });
+        common
+    }
+}
+
+/// As tables and figures name a system: `6.12 voluntary`.
+pub(super) fn name(system: &System) -> String {
+    format!("{} {}", system.kernel.name, system.preempt)
+}
+
+/// Everything but whose it is.
+pub(super) fn case_of(labels: &Labels) -> Labels {
+    let mut case = labels.clone();
+    case.retain(|name, _| !WHOSE.contains(&name.as_str()) && name != "real_time");
+    case
+}
+
+/// Where `load` says how clients call, what runs beside them is `background_load`.
+fn under(experiment: &str) -> &'static str {
+    match experiment {
+        "orb/latency-jitter" | "orb/architectures" => "background_load",
+        _ => "load",
+    }
+}
+
+/// A CPU that is kept awake, and another tool's loop, answer other questions than which system is used.
+fn is_compared(experiment: &str, series: &Series) -> bool {
+    let is = |name: &str, value: &str| series.labels.get(name) == Some(&value.into());
+    let of_another = is("cpu", "awake") || is("tool", "cyclictest");
+    experiment != "os/wakeup" || !of_another
+}
+
+fn labelled(part: &Part<'_>, series: &Series, under: &str) -> Series {
+    let mut series = series.clone();
+    let labels = &mut series.labels;
+    // A condition of the load that says nothing beside it.
+    labels.remove("cpu");
+    if under != "load"
+        && !labels.contains_key("role")
+        && let Some(load) = labels.remove("load")
+    {
+        labels.insert(under.to_owned(), load);
+    }
+    labels
+        .entry(under.to_owned())
+        .or_insert_with(|| "none".into());
+    if labels.contains_key("operation") {
+        // Of presets, the one without lanes is not named.
+        labels
+            .entry("preset".to_owned())
+            .or_insert_with(|| "default".into());
+    }
+    labels.insert(SYSTEM.to_owned(), part.name.clone().into());
+    labels.insert("kernel".to_owned(), part.system.kernel.name.clone().into());
+    labels.insert("preempt".to_owned(), part.system.preempt.clone().into());
+    series
+}
+
+/// The labels that say whose a series is.
+const WHOSE: [&str; 3] = [SYSTEM, "kernel", "preempt"];
+/// From what preempts least to what preempts most.
+const PREEMPTS: [&str; 4] = ["none", "voluntary", "lazy", "full"];

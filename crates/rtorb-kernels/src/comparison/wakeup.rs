@@ -1,0 +1,262 @@
+//! How late each system wakes the most urgent thread, under each load.
+
+use rtorb_lab::experiment::Outcome;
+use rtorb_results::campaign::{RATIO, SYSTEM};
+use rtorb_results::summary::words::shown;
+use rtorb_results::{
+    CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
+    TimeUnit,
+};
+
+use super::differences::{By, Compared};
+use super::gathered::{Gathered, Part};
+use super::{SEEDS_MIN, with};
+
+pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
+    let all = with(&[]);
+    let compared = Compared {
+        what: "Worst wake-up",
+        of: &all,
+        by: By::Worst,
+    };
+    let spreads = spreads(gathered);
+    let mut derived = compared.derived(gathered);
+    derived.extend(spreads.iter().cloned());
+    let mut conclusions = bounds(gathered);
+    conclusions.extend(compared.conclusions(gathered));
+    conclusions.extend(spread_in_words(&spreads));
+    let highlights = compared.highlight(gathered).into_iter();
+    Outcome {
+        highlights: highlights.chain(bound_of_reference(gathered)).collect(),
+        columns: vec![SYSTEM.to_owned()],
+        tables: tables(),
+        plots: plots(),
+        derived,
+        claims: claims(gathered),
+        conclusions,
+        notes: not_judged(gathered),
+        ..Outcome::default()
+    }
+}
+
+fn tables() -> Vec<TableView> {
+    let by_load = TableView {
+        rows: vec!["load".to_owned()],
+        columns: vec![SYSTEM.to_owned()],
+        ..TableView::default()
+    };
+    vec![
+        TableView {
+            id: "worst-by-load".to_owned(),
+            title: "Worst wake-up over all seeds".to_owned(),
+            caption: "From the moment that a thread of the highest priority has set until it runs.".to_owned(),
+            values: vec![CellValue::Worst],
+            ..by_load.clone()
+        },
+        TableView {
+            id: "ratio-by-load".to_owned(),
+            title: "How many times that of the most real-time system".to_owned(),
+            caption: "The worst over all seeds, divided by that of the most real-time system under the same load."
+                .to_owned(),
+            derived: RATIO.to_owned(),
+            ..by_load.clone()
+        },
+        TableView {
+            id: "p99-by-load".to_owned(),
+            title: "99th percentile and median".to_owned(),
+            values: vec![CellValue::P99, CellValue::Median],
+            ..by_load
+        },
+    ]
+}
+
+fn plots() -> Vec<Plot> {
+    let by_system = Plot {
+        lines: vec![SYSTEM.to_owned()],
+        log_y: true,
+        ..Plot::default()
+    };
+    vec![
+        Plot {
+            id: "worst-by-load".to_owned(),
+            title: "Worst wake-up by load".to_owned(),
+            caption: "The largest sample of all seeds. What a deadline has to allow for, on a logarithmic axis."
+                .to_owned(),
+            kind: PlotKind::Bars,
+            x: "load".to_owned(),
+            x_title: "load".to_owned(),
+            values: vec![StatisticName::Max],
+            ..by_system.clone()
+        },
+        Plot {
+            id: "wakeup-tail".to_owned(),
+            title: "The tail of the wake-up latency".to_owned(),
+            caption: "A line a system.".to_owned(),
+            kind: PlotKind::Percentiles,
+            choose: vec!["load".to_owned()],
+            ..by_system.clone()
+        },
+        Plot {
+            id: "wakeup-histogram".to_owned(),
+            title: "How late the thread wakes".to_owned(),
+            caption: "How far to the right the last sample lies counts for a deadline.".to_owned(),
+            kind: PlotKind::Histogram,
+            choose: vec!["load".to_owned()],
+            log_x: true,
+            ..by_system
+        },
+    ]
+}
+
+/// What was promised: under these loads PREEMPT_RT's worst is a small share of that of the voluntary kernel.
+fn claims(gathered: &Gathered<'_>) -> Vec<Claim> {
+    let judged = pairs(gathered).filter(|(ours, theirs, _)| is_judged(ours) && is_judged(theirs));
+    let claim = |(real_time, voluntary, load): (&Series, &Series, &str)| {
+        let what = format!(
+            "{load}: the worst wake-up of {} over {} seeds, as a share of that of {} ({} samples each)",
+            system(real_time),
+            real_time.rounds_p50.len(),
+            system(voluntary),
+            real_time.count
+        );
+        let share = real_time.statistics.max / voluntary.statistics.max.max(1.0);
+        let system_id = system(voluntary).to_string().replace(' ', "-");
+        let id = format!("kernel/os/wakeup.worst-share.{load}.{system_id}");
+        Claim::counted(id, what, 100.0 * share, SHARE_MAX_PERCENT, "%")
+    };
+    judged.map(claim).collect()
+}
+
+fn not_judged(gathered: &Gathered<'_>) -> Vec<String> {
+    let few = pairs(gathered).filter(|(ours, theirs, _)| !is_judged(ours) || !is_judged(theirs));
+    let loads: Vec<&str> = few.map(|(_, _, load)| load).collect();
+    if loads.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!(
+            "The promise under {} was not judged: it is one over {SEEDS_MIN} seeds or more.",
+            loads.join(" and ")
+        )]
+    }
+}
+
+/// PREEMPT_RT and each voluntary kernel, under the loads that something was promised for.
+fn pairs<'a>(
+    gathered: &'a Gathered<'_>,
+) -> impl Iterator<Item = (&'a Series, &'a Series, &'static str)> {
+    let reference = gathered.reference();
+    let real_time = reference.filter(|part| part.results.host.preempt_rt);
+    let is_voluntary =
+        |part: &&Part<'_>| part.system.preempt == "voluntary" && !part.results.host.preempt_rt;
+    let voluntary: Vec<&Part<'_>> = gathered.parts.iter().filter(is_voluntary).collect();
+    let of = |name: &str, load: &str| {
+        let of = with(&[(SYSTEM, name.into()), ("load", load.into())]);
+        gathered.matching(&of).first().copied()
+    };
+    let mut found = Vec::new();
+    for load in PROMISED {
+        for other in &voluntary {
+            let Some(ours) = real_time.and_then(|part| of(&part.name, load)) else {
+                continue;
+            };
+            if let Some(theirs) = of(&other.name, load) {
+                found.push((ours, theirs, load));
+            }
+        }
+    }
+    found.into_iter()
+}
+
+fn is_judged(series: &Series) -> bool {
+    series.rounds_p50.len() >= usize::from(SEEDS_MIN)
+}
+
+/// The worst of each system under any load: what blocks a task there.
+fn bounds(gathered: &Gathered<'_>) -> Vec<String> {
+    let of_part = |part: &Part<'_>| {
+        let worst = worst_of(gathered, &part.name)?;
+        Some(format!(
+            "{} woke the most urgent thread after at most {} k instr under any of {} loads, latest under {} ({} samples).",
+            part.name,
+            shown(worst.statistics.max, &worst.unit),
+            gathered.values(&system_of(&part.name), "load").len(),
+            load(worst),
+            gathered
+                .matching(&system_of(&part.name))
+                .iter()
+                .map(|series| series.count)
+                .sum::<u64>()
+        ))
+    };
+    gathered.parts.iter().filter_map(of_part).collect()
+}
+
+fn bound_of_reference(gathered: &Gathered<'_>) -> Option<Highlight> {
+    let reference = gathered.reference()?;
+    let worst = worst_of(gathered, &reference.name)?;
+    Some(Highlight {
+        what: format!("Worst wake-up under any load, {}", reference.name),
+        value: worst.statistics.max / 1e3,
+        unit: TimeUnit::GuestInstructions.of_thousand().to_owned(),
+        beside: format!("under {}", load(worst)),
+    })
+}
+
+fn worst_of<'a>(gathered: &'a Gathered<'_>, name: &str) -> Option<&'a Series> {
+    let found = gathered.matching(&system_of(name)).into_iter();
+    found.max_by(|left, right| left.statistics.max.total_cmp(&right.statistics.max))
+}
+
+/// How far the worst of the seeds are apart: what the worst over a few seeds may still miss.
+fn spreads(gathered: &Gathered<'_>) -> Vec<Derived> {
+    let spread = |series: &Series| {
+        let largest = series.rounds_max.iter().copied().reduce(f64::max)?;
+        let smallest = series.rounds_max.iter().copied().reduce(f64::min)?;
+        (series.rounds_max.len() > 1 && smallest > 0.0).then(|| Derived {
+            name: "spread_over_seeds".to_owned(),
+            labels: series.labels.clone(),
+            unit: "ratio".to_owned(),
+            value: largest / smallest,
+            rounds: Vec::new(),
+        })
+    };
+    gathered.series.iter().filter_map(spread).collect()
+}
+
+fn spread_in_words(spreads: &[Derived]) -> Option<String> {
+    let widest = spreads
+        .iter()
+        .max_by(|left, right| left.value.total_cmp(&right.value))?;
+    let label = |name: &str| {
+        let value = widest.labels.get(name);
+        value.map(ToString::to_string).unwrap_or_default()
+    };
+    Some(format!(
+        "The worst of one seed is up to {:.2} times that of another of the same case ({}, load {}): no single run's maximum is a bound.",
+        widest.value,
+        label(SYSTEM),
+        label("load")
+    ))
+}
+
+fn system_of(name: &str) -> Labels {
+    with(&[(SYSTEM, name.into())])
+}
+
+fn system(series: &Series) -> String {
+    let name = series.labels.get(SYSTEM);
+    name.map(ToString::to_string).unwrap_or_default()
+}
+
+fn load(series: &Series) -> String {
+    let load = series.labels.get("load").map(ToString::to_string);
+    match load.as_deref() {
+        None | Some("none") => "no load".to_owned(),
+        Some(load) => load.to_owned(),
+    }
+}
+
+/// The loads of the promise.
+const PROMISED: [&str; 2] = ["tmpfs", "munmap"];
+/// The voluntary kernel's worst is at least 20 times PREEMPT_RT's.
+const SHARE_MAX_PERCENT: f64 = 5.0;

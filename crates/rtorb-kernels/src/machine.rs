@@ -1,0 +1,333 @@
+//! An emulated machine: QEMU with one CPU whose clock counts instructions, which makes every boot of the same bytes the same run.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use flate2::read::DeflateDecoder;
+use rtorb_host::placement::Placement;
+use rtorb_lab::LabError;
+use rtorb_lab::processes::child_command;
+use rtorb_lab::processes::emulated::VARIABLE;
+use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::processes::tools::{run_tool, run_tool_watched};
+
+use crate::catalogue::Kernel;
+use crate::initramfs::Initramfs;
+use crate::job::{Job, Message};
+use crate::sha256::sha256;
+
+/// An emulator that is installed.
+#[derive(Clone, Debug)]
+pub struct Emulator {
+    program: PathBuf,
+    /// This program's own file, which becomes the emulator once it has tied its life to ours.
+    executable: PathBuf,
+    /// What it says of its version: `QEMU emulator version 7.2.22 ...`.
+    pub version: String,
+    /// The SHA-256 of its program.
+    pub sha256: String,
+    /// The SHA-256 of the firmware that it starts a machine with, one file after another.
+    pub firmware_sha256: String,
+}
+
+/// One boot.
+#[derive(Clone, Debug)]
+pub struct Boot<'a> {
+    /// What is booted.
+    pub kernel: &'a Kernel,
+    /// `preempt=` on its command line; `None` leaves it what it is by itself.
+    pub preempt: Option<&'a str>,
+    /// The guest's root.
+    pub initramfs: &'a Initramfs,
+    /// What it does.
+    pub job: &'a Job,
+    /// More arguments of the emulator, such as an instruction trace.
+    pub observers: &'a [String],
+}
+
+impl Emulator {
+    /// The one of this host. `executable` is this program's own file.
+    ///
+    /// # Errors
+    /// That there is none, with the package to install; or the interrupt.
+    pub fn find(executable: &Path, interrupt: &Interrupt) -> Result<Self, LabError> {
+        let version = ask(&["--version"], interrupt)?;
+        let program = in_path(PROGRAM).unwrap_or_else(|| PROGRAM.into());
+        let octets = fs::read(&program).map_err(LabError::file(&program))?;
+        // Where it looks for files, one folder a line.
+        let folders = ask(&["-L", "help"], interrupt)?;
+        Ok(Self {
+            program,
+            executable: executable.to_owned(),
+            version: version.lines().next().unwrap_or_default().to_owned(),
+            sha256: sha256(&octets),
+            firmware_sha256: sha256(&firmware(&folders)?),
+        })
+    }
+
+    /// Boots, and hands over what the guest says when it is switched off.
+    ///
+    /// # Errors
+    /// That the guest did not come to its end within `timeout`, or was silent for long, or said too much, with the end of its
+    /// console; or the interrupt.
+    pub fn run(
+        &self,
+        boot: &Boot<'_>,
+        timeout: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Message>, LabError> {
+        self.run_for_octets(boot, timeout, interrupt)
+            .map(|octets| messages(&octets))
+    }
+
+    /// The same, with the octets as they came out of the guest.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_for_octets(
+        &self,
+        boot: &Boot<'_>,
+        timeout: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>, LabError> {
+        let mut files = Files::open(boot)?;
+        let mut command = child_command(&self.executable, Placement::default());
+        command.arg("exec").arg(&self.program).args(MACHINE);
+        files.name_to(&mut command);
+        command
+            .arg("-kernel")
+            .arg(&boot.kernel.image)
+            .arg("-append")
+            .arg(command_line(boot.preempt))
+            .args(boot.observers);
+        let mut silence = Silence::new();
+        let ended = run_tool_watched(&mut command, timeout, interrupt, &mut || {
+            silence.look(&files)
+        });
+        let what = match ended {
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            // The emulator always ends with a status that is not 0: twice what the guest wrote, and one.
+            Ok(_) | Err(_) => {
+                let answer = files.answer()?;
+                if messages(&answer).last() == Some(&Message::End) {
+                    return Ok(answer);
+                }
+                ended
+                    .err()
+                    .map_or_else(String::new, |error| error.to_string())
+            }
+        };
+        let console = files.end_of_console();
+        Err(LabError::process(
+            "the guest",
+            format!("did not come to its end: {what}\nIts console ends with:\n{console}"),
+        ))
+    }
+}
+
+/// What the arguments of the emulator and of every kernel are, but for the models of preemption: a change of it is a different
+/// machine.
+#[must_use]
+pub fn description() -> String {
+    format!("{} -append {COMMAND_LINE}", MACHINE.join(" "))
+}
+
+/// What a guest said, as far as it can be read.
+pub(super) fn messages(octets: &[u8]) -> Vec<Message> {
+    octets
+        .split(|octet| *octet == b'\n')
+        .map_while(|line| serde_json::from_slice(line).ok())
+        .collect()
+}
+
+/// The files of a running guest. None has a name: whatever ends the laboratory, nothing is left behind.
+struct Files {
+    initramfs: File,
+    answer: File,
+    console: File,
+}
+
+impl Files {
+    fn open(boot: &Boot<'_>) -> Result<Self, LabError> {
+        let open = || tempfile::tempfile().map_err(LabError::file(std::env::temp_dir()));
+        let mut files = Self {
+            initramfs: open()?,
+            answer: open()?,
+            console: open()?,
+        };
+        boot.initramfs
+            .write(&mut files.initramfs, boot.job)
+            .map_err(LabError::file(std::env::temp_dir()))?;
+        Ok(files)
+    }
+
+    fn name_to(&self, command: &mut Command) {
+        command
+            .arg("-chardev")
+            .arg(format!("file,id=answer,path={}", path(&self.answer)))
+            .arg("-device")
+            .arg(format!("isa-debugcon,iobase={ANSWER_PORT},chardev=answer"))
+            .arg("-device")
+            .arg(format!("isa-debug-exit,iobase={EXIT_PORT},iosize=1"))
+            .arg("-serial")
+            .arg(format!("file:{}", path(&self.console)))
+            .arg("-initrd")
+            .arg(path(&self.initramfs));
+    }
+
+    fn answer(&mut self) -> Result<Vec<u8>, LabError> {
+        let deflated = read(&mut self.answer).map_err(LabError::file(std::env::temp_dir()))?;
+        Ok(inflated(&deflated))
+    }
+
+    fn end_of_console(&mut self) -> String {
+        let octets = read(&mut self.console).unwrap_or_default();
+        let text = String::from_utf8_lossy(&octets);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n")
+    }
+}
+
+/// As far as it can be read: a guest that did not come to its end has not ended its answer either.
+fn inflated(deflated: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    // What was read before an error is there.
+    let _ = DeflateDecoder::new(deflated)
+        .take(OCTETS_MAX)
+        .read_to_end(&mut octets);
+    octets
+}
+
+/// Where another process of the same user finds a file that we have open.
+fn path(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+}
+
+fn read(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(OCTETS_MAX).read_to_end(&mut octets)?;
+    Ok(octets)
+}
+
+/// Since when a guest has said nothing.
+struct Silence {
+    said_octets: u64,
+    since: Instant,
+}
+
+impl Silence {
+    fn new() -> Self {
+        Self {
+            said_octets: 0,
+            since: Instant::now(),
+        }
+    }
+
+    fn look(&mut self, files: &Files) -> Result<(), LabError> {
+        let length = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
+        let (answer, console) = (length(&files.answer), length(&files.console));
+        if answer > OCTETS_MAX || console > OCTETS_MAX {
+            let what = format!("it said more than {OCTETS_MAX} octets");
+            return Err(LabError::process("the guest", what));
+        }
+        if answer > self.said_octets {
+            *self = Self {
+                said_octets: answer,
+                since: Instant::now(),
+            };
+        }
+        if self.since.elapsed() > SILENCE_MAX {
+            Err(LabError::process(
+                "the guest",
+                format!("it said nothing for {} s", SILENCE_MAX.as_secs()),
+            ))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn command_line(preempt: Option<&str>) -> String {
+    let preempt = preempt.map(|model| format!(" preempt={model}"));
+    format!("{COMMAND_LINE}{} {VARIABLE}=1", preempt.unwrap_or_default())
+}
+
+fn ask(question: &[&str], interrupt: &Interrupt) -> Result<String, LabError> {
+    run_tool(
+        Command::new(PROGRAM).args(question),
+        VERSION_TIMEOUT,
+        interrupt,
+    )
+    .map_err(|error| match error {
+        LabError::Interrupted => LabError::Interrupted,
+        error => LabError::Incomplete {
+            what: format!("{error}. Debian: apt install {PACKAGE}"),
+        },
+    })
+}
+
+fn firmware(folders: &str) -> Result<Vec<u8>, LabError> {
+    let mut all = Vec::new();
+    for name in FIRMWARE {
+        let mut places = folders.lines().map(|folder| Path::new(folder).join(name));
+        let file = places.find(|path| path.is_file());
+        let file = file.ok_or_else(|| LabError::Incomplete {
+            what: format!("the emulator has no {name}. Debian: apt install {PACKAGE} seabios"),
+        })?;
+        all.extend(fs::read(&file).map_err(LabError::file(&file))?);
+    }
+    Ok(all)
+}
+
+fn in_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+const PROGRAM: &str = "qemu-system-x86_64";
+const PACKAGE: &str = "qemu-system-x86";
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+/// What runs before the kernel does.
+const FIRMWARE: [&str; 3] = ["bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"];
+/// Far longer than the longest experiment takes on a busy host.
+const SILENCE_MAX: Duration = Duration::from_secs(600);
+/// Of the answer and of the console, far more than any guest says.
+const OCTETS_MAX: u64 = 256 << 20;
+/// `sleep=off` is what makes a run repeatable: an idle CPU's time jumps to the next timer. Time of day and randomness are fixed.
+const MACHINE: [&str; 21] = [
+    "-M",
+    "q35,hpet=off",
+    "-cpu",
+    "qemu64",
+    "-m",
+    "512",
+    "-smp",
+    "1",
+    "-accel",
+    "tcg,thread=single",
+    "-icount",
+    "shift=0,sleep=off",
+    "-seed",
+    "1",
+    "-rtc",
+    "base=2024-01-01T00:00:00,clock=vm",
+    "-display",
+    "none",
+    "-nodefaults",
+    "-no-reboot",
+    "-no-user-config",
+];
+/// Addresses are the same at every boot, and nothing that tests itself runs beside the experiments.
+const COMMAND_LINE: &str = "console=ttyS0 quiet nokaslr norandmaps random.trust_cpu=off tsc=reliable no_timer_check mitigations=off \
+                            panic=-1 cryptomgr.notests";
+/// Where a guest says something, and where it switches itself off.
+pub(super) const ANSWER_PORT: u64 = 0xe9;
+pub(super) const EXIT_PORT: u64 = 0xf4;
+const CONSOLE_LINES: usize = 12;

@@ -1,0 +1,17 @@
+//! The page of results: one file with tables and plots, made from results alone.
+//!
+//! [`write()`] and [`write_run`] make it. [`matrix`] is the table that a reader of a comparison of kernels needs first.
+#![forbid(unsafe_code)]
+
+mod campaign;
+mod figures;
+mod groups;
+mod headline;
+mod host_rows;
+mod hosts;
+pub mod matrix;
+mod moment;
+mod page;
+mod section;
+
+pub use page::{Failure, Run, render, render_run, write, write_run};

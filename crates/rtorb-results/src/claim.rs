@@ -1,0 +1,235 @@
+//! Claims: statements about results, each with a number, a limit and a verdict that a bad run can turn.
+//!
+//! A claim about times is judged by the 95 % interval of the median of its rounds. Above the limit, the claim is missed; below, it
+//! is held. If the limit lies within the interval, the rounds differ too much to tell, and the claim is not judged.
+
+use serde::{Deserialize, Serialize};
+
+use crate::by_round::ByRound;
+use crate::series::with_unit;
+
+/// A statement about results, with the number that decides it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Identifies the claim in all runs: `orb/throughput.share-of-omniorb.tcp`.
+    pub id: String,
+    /// The statement in words.
+    pub statement: String,
+    /// The measured value: the median of the rounds, or a count.
+    pub value: f64,
+    /// The largest value with which the claim is held.
+    pub limit: f64,
+    /// The unit of value, limit and interval.
+    pub unit: String,
+    /// The ends of the 95 % interval of the median; `None` for a count, which is exact, and for fewer than two rounds.
+    pub interval: Option<[f64; 2]>,
+    /// The number of rounds with a value; `None` for a count.
+    pub rounds: Option<usize>,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// Why the claim was not judged; empty if it was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The parameter that has the planned number of rounds.
+    #[serde(skip)]
+    planned_as: Option<&'static str>,
+}
+
+/// The outcome of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The value is at most the limit, by more than the interval.
+    Held,
+    /// The value exceeds the limit by more than the interval.
+    Missed,
+    /// The run cannot tell.
+    NotJudged,
+}
+
+impl Claim {
+    /// A claim that is held if `value`, which is exact, is at most `limit`.
+    #[must_use]
+    pub fn counted(
+        id: impl Into<String>,
+        statement: impl Into<String>,
+        value: f64,
+        limit: f64,
+        unit: &str,
+    ) -> Self {
+        let is_held = value <= limit;
+        Self {
+            id: id.into(),
+            statement: statement.into(),
+            value,
+            limit,
+            unit: unit.to_owned(),
+            interval: None,
+            rounds: None,
+            verdict: if is_held {
+                Verdict::Held
+            } else {
+                Verdict::Missed
+            },
+            reason: String::new(),
+            planned_as: None,
+        }
+    }
+
+    /// A claim that is held if the rounds show values of at most `limit`; `None` without any round.
+    pub fn at_most(
+        id: impl Into<String>,
+        statement: impl Into<String>,
+        rounds: &ByRound,
+        limit: f64,
+        unit: &str,
+    ) -> Option<Self> {
+        let value = rounds.median()?;
+        let claim = Self {
+            rounds: Some(rounds.len()),
+            interval: rounds.interval(),
+            ..Self::counted(id, statement, value, limit, unit)
+        };
+        Some(match claim.interval {
+            None => claim.not_judged("one round shows no spread"),
+            Some([_, high]) if high <= limit => claim.judged(Verdict::Held),
+            Some([low, _]) if low > limit => claim.judged(Verdict::Missed),
+            Some([low, high]) => {
+                let (low, high) = (with_unit(low, unit), with_unit(high, unit));
+                claim.not_judged(format!("the rounds differ too much: {low} to {high}"))
+            }
+        })
+    }
+
+    /// Names the parameter of the experiment that has the planned number of rounds, if that is not `rounds`.
+    #[must_use]
+    pub fn of_each(mut self, parameter: &'static str) -> Self {
+        self.planned_as = Some(parameter);
+        self
+    }
+
+    /// The parameter of the experiment that has the planned number of rounds.
+    pub fn planned_as(&self) -> &'static str {
+        self.planned_as.unwrap_or("rounds")
+    }
+
+    /// Takes the verdict back, for a reason.
+    #[must_use]
+    pub fn not_judged(mut self, reason: impl Into<String>) -> Self {
+        self.take_back(reason);
+        self
+    }
+
+    /// Takes the verdict back, for a reason. The first reason stays.
+    pub fn take_back(&mut self, reason: impl Into<String>) {
+        if self.reason.is_empty() {
+            self.reason = reason.into();
+        }
+        self.verdict = Verdict::NotJudged;
+    }
+
+    /// True if the claim is missed.
+    #[must_use]
+    pub fn is_missed(&self) -> bool {
+        self.verdict == Verdict::Missed
+    }
+
+    /// The value with its unit: `1.047 times`, `0.31 %`.
+    #[must_use]
+    pub fn shown_value(&self) -> String {
+        with_unit(self.value, &self.unit)
+    }
+
+    /// The limit with its unit.
+    #[must_use]
+    pub fn shown_limit(&self) -> String {
+        with_unit(self.limit, &self.unit)
+    }
+
+    fn judged(self, verdict: Verdict) -> Self {
+        Self { verdict, ..self }
+    }
+}
+
+impl Verdict {
+    /// The word for it in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Missed => "MISSED",
+            Self::NotJudged => "not judged",
+        }
+    }
+}
+
+/// The numbers of claims by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    /// Claims that are held.
+    pub held: usize,
+    /// Claims that are missed.
+    pub missed: usize,
+    /// Claims that were not judged.
+    pub not_judged: usize,
+}
+
+impl Verdicts {
+    /// Counts claims.
+    #[must_use]
+    pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
+        let mut counted = Self::default();
+        for claim in claims {
+            *match claim.verdict {
+                Verdict::Held => &mut counted.held,
+                Verdict::Missed => &mut counted.missed,
+                Verdict::NotJudged => &mut counted.not_judged,
+            } += 1;
+        }
+        counted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(rounds: &[f64], limit: f64) -> Claim {
+        Claim::at_most("x", "a statement", &rounds.into(), limit, "ratio").unwrap()
+    }
+
+    #[test]
+    fn a_claim_is_held_missed_or_not_judged_by_its_interval() {
+        assert_eq!(judged(&[0.9, 0.91, 0.89], 1.0).verdict, Verdict::Held);
+        assert_eq!(judged(&[1.2, 1.21, 1.19], 1.0).verdict, Verdict::Missed);
+        for unclear in [&[0.9, 1.3, 0.8][..], &[1.1, 0.95, 1.1], &[0.5], &[2.0]] {
+            let claim = judged(unclear, 1.0);
+            assert_eq!(claim.verdict, Verdict::NotJudged, "{unclear:?}");
+            assert!(!claim.reason.is_empty());
+        }
+        assert!(Claim::at_most("x", "", &ByRound::default(), 1.0, "").is_none());
+    }
+
+    #[test]
+    fn a_count_is_exact() {
+        let count = |value| Claim::counted("x", "none", value, 0.0, "events").verdict;
+        assert_eq!((count(0.0), count(1.0)), (Verdict::Held, Verdict::Missed));
+    }
+
+    #[test]
+    fn a_verdict_is_taken_back_for_the_first_reason() {
+        let mut claim = judged(&[1.2, 1.21, 1.19], 1.0).not_judged("interrupted");
+        claim.take_back("stolen");
+        assert!(!claim.is_missed());
+        assert_eq!(claim.reason, "interrupted");
+        let verdicts = Verdicts::of([&claim, &judged(&[1.0, 1.0], 1.0)]);
+        assert_eq!(
+            verdicts,
+            Verdicts {
+                held: 1,
+                missed: 0,
+                not_judged: 1
+            }
+        );
+    }
+}

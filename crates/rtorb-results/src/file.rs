@@ -1,0 +1,27 @@
+//! Files that are written in whole or not at all.
+
+use std::path::Path;
+
+/// Writes a file beside its final name, then renames it: a reader never sees half of it.
+///
+/// # Errors
+/// What the file system said.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder)?;
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let temporary = folder.join(format!(".{name}.{}", std::process::id()));
+    let written =
+        std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: the first error is the one worth telling.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}

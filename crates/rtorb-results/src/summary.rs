@@ -1,0 +1,343 @@
+//! The table at the end of a run: a row for what is called, a column for who is called, medians in microseconds.
+//!
+//! It is made from the labels alone, so that every experiment has one without saying how.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::statistics::Statistics;
+use crate::{Labels, Results, Series};
+
+mod columns;
+mod counts;
+mod views;
+pub mod words;
+
+pub use views::{TitledTable, tables};
+
+/// A table of text, ready for a terminal or a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// What each column shows; the first names the rows.
+    pub head: Vec<String>,
+    /// The rows, each as long as the head. A cell with nothing measured is empty.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// The tables that it consists of: rows that have no column in common stand in tables of their own.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Self> {
+        let is_filled = |row: &[String], column: usize| !row[column].is_empty();
+        let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+        for row in &self.rows {
+            let mut columns: BTreeSet<usize> = (1..self.head.len())
+                .filter(|column| is_filled(row, *column))
+                .collect();
+            let (joined, apart): (Vec<_>, Vec<_>) = groups
+                .into_iter()
+                .partition(|group| !group.is_disjoint(&columns));
+            columns.extend(joined.into_iter().flatten());
+            groups = apart;
+            groups.push(columns);
+        }
+        groups.sort();
+        groups
+            .iter()
+            .filter(|columns| !columns.is_empty())
+            .map(|columns| self.part(columns))
+            .collect()
+    }
+
+    /// Only these columns, behind the names of the rows that have something in them.
+    #[must_use]
+    pub fn part(&self, columns: &BTreeSet<usize>) -> Self {
+        let of = |cells: &[String]| -> Vec<String> {
+            std::iter::once(0)
+                .chain(columns.iter().copied())
+                .map(|column| cells[column].clone())
+                .collect()
+        };
+        let has_any = |row: &&Vec<String>| columns.iter().any(|column| !row[*column].is_empty());
+        Self {
+            head: of(&self.head),
+            rows: self
+                .rows
+                .iter()
+                .filter(has_any)
+                .map(|row| of(row))
+                .collect(),
+        }
+    }
+}
+
+/// The medians over rounds of every series that is a call, in microseconds (of an emulated machine, in thousands of instructions); of an experiment that counts, the counts. Where an
+/// experiment names its columns, with the largest sample beside each, in the unit of the series.
+#[must_use]
+pub fn medians(results: &Results) -> Table {
+    if let Some(table) = counts::counts(results) {
+        return table;
+    }
+    if let Some(table) = columns::medians(results) {
+        return table;
+    }
+    let mut columns = contestants(results);
+    let lone = lone(results, &columns);
+    columns.retain(|name| !lone.contains(name));
+    let rows = distinct(calls(results).map(|series| place(series, &lone).0));
+    let mut cells: BTreeMap<(usize, usize), String> = BTreeMap::new();
+    for series in calls(results) {
+        let (row, column) = place(series, &lone);
+        let row = rows.iter().position(|name| *name == row);
+        let column = columns.iter().position(|name| *name == column);
+        if let (Some(row), Some(column)) = (row, column) {
+            let mark = if series.wrong > 0 { " WRONG" } else { "" };
+            cells.insert(
+                (row, column),
+                format!("{}{mark}", microseconds(series.median_of_rounds())),
+            );
+        }
+    }
+    let cell = |row, column| cells.get(&(row, column)).cloned().unwrap_or_default();
+    Table {
+        head: std::iter::once(format!("{}, median", results.time_unit().of_thousand()))
+            .chain(columns.iter().cloned())
+            .collect(),
+        rows: rows
+            .iter()
+            .enumerate()
+            .map(|(row, name)| {
+                std::iter::once(name.clone())
+                    .chain((0..columns.len()).map(|column| cell(row, column)))
+                    .collect()
+            })
+            .collect(),
+    }
+}
+
+/// Contestants that took part in one row of many, beside one of the same ORB and transport: a column of each would be empty but
+/// for one cell.
+fn lone(results: &Results, contestants: &[String]) -> Vec<String> {
+    let rows_of = |name: &String| {
+        let of_name = calls(results).filter(|series| contestant(series) == *name);
+        distinct(of_name.map(row_name)).len()
+    };
+    let is_lone = |series: &&Series| {
+        let (name, beside) = (contestant(series), orb_and_transport(series));
+        name != beside && contestants.contains(&beside) && rows_of(&name) == 1
+    };
+    if row_names(results).len() <= ROWS_OF_LONE {
+        return Vec::new();
+    }
+    distinct(calls(results).filter(is_lone).map(contestant))
+}
+
+/// The row and the column of a series: of a lone contestant, a row of its own.
+fn place(series: &Series, lone: &[String]) -> (String, String) {
+    let name = contestant(series);
+    if lone.contains(&name) {
+        let preset = text(&series.labels, "preset").unwrap_or(name);
+        return (
+            format!("{}, {}", row_name(series), preset.replace('_', " ")),
+            orb_and_transport(series),
+        );
+    }
+    (row_name(series), name)
+}
+
+/// The whole distribution of every call, from the fastest to the slowest: in microseconds, or in the unit of the series.
+#[must_use]
+pub fn tails(results: &Results) -> Table {
+    if let Some(table) = columns::tails(results) {
+        return table;
+    }
+    let head = [results.time_unit().of_thousand(), "contestant", "count"]
+        .into_iter()
+        .chain(Statistics::NAMES);
+    let row = |series: &Series| {
+        [
+            row_name(series),
+            contestant(series),
+            series.count.to_string(),
+        ]
+        .into_iter()
+        .chain(series.statistics.in_order().map(microseconds))
+        .collect()
+    };
+    Table {
+        head: head.map(str::to_owned).collect(),
+        rows: calls(results).map(row).collect(),
+    }
+}
+
+/// The series that are calls, and not a part of one.
+pub fn calls(results: &Results) -> impl Iterator<Item = &Series> {
+    results
+        .series
+        .iter()
+        .filter(|series| text(&series.labels, "part").is_none_or(|part| part == "call"))
+}
+
+/// Who is called: `rtorb tcp`, or `rtorb tao` where presets are compared.
+#[must_use]
+pub fn contestant(series: &Series) -> String {
+    let label = |name| text(&series.labels, name);
+    if let (Some(orb), Some(preset)) = (label("orb"), label("preset")) {
+        return if orb == preset {
+            orb
+        } else {
+            format!("{orb} {preset}")
+        };
+    }
+    orb_and_transport(series)
+}
+
+fn orb_and_transport(series: &Series) -> String {
+    let parts = ["orb", "transport"]
+        .into_iter()
+        .filter_map(|name| text(&series.labels, name));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// What is called: `octetseq 1024`, `1000 objects, 300 operations`, or `octet high saturating, 50 low-priority clients`.
+#[must_use]
+pub fn row_name(series: &Series) -> String {
+    row_name_of(&series.labels)
+}
+
+/// The same of labels.
+#[must_use]
+pub fn row_name_of(labels: &Labels) -> String {
+    let mut words = Vec::new();
+    words.extend(text(labels, "operation"));
+    words.extend(text(labels, "len").filter(|len| len != "0"));
+    words.extend(
+        ["role", "load"]
+            .into_iter()
+            .filter_map(|name| text(labels, name)),
+    );
+    let rest = labels
+        .iter()
+        .filter(|(name, _)| !NOT_IN_ROW_NAMES.contains(&name.as_str()));
+    let (phrases, plain): (Vec<_>, Vec<_>) = rest
+        .map(|(name, value)| (phrase(name, &value.to_string()), format!("{name} {value}")))
+        .partition(|(phrase, _)| phrase.is_some());
+    words.extend(plain.into_iter().map(|(_, pair)| pair));
+    let phrases = phrases.into_iter().filter_map(|(phrase, _)| phrase);
+    std::iter::once(words.join(" "))
+        .chain(phrases)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// How a reader says a label, where its name and value would not do.
+fn phrase(name: &str, value: &str) -> Option<String> {
+    Some(match (name, value) {
+        ("low_clients", "1") => "1 low-priority client".to_owned(),
+        ("low_clients", _) => format!("{value} low-priority clients"),
+        ("servant_work_us", _) => format!("{value} us of work"),
+        ("rate_hz", _) => format!("{value} Hz"),
+        ("priority", _) => format!("priority {value}"),
+        ("objects", "1") => "1 object".to_owned(),
+        ("operations", "1") => "1 operation".to_owned(),
+        ("objects" | "operations", _) => format!("{value} {name}"),
+        ("what", _) => value.replace('_', " "),
+        _ => return None,
+    })
+}
+
+/// Every row once, in the order of the series.
+#[must_use]
+pub fn row_names(results: &Results) -> Vec<String> {
+    distinct(calls(results).map(row_name))
+}
+
+/// Every contestant once: by transport, and in each the raw exchange first.
+#[must_use]
+pub fn contestants(results: &Results) -> Vec<String> {
+    let mut names = distinct(calls(results).map(contestant));
+    let place = |name: &String| {
+        let (orb, transport) = name.split_once(' ').unwrap_or((name, ""));
+        let transport = ["tcp", "unix", "futex"]
+            .iter()
+            .position(|known| *known == transport);
+        let orb = ["raw", "rtorb", "omniorb"]
+            .iter()
+            .position(|known| *known == orb);
+        (transport.unwrap_or(usize::MAX), orb.unwrap_or(usize::MAX))
+    };
+    names.sort_by_key(place);
+    names
+}
+
+/// Nanoseconds as microseconds with as many digits as mean something.
+#[must_use]
+pub fn microseconds(ns: f64) -> String {
+    let us = ns / 1e3;
+    match us.abs() {
+        small if small < 100.0 => format!("{us:.2}"),
+        medium if medium < 1_000.0 => format!("{us:.1}"),
+        _ => format!("{us:.0}"),
+    }
+}
+
+/// The value of a label as text; `None` if there is no such label.
+#[must_use]
+pub fn text(labels: &Labels, name: &str) -> Option<String> {
+    labels.get(name).map(ToString::to_string)
+}
+
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for name in names {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen
+}
+
+/// Up to so many rows, a column with one cell is none too many.
+const ROWS_OF_LONE: usize = 3;
+const NOT_IN_ROW_NAMES: [&str; 10] = [
+    "operation",
+    "len",
+    "role",
+    "load",
+    "preset",
+    "orb",
+    "transport",
+    "part",
+    "payload_bytes",
+    "real_time",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[[&str; 4]]) -> Table {
+        let owned = |cells: &[&str; 4]| cells.map(str::to_owned).to_vec();
+        Table {
+            head: owned(&["us", "a", "b", "c"]),
+            rows: rows.iter().map(owned).collect(),
+        }
+    }
+
+    #[test]
+    fn rows_without_a_common_column_stand_apart() {
+        let mixed = table(&[
+            ["program", "1", "", ""],
+            ["server", "", "2", "3"],
+            ["client", "", "4", ""],
+        ]);
+        let parts = mixed.parts();
+        assert_eq!(parts.len(), 2);
+        assert_eq!(parts[0].head, ["us", "a"]);
+        assert_eq!(parts[0].rows, [["program", "1"]]);
+        assert_eq!(parts[1].head, ["us", "b", "c"]);
+        assert_eq!(parts[1].rows, [["server", "2", "3"], ["client", "4", ""]]);
+        let joined = table(&[["x", "1", "", ""], ["y", "", "2", "3"], ["z", "1", "", "3"]]);
+        assert_eq!(joined.parts(), std::slice::from_ref(&joined));
+    }
+}

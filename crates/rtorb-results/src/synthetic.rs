@@ -1,0 +1,101 @@
+//! Results whose numbers are made up, for the tests of what reads results.
+
+use std::sync::OnceLock;
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rtorb_host::Host;
+
+use crate::runs::Run;
+use crate::statistics::Recorder;
+use crate::{Labels, Results, SCHEMA, Series, labels};
+
+/// Results of this experiment with these series, measured in real time with the effort `quick`.
+pub fn results(experiment: &str, series: Vec<Series>) -> Results {
+    Results {
+        schema: SCHEMA.to_owned(),
+        experiment: experiment.to_owned(),
+        title: "made up".to_owned(),
+        reproduces: "nothing".to_owned(),
+        run: "2026-11-21T00:00:00Z-1".to_owned(),
+        started: "2026-11-21T00:00:00Z".to_owned(),
+        duration_s: 1.0,
+        complete: true,
+        parameters: labels([("effort", "quick".into()), ("rounds", 5u64.into())]),
+        host: HOST.get_or_init(Host::describe).clone(),
+        server_host: None,
+        emulation: None,
+        judgement: None,
+        stolen_ms: None,
+        findings: Vec::new(),
+        scheduling: vec![crate::ObtainedScheduling {
+            process: "made up".to_owned(),
+            threads: 1,
+            policy: "SCHED_FIFO".to_owned(),
+            priority: 50,
+            cpus: "0".to_owned(),
+            real_time: true,
+        }],
+        highlights: Vec::new(),
+        series,
+        columns: Vec::new(),
+        tables: Vec::new(),
+        plots: Vec::new(),
+        derived: Vec::new(),
+        claims: Vec::new(),
+        lost: Vec::new(),
+        conclusions: Vec::new(),
+        published: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A series of these samples, in nanoseconds.
+pub fn series(labels: Labels, samples_ns: impl IntoIterator<Item = u64>) -> Series {
+    let mut recorder = Recorder::new();
+    samples_ns
+        .into_iter()
+        .for_each(|sample_ns| recorder.record(sample_ns));
+    Series::from_recorder(labels, &recorder)
+}
+
+/// A run with an id of its own.
+pub fn run(id: &str, mut all: Vec<Results>) -> Run {
+    for results in &mut all {
+        id.clone_into(&mut results.run);
+    }
+    Run {
+        name: id.to_owned(),
+        folder: id.into(),
+        results: all,
+    }
+}
+
+/// Numbers as from a normal distribution, the same for the same seed.
+pub struct Normal {
+    sequence: SplitMix64,
+}
+
+impl Normal {
+    /// The sequence of this seed.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self {
+            sequence: SplitMix64::seed_from_u64(seed),
+        }
+    }
+
+    /// The next number, of mean 0 and variance 1, by Box and Muller.
+    pub fn draw(&mut self) -> f64 {
+        let (first, second) = (self.uniform(), self.uniform());
+        (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
+    }
+
+    /// Above 0, up to 1.
+    fn uniform(&mut self) -> f64 {
+        ((self.sequence.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Described once: it takes long beside what the tests do with it.
+static HOST: OnceLock<Host> = OnceLock::new();
