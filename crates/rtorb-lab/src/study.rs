@@ -59,6 +59,10 @@ pub struct Study<S> {
 
 /// What is measured: processes, or threads of a probe.
 pub trait Subject {
+    /// The first factor, if its levels are measured one after the other, each in all its rounds. Otherwise all cells have a turn
+    /// in each round.
+    const BLOCKS: Option<&'static str> = None;
+
     /// The scheduling of its processes, if that is known before the first turn.
     ///
     /// # Errors
@@ -197,6 +201,8 @@ pub(crate) struct Conditions {
 pub(crate) struct Findings {
     /// Cells that were computed from the answers. They are shown after those that were measured.
     pub(crate) cells: Cells,
+    /// Plots that depend on the cells.
+    pub(crate) plots: Vec<Plot>,
     pub(crate) highlights: Vec<Highlight>,
     pub(crate) derived: Vec<Derived>,
     pub(crate) claims: Vec<Claim>,
@@ -244,7 +250,7 @@ impl<S: Subject> Study<S> {
         done
     }
 
-    /// Each cell once a round. Which comes first differs from round to round.
+    /// Block after block, or all cells in one.
     fn take_turns(
         &self,
         context: &Context,
@@ -253,8 +259,23 @@ impl<S: Subject> Study<S> {
         measured: &mut Measured,
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
-        let (rounds, samples) = self.amounts.of(context.effort);
+        let (rounds, _) = self.amounts.of(context.effort);
         progress.begin(rounds * cells.len());
+        let level = |cell: &Labels| S::BLOCKS.and_then(|label| cell.get(label).cloned());
+        let mut blocks = cells.chunk_by(|one, next| level(one) == level(next));
+        blocks.try_for_each(|block| self.take_rounds(context, block, subject, measured, progress))
+    }
+
+    /// Each cell once a round. Which comes first differs from round to round.
+    fn take_rounds(
+        &self,
+        context: &Context,
+        cells: &[Labels],
+        subject: &mut S,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let (rounds, samples) = self.amounts.of(context.effort);
         for round in 0..rounds {
             context.begin_round(round);
             for place in 0..cells.len() {
@@ -392,7 +413,7 @@ impl<S: Subject> Experiment for Study<S> {
             lost: measured.lost,
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
-            plots: (self.plots)(),
+            plots: (self.plots)().into_iter().chain(findings.plots).collect(),
             highlights: findings.highlights,
             derived: findings.derived,
             claims: findings.claims,
@@ -571,76 +592,80 @@ mod tests {
     use rtorb_results::{PlotKind, Results, StatisticName, Verdict};
 
     /// A whole experiment: two factors, one plot, one claim.
-    const TOY: Study<Toy> = Study {
-        name: "toy/size",
-        title: "How long a toy takes, by size and colour",
-        reproduces: "nothing that was published",
-        amounts: Amounts {
-            glance: 5,
-            emulated: 5,
-            quick: [6, 5],
-            full: [12, 5],
-            samples: "samples_per_round",
-        },
-        factors: &[
-            Factor {
-                label: "colour",
-                levels: &[Value::Text("red"), Value::Text("blue")],
+    const TOY: Study<Toy> = toy(|_, _| {
+        Ok(Toy {
+            fails_in: None,
+            keeps: false,
+        })
+    });
+
+    const fn toy<S: Subject>(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>) -> Study<S> {
+        Study {
+            name: "toy/size",
+            title: "How long a toy takes, by size and colour",
+            reproduces: "nothing that was published",
+            amounts: Amounts {
+                glance: 5,
+                emulated: 5,
+                quick: [6, 5],
+                full: [12, 5],
+                samples: "samples_per_round",
             },
-            Factor {
-                label: "size",
-                levels: &[Value::Number(1), Value::Number(2)],
+            factors: &[
+                Factor {
+                    label: "colour",
+                    levels: &[Value::Text("red"), Value::Text("blue")],
+                },
+                Factor {
+                    label: "size",
+                    levels: &[Value::Number(1), Value::Number(2)],
+                },
+            ],
+            fixed: &[("material", Value::Text("wood"))],
+            parameters: &[],
+            columns: &["colour"],
+            labels_of_run: |_| Labels::new(),
+            uses_agent: false,
+            leaves_out: |_, _| false,
+            period_ns: 0,
+            obstacle: |_| None,
+            start,
+            tables: Vec::new,
+            plots: || {
+                vec![Plot {
+                    kind: PlotKind::Bars,
+                    x: "size".to_owned(),
+                    lines: vec!["colour".to_owned()],
+                    values: vec![StatisticName::P50],
+                    ..Plot::named("toy", "A toy's time by its size")
+                }]
             },
-        ],
-        fixed: &[("material", Value::Text("wood"))],
-        parameters: &[],
-        columns: &["colour"],
-        labels_of_run: |_| Labels::new(),
-        uses_agent: false,
-        leaves_out: |_, _| false,
-        period_ns: 0,
-        obstacle: |_| None,
-        start: |_, _| {
-            Ok(Toy {
-                fails_in: None,
-                keeps: false,
-            })
-        },
-        tables: Vec::new,
-        plots: || {
-            vec![Plot {
-                kind: PlotKind::Bars,
-                x: "size".to_owned(),
-                lines: vec!["colour".to_owned()],
-                values: vec![StatisticName::P50],
-                ..Plot::named("toy", "A toy's time by its size")
-            }]
-        },
-        findings: |cells, _| {
-            let of = |size: i64| {
-                let wanted = [("size", LabelValue::Number(size)), ("colour", "red".into())];
-                let found = cells.with(&wanted).next();
-                found.map(|(_, samples)| samples.rounds(|round| round.p50))
-            };
-            let ratio = of(2)
-                .zip(of(1))
-                .map(|(large, small)| large.divided_by(&small));
-            let claim = |ratio| {
-                Claim::at_most(
-                    "growth",
-                    "twice as large, twice as long",
-                    &ratio,
-                    2.1,
-                    "ratio",
-                )
-            };
-            Findings {
-                claims: ratio.and_then(claim).into_iter().collect(),
-                ..Findings::default()
-            }
-        },
-        notes: |_| Vec::new(),
-    };
+            findings: |cells, _| {
+                let of = |size: i64| {
+                    let wanted = [("size", LabelValue::Number(size)), ("colour", "red".into())];
+                    let found = cells.with(&wanted).next();
+                    found.map(|(_, samples)| samples.rounds(|round| round.p50))
+                };
+                let ratio = of(2)
+                    .zip(of(1))
+                    .map(|(large, small)| large.divided_by(&small));
+                let claim = |ratio| {
+                    Claim::at_most(
+                        "growth",
+                        "twice as large, twice as long",
+                        &ratio,
+                        2.1,
+                        "ratio",
+                    )
+                };
+                Findings {
+                    claims: ratio.and_then(claim).into_iter().collect(),
+                    ..Findings::default()
+                }
+            },
+            notes: |_| Vec::new(),
+        }
+    }
 
     /// One that squeaks, if it is blue.
     const SQUEAKING: Study<Toy> = Study {
@@ -699,6 +724,7 @@ mod tests {
             }
             let effort = conditions.effort.name();
             found.notes.push(format!("a {effort} look"));
+            found.plots.push(Plot::named("longer", "How much longer"));
             found
         },
         ..TOY
@@ -744,6 +770,27 @@ mod tests {
         fn parameters(effort: Effort) -> Parameters {
             labels([("warm", (effort == Effort::Quick).into())])
         }
+    }
+
+    /// One whose colours are measured one after the other.
+    struct Painted(Toy);
+
+    impl Subject for Painted {
+        const BLOCKS: Option<&'static str> = Some("colour");
+
+        fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+            self.0.measure(cell, turn)
+        }
+    }
+
+    struct Steps(Vec<String>);
+
+    impl Progress for Steps {
+        fn begin(&mut self, _: usize) {}
+        fn step(&mut self, next: &str) {
+            self.0.push(next.to_owned());
+        }
+        fn note(&mut self, _: &str) {}
     }
 
     struct Silent;
@@ -792,6 +839,27 @@ mod tests {
     }
 
     #[test]
+    fn a_level_may_be_measured_in_all_rounds_before_the_next_one() {
+        let painted = toy(|_, _| {
+            Ok(Painted(Toy {
+                fails_in: None,
+                keeps: false,
+            }))
+        });
+        let context = Context::new(Effort::Quick, "/bin/false".into(), Interrupt::new());
+        let mut steps = Steps(Vec::new());
+        experiment::run(&painted, &context.expect("a folder"), &mut steps).expect("it runs");
+        assert_eq!(steps.0.len(), 24);
+        let expected = [
+            "round 1 of 6: colour red, size 1",
+            "round 1 of 6: colour red, size 2",
+            "round 2 of 6: colour red, size 2",
+        ];
+        assert_eq!(steps.0[..3], expected);
+        assert_eq!(steps.0[12], "round 1 of 6: colour blue, size 1");
+    }
+
+    #[test]
     fn findings_compute_samples_from_the_answers_that_were_kept() {
         let results = results_of(&KEEPING);
         let found: Vec<(u64, f64)> = results
@@ -803,6 +871,7 @@ mod tests {
         assert_eq!(results.series[0].labels["real_time"], true.into());
         assert_eq!(results.scheduling.len(), 1, "who waits is not measured");
         assert_eq!(results.notes, ["a toy", "a quick look"]);
+        assert_eq!(results.plots[1].id, "longer");
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
         published: published(&timed),
         notes: notes(&timed, conditions),
         cells,
+        ..Findings::default()
     }
 }
 
