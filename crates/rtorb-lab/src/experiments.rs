@@ -36,7 +36,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &os_clock_overhead::STUDY,
     &os_interruptions::STUDY,
     &os_interval_jitter::STUDY,
-    &os_wakeup::OsWakeup,
+    &os_wakeup::STUDY,
     &os_mutex::STUDY,
     &orb_throughput::STUDY,
     &orb_event_cost::STUDY,

@@ -477,7 +477,7 @@ impl Measured {
 
 impl Amounts {
     /// Rounds, and samples of a cell in a round.
-    fn of(&self, effort: Effort) -> (usize, usize) {
+    pub(crate) fn of(&self, effort: Effort) -> (usize, usize) {
         match effort {
             Effort::Glance => (1, self.glance),
             Effort::Emulated { seeds } => (usize::from(seeds), self.emulated),
