@@ -62,11 +62,12 @@ pub trait Experiment: Sync {
 pub type Parameters = BTreeMap<String, LabelValue>;
 
 /// How much to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// One of everything, in seconds: whether it runs. The numbers mean nothing.
     Glance,
     /// A look, within three minutes for all experiments.
+    #[default]
     Quick,
     /// The published sample counts and more, within about three hours for all experiments.
     Full,

@@ -32,14 +32,14 @@ pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
 pub const ALL: [&dyn Experiment; 20] = [
-    &os_context_switch::OsContextSwitch,
+    &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
     &os_other_cpu::STUDY,
     &os_clock_overhead::STUDY,
     &os_interruptions::STUDY,
     &os_interval_jitter::STUDY,
-    &os_wakeup::OsWakeup,
+    &os_wakeup::STUDY,
     &os_mutex::STUDY,
     &orb_throughput::STUDY,
     &orb_event_cost::STUDY,

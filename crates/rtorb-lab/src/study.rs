@@ -59,6 +59,10 @@ pub struct Study<S> {
 
 /// What is measured: processes, or threads of a probe.
 pub trait Subject {
+    /// The first factor, if its levels are measured one after the other, each in all its rounds. Otherwise all cells have a turn
+    /// in each round.
+    const BLOCKS: Option<&'static str> = None;
+
     /// The scheduling of its processes, if that is known before the first turn.
     ///
     /// # Errors
@@ -76,6 +80,11 @@ pub trait Subject {
     /// What a reader must know of it, such as who was left out, and why.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Parameters that are computed from the effort.
+    fn parameters(_: Effort) -> Parameters {
+        Parameters::new()
     }
 }
 
@@ -171,6 +180,8 @@ pub(crate) struct Answered {
 /// What findings depend on beside the cells.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
+    /// How much was measured.
+    pub(crate) effort: Effort,
     /// Every measured thread had SCHED_FIFO on one CPU.
     pub(crate) real_time: bool,
     /// The kernel is a PREEMPT_RT one.
@@ -190,6 +201,8 @@ pub(crate) struct Conditions {
 pub(crate) struct Findings {
     /// Cells that were computed from the answers. They are shown after those that were measured.
     pub(crate) cells: Cells,
+    /// Plots that depend on the cells.
+    pub(crate) plots: Vec<Plot>,
     pub(crate) highlights: Vec<Highlight>,
     pub(crate) derived: Vec<Derived>,
     pub(crate) claims: Vec<Claim>,
@@ -237,7 +250,7 @@ impl<S: Subject> Study<S> {
         done
     }
 
-    /// Each cell once a round. Which comes first differs from round to round.
+    /// Block after block, or all cells in one.
     fn take_turns(
         &self,
         context: &Context,
@@ -246,8 +259,23 @@ impl<S: Subject> Study<S> {
         measured: &mut Measured,
         progress: &mut dyn Progress,
     ) -> Result<(), LabError> {
-        let (rounds, samples) = self.amounts.of(context.effort);
+        let (rounds, _) = self.amounts.of(context.effort);
         progress.begin(rounds * cells.len());
+        let level = |cell: &Labels| S::BLOCKS.and_then(|label| cell.get(label).cloned());
+        let mut blocks = cells.chunk_by(|one, next| level(one) == level(next));
+        blocks.try_for_each(|block| self.take_rounds(context, block, subject, measured, progress))
+    }
+
+    /// Each cell once a round. Which comes first differs from round to round.
+    fn take_rounds(
+        &self,
+        context: &Context,
+        cells: &[Labels],
+        subject: &mut S,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let (rounds, samples) = self.amounts.of(context.effort);
         for round in 0..rounds {
             context.begin_round(round);
             for place in 0..cells.len() {
@@ -345,6 +373,7 @@ impl<S: Subject> Experiment for Study<S> {
             parameters.insert("paced_seconds".to_owned(), (paced / 1_000_000_000).into());
             parameters.insert("awake".to_owned(), effort.seeds().is_none().into());
         }
+        parameters.extend(S::parameters(effort));
         parameters
     }
 
@@ -363,6 +392,7 @@ impl<S: Subject> Experiment for Study<S> {
         let mut beside = (self.labels_of_run)(context);
         beside.insert("real_time".to_owned(), real_time.into());
         let conditions = Conditions {
+            effort: context.effort,
             real_time,
             preempt_rt: context.host.preempt_rt,
             // An emulated machine is one whose time stands still while it does not run.
@@ -383,7 +413,7 @@ impl<S: Subject> Experiment for Study<S> {
             lost: measured.lost,
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
-            plots: (self.plots)(),
+            plots: (self.plots)().into_iter().chain(findings.plots).collect(),
             highlights: findings.highlights,
             derived: findings.derived,
             claims: findings.claims,
@@ -447,7 +477,7 @@ impl Measured {
 
 impl Amounts {
     /// Rounds, and samples of a cell in a round.
-    fn of(&self, effort: Effort) -> (usize, usize) {
+    pub(crate) fn of(&self, effort: Effort) -> (usize, usize) {
         match effort {
             Effort::Glance => (1, self.glance),
             Effort::Emulated { seeds } => (usize::from(seeds), self.emulated),
@@ -562,76 +592,80 @@ mod tests {
     use rtorb_results::{PlotKind, Results, StatisticName, Verdict};
 
     /// A whole experiment: two factors, one plot, one claim.
-    const TOY: Study<Toy> = Study {
-        name: "toy/size",
-        title: "How long a toy takes, by size and colour",
-        reproduces: "nothing that was published",
-        amounts: Amounts {
-            glance: 5,
-            emulated: 5,
-            quick: [6, 5],
-            full: [12, 5],
-            samples: "samples_per_round",
-        },
-        factors: &[
-            Factor {
-                label: "colour",
-                levels: &[Value::Text("red"), Value::Text("blue")],
+    const TOY: Study<Toy> = toy(|_, _| {
+        Ok(Toy {
+            fails_in: None,
+            keeps: false,
+        })
+    });
+
+    const fn toy<S: Subject>(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>) -> Study<S> {
+        Study {
+            name: "toy/size",
+            title: "How long a toy takes, by size and colour",
+            reproduces: "nothing that was published",
+            amounts: Amounts {
+                glance: 5,
+                emulated: 5,
+                quick: [6, 5],
+                full: [12, 5],
+                samples: "samples_per_round",
             },
-            Factor {
-                label: "size",
-                levels: &[Value::Number(1), Value::Number(2)],
+            factors: &[
+                Factor {
+                    label: "colour",
+                    levels: &[Value::Text("red"), Value::Text("blue")],
+                },
+                Factor {
+                    label: "size",
+                    levels: &[Value::Number(1), Value::Number(2)],
+                },
+            ],
+            fixed: &[("material", Value::Text("wood"))],
+            parameters: &[],
+            columns: &["colour"],
+            labels_of_run: |_| Labels::new(),
+            uses_agent: false,
+            leaves_out: |_, _| false,
+            period_ns: 0,
+            obstacle: |_| None,
+            start,
+            tables: Vec::new,
+            plots: || {
+                vec![Plot {
+                    kind: PlotKind::Bars,
+                    x: "size".to_owned(),
+                    lines: vec!["colour".to_owned()],
+                    values: vec![StatisticName::P50],
+                    ..Plot::named("toy", "A toy's time by its size")
+                }]
             },
-        ],
-        fixed: &[("material", Value::Text("wood"))],
-        parameters: &[],
-        columns: &["colour"],
-        labels_of_run: |_| Labels::new(),
-        uses_agent: false,
-        leaves_out: |_, _| false,
-        period_ns: 0,
-        obstacle: |_| None,
-        start: |_, _| {
-            Ok(Toy {
-                fails_in: None,
-                keeps: false,
-            })
-        },
-        tables: Vec::new,
-        plots: || {
-            vec![Plot {
-                kind: PlotKind::Bars,
-                x: "size".to_owned(),
-                lines: vec!["colour".to_owned()],
-                values: vec![StatisticName::P50],
-                ..Plot::named("toy", "A toy's time by its size")
-            }]
-        },
-        findings: |cells, _| {
-            let of = |size: i64| {
-                let wanted = [("size", LabelValue::Number(size)), ("colour", "red".into())];
-                let found = cells.with(&wanted).next();
-                found.map(|(_, samples)| samples.rounds(|round| round.p50))
-            };
-            let ratio = of(2)
-                .zip(of(1))
-                .map(|(large, small)| large.divided_by(&small));
-            let claim = |ratio| {
-                Claim::at_most(
-                    "growth",
-                    "twice as large, twice as long",
-                    &ratio,
-                    2.1,
-                    "ratio",
-                )
-            };
-            Findings {
-                claims: ratio.and_then(claim).into_iter().collect(),
-                ..Findings::default()
-            }
-        },
-        notes: |_| Vec::new(),
-    };
+            findings: |cells, _| {
+                let of = |size: i64| {
+                    let wanted = [("size", LabelValue::Number(size)), ("colour", "red".into())];
+                    let found = cells.with(&wanted).next();
+                    found.map(|(_, samples)| samples.rounds(|round| round.p50))
+                };
+                let ratio = of(2)
+                    .zip(of(1))
+                    .map(|(large, small)| large.divided_by(&small));
+                let claim = |ratio| {
+                    Claim::at_most(
+                        "growth",
+                        "twice as large, twice as long",
+                        &ratio,
+                        2.1,
+                        "ratio",
+                    )
+                };
+                Findings {
+                    claims: ratio.and_then(claim).into_iter().collect(),
+                    ..Findings::default()
+                }
+            },
+            notes: |_| Vec::new(),
+        }
+    }
 
     /// One that squeaks, if it is blue.
     const SQUEAKING: Study<Toy> = Study {
@@ -688,6 +722,9 @@ mod tests {
                 let longer: Vec<f64> = times_ns.map(|ns| *ns as f64 - 1_000.0).collect();
                 found.cells.add_computed(&kept.labels, kept.round, &longer);
             }
+            let effort = conditions.effort.name();
+            found.notes.push(format!("a {effort} look"));
+            found.plots.push(Plot::named("longer", "How much longer"));
             found
         },
         ..TOY
@@ -729,6 +766,31 @@ mod tests {
         fn notes(&self) -> Vec<String> {
             vec!["a toy".to_owned()]
         }
+
+        fn parameters(effort: Effort) -> Parameters {
+            labels([("warm", (effort == Effort::Quick).into())])
+        }
+    }
+
+    /// One whose colours are measured one after the other.
+    struct Painted(Toy);
+
+    impl Subject for Painted {
+        const BLOCKS: Option<&'static str> = Some("colour");
+
+        fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+            self.0.measure(cell, turn)
+        }
+    }
+
+    struct Steps(Vec<String>);
+
+    impl Progress for Steps {
+        fn begin(&mut self, _: usize) {}
+        fn step(&mut self, next: &str) {
+            self.0.push(next.to_owned());
+        }
+        fn note(&mut self, _: &str) {}
     }
 
     struct Silent;
@@ -756,6 +818,7 @@ mod tests {
         assert!(results.series.iter().all(|series| series.count == 30));
         assert_eq!(results.series[0].labels["material"], "wood".into());
         assert_eq!(results.parameters["size"], "1 2".into());
+        assert_eq!(results.parameters["warm"], true.into());
         assert_eq!(results.notes, ["a toy"]);
         assert_eq!((results.plots.len(), results.lost.len()), (1, 0));
         let claim = &results.claims[0];
@@ -776,6 +839,27 @@ mod tests {
     }
 
     #[test]
+    fn a_level_may_be_measured_in_all_rounds_before_the_next_one() {
+        let painted = toy(|_, _| {
+            Ok(Painted(Toy {
+                fails_in: None,
+                keeps: false,
+            }))
+        });
+        let context = Context::new(Effort::Quick, "/bin/false".into(), Interrupt::new());
+        let mut steps = Steps(Vec::new());
+        experiment::run(&painted, &context.expect("a folder"), &mut steps).expect("it runs");
+        assert_eq!(steps.0.len(), 24);
+        let expected = [
+            "round 1 of 6: colour red, size 1",
+            "round 1 of 6: colour red, size 2",
+            "round 2 of 6: colour red, size 2",
+        ];
+        assert_eq!(steps.0[..3], expected);
+        assert_eq!(steps.0[12], "round 1 of 6: colour blue, size 1");
+    }
+
+    #[test]
     fn findings_compute_samples_from_the_answers_that_were_kept() {
         let results = results_of(&KEEPING);
         let found: Vec<(u64, f64)> = results
@@ -786,6 +870,8 @@ mod tests {
         assert_eq!(found, [(30, 0.0), (30, 1_000.0), (30, 0.0), (30, 1_000.0)]);
         assert_eq!(results.series[0].labels["real_time"], true.into());
         assert_eq!(results.scheduling.len(), 1, "who waits is not measured");
+        assert_eq!(results.notes, ["a toy", "a quick look"]);
+        assert_eq!(results.plots[1].id, "longer");
     }
 
     #[test]

@@ -65,8 +65,10 @@ pub(super) const LOADS: [Value; 2] = [Value::Text(NONE), Value::Text("chosen")];
 #[derive(Debug)]
 pub(super) struct VariedLoad {
     load: Load,
+    /// An emulated machine has its load already.
+    is_there: bool,
     running: Option<RunningLoad>,
-    /// What makes it; nothing in an emulated machine, which has its load already.
+    /// What makes it, once it has run.
     generator: Option<String>,
 }
 
@@ -76,18 +78,29 @@ impl VariedLoad {
     /// # Errors
     /// As the load.
     pub(super) fn new(context: &Context) -> Result<Self, LabError> {
-        let load = Beside::load(context);
-        let is_emulated = context.effort.seeds().is_some();
-        let generator = if is_emulated {
-            None
-        } else {
-            Some(load.start(context)?.generator())
-        };
-        Ok(Self {
-            load,
+        let mut varied = Self::later(context);
+        varied.start(context)?;
+        varied.running = None;
+        Ok(varied)
+    }
+
+    /// Starts it no sooner than a cell has it.
+    pub(super) fn later(context: &Context) -> Self {
+        Self {
+            load: Beside::load(context),
+            is_there: context.effort.seeds().is_some(),
             running: None,
-            generator,
-        })
+            generator: None,
+        }
+    }
+
+    fn start(&mut self, context: &Context) -> Result<(), LabError> {
+        if self.running.is_none() && !self.is_there {
+            let running = self.load.start(context)?;
+            self.generator = Some(running.generator());
+            self.running = Some(running);
+        }
+        Ok(())
     }
 
     /// Starts or ends the load, as the cell has it; answers the value of the label `load`.
@@ -103,9 +116,7 @@ impl VariedLoad {
             self.running = None;
             return Ok(NONE.into());
         }
-        if self.running.is_none() && self.generator.is_some() {
-            self.running = Some(self.load.start(context)?);
-        }
+        self.start(context)?;
         Ok(self.load.to_string().into())
     }
 
@@ -130,3 +141,30 @@ impl VariedLoad {
 
 /// The value of the label `load` where there is none.
 pub(super) const NONE: &str = "none";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Effort;
+    use crate::processes::interrupt::Interrupt;
+
+    fn load(effort: Effort, asked: &str) -> String {
+        let context = Context::new(effort, "/bin/false".into(), Interrupt::new());
+        let mut context = context.expect("a folder");
+        context.load = asked.parse().expect("it is a load");
+        Beside::load(&context).to_string()
+    }
+
+    #[test]
+    fn there_is_always_a_load_to_compare_with() {
+        assert_eq!(load(Effort::Quick, "none"), "mix");
+        assert_eq!(load(Effort::Quick, "hog"), "hog");
+    }
+
+    #[test]
+    fn an_emulated_machine_has_the_load_that_it_was_booted_for() {
+        for asked in ["none", "hog"] {
+            assert_eq!(load(Effort::Emulated { seeds: 1 }, asked), asked);
+        }
+    }
+}

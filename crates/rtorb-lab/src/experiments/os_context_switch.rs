@@ -1,139 +1,167 @@
 //! `os/context-switch`: how long the operating system takes to stop one thread and go on with another, in the three ways of P0
 //! and P2, on one CPU.
 //!
-//! Each run asks a probe of its own, which takes the tests in turns. A run's figure is the median of its rounds' medians;
-//! how far the figures of the runs are apart says what any of them is worth.
+//! A run is some rounds in a process of their own. Its figure is the median of its rounds' medians; how far the figures of the
+//! runs are apart says what any of them is worth.
 
 use std::time::Duration;
 
-use rtorb_results::{PublishedRow, labels};
+use rtorb_results::{Labels, Plot, PlotKind, PublishedRow, StatisticName, labels};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use crate::processes::probe::{Probe, Question as ProbeQuestion};
-use measured::Measured;
+use crate::experiment::{Effort, Parameters};
+use crate::processes::probe::{ProbeInTurn, Question as ProbeQuestion};
+use crate::study::{
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
+use findings::SWITCH;
 use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
+use published::{P0, P2};
 
-mod measured;
+mod findings;
 pub mod probe;
 pub(super) mod published;
 
 /// The experiment.
+pub const STUDY: Study<TwoThreads> = Study {
+    name: "os/context-switch",
+    title: "How long the operating system takes to stop one thread and go on with another, on one CPU",
+    reproduces: "P0 Table 1, P2 Table 1 (context switch overhead)",
+    amounts: Amounts {
+        glance: 50,
+        emulated: 100,
+        quick: [RUNS * rounds_of_run(Effort::Quick), 400],
+        full: [RUNS * rounds_of_run(Effort::Full), 1_000],
+        samples: "samples_per_round",
+    },
+    factors: &[Factor {
+        label: "test",
+        levels: &[
+            Text(Test::SuspendResume.label()),
+            Text(Test::Yield.label()),
+            Text(Test::Synchronized.label()),
+            Text(Test::SynchronizedPlain.label()),
+        ],
+    }],
+    fixed: &[],
+    parameters: &[
+        ("warm_up", Number(WARM_UP as i64)),
+        ("yields_per_sample", Number(2 * YIELDS as i64)),
+        ("priority_low", Number(LOW as i64)),
+        ("priority_high", Number(HIGH as i64)),
+        ("process", Text("each run has one of its own")),
+        (
+            "suspend_resume",
+            Text("futex(2), since Linux suspends no single thread"),
+        ),
+    ],
+    columns: &["what"],
+    labels_of_run: |_| Labels::new(),
+    period_ns: 0,
+    uses_agent: false,
+    leaves_out: |_, _| false,
+    obstacle: |_| None,
+    start: |context, _| {
+        Ok(TwoThreads(ProbeInTurn::new(
+            &context.launcher,
+            "os/context-switch",
+        )))
+    },
+    tables: Vec::new,
+    plots,
+    findings: findings::findings,
+    notes: |_| Vec::new(),
+};
+
+/// The threads of a test, in a probe for each run.
 #[derive(Debug)]
-pub struct OsContextSwitch;
+pub struct TwoThreads(ProbeInTurn);
 
-impl Experiment for OsContextSwitch {
-    fn name(&self) -> &'static str {
-        "os/context-switch"
+impl Subject for TwoThreads {
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let context = turn.context;
+        let mut tests = Test::ALL.into_iter();
+        let test = tests.find(|test| cell.is("test", test.label()));
+        let question = Question {
+            test: test.expect("every level is a test"),
+            samples: turn.samples,
+            fifo: context.launcher.placement.fifo.is_some(),
+        };
+        let run = turn.round / rounds_of_run(context.effort);
+        let answer = self
+            .0
+            .of(run)?
+            .ask(&ProbeQuestion::ContextSwitch(question), WITHIN)?;
+        std::thread::sleep(PAUSE);
+        Ok(Sampled::kept(answer))
     }
 
-    fn title(&self) -> &'static str {
-        "How long the operating system takes to stop one thread and go on with another, on one CPU"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P0 Table 1, P2 Table 1 (context switch overhead)"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        labels([
-            ("runs", plan.runs.into()),
-            ("rounds", plan.rounds.into()),
-            ("samples_per_round", plan.samples.into()),
-            ("warm_up", WARM_UP.into()),
-            ("yields_per_sample", (2 * YIELDS).into()),
-            ("priority_low", u32::from(LOW).into()),
-            ("priority_high", u32::from(HIGH).into()),
-            ("process", "each run has one of its own".into()),
-            (
-                "suspend_resume",
-                "futex(2), since Linux suspends no single thread".into(),
-            ),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let plan = Plan::of(context.effort);
-        progress.begin(plan.runs * plan.rounds);
-        let mut measured = Measured::default();
-        let done = measure(context, plan, &mut measured, progress);
-        Ok(Outcome {
-            complete: is_complete(done)?,
-            ..measured.outcome()
-        })
+    fn parameters(effort: Effort) -> Parameters {
+        let runs = match effort {
+            Effort::Glance => 1,
+            Effort::Emulated { seeds } => usize::from(seeds),
+            Effort::Quick | Effort::Full => RUNS,
+        };
+        labels([("runs", runs.into())])
     }
 }
 
-fn measure(
-    context: &Context,
-    plan: Plan,
-    measured: &mut Measured,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    for run in 0..plan.runs {
-        let mut probe = Probe::start(&context.launcher, "os/context-switch")?;
-        context.begin_round(run);
-        for round in 0..plan.rounds {
-            for test in Test::ALL {
-                let question = Question {
-                    test,
-                    samples: plan.samples,
-                    fifo: context.launcher.placement.fifo.is_some(),
-                };
-                let answer = probe.ask(&ProbeQuestion::ContextSwitch(question), WITHIN)?;
-                context.add_marks(answer.marks);
-                measured.add(run, test, &answer);
-                std::thread::sleep(PAUSE);
-            }
-            progress.step(&format!(
-                "run {} of {}, round {} of {}",
-                run + 1,
-                plan.runs,
-                round + 1,
-                plan.rounds
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// How much to measure.
 /// The rows of P0 Table 1 and P2 Table 1, for a table whose columns are the tests.
 #[must_use]
 pub fn published_rows() -> Vec<PublishedRow> {
-    let column = |test| labels([("test", measured::label(test).into())]);
-    let tables = [&published::P0, &published::P2].into_iter();
-    tables.flat_map(|table| table.rows(column)).collect()
+    let tables = [&P0, &P2].into_iter();
+    tables.flat_map(published::Table::rows).collect()
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    runs: usize,
-    /// Of each run.
-    rounds: usize,
-    /// Of each test in a round.
-    samples: usize,
+fn plots() -> Vec<Plot> {
+    let of_switch = labels([("what", SWITCH.into())]);
+    vec![
+        Plot {
+            caption: "Ours are medians of the rounds' medians, the published ones means. The machines are not ours: what can be \
+                      compared is the order of the tests."
+                .to_owned(),
+            kind: PlotKind::Bars,
+            of: of_switch.clone(),
+            x: "test".to_owned(),
+            x_title: "test".to_owned(),
+            values: vec![StatisticName::P50],
+            log_y: true,
+            published: [&P0, &P2].into_iter().flat_map(published::Table::points).collect(),
+            ..Plot::named("context-switch", "A context switch beside the published ones")
+        },
+        Plot {
+            caption: "A yield has nothing subtracted: its switch is the hand-over.".to_owned(),
+            kind: PlotKind::Histogram,
+            choose: vec!["test".to_owned()],
+            lines: vec!["what".to_owned()],
+            ..Plot::named(
+                "context-switch-parts",
+                "The hand-over, the same calls without a switch, and their difference",
+            )
+        },
+        Plot {
+            caption: "Of yields, a sample is the mean of a batch.".to_owned(),
+            kind: PlotKind::Percentiles,
+            of: of_switch,
+            lines: vec!["test".to_owned()],
+            log_y: true,
+            ..Plot::named("context-switch-percentiles", "The tail of a context switch")
+        },
+    ]
 }
 
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        let (runs, rounds, samples) = match effort {
-            Effort::Glance => (2, 1, 50),
-            // A seed is a run of one round: how far they are apart is what a seed changes.
-            Effort::Emulated { seeds } => (usize::from(seeds), 1, 100),
-            Effort::Quick => (measured::RUNS_JUDGED, 15, 400),
-            Effort::Full => (measured::RUNS_JUDGED, 25, 1_000),
-        };
-        Self {
-            runs,
-            rounds,
-            samples,
-        }
+/// In an emulated machine, a seed is a run of one round: how far they are apart is what a seed changes.
+const fn rounds_of_run(effort: Effort) -> usize {
+    match effort {
+        Effort::Glance | Effort::Emulated { .. } => 1,
+        Effort::Quick => 15,
+        Effort::Full => 25,
     }
 }
 
+/// What the promise of stability speaks of.
+const RUNS: usize = 5;
 /// A question takes a second at most.
 const WITHIN: Duration = Duration::from_secs(1);
 /// Leaves the CPU to others between questions, so that real-time throttling never has a reason.

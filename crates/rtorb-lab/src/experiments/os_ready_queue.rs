@@ -8,9 +8,8 @@ use std::time::Duration;
 use rtorb_results::{Labels, Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
-use crate::processes::Launcher;
 use crate::processes::awake::Awake;
-use crate::processes::probe::{Probe, Question as ProbeQuestion};
+use crate::processes::probe::{ProbeInTurn, Question as ProbeQuestion};
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},
@@ -63,8 +62,7 @@ pub const STUDY: Study<TaskSets> = Study {
     obstacle: |context| (!context.launcher.is_real_time()).then_some(NEEDS_FIFO),
     start: |context, _| {
         Ok(TaskSets {
-            launcher: context.launcher.clone(),
-            probe: None,
+            probe: ProbeInTurn::new(&context.launcher, "os/ready-queue"),
             _awake: Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST),
         })
     },
@@ -77,22 +75,9 @@ pub const STUDY: Study<TaskSets> = Study {
 /// The tasks of a round, in a probe.
 #[derive(Debug)]
 pub struct TaskSets {
-    launcher: Launcher,
-    /// The probe of the round with that number.
-    probe: Option<(usize, Probe)>,
+    probe: ProbeInTurn,
     /// One for all: where others want the CPU too, it takes long to end.
     _awake: Awake,
-}
-
-impl TaskSets {
-    fn probe_of(&mut self, round: usize) -> Result<&mut Probe, LabError> {
-        if self.probe.as_ref().is_none_or(|(of, _)| *of != round) {
-            self.probe = None;
-            self.probe = Some((round, Probe::start(&self.launcher, "os/ready-queue")?));
-        }
-        let (_, probe) = self.probe.as_mut().expect("it was just started");
-        Ok(probe)
-    }
 }
 
 impl Subject for TaskSets {
@@ -103,7 +88,7 @@ impl Subject for TaskSets {
             periods: turn.samples as u32,
         };
         let within = Duration::from_nanos(PERIOD_NS * u64::from(question.periods + WARM_UP));
-        let probe = self.probe_of(turn.round)?;
+        let probe = self.probe.of(turn.round)?;
         probe
             .ask(&ProbeQuestion::ReadyQueue(question), within)
             .map(Sampled::of)

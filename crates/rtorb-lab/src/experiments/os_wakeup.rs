@@ -9,281 +9,236 @@
 use std::time::Duration;
 
 use rtorb_host::placement::Placement;
-use rtorb_results::labels;
+use rtorb_results::{LabelValue, Labels, labels};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::beside::{LOADS, NONE, VariedLoad};
 use crate::processes::awake::Awake;
-use crate::processes::load::{Load, RunningLoad};
 use crate::processes::probe::{self, Probe};
+use crate::study::{
+    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{self, Text},
+};
 use cyclictest::Cyclictest;
-use measured::{Condition, Measured, Tool};
 pub use periodic_thread::Question;
 
 mod cyclictest;
-mod measured;
+mod findings;
 mod periodic_thread;
 
 /// The experiment.
+pub const STUDY: Study<Loops> = Study {
+    name: "os/wakeup",
+    title: "How late a periodic thread wakes, with and without load, beside cyclictest",
+    reproduces: "P4 section 3 (cyclictest: maximum latency of the operating system)",
+    amounts: Amounts {
+        glance: 60,
+        emulated: WARM_UP + SAMPLES_EMULATED + END.emulated,
+        quick: [4, 400],
+        // 100,000 of each that are kept.
+        full: [210, 500],
+        samples: "samples_per_round",
+    },
+    factors: &[
+        Factor {
+            label: "load",
+            levels: &LOADS,
+        },
+        Factor {
+            label: "cpu",
+            levels: &[Text(IDLE), Text(AWAKE), Text(LOADED)],
+        },
+        Factor {
+            label: "tool",
+            levels: &[Text(RTORB), Text(CYCLICTEST)],
+        },
+    ],
+    fixed: &[],
+    parameters: &[
+        ("interval_us", Value::ByEffort(INTERVAL_US)),
+        ("clock", Text("CLOCK_MONOTONIC, absolute")),
+        ("memory_locked", Text("where granted")),
+    ],
+    columns: &["tool"],
+    labels_of_run: |_| Labels::new(),
+    period_ns: 0,
+    uses_agent: false,
+    leaves_out: |cell, effort| {
+        let is_loaded = !cell.is("load", NONE);
+        let is_ours = cell.is("tool", RTORB);
+        let is_measured = effort.seeds().is_none() || (is_loaded && is_ours);
+        is_loaded != cell.is("cpu", LOADED) || !is_measured
+    },
+    obstacle: |_| None,
+    start: |context, _| Loops::start(context),
+    tables: Vec::new,
+    plots: Vec::new,
+    findings: findings::findings,
+    notes: |context| {
+        let is_host = context.effort.seeds().is_none();
+        is_host.then(|| SLEEPS.to_owned()).into_iter().collect()
+    },
+};
+
+/// Our loop in a probe, cyclictest if it can be had, and the load.
 #[derive(Debug)]
-pub struct OsWakeup;
+pub struct Loops {
+    placement: Placement,
+    probe: Probe,
+    cyclictest: Option<Cyclictest>,
+    load: VariedLoad,
+    notes: Vec<String>,
+    /// Why the load could not be had.
+    without_load: Option<String>,
+}
 
-impl Experiment for OsWakeup {
-    fn name(&self) -> &'static str {
-        "os/wakeup"
-    }
-
-    fn title(&self) -> &'static str {
-        "How late a periodic thread wakes, with and without load, beside cyclictest"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P4 section 3 (cyclictest: maximum latency of the operating system)"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        let plan = Plan::of(effort);
-        let mut parameters = labels([
-            ("rounds", plan.rounds.into()),
-            ("samples_per_round", plan.samples.into()),
-            ("samples_left_out_per_round", plan.left_out().into()),
-            ("interval_us", plan.interval_us.into()),
-            ("clock", "CLOCK_MONOTONIC, absolute".into()),
-            ("memory_locked", "where granted".into()),
-            ("effort", effort.name().into()),
-        ]);
-        let others = match effort {
-            Effort::Emulated { .. } => labels([
-                ("priority", u32::from(PRIORITY_EMULATED).into()),
-                ("moments", DRAWN.into()),
-            ]),
-            Effort::Glance | Effort::Quick | Effort::Full => {
-                labels([("cpu_kept_awake", "in the series with cpu = awake".into())])
-            }
-        };
-        parameters.extend(others);
-        parameters
-    }
-
-    fn varies_load(&self) -> bool {
-        true
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let plan = Plan::of(context.effort);
-        let mut run = Run {
-            context,
-            plan,
+impl Loops {
+    fn start(context: &Context) -> Result<Self, LabError> {
+        let mut loops = Self {
             placement: placement(context),
             probe: Probe::start(&context.launcher, "wakeup probe")?,
             cyclictest: None,
-            measured: Measured::default(),
+            load: VariedLoad::later(context),
             notes: Vec::new(),
+            without_load: None,
         };
-        let conditions = conditions(context);
-        progress.begin(conditions.len() * plan.rounds);
-        let complete = is_complete(run.all(&conditions, progress))?;
-        Ok(Outcome {
-            complete,
-            notes: run.notes,
-            ..run.measured.outcome()
+        if context.effort.seeds().is_none() {
+            loops.find_cyclictest(context)?;
+        }
+        Ok(loops)
+    }
+
+    /// One that is refused its priority would not measure the same: it is left out.
+    fn find_cyclictest(&mut self, context: &Context) -> Result<(), LabError> {
+        if self.placement.fifo.is_none() {
+            self.notes.push(NEEDS_FIFO.to_owned());
+            return Ok(());
+        }
+        let interval_us = INTERVAL_US.of(context.effort) as u64;
+        let interrupt = &context.launcher.interrupt;
+        self.cyclictest = Cyclictest::find(self.placement, interval_us, interrupt)?;
+        let (_, samples) = STUDY.amounts.of(context.effort);
+        self.notes.push(match &self.cyclictest {
+            Some(cyclictest) => format!("Beside ours: {}.", cyclictest.described(samples)),
+            None => NOT_INSTALLED.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Sets the load of a cell; `None` if it cannot be had.
+    fn set_load(
+        &mut self,
+        cell: &Cell<'_>,
+        context: &Context,
+    ) -> Result<Option<LabelValue>, LabError> {
+        if self.without_load.is_some() && !cell.is("load", NONE) {
+            return Ok(None);
+        }
+        match self.load.set(cell, context) {
+            Ok(load) => Ok(Some(load)),
+            // It has run before: rounds are lost.
+            Err(error) if self.load.note().is_some() => Err(error),
+            Err(LabError::Interrupted) => Err(LabError::Interrupted),
+            Err(error) => {
+                self.without_load = Some(format!("With load, nothing was measured: {error}"));
+                Ok(None)
+            }
+        }
+    }
+
+    fn ours(&mut self, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let effort = turn.context.effort;
+        let question = Question {
+            placement: self.placement,
+            interval_ns: INTERVAL_US.of(effort) as u64 * 1_000,
+            samples: turn.samples,
+            seed: turn.context.seed(turn.round),
+        };
+        let within = Duration::from_nanos(question.interval_ns * question.samples as u64);
+        let answer = self.probe.ask(&probe::Question::Wakeup(question), within)?;
+        if let Some(cyclictest) = &mut self.cyclictest {
+            cyclictest.lock_memory(answer.memory_locked);
+        }
+        Ok(Sampled {
+            warm_up: Some(WARM_UP as u64),
+            ..Sampled::of(answer)
         })
     }
 }
 
-/// How much is measured.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    rounds: usize,
-    /// Of each tool, in each round of each condition.
-    samples: usize,
-    /// From one sample to the next.
-    interval_us: u64,
-    /// How many of the last samples of a round are not kept.
-    end: usize,
-}
+impl Subject for Loops {
+    // A disk that has just been loaded would still be written to while the host is left in peace.
+    const BLOCKS: Option<&'static str> = Some("load");
 
-impl Plan {
-    fn of(effort: Effort) -> Self {
-        let with = |rounds, samples| Self {
-            rounds,
-            samples,
-            interval_us: INTERVAL_US,
-            end: 0,
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let context = turn.context;
+        let is_awake = cell.is("cpu", AWAKE);
+        let is_ours = cell.is("tool", RTORB);
+        let has_cpu = !is_awake || self.placement.cpu.is_some();
+        let has_tool = is_ours || self.cyclictest.is_some();
+        if !has_cpu || !has_tool {
+            return Ok(Sampled::default());
+        }
+        let Some(load) = self.set_load(cell, context)? else {
+            return Ok(Sampled::default());
         };
-        match effort {
-            Effort::Glance => with(1, 60),
-            Effort::Quick => with(4, 400),
-            // 100,000 of each that are kept.
-            Effort::Full => with(210, 500),
-            // In the last one, the end of a thread may be.
-            Effort::Emulated { seeds } => Self {
-                rounds: usize::from(seeds),
-                samples: WARM_UP + SAMPLES_EMULATED + 1,
-                interval_us: INTERVAL_US_EMULATED,
-                end: 1,
-            },
-        }
-    }
-
-    fn left_out(&self) -> usize {
-        WARM_UP + self.end
-    }
-
-    /// Without the first ones, in which caches are cold and the threads are still being looked at.
-    fn kept<'a>(&self, late_ns: &'a [u64]) -> &'a [u64] {
-        let end = late_ns.len().saturating_sub(self.end);
-        late_ns.get(WARM_UP..end).unwrap_or_default()
-    }
-}
-
-/// A run in hand.
-struct Run<'a> {
-    context: &'a Context,
-    plan: Plan,
-    placement: Placement,
-    probe: Probe,
-    cyclictest: Option<Cyclictest>,
-    measured: Measured,
-    notes: Vec<String>,
-}
-
-impl Run<'_> {
-    fn all(
-        &mut self,
-        conditions: &[Condition],
-        progress: &mut dyn Progress,
-    ) -> Result<(), LabError> {
-        if self.context.effort.seeds().is_none() {
-            self.notes.push(IDLE.to_owned());
-            self.find_cyclictest()?;
-        }
-        let mut load = RunningLoad::default();
-        for condition in conditions {
-            let sets_load = self.context.effort.seeds().is_none();
-            if sets_load && !condition.load.is_none() {
-                load = match condition.load.start(self.context) {
-                    Ok(load) => load,
-                    Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                    Err(error) => {
-                        self.notes
-                            .push(format!("With load, nothing was measured: {error}"));
-                        continue;
-                    }
-                };
-                self.notes
-                    .push(format!("The load was made by {}.", load.generator()));
-            }
-            for round in 0..self.plan.rounds {
-                self.round(condition, round)?;
-                if let Err(error) = load.check() {
-                    self.measured.forget(condition);
-                    self.notes
-                        .push(format!("With load, nothing was measured: {error}"));
-                    break;
-                }
-                progress.step(&format!(
-                    "{condition}, round {} of {}",
-                    round + 1,
-                    self.plan.rounds
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// One that is refused its priority would not measure the same: it is left out.
-    fn find_cyclictest(&mut self) -> Result<(), LabError> {
-        let launcher = &self.context.launcher;
-        if launcher.placement.fifo.is_none() {
-            self.notes.push(NEEDS_FIFO.to_owned());
-            return Ok(());
-        }
-        let found = Cyclictest::find(launcher.placement, INTERVAL_US, &launcher.interrupt)?;
-        self.notes.push(match &found {
-            Some(cyclictest) => {
-                format!("Beside ours: {}.", cyclictest.described(self.plan.samples))
-            }
-            None => NOT_INSTALLED.to_owned(),
-        });
-        self.cyclictest = found;
-        Ok(())
-    }
-
-    /// Each tool is the first in every other round, so that neither gains by its place.
-    fn round(&mut self, condition: &Condition, round: usize) -> Result<(), LabError> {
-        self.context.begin_round(round);
-        let awake = condition
-            .awake
-            .then(|| Awake::keep(self.placement.cpu, ROUND_MAX));
+        let awake = is_awake.then(|| Awake::keep(self.placement.cpu, ROUND_MAX));
         if awake.as_ref().is_some_and(|awake| !awake.is_kept()) {
-            return Err(LabError::process(
-                "os/wakeup",
-                "the CPU cannot be kept awake: no thread of SCHED_IDLE is granted",
-            ));
+            return Err(LabError::process("os/wakeup", NOT_AWAKE));
         }
-        let tools = match round % 2 {
-            0 => [Tool::Rtorb, Tool::Cyclictest],
-            _ => [Tool::Cyclictest, Tool::Rtorb],
-        };
-        for tool in tools {
-            match tool {
-                Tool::Rtorb => self.ours(condition, round)?,
-                Tool::Cyclictest => self.theirs(condition)?,
+        let mut sampled = match &self.cyclictest {
+            Some(cyclictest) if !is_ours => {
+                let run = cyclictest.run(&context.launcher, turn.samples)?;
+                Sampled {
+                    scheduling: run.scheduling.into_iter().collect(),
+                    ..Sampled::whole(run.late_ns)
+                }
             }
+            _ => self.ours(turn)?,
+        };
+        self.load.check()?;
+        let cpu = match (is_awake, load == NONE.into()) {
+            (true, _) => AWAKE,
+            (false, true) => IDLE,
+            (false, false) => LOADED,
+        };
+        for (of, late_ns) in &mut sampled.parts {
+            *of = labels([("load", load.clone()), ("cpu", cpu.into())]);
+            *late_ns = kept(late_ns, context.effort).to_vec();
         }
-        Ok(())
+        Ok(sampled)
     }
 
-    fn ours(&mut self, condition: &Condition, round: usize) -> Result<(), LabError> {
-        let question = Question {
-            placement: self.placement,
-            interval_ns: self.plan.interval_us * 1_000,
-            samples: self.plan.samples,
-            seed: self.context.seed(round),
-        };
-        let within = Duration::from_nanos(question.interval_ns * question.samples as u64);
-        let mut answer = self.probe.ask(&probe::Question::Wakeup(question), within)?;
-        if let Some(cyclictest) = &mut self.cyclictest {
-            cyclictest.lock_memory(answer.memory_locked);
-        }
-        self.measured.saw(Tool::Rtorb, answer.scheduling);
-        let late_ns = answer.samples.pop().unwrap_or_default();
-        let kept = self.plan.kept(&late_ns);
-        self.measured.add(Tool::Rtorb, condition, kept);
-        let marked = self.context.add_marks(answer.marks);
-        if self.context.seed(round).is_some() {
-            let first = marked + WARM_UP as u64 + 1;
-            self.measured.mark(condition, first, kept);
-        }
-        Ok(())
+    fn notes(&self) -> Vec<String> {
+        let later = [&self.without_load, &self.load.note()];
+        let later = later.into_iter().flatten();
+        self.notes.iter().chain(later).cloned().collect()
     }
 
-    fn theirs(&mut self, condition: &Condition) -> Result<(), LabError> {
-        let Some(cyclictest) = &self.cyclictest else {
-            return Ok(());
-        };
-        let run = cyclictest.run(&self.context.launcher, self.plan.samples)?;
-        self.measured
-            .saw(Tool::Cyclictest, run.scheduling.into_iter().collect());
-        self.measured
-            .add(Tool::Cyclictest, condition, self.plan.kept(&run.late_ns));
-        Ok(())
+    fn parameters(effort: Effort) -> Parameters {
+        let left_out = (
+            "samples_left_out_per_round",
+            (WARM_UP + END.of(effort)).into(),
+        );
+        match effort {
+            Effort::Emulated { .. } => labels([
+                left_out,
+                ("priority", u32::from(PRIORITY_EMULATED).into()),
+                ("moments", DRAWN.into()),
+            ]),
+            Effort::Glance | Effort::Quick | Effort::Full => labels([
+                left_out,
+                ("cpu_kept_awake", "in the series with cpu = awake".into()),
+            ]),
+        }
     }
 }
 
-/// In an emulated machine the one that it was booted for.
-fn conditions(context: &Context) -> Vec<Condition> {
-    match context.effort {
-        Effort::Emulated { .. } => vec![Condition {
-            load: context.load.clone(),
-            awake: false,
-        }],
-        Effort::Glance | Effort::Quick | Effort::Full => Condition::all(
-            chosen_load(&context.load),
-            context.launcher.placement.cpu.is_some(),
-        ),
-    }
+/// Without the first ones, in which caches are cold and the threads are still being looked at.
+fn kept(late_ns: &[u64], effort: Effort) -> &[u64] {
+    let end = late_ns.len().saturating_sub(END.of(effort));
+    late_ns.get(WARM_UP..end).unwrap_or_default()
 }
 
 fn placement(context: &Context) -> Placement {
@@ -297,30 +252,39 @@ fn placement(context: &Context) -> Placement {
     }
 }
 
-/// What the user chose, or all kinds together, as P4 has them.
-fn chosen_load(load: &Load) -> Load {
-    if load.is_none() {
-        Load::mix()
-    } else {
-        load.clone()
-    }
-}
-
-/// cyclictest's default.
-const INTERVAL_US: u64 = 1_000;
+/// The values of the label `cpu`.
+const IDLE: &str = "idle";
+const AWAKE: &str = "awake";
+const LOADED: &str = "loaded";
+/// The values of the label `tool`: our loop, and that of rt-tests.
+const RTORB: &str = "rtorb";
+const CYCLICTEST: &str = "cyclictest";
+/// From one sample to the next: cyclictest's default. In an emulated machine as long as few of a kernel's paths are; a longer one
+/// adds nothing but time in which nobody looks.
+const INTERVAL_US: ByEffort = ByEffort {
+    glance: 1_000,
+    emulated: 200,
+    quick: 1_000,
+    full: 1_000,
+};
 const WARM_UP: usize = 20;
+/// The last samples of a round that are not kept. In an emulated machine, the end of a thread may be in the last one.
+const END: ByEffort = ByEffort {
+    glance: 0,
+    emulated: 1,
+    quick: 0,
+    full: 0,
+};
 /// That are kept, of each seed: with fewer, the largest of a seed says little of the kernel.
 const SAMPLES_EMULATED: usize = 2_000;
-/// As long as few of a kernel's paths are; a longer one adds nothing but time in which nobody looks.
-const INTERVAL_US_EMULATED: u64 = 200;
 /// Above the threads in which PREEMPT_RT handles interrupts, which have 50: what they do is not urgent to this thread.
 const PRIORITY_EMULATED: u8 = 90;
 const DRAWN: &str =
     "each from the seed of its round, evenly between 0.5 and 1.5 intervals after the last wake-up";
-/// Two runs of half a second, and what a busy host may take to start them.
+/// A run of half a second, and what a busy host may take to start it.
 const ROUND_MAX: Duration = Duration::from_secs(60);
 
-const IDLE: &str = "`cpu` = `idle`: nothing else runs there, and between two wake-ups the CPU goes idle; no deeper than into the state that \
+const SLEEPS: &str = "`cpu` = `idle`: nothing else runs there, and between two wake-ups the CPU goes idle; no deeper than into the state that \
                     /dev/cpu_dma_latency = 0 leaves it, where the laboratory may hold that. What a hypervisor does with an idle CPU \
                     it does not govern. Neither loop is given a first wake-up that differs from the others: both sleep until an \
                     absolute moment from the first one on, leave out moments that have passed, and lose as many samples at the \
@@ -328,51 +292,54 @@ const IDLE: &str = "`cpu` = `idle`: nothing else runs there, and between two wak
 const NEEDS_FIFO: &str = "Without SCHED_FIFO, cyclictest refuses to run: it was left out, and our loop ran as it could. \
                           `rtorb check` says how to get it.";
 const NOT_INSTALLED: &str = "cyclictest is not installed (Debian: rt-tests): it was left out.";
+const NOT_AWAKE: &str = "the CPU cannot be kept awake: no thread of SCHED_IDLE is granted";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Experiment;
     use crate::processes::interrupt::Interrupt;
 
     #[test]
     fn a_full_run_keeps_a_hundred_thousand_samples_of_each() {
-        let plan = Plan::of(Effort::Full);
-        assert!(plan.rounds * (plan.samples - WARM_UP) >= 100_000);
-        assert_eq!(plan.kept(&[7; 21]), [7]);
-        assert!(plan.kept(&[7; 3]).is_empty());
+        let (rounds, samples) = STUDY.amounts.of(Effort::Full);
+        assert!(rounds * (samples - WARM_UP) >= 100_000);
+        assert_eq!(kept(&[7; 21], Effort::Full), [7]);
+        assert!(kept(&[7; 3], Effort::Full).is_empty());
     }
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_of_two_thousand_samples() {
-        let plan = Plan::of(Effort::Emulated { seeds: 4 });
-        assert_eq!(plan.rounds, 4);
-        let mut late_ns = vec![7; plan.samples];
+        let effort = Effort::Emulated { seeds: 4 };
+        let (rounds, samples) = STUDY.amounts.of(effort);
+        assert_eq!((rounds, STUDY.cells(effort).len()), (4, 1));
+        let mut late_ns = vec![7; samples];
         late_ns[WARM_UP - 1] = 9;
         *late_ns.last_mut().unwrap() = 9;
-        assert_eq!(plan.kept(&late_ns), [7; 2_000]);
-        assert!(plan.kept(&[7; WARM_UP]).is_empty());
+        assert_eq!(kept(&late_ns, effort), [7; 2_000]);
+        assert!(kept(&[7; WARM_UP], effort).is_empty());
         // Of virtual time, which is most of what a boot costs.
-        let busy_us = plan.rounds as u64 * plan.samples as u64 * plan.interval_us;
+        let busy_us = rounds * samples * INTERVAL_US.of(effort);
         assert!(busy_us < 2_100_000, "{busy_us}");
+        let context = Context::new(effort, "/bin/false".into(), Interrupt::new()).unwrap();
+        let fifo = context.launcher.placement.fifo;
+        assert_eq!(placement(&context).fifo, fifo.map(|_| 90));
     }
 
     #[test]
-    fn an_emulated_machine_has_the_load_that_it_was_booted_for() {
-        for load in ["none", "hog"] {
-            let effort = Effort::Emulated { seeds: 1 };
-            let mut context = Context::new(effort, "/bin/false".into(), Interrupt::new()).unwrap();
-            context.load = load.parse().unwrap();
-            let conditions = conditions(&context);
-            assert_eq!(conditions.len(), 1);
-            assert_eq!(conditions[0].load, context.load);
-            let fifo = context.launcher.placement.fifo;
-            assert_eq!(placement(&context).fifo, fifo.map(|_| 90));
-        }
-    }
-
-    #[test]
-    fn there_is_always_a_load_to_compare_with() {
-        assert_eq!(chosen_load(&Load::none()), Load::mix());
-        assert_eq!(chosen_load(&"hog".parse().unwrap()).to_string(), "hog");
+    fn the_load_is_switched_on_last() {
+        assert!(STUDY.varies_load());
+        let cells = STUDY.cells(Effort::Quick);
+        let shown = |cell: &Labels| format!("{} {}", cell["cpu"], cell["tool"]);
+        let cells: Vec<String> = cells.iter().map(shown).collect();
+        let expected = [
+            "idle rtorb",
+            "idle cyclictest",
+            "awake rtorb",
+            "awake cyclictest",
+            "loaded rtorb",
+            "loaded cyclictest",
+        ];
+        assert_eq!(cells, expected);
     }
 }

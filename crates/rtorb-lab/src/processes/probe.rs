@@ -155,6 +155,38 @@ impl Probe {
     }
 }
 
+/// Probes that take turns: each has a number, and the one before it is ended.
+#[derive(Debug)]
+pub(crate) struct ProbeInTurn {
+    launcher: Launcher,
+    name: &'static str,
+    running: Option<(usize, Probe)>,
+}
+
+impl ProbeInTurn {
+    /// None runs yet.
+    pub(crate) fn new(launcher: &Launcher, name: &'static str) -> Self {
+        Self {
+            launcher: launcher.clone(),
+            name,
+            running: None,
+        }
+    }
+
+    /// The probe with that number.
+    ///
+    /// # Errors
+    /// As [`Probe::start`].
+    pub(crate) fn of(&mut self, number: usize) -> Result<&mut Probe, LabError> {
+        if self.running.as_ref().is_none_or(|(of, _)| *of != number) {
+            self.running = None;
+            self.running = Some((number, Probe::start(&self.launcher, self.name)?));
+        }
+        let (_, probe) = self.running.as_mut().expect("it was just started");
+        Ok(probe)
+    }
+}
+
 /// What the child does: answers questions until standard input ends.
 ///
 /// # Errors

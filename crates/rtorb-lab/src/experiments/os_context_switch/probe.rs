@@ -44,6 +44,25 @@ impl Test {
         Self::Synchronized,
         Self::SynchronizedPlain,
     ];
+
+    /// The value of the label `test`.
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::SuspendResume => "suspend_resume",
+            Self::Yield => "yield",
+            Self::Synchronized => "synchronized",
+            Self::SynchronizedPlain => "synchronized_plain",
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::SuspendResume => "suspend-resume by futex",
+            Self::Yield => "yield",
+            Self::Synchronized => "synchronized suspend-resume",
+            Self::SynchronizedPlain => "synchronized suspend-resume without inheritance",
+        }
+    }
 }
 
 /// Times what the question asks for.
