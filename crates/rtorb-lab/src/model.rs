@@ -1,8 +1,8 @@
 //! The run that checks the model: a system that was analysed, built out of synthetic work and real calls, and observed.
 //!
 //! [`run`] starts a process for each component and each event channel of a system, places each of its processors on a CPU of this
-//! host, and sets beside each bound what was observed: a [`Judgement`](rtorb_results::judgement::Judgement). Below: what processes are told
-//! (`plan`, `tree`, `places`), what they do (`component`, `watcher`), who leads them (`conductor`), what they saw (`records`,
+//! host, and sets beside each bound what was observed: a [`Judgement`](rtorb_results::judgement::Judgement). Below: the plan of each
+//! process (`plan`, `tree`, `places`), what the processes do (`component`, `watcher`), who leads them (`conductor`), what they saw (`records`,
 //! `timeline`), and what it means (`judging`, `words`, `outcome`).
 
 use std::collections::BTreeMap;

@@ -133,7 +133,7 @@ fn plots() -> Vec<Plot> {
     ]
 }
 
-/// The part of the latencies that is told apart by `low_call`: from the edge until the output was set, as `call`.
+/// The part of the latencies that has the label `low_call`. Like `call`, it is from the edge until the output was set.
 const MEETING: &str = "meeting";
 /// The values of `low_call`: what the low receiver's call did when the high one's edge came.
 const LOW_CALLS: [&str; 2] = ["in_progress", "none"];

@@ -27,7 +27,7 @@ mod ticks;
 pub const STUDY: Study<Looking> = Study {
     name: "os/interruptions",
     title: "What ticks, other interrupts, firmware and a hypervisor take from the most urgent thread of a CPU",
-    reproduces: "P3 section 4.2 (the tick as a task of the highest priority), seen by whom it interrupts",
+    reproduces: "P3 section 4.2 (the tick as a task of the highest priority), seen by the thread that it interrupts",
     // The emulator executes every reading of the clock.
     amounts: Amounts {
         glance: 50,

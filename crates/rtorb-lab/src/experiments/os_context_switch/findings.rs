@@ -302,9 +302,9 @@ const LEFT_BY_FUTEX: &str = "Suspend-resume: what is subtracted is a futex(2) ca
                              the switch.";
 const LEFT_BY_MUTEX: &str = "Synchronized suspend-resume: what is subtracted is taking and giving back a free mutex, as in P0, which on Linux \
                              makes no system call. So the switch holds what the kernel does for a contended one: futex(2) to give it \
-                             back and wake who waits, the return from the call in which that one slept, and with priority inheritance \
+                             back and wake the waiting thread, the return from the call in which it slept, and with priority inheritance \
                              the hand-over of ownership and of the lent priority.";
-const NO_FIFO: &str = "Without SCHED_FIFO a yield need not let the other thread run, and who is woken need not run at once: batches \
+const NO_FIFO: &str = "Without SCHED_FIFO a yield need not let the other thread run, and a thread that is woken need not run at once: batches \
                        of yields in which the threads did not take turns are dropped, and a hand-over may hold what the first \
                        thread did until it slept.";
 

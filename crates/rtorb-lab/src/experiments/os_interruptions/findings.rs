@@ -290,7 +290,7 @@ impl Found {
     }
 }
 
-/// To the nearest nanosecond, as the kernel reckons it.
+/// The period of the tick, rounded to the nearest nanosecond as the kernel does.
 fn tick_period_ns(hz: u32) -> u64 {
     let hz = u64::from(hz.max(1));
     (1_000_000_000 + hz / 2) / hz

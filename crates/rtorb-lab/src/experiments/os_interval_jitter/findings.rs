@@ -57,7 +57,7 @@ impl Case<'_> {
         self.labels[label] == value.into()
     }
 
-    /// What its configuration is told from others by; the one with the most timers is the largest.
+    /// What distinguishes its configuration from others. The configuration with the most timers is the largest.
     pub(super) fn configuration(&self) -> (i64, i64, String) {
         let pattern = self.labels["pattern"].to_string().replace('_', "-");
         (self.number("timers"), self.number("resolution_us"), pattern)

@@ -287,7 +287,7 @@ const DETOUR: &str = " On PREEMPT_RT the lock of a wait queue is itself a mutex:
                       still holds it, has to wait for it, lends the writer its priority, and has the CPU again when the writer has \
                       given it back. A futex wakes after its lock was given back.";
 const NO_DETOUR: &str = " On this PREEMPT_RT kernel the reader of an eventfd does not wait for the lock that its waker holds.";
-const NO_FIFO: &str = "Without SCHED_FIFO on one CPU, who is woken need not run at once, and a yield need not let the other thread \
+const NO_FIFO: &str = "Without SCHED_FIFO on one CPU, a thread that is woken need not run at once, and a yield need not let the other thread \
                        run: what others do meanwhile is in the samples.";
 
 #[cfg(test)]
