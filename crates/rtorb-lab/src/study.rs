@@ -234,6 +234,7 @@ impl<S: Subject> Study<S> {
         all
     }
 
+    /// Block after block, or all cells in one.
     fn measure(
         &self,
         context: &Context,
@@ -245,25 +246,15 @@ impl<S: Subject> Study<S> {
         let mut subject = (self.start)(context, &all)?;
         measured.scheduling = subject.scheduling()?;
         subject.notes().iter().for_each(|note| progress.note(note));
-        let done = self.take_turns(context, &cells, &mut subject, measured, progress);
-        measured.notes = subject.notes();
-        done
-    }
-
-    /// Block after block, or all cells in one.
-    fn take_turns(
-        &self,
-        context: &Context,
-        cells: &[Labels],
-        subject: &mut S,
-        measured: &mut Measured,
-        progress: &mut dyn Progress,
-    ) -> Result<(), LabError> {
         let (rounds, _) = self.amounts.of(context.effort);
         progress.begin(rounds * cells.len());
         let level = |cell: &Labels| S::BLOCKS.and_then(|label| cell.get(label).cloned());
         let mut blocks = cells.chunk_by(|one, next| level(one) == level(next));
-        blocks.try_for_each(|block| self.take_rounds(context, block, subject, measured, progress))
+        let done = blocks.try_for_each(|block| {
+            self.take_rounds(context, block, &mut subject, measured, progress)
+        });
+        measured.notes = subject.notes();
+        done
     }
 
     /// Each cell once a round. Which comes first differs from round to round.
@@ -869,7 +860,11 @@ mod tests {
             .collect();
         assert_eq!(found, [(30, 0.0), (30, 1_000.0), (30, 0.0), (30, 1_000.0)]);
         assert_eq!(results.series[0].labels["real_time"], true.into());
-        assert_eq!(results.scheduling.len(), 1, "who waits is not measured");
+        assert_eq!(
+            results.scheduling.len(),
+            1,
+            "a thread that only waits is not measured"
+        );
         assert_eq!(results.notes, ["a toy", "a quick look"]);
         assert_eq!(results.plots[1].id, "longer");
     }

@@ -192,9 +192,14 @@ mod tests {
         let mut cells = Cells::default();
         cells.add(&Labels::new(), 0, &[3, 1, 2], 0);
         cells.add_computed(&Labels::new(), 1, &[-4.0, -2.0, 9.4]);
+        cells.add(&Labels::new(), 2, &[], 0);
         let series = &cells.series(&Labels::new())[0];
         assert_eq!(series.rounds_p50, [2.0, -2.0]);
-        assert_eq!((series.count, series.statistics.min), (6, 0.0));
+        assert_eq!(series.rounds_max, [3.0, 9.0]);
+        assert_eq!(
+            (series.count, series.statistics.min, series.statistics.max),
+            (6, 0.0, 9.0)
+        );
         assert!((series.statistics.mean - 9.4 / 6.0).abs() < 1e-9);
     }
 

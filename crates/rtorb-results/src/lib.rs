@@ -21,7 +21,6 @@ pub mod labels;
 pub mod plot;
 pub mod profile;
 pub mod results;
-pub mod rounds;
 pub mod runs;
 pub mod series;
 pub mod statistics;

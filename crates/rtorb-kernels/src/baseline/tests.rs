@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rtorb_results::rounds::Rounds;
+use rtorb_results::cells::Cells;
 use rtorb_results::{labels, synthetic};
 
 use super::*;
@@ -41,11 +41,12 @@ fn identity() -> Identity {
 
 /// Of each seed the largest sample; the others are smaller.
 fn wakeup(load: &str, largest: [u64; 2]) -> Series {
-    let mut rounds = Rounds::default();
-    for ns in largest {
-        rounds.add(&[ns / 2, ns, ns / 3]);
+    let idle = labels([("cpu", "idle".into()), ("load", load.into())]);
+    let mut cells = Cells::default();
+    for (round, ns) in largest.into_iter().enumerate() {
+        cells.add(&idle, round, &[ns / 2, ns, ns / 3], 0);
     }
-    rounds.series(labels([("cpu", "idle".into()), ("load", load.into())]))
+    cells.series(&labels([])).remove(0)
 }
 
 fn measured(identity: &Identity, tmpfs: [u64; 2]) -> Measured {

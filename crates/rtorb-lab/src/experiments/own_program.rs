@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rtorb_host::placement::Placement;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
-use rtorb_results::rounds::Rounds;
+use rtorb_results::cells::Cells;
 use rtorb_results::{Labels, labels};
 
 use crate::error::LabError;
@@ -41,12 +41,7 @@ impl OwnProgram {
     }
 
     /// Runs it with a round's seed, and adds what it printed.
-    fn round(
-        &self,
-        context: &Context,
-        round: usize,
-        measured: &mut BTreeMap<String, Rounds>,
-    ) -> Result<(), LabError> {
+    fn round(&self, context: &Context, round: usize, measured: &mut Cells) -> Result<(), LabError> {
         context.begin_round(round);
         let launcher = Launcher {
             placement: Placement::default(),
@@ -59,7 +54,7 @@ impl OwnProgram {
         let printed = process.output_to_end(RUN_MAX)?;
         let samples = samples_in(&printed).map_err(|what| LabError::process(&self.name, what))?;
         for (name, samples_ns) in samples {
-            measured.entry(name).or_default().add(&samples_ns);
+            measured.add(&named(&name), round, &samples_ns, 0);
         }
         Ok(())
     }
@@ -95,7 +90,7 @@ impl Experiment for OwnProgram {
         }
         let rounds = rounds(context.effort);
         progress.begin(rounds);
-        let mut measured = BTreeMap::new();
+        let mut measured = Cells::default();
         let mut run = || -> Result<(), LabError> {
             for round in 0..rounds {
                 self.round(context, round, &mut measured)?;
@@ -104,12 +99,9 @@ impl Experiment for OwnProgram {
             Ok(())
         };
         let complete = is_complete(run())?;
-        let series = measured.iter();
         Ok(Outcome {
             complete,
-            series: series
-                .map(|(name, rounds)| rounds.series(named(name)))
-                .collect(),
+            series: measured.series(&Labels::new()),
             notes: vec![NOTE.to_owned()],
             ..Outcome::default()
         })

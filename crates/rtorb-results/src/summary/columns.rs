@@ -167,8 +167,7 @@ fn unit(results: &Results, series: &[&Series]) -> String {
 mod tests {
     use super::*;
     use crate::statistics::Recorder;
-    use crate::{SCHEMA, labels};
-    use rtorb_host::Host;
+    use crate::{labels, synthetic};
 
     fn results(unit: &str) -> Results {
         let series =
@@ -186,33 +185,8 @@ mod tests {
                 }
             });
         Results {
-            schema: SCHEMA.to_owned(),
-            experiment: "os/interval-jitter".to_owned(),
-            title: String::new(),
-            reproduces: String::new(),
-            run: String::new(),
-            started: String::new(),
-            duration_s: 0.0,
-            complete: true,
-            parameters: labels([]),
-            host: Host::describe(),
-            server_host: None,
-            emulation: None,
-            judgement: None,
-            stolen_ms: None,
-            findings: Vec::new(),
-            scheduling: Vec::new(),
-            highlights: Vec::new(),
-            series: series.to_vec(),
             columns: vec!["timers".to_owned()],
-            tables: Vec::new(),
-            plots: Vec::new(),
-            derived: Vec::new(),
-            claims: Vec::new(),
-            lost: Vec::new(),
-            conclusions: Vec::new(),
-            published: Vec::new(),
-            notes: Vec::new(),
+            ..synthetic::results("os/interval-jitter", series.to_vec())
         }
     }
 
