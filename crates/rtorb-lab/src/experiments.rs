@@ -47,7 +47,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_whitebox::OrbWhitebox,
     &orb_latency_jitter::OrbLatencyJitter,
     &orb_architectures::OrbArchitectures,
-    &orb_priority_inversion::OrbPriorityInversion,
+    &orb_priority_inversion::STUDY,
     &orb_histogram::STUDY,
     &orb_payload::STUDY,
     &orb_event_channel::OrbEventChannel,

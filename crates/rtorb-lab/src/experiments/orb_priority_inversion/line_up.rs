@@ -1,0 +1,219 @@
+//! Who takes part, and how the clients call.
+
+use rtorb_results::{Labels, ObtainedScheduling, labels};
+
+use super::{FASTER, PRIORITIES, PROMISED, RATES_HZ, RUN_WITH_WORK_MS, STUDY, WORK};
+use crate::contestants::OMNIORB;
+use crate::contestants::peers::omniorb;
+use crate::contestants::rates::contestants::RateContestant;
+use crate::contestants::rates::server::RateObject;
+use crate::contestants::rates::{Group, Releases, Run, Times};
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Parameters};
+use crate::study::{Cell, Sampled, Subject, Turn};
+
+/// Everybody who can take part.
+#[derive(Debug)]
+pub struct LineUp {
+    contestants: Vec<RateContestant>,
+    scheduling: Vec<ObtainedScheduling>,
+    /// Who cannot, and why.
+    left_out: Vec<String>,
+    real_time: bool,
+}
+
+impl LineUp {
+    /// Starts everybody who can take part.
+    pub(super) fn start(context: &Context) -> Result<Self, LabError> {
+        let mut line_up = Self {
+            contestants: Vec::new(),
+            scheduling: Vec::new(),
+            left_out: Vec::new(),
+            real_time: context.launcher.is_real_time(),
+        };
+        // There is no peer in an emulated machine.
+        let peer = context.effort.seeds().is_none().then_some(OMNIORB);
+        for name in [PROMISED, "default"].into_iter().chain(peer) {
+            let why = match line_up.add(context, name) {
+                Ok(true) => continue,
+                Ok(false) => format!("{}.", omniorb::HOW_TO_INSTALL),
+                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                Err(error) => error.to_string(),
+            };
+            line_up.left_out.push(format!("{name} was left out: {why}"));
+        }
+        Ok(line_up)
+    }
+
+    /// False for a peer that is not installed.
+    fn add(&mut self, context: &Context, name: &str) -> Result<bool, LabError> {
+        let objects = PRIORITIES.map(|priority| RateObject {
+            priority: self.priority(priority),
+            works: true,
+        });
+        let Some(mut contestant) = RateContestant::named(&context.launcher, name, &objects)? else {
+            return Ok(false);
+        };
+        let groups = self.groups(context.effort);
+        self.scheduling.extend(contestant.roll_call(&groups)?);
+        self.contestants.push(contestant);
+        Ok(true)
+    }
+
+    fn priority(&self, priority: u8) -> u8 {
+        if self.real_time { priority } else { 0 }
+    }
+
+    /// A client of each rate.
+    fn groups(&self, effort: Effort) -> Vec<Group> {
+        let clients = rates_hz(effort).into_iter().zip(PRIORITIES);
+        let client = |(object, (hz, priority)): (usize, (u64, u8))| Group {
+            object,
+            priority: self.priority(priority),
+            clients: 1,
+            period_ns: 1_000_000_000 / hz,
+            calls: 1,
+            releases: Releases::Each,
+        };
+        clients.enumerate().map(client).collect()
+    }
+}
+
+impl Subject for LineUp {
+    fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
+        Ok(std::mem::take(&mut self.scheduling))
+    }
+
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let effort = turn.context.effort;
+        let groups = self.groups(effort);
+        let mut contestants = self.contestants.iter_mut();
+        let contestant = contestants.find(|contestant| cell.is("preset", &contestant.preset));
+        let Some(contestant) = contestant else {
+            return Ok(Sampled::default());
+        };
+        let work_us = cell.number(WORK);
+        let run_ms = if work_us == 0 {
+            turn.samples
+        } else {
+            RUN_WITH_WORK_MS.of(effort)
+        };
+        contestant.set_work(work_us as u64)?;
+        let ran = contestant.run(&Run {
+            duration_ns: run_ms as u64 * 1_000_000,
+            round: turn.round,
+            groups,
+        })?;
+        let clients = ran.ran.groups;
+        Ok(Sampled {
+            parts: parts(contestant.orb.label(), effort, &clients),
+            wrong: clients.iter().map(|times| times.wrong).sum(),
+            ..Sampled::default()
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.left_out.clone()
+    }
+
+    fn parameters(effort: Effort) -> Parameters {
+        let text = |numbers: &[u64]| {
+            let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            words.join(" ")
+        };
+        let (rounds, run_ms) = STUDY.amounts.of(effort);
+        let cells = STUDY.cells(effort);
+        let run_ms = cells.iter().map(|cell| match cell[WORK].number() {
+            Some(0) => run_ms,
+            _ => RUN_WITH_WORK_MS.of(effort),
+        });
+        let paced_ms = rounds * run_ms.sum::<usize>();
+        labels([
+            ("rates_hz", text(&rates_hz(effort)).into()),
+            ("priorities", text(&PRIORITIES.map(u64::from)).into()),
+            ("paced_seconds", (paced_ms / 1_000).into()),
+        ])
+    }
+}
+
+/// The times of the clients, the most urgent first: from sending, and from when it should have been sent.
+fn parts(orb: &str, effort: Effort, clients: &[Times]) -> Vec<(Labels, Vec<u64>)> {
+    let stairs = rates_hz(effort).into_iter().zip(PRIORITIES);
+    let both = stairs.zip(clients).map(|((rate_hz, priority), times)| {
+        let role = if priority == PRIORITIES[0] {
+            "high"
+        } else {
+            "low"
+        };
+        let labels = |part: &str| {
+            labels([
+                ("orb", orb.into()),
+                ("role", role.into()),
+                ("rate_hz", rate_hz.into()),
+                ("priority", u32::from(priority).into()),
+                ("part", part.into()),
+            ])
+        };
+        (
+            (labels(SENDING), times.sent_ns.clone()),
+            (labels(RELEASE), times.release_ns.clone()),
+        )
+    });
+    let (mut from_sending, from_release): (Vec<_>, Vec<_>) = both.unzip();
+    from_sending.extend(from_release);
+    from_sending
+}
+
+fn rates_hz(effort: Effort) -> [u64; RATES_HZ.len()] {
+    RATES_HZ.map(|hz| (hz * FASTER.of(effort)) as u64)
+}
+
+/// The values of the label `part`: from which moment a time counts.
+pub(super) const SENDING: &str = "call";
+pub(super) const RELEASE: &str = "from_release";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+
+    #[test]
+    fn whoever_calls_more_often_is_more_urgent() {
+        let line_up = LineUp {
+            contestants: Vec::new(),
+            scheduling: Vec::new(),
+            left_out: Vec::new(),
+            real_time: true,
+        };
+        for effort in [Effort::Quick, Effort::Full, Effort::Emulated { seeds: 4 }] {
+            let groups = line_up.groups(effort);
+            assert_eq!(groups.len(), RATES_HZ.len());
+            for pair in groups.windows(2) {
+                assert!(pair[0].period_ns < pair[1].period_ns);
+                assert!(pair[0].priority > pair[1].priority);
+            }
+        }
+        assert_eq!(rates_hz(Effort::Full), [20, 10, 5, 1]);
+    }
+
+    #[test]
+    fn the_most_urgent_client_is_labelled_high() {
+        let parts = parts("rtorb", Effort::Full, &[(); 4].map(|()| Times::default()));
+        let high = parts.iter().map(|(labels, _)| labels);
+        let high = high.filter(|labels| labels["role"] == "high".into());
+        let high: Vec<String> = high
+            .map(|labels| format!("{} {}", labels["part"], labels["rate_hz"]))
+            .collect();
+        assert_eq!(high, ["call 20", "from_release 20"]);
+    }
+
+    #[test]
+    fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
+        let parameters = STUDY.parameters(Effort::Emulated { seeds: 4 });
+        assert_eq!(parameters["rounds"], 4usize.into());
+        assert!(parameters["paced_seconds"].number().unwrap() <= 4);
+        let quick = STUDY.parameters(Effort::Quick);
+        assert_eq!(quick["paced_seconds"], 12usize.into());
+        assert_eq!(quick["rates_hz"], "200 100 50 10".into());
+    }
+}
