@@ -257,6 +257,7 @@ const ACYCLIC: &[&str] = &[
     "rtorb-results",
     "rtorb-report",
     "rtorb-kernels",
+    "rtorb-lab",
 ];
 
 fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {

@@ -7,6 +7,7 @@ use clap::Args;
 use rtorb_lab::processes::agent::protocol::PORT;
 use rtorb_lab::processes::agent::server::Server;
 use rtorb_lab::processes::interrupt::Interrupt;
+use rtorb_lab::roles::allow_on_agent;
 
 use crate::executable;
 use crate::output::line;
@@ -26,7 +27,7 @@ impl Agent {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
         let executable = executable::own()?;
-        let mut server = Server::bind(&self.listen, executable, interrupt)?;
+        let mut server = Server::bind(&self.listen, executable, allow_on_agent, interrupt)?;
         let address = server.address();
         if !address.ip().is_loopback() {
             eprintln!(

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
         Subcommands::Scheduling(scheduling) => scheduling.run(),
         Subcommands::Events(events) => events.run(),
         Subcommands::Idl(idl) => idl.run(),
-        Subcommands::Child { arguments } => return rtorb_lab::processes::child::run(&arguments),
+        Subcommands::Child { arguments } => return rtorb_lab::roles::play(&arguments),
     };
     done.unwrap_or_else(|error| {
         eprintln!("rtorb: {}", text(&error));

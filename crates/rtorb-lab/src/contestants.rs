@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rtorb::rt::PriorityModel;
 use rtorb_results::ObtainedScheduling;
@@ -28,6 +29,9 @@ pub mod ping_pong;
 pub mod rates;
 pub mod square_wave;
 pub mod whitebox;
+
+/// Far longer than any call takes, far shorter than the laboratory waits for a burst.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which software answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -264,11 +268,11 @@ impl Contestant {
     /// Has the client run a burst.
     ///
     /// # Errors
-    /// As [`Process::burst`].
+    /// As [`Burst::ask`].
     pub fn burst(&mut self, burst: &Burst) -> Result<Samples, LabError> {
         // Work and marshalling need no server, but are only known to those who have something to marshal.
         debug_assert!(burst.verb == Verb::Call || self.orb != Orb::Raw);
-        self.client.burst(burst)
+        burst.ask(&mut self.client)
     }
 
     /// What the threads of both processes have, read while they wait for work.

@@ -12,22 +12,25 @@ use rtorb_host::preflight::{self, Finding};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_results::timestamp;
 use rtorb_results::{
-    Claim, Derived, EMULATED, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot,
-    Published, Results, SCHEMA, Series, TableView, all_real_time,
+    Claim, Derived, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot, Published, Results,
+    SCHEMA, Series, TableView, all_real_time,
 };
 use tempfile::TempDir;
 
-use crate::contestants::square_wave::gpio::GpioLines;
 use crate::error::LabError;
-use crate::experiment::split_mix::SplitMix64;
 use crate::processes::Launcher;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 use crate::processes::interrupt::Interrupt;
-use crate::processes::load::Load;
+use crate::processes::load::{Load, RunningLoad};
 
+pub use crate::effort::Effort;
+pub use gpio_lines::GpioLines;
+use split_mix::SplitMix64;
+
+mod gpio_lines;
 pub mod split_mix;
 
-/// A table or figure that can be measured again. Each is a file in [`crate::experiments`].
+/// A table or figure that can be measured again. Each is a file in `experiments/`.
 pub trait Experiment: Sync {
     /// The name by which it is run and its results are kept: `orb/throughput`.
     fn name(&self) -> &str;
@@ -61,45 +64,6 @@ pub trait Experiment: Sync {
 /// Names to values.
 pub type Parameters = BTreeMap<String, LabelValue>;
 
-/// How much to measure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Effort {
-    /// One of everything, in seconds: whether it runs. The numbers mean nothing.
-    Glance,
-    /// A look, within three minutes for all experiments.
-    #[default]
-    Quick,
-    /// The published sample counts and more, within about three hours for all experiments.
-    Full,
-    /// What an emulated machine is given (`rtorb-kernels`): one round a seed. Every sample costs the emulator its time, and none
-    /// is disturbed by anything outside.
-    Emulated {
-        /// How many seeds, 1 and up: each begins its round at another moment.
-        seeds: u16,
-    },
-}
-
-impl Effort {
-    /// Its name as the results say it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Emulated { .. } => EMULATED,
-            Self::Glance => "glance",
-            Self::Quick => "quick",
-            Self::Full => "full",
-        }
-    }
-
-    /// How many seeds an emulated machine has, each of which is a round; `None` everywhere else.
-    #[must_use]
-    pub fn seeds(self) -> Option<usize> {
-        match self {
-            Self::Emulated { seeds } => Some(usize::from(seeds)),
-            Self::Glance | Self::Quick | Self::Full => None,
-        }
-    }
-}
-
 /// What an experiment needs to know of its surroundings.
 #[derive(Debug)]
 pub struct Context {
@@ -124,7 +88,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// For this host, with `executable` as the program that plays the children's roles ([`crate::processes::child`]).
+    /// For this host, with `executable` as the program that plays the children's roles ([`crate::roles`]).
     ///
     /// # Errors
     /// That no folder for temporary files could be made.
@@ -197,10 +161,18 @@ impl Context {
         self.marks.fetch_add(marks, Ordering::Relaxed)
     }
 
+    /// Starts a load for this run.
+    ///
+    /// # Errors
+    /// As [`Load::start`].
+    pub fn start_load(&self, load: &Load) -> Result<RunningLoad, LabError> {
+        load.start(self.effort, &self.launcher, self.folder())
+    }
+
     /// Whether the run must end: somebody wants it, or the agent is lost.
     #[must_use]
     pub fn interrupted(&self) -> bool {
-        self.launcher.interrupt.requested() || self.launcher.agent_lost().is_some()
+        self.launcher.interrupted()
     }
 }
 
@@ -354,7 +326,7 @@ pub fn run(
     let running = if varies_load {
         None
     } else {
-        Some(context.load.start(context)?)
+        Some(context.start_load(&context.load)?)
     };
     let awake = keep_awake(experiment, context);
     let mut outcome = match experiment.run(context, progress) {

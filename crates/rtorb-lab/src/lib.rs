@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 pub mod contestants;
+mod effort;
 pub mod error;
 pub mod experiment;
 pub mod experiments;
 pub mod inspect;
 pub mod model;
 pub mod processes;
+pub mod roles;
 pub mod study;
 
 pub use error::LabError;

@@ -31,6 +31,7 @@ mod outcome;
 mod places;
 mod plan;
 mod records;
+pub(crate) mod roles;
 mod timeline;
 mod tree;
 pub(crate) mod watcher;

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::str::FromStr;
 use std::time::Duration;
 
 use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
@@ -25,7 +26,6 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
 };
 
-use crate::contestants::burst::{Burst, Samples, SamplesHeader};
 use crate::error::LabError;
 use crate::processes::agent::Agent;
 use crate::processes::interrupt::Interrupt;
@@ -45,7 +45,7 @@ pub mod tools;
 /// Starts measured processes.
 #[derive(Clone, Debug)]
 pub struct Launcher {
-    /// The program that has the hidden subcommand `child` ([`crate::processes::child::run`]): this one, except in tests.
+    /// The program that has the hidden subcommand `child` ([`crate::roles`]): this one, except in tests.
     pub executable: PathBuf,
     /// Where the measured processes run.
     pub placement: Placement,
@@ -56,7 +56,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Starts a child in one of the roles of [`crate::processes::child`], with standard input and output connected to us.
+    /// Starts a child in one of the [`crate::roles`], with standard input and output connected to us.
     ///
     /// # Errors
     /// That the program could not be started.
@@ -141,6 +141,12 @@ impl Launcher {
         self.placement.fifo.is_some() && self.server_placement().fifo.is_some()
     }
 
+    /// Whether the run must end: somebody wants it, or the agent is lost.
+    #[must_use]
+    pub fn interrupted(&self) -> bool {
+        self.interrupt.requested() || self.agent_lost().is_some()
+    }
+
     /// Why there is no agent any more; `None` when there is, or never was.
     #[must_use]
     pub fn agent_lost(&self) -> Option<String> {
@@ -205,22 +211,23 @@ impl Process {
         }
     }
 
-    /// Has a client run a burst.
+    /// Sends a child a line whose answer may take as long as `within`, and answers the head of what comes back with the samples
+    /// after it, as many as `count` says of the head.
     ///
     /// # Errors
-    /// What the client said went wrong, or that it ended or was silent.
-    pub fn burst(&mut self, burst: &Burst) -> Result<Samples, LabError> {
-        let octets_after = |line: &str| Ok(line.parse::<SamplesHeader>()?.count * size_of::<u64>());
-        let within = Duration::from_nanos(burst.budget_ns);
-        let (line, octets) = self.ask_for_octets(burst, within, octets_after)?;
-        let header: SamplesHeader = line.parse().map_err(|what: String| self.failed(what))?;
-        let (times, _) = octets.as_chunks();
-        let times_ns = times.iter().map(|eight| u64::from_le_bytes(*eight));
-        Ok(Samples {
-            times_ns: times_ns.collect(),
-            wrong: header.wrong,
-            elapsed_ns: header.elapsed_ns,
-        })
+    /// What the head says went wrong, or that the child ended or was silent.
+    pub fn ask_for_samples<H: FromStr<Err = String>>(
+        &mut self,
+        question: &dyn Display,
+        within: Duration,
+        count: impl Fn(&H) -> usize,
+    ) -> Result<(H, Vec<u64>), LabError> {
+        let octets_after = |line: &str| Ok(count(&line.parse()?) * size_of::<u64>());
+        let (line, octets) = self.ask_for_octets(question, within, octets_after)?;
+        let head = line.parse().map_err(|what: String| self.failed(what))?;
+        let (samples, _) = octets.as_chunks();
+        let samples = samples.iter().map(|eight| u64::from_le_bytes(*eight));
+        Ok((head, samples.collect()))
     }
 
     /// Sends a child a line whose answer may take as long as `within`, and answers the line that comes back with the octets

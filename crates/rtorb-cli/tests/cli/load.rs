@@ -25,7 +25,14 @@ fn each_kind_runs_until_it_is_dropped() {
         };
         for &kind in kinds {
             let load: Load = kind.name().parse().unwrap();
-            let mut running = load.start_with(&context, &generator).unwrap();
+            let mut running = load
+                .start_with(
+                    context.effort,
+                    &context.launcher,
+                    context.folder(),
+                    &generator,
+                )
+                .unwrap();
             let [(_, group)] = running.groups()[..] else {
                 panic!("one group for one kind")
             };
@@ -53,11 +60,18 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
     let kinds = |running: &RunningLoad| -> Vec<Kind> {
         running.groups().into_iter().map(|(kind, _)| kind).collect()
     };
-    let running = Load::mix().start_with(&context, &Generator::Own).unwrap();
+    let running = Load::mix()
+        .start_with(
+            context.effort,
+            &context.launcher,
+            context.folder(),
+            &Generator::Own,
+        )
+        .unwrap();
     assert_eq!(kinds(&running), Kind::MIX);
     drop(running);
     context.effort = Effort::Emulated { seeds: 1 };
-    let mut running = Load::mix().start(&context).unwrap();
+    let mut running = context.start_load(&Load::mix()).unwrap();
     assert_eq!(kinds(&running), Kind::EMULATED_MIX);
     assert!(
         running.generator().starts_with("rtorb "),
@@ -68,14 +82,27 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
     let groups = running.groups();
     drop(running);
     assert!(groups.iter().all(|(_, group)| members(*group).is_empty()));
-    assert!(Load::none().start(&context).unwrap().groups().is_empty());
+    assert!(
+        context
+            .start_load(&Load::none())
+            .unwrap()
+            .groups()
+            .is_empty()
+    );
 }
 
 #[test]
 fn a_load_that_dies_is_noticed() {
     let context = context();
     for generator in generators() {
-        let mut running: RunningLoad = Load::mix().start_with(&context, &generator).unwrap();
+        let mut running: RunningLoad = Load::mix()
+            .start_with(
+                context.effort,
+                &context.launcher,
+                context.folder(),
+                &generator,
+            )
+            .unwrap();
         let (_, group) = running.groups()[1];
         kill(group);
         let noticed = within(WITHIN, || running.check().err());
@@ -91,7 +118,12 @@ fn a_load_that_dies_is_noticed() {
 fn an_interrupt_ends_the_start() {
     let context = context();
     context.launcher.interrupt.request();
-    let started = Load::mix().start_with(&context, &Generator::Own);
+    let started = Load::mix().start_with(
+        context.effort,
+        &context.launcher,
+        context.folder(),
+        &Generator::Own,
+    );
     assert!(matches!(started, Err(LabError::Interrupted)));
 }
 

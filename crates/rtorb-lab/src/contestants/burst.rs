@@ -11,12 +11,16 @@
 //! A client that cannot do it answers `error TEXT` and goes on.
 
 use std::fmt;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::str::FromStr;
+use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 
 use crate::contestants::operations::Operation;
+use crate::error::LabError;
+use crate::processes::Process;
+use crate::processes::child::ready;
 
 /// What a client is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,23 @@ pub struct Burst {
     pub request_bytes: usize,
     /// The octets of the reply.
     pub reply_bytes: usize,
+}
+
+impl Burst {
+    /// Has a client run it.
+    ///
+    /// # Errors
+    /// What the client said went wrong, or that it ended or was silent.
+    pub fn ask(&self, client: &mut Process) -> Result<Samples, LabError> {
+        let within = Duration::from_nanos(self.budget_ns);
+        let count = |header: &SamplesHeader| header.count;
+        let (header, times_ns) = client.ask_for_samples(self, within, count)?;
+        Ok(Samples {
+            times_ns,
+            wrong: header.wrong,
+            elapsed_ns: header.elapsed_ns,
+        })
+    }
 }
 
 /// What is timed.
@@ -187,7 +208,7 @@ impl Samples {
     ///
     /// # Errors
     /// What the output said.
-    pub fn write(&self, output: &mut impl Write) -> std::io::Result<()> {
+    pub fn write(&self, output: &mut impl Write) -> io::Result<()> {
         writeln!(
             output,
             "samples {} {} {}",
@@ -238,6 +259,12 @@ impl FromStr for SamplesHeader {
     }
 }
 
+/// Answers bursts on standard input until it ends.
+pub(crate) fn answer(run: impl FnMut(&Burst) -> Result<Samples, String>) -> Result<(), String> {
+    ready("");
+    serve(io::stdin().lock(), io::stdout(), run).map_err(|error| error.to_string())
+}
+
 /// The loop of a client process: answers each burst on `input` by its samples on `output`, until `input` ends.
 ///
 /// # Errors
@@ -246,7 +273,7 @@ pub fn serve(
     input: impl BufRead,
     mut output: impl Write,
     mut run: impl FnMut(&Burst) -> Result<Samples, String>,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     for line in input.lines() {
         let answer = line?.parse::<Burst>().and_then(|burst| run(&burst));
         match answer {

@@ -15,6 +15,8 @@ use crate::contestants::burst::{Burst, Samples, Verb};
 use crate::contestants::operations::Operation;
 use idl::{Cubit, CubitServant, Many, Oneof};
 
+pub(crate) mod roles;
+
 #[allow(missing_docs, clippy::all, reason = "generated")]
 pub(crate) mod idl {
     rtorb::include_idl!("cubit");

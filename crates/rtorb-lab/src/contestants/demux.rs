@@ -1,15 +1,53 @@
 //! Objects that do nothing, with one operation or three hundred, by the million: what the experiment `orb/demux` calls.
 
+use std::str::FromStr;
+
 use rtorb::{Limits, Orb, OrbError, SystemException};
 
-use crate::contestants::burst::{Burst, Samples};
+use crate::contestants::CALL_TIMEOUT;
+use crate::contestants::burst::{self, Burst, Samples};
 use crate::contestants::cubit::ServeError;
 use crate::contestants::demux::idl::demux::{Large, LargeServant, Single, SingleServant};
+use crate::inspect::ping::client_orb;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, is_tcp, number, ready};
 
 #[allow(missing_docs, clippy::all, reason = "generated")]
 mod idl {
     rtorb::include_idl!("demux");
 }
+
+/// A server with many objects, and a client.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("demux-server", |words| {
+        let [endpoint, operations, objects] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let server = Server::open(endpoint, operations.parse()?, number(objects)?);
+        let server = server.map_err(|error| error.to_string())?;
+        end_with_input()?;
+        ready(&server.references().join(" "));
+        server.run().map_err(|error| error.to_string())
+    })
+    .on_agent(|words| match *words {
+        [endpoint, operations, objects] => {
+            let is_count = number::<usize>(objects).is_ok_and(|objects| objects <= OBJECTS_MAX);
+            is_tcp(endpoint) && operations.parse::<Kind>().is_ok() && is_count
+        }
+        _ => false,
+    }),
+    Role::here("demux-client", |words| {
+        let [operations, ref references @ ..] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let orb = client_orb(CALL_TIMEOUT).map_err(|error| error.to_string())?;
+        let client = Client::new(&orb, operations.parse()?, references);
+        let client = client.map_err(|error| error.to_string())?;
+        burst::answer(|burst| client.burst(burst))
+    }),
+];
+
+/// The objects of a server that an agent starts: as many as `orb/demux` has, which is a hundred megabytes.
+const OBJECTS_MAX: usize = 1_000_000;
 
 /// Which of the two interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +67,17 @@ impl Kind {
             Self::Large => LARGE_OPERATIONS,
         }
     }
+}
 
-    /// The kind that has so many operations.
-    #[must_use]
-    pub fn with_operations(operations: usize) -> Option<Self> {
-        [Self::Single, Self::Large]
-            .into_iter()
-            .find(|kind| kind.operations() == operations)
+impl FromStr for Kind {
+    type Err = String;
+
+    /// By the number of its operations.
+    fn from_str(operations: &str) -> Result<Self, String> {
+        let operations: usize = number(operations)?;
+        let mut kinds = [Self::Single, Self::Large].into_iter();
+        let kind = kinds.find(|kind| kind.operations() == operations);
+        kind.ok_or_else(|| format!("no object has {operations} operations"))
     }
 }
 

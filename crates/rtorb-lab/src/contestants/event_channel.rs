@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod channel;
 pub mod consumers;
+pub(crate) mod roles;
 pub mod rtec;
 pub mod supplier;
 pub mod system;

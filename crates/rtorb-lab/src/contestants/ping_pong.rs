@@ -5,12 +5,47 @@
 //! length 0 is none, as for a oneway.
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 
-use crate::contestants::burst::{Burst, Samples};
+use crate::contestants::burst::{self, Burst, Samples};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, ready};
 
 pub mod futex;
 pub mod tcp;
 pub mod unix;
+
+/// Both ends over each transport.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("raw-server", |words| {
+        end_with_input()?;
+        let served = match *words {
+            ["tcp", address] => tcp::serve(address, ready),
+            ["unix", path] => unix::serve(Path::new(path), ready),
+            ["futex", path] => futex::serve(Path::new(path), ready),
+            _ => return Err(NOT_ITS_ARGUMENTS.to_owned()),
+        };
+        served.map_err(|error| error.to_string())
+    })
+    .on_agent(|words| matches!(words, ["tcp", _])),
+    Role::here("raw-client", |words| {
+        let failed = |error: io::Error| error.to_string();
+        match *words {
+            ["tcp", address] => {
+                let mut client = tcp::connect(address).map_err(failed)?;
+                burst::answer(|burst| client.burst(burst))
+            }
+            ["unix", path] => {
+                let mut client = unix::connect(Path::new(path)).map_err(failed)?;
+                burst::answer(|burst| client.burst(burst))
+            }
+            ["futex", path] => {
+                let mut client = futex::FutexClient::connect(Path::new(path)).map_err(failed)?;
+                burst::answer(|burst| client.burst(burst))
+            }
+            _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+        }
+    }),
+];
 
 /// Answers requests on a stream until its other end closes it.
 ///

@@ -25,6 +25,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 pub mod clients;
 pub mod contestants;
+pub(crate) mod roles;
 pub mod server;
 
 /// What a process of clients is asked for.

@@ -32,6 +32,7 @@ pub mod gpio;
 pub mod pulse;
 pub mod receiver;
 pub mod recorded;
+pub(crate) mod roles;
 pub mod supplier;
 pub mod system;
 

@@ -7,6 +7,7 @@ pub mod clients;
 pub mod counts;
 pub mod omniorb;
 pub mod perf;
+pub(crate) mod roles;
 pub mod server;
 pub mod strace;
 pub mod threads;

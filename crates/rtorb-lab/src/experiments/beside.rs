@@ -44,7 +44,7 @@ impl Beside {
         if self != Self::Load {
             return Ok((RunningLoad::default(), None));
         }
-        let running = load.start(context)?;
+        let running = context.start_load(load)?;
         let note = (round == 0).then(|| {
             let generator = running.generator();
             format!("The load {load} is made by {generator}.")
@@ -96,7 +96,7 @@ impl VariedLoad {
 
     fn start(&mut self, context: &Context) -> Result<(), LabError> {
         if self.running.is_none() && !self.is_there {
-            let running = self.load.start(context)?;
+            let running = context.start_load(&self.load)?;
             self.generator = Some(running.generator());
             self.running = Some(running);
         }

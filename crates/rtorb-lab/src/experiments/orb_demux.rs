@@ -84,7 +84,7 @@ impl Subject for Pairs {
             request_bytes: messages.request,
             reply_bytes: messages.reply,
         };
-        let samples = pair.client.burst(&burst)?;
+        let samples = burst.ask(&mut pair.client)?;
         std::thread::sleep(PAUSE);
         Ok(Sampled {
             wrong: samples.wrong,

@@ -13,7 +13,7 @@ use rtorb_results::{LabelValue, Labels, Plot, PlotKind, PublishedPoints, Statist
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
 use crate::processes::computation::Computation;
-use crate::processes::probe::{Answer, Probe, Question as ProbeQuestion};
+use crate::processes::probe::{Answer, Probe};
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},
@@ -93,7 +93,7 @@ pub const STUDY: Study<TimedProgram> = Study {
 /// P, in a probe. A round is one question: between questions the CPU sleeps, and P takes longer after that.
 #[derive(Debug)]
 pub struct TimedProgram {
-    probe: Probe,
+    probe: Probe<Question>,
     program: Computation,
     /// The kind of ticks and their distance in each cell.
     cells: Vec<CellTicks>,
@@ -140,7 +140,6 @@ impl TimedProgram {
                 real_time: placement.fifo.is_some(),
                 executions: executions.clone(),
             };
-            let question = ProbeQuestion::ClockOverhead(question);
             let answer = self.probe.ask(&question, WITHIN)?;
             self.measured = Some((turn.round, executions, answer));
         }

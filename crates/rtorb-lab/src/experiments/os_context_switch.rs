@@ -10,7 +10,7 @@ use rtorb_results::{Labels, Plot, PlotKind, PublishedRow, StatisticName, labels}
 
 use crate::error::LabError;
 use crate::experiment::{Effort, Parameters};
-use crate::processes::probe::{ProbeInTurn, Question as ProbeQuestion};
+use crate::processes::probe::ProbeInTurn;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -76,7 +76,7 @@ pub const STUDY: Study<TwoThreads> = Study {
 
 /// The threads of a test, in a probe for each run.
 #[derive(Debug)]
-pub struct TwoThreads(ProbeInTurn);
+pub struct TwoThreads(ProbeInTurn<Question>);
 
 impl Subject for TwoThreads {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
@@ -89,10 +89,7 @@ impl Subject for TwoThreads {
             fifo: context.launcher.placement.fifo.is_some(),
         };
         let run = turn.round / rounds_of_run(context.effort);
-        let answer = self
-            .0
-            .of(run)?
-            .ask(&ProbeQuestion::ContextSwitch(question), WITHIN)?;
+        let answer = self.0.of(run)?.ask(&question, WITHIN)?;
         std::thread::sleep(PAUSE);
         Ok(Sampled::kept(answer))
     }

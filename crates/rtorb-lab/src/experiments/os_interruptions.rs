@@ -11,7 +11,7 @@ use rtorb_host::description::stolen_ms;
 use rtorb_results::{Labels, Plot, PlotKind};
 
 use crate::error::LabError;
-use crate::processes::probe::{Probe, Question as ProbeQuestion};
+use crate::processes::probe::Probe;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -73,7 +73,7 @@ pub const STUDY: Study<Looking> = Study {
 /// The thread that looks, in a probe.
 #[derive(Debug)]
 pub struct Looking {
-    probe: Probe,
+    probe: Probe<Question>,
     /// What the kernel had counted as stolen from the CPU after the last turn.
     stolen_ms: Option<u64>,
 }
@@ -89,9 +89,7 @@ impl Subject for Looking {
             releases: cell.number(RELEASES) as u32,
             seed: turn.seed(),
         };
-        let answer = self
-            .probe
-            .ask(&ProbeQuestion::Interruptions(question), WITHIN)?;
+        let answer = self.probe.ask(&question, WITHIN)?;
         if Seen::of(&answer).is_none() {
             let what = "the probe did not say what it saw";
             return Err(LabError::process("os/interruptions", what));

@@ -13,7 +13,7 @@ use rtorb_results::{Labels, Plot, PlotKind, labels};
 use crate::error::LabError;
 use crate::experiment::Effort;
 use crate::processes::computation::Computation;
-use crate::processes::probe::{Probe, Question as ProbeQuestion};
+use crate::processes::probe::Probe;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},
@@ -104,7 +104,7 @@ pub const STUDY: Study<Tasks> = Study {
 /// The tasks, in a probe.
 #[derive(Debug)]
 pub struct Tasks {
-    probe: Probe,
+    probe: Probe<Question>,
     work: Computation,
 }
 
@@ -121,7 +121,6 @@ impl Subject for Tasks {
             duration_ns: duration_ns(configuration, turn.samples),
         };
         let within = Duration::from_nanos(question.duration_ns);
-        let question = ProbeQuestion::IntervalJitter(question);
         let answer = self.probe.ask(&question, within)?;
         let ranks = configuration.ranks().iter();
         let parts = ranks

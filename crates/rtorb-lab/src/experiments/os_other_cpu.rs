@@ -15,7 +15,7 @@ use crate::experiments::os_services::BELOW_PROBE;
 use crate::experiments::os_services::probe::{
     BUDGET_NS, LAST, MESSAGE_BYTES, OtherCpu, Question, Service, WARM_UP,
 };
-use crate::processes::probe::{Probe, Question as ProbeQuestion};
+use crate::processes::probe::Probe;
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -65,7 +65,7 @@ pub const STUDY: Study<OneProbe> = Study {
 
 /// A probe, which is asked once a cell and round.
 #[derive(Debug)]
-pub struct OneProbe(Probe);
+pub struct OneProbe(Probe<Question>);
 
 impl Subject for OneProbe {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
@@ -83,9 +83,7 @@ impl Subject for OneProbe {
                 awake: cell.is("peer", "awake"),
             }),
         };
-        self.0
-            .ask(&ProbeQuestion::Services(question), WITHIN)
-            .map(Sampled::of)
+        self.0.ask(&question, WITHIN).map(Sampled::of)
     }
 }
 

@@ -9,7 +9,7 @@ use rtorb_results::{Labels, Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
 use crate::processes::awake::Awake;
-use crate::processes::probe::{ProbeInTurn, Question as ProbeQuestion};
+use crate::processes::probe::ProbeInTurn;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},
@@ -75,7 +75,7 @@ pub const STUDY: Study<TaskSets> = Study {
 /// The tasks of a round, in a probe.
 #[derive(Debug)]
 pub struct TaskSets {
-    probe: ProbeInTurn,
+    probe: ProbeInTurn<Question>,
     /// One for all: where others want the CPU too, it takes long to end.
     _awake: Awake,
 }
@@ -89,9 +89,7 @@ impl Subject for TaskSets {
         };
         let within = Duration::from_nanos(PERIOD_NS * u64::from(question.periods + WARM_UP));
         let probe = self.probe.of(turn.round)?;
-        probe
-            .ask(&ProbeQuestion::ReadyQueue(question), within)
-            .map(Sampled::of)
+        probe.ask(&question, within).map(Sampled::of)
     }
 }
 

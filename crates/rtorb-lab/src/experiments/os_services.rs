@@ -8,7 +8,7 @@ use std::time::Duration;
 use rtorb_results::{Labels, Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
-use crate::processes::probe::{Probe, Question as ProbeQuestion};
+use crate::processes::probe::Probe;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{self, Number, Text},
@@ -69,7 +69,7 @@ pub const STUDY: Study<OneCpu> = Study {
 
 /// A probe whose threads share a CPU.
 #[derive(Debug)]
-pub struct OneCpu(Probe);
+pub struct OneCpu(Probe<Question>);
 
 impl Subject for OneCpu {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
@@ -87,7 +87,7 @@ impl Subject for OneCpu {
             seed: turn.seed(),
             other: None,
         };
-        let answer = self.0.ask(&ProbeQuestion::Services(question), WITHIN)?;
+        let answer = self.0.ask(&question, WITHIN)?;
         std::thread::sleep(PAUSE);
         Ok(Sampled {
             warm_up: Some(u64::from(WARM_UP)),

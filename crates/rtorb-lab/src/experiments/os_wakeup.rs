@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort, Parameters};
 use crate::experiments::beside::{LOADS, NONE, VariedLoad};
 use crate::processes::awake::Awake;
-use crate::processes::probe::{self, Probe};
+use crate::processes::probe::Probe;
 use crate::study::{
     Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{self, Text},
@@ -85,7 +85,7 @@ pub const STUDY: Study<Loops> = Study {
 #[derive(Debug)]
 pub struct Loops {
     placement: Placement,
-    probe: Probe,
+    probe: Probe<Question>,
     cyclictest: Option<Cyclictest>,
     load: VariedLoad,
     notes: Vec<String>,
@@ -156,7 +156,7 @@ impl Loops {
             seed: turn.context.seed(turn.round),
         };
         let within = Duration::from_nanos(question.interval_ns * question.samples as u64);
-        let answer = self.probe.ask(&probe::Question::Wakeup(question), within)?;
+        let answer = self.probe.ask(&question, within)?;
         if let Some(cyclictest) = &mut self.cyclictest {
             cyclictest.lock_memory(answer.memory_locked);
         }

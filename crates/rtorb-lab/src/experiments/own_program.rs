@@ -4,7 +4,6 @@
 //! name and a time: `wakeup 5120`. It takes its real-time priority by itself, if it wants one. Its file must need no other file.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +17,7 @@ use rtorb_results::{Labels, labels};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
 use crate::processes::Launcher;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role};
 
 /// A program that the user gave a name.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl OwnProgram {
         };
         let file = self.file();
         let seed = context.seed(round).unwrap_or_default().to_string();
-        let role = [ROLE, &file.to_string_lossy(), &seed];
+        let role = [ROLE.name, &file.to_string_lossy(), &seed];
         let mut process = launcher.start(&self.name, &role)?;
         let printed = process.output_to_end(RUN_MAX)?;
         let samples = samples_in(&printed).map_err(|what| LabError::process(&self.name, what))?;
@@ -123,14 +123,15 @@ pub fn file_of(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-/// What the child does in the role [`ROLE`]: becomes the program. What that complains of is on the guest's console.
-pub(crate) fn become_program(file: &str, seed: &str) -> io::Error {
-    // The guest's own processes stand above the loads; a program that wants to says so itself.
-    match apply_policy(SchedPolicy::Other) {
-        Ok(()) => Command::new(file).env(SEED, seed).exec(),
-        Err(refused) => io::Error::other(refused),
+/// Becomes the program. What that complains of is on the guest's console.
+pub(crate) const ROLE: Role = Role::here("own-program", |words| match *words {
+    [file, seed] => {
+        // The guest's own processes stand above the loads; a program that wants to says so itself.
+        apply_policy(SchedPolicy::Other).map_err(|refused| refused.to_string())?;
+        Err(Command::new(file).env(SEED, seed).exec().to_string())
     }
-}
+    _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+});
 
 /// One everywhere but in an emulated machine, where each is a seed.
 fn rounds(effort: Effort) -> usize {
@@ -178,8 +179,6 @@ fn not_a_sample(number: usize, line: &str) -> String {
 
 /// Before the name that a user gave.
 pub const PREFIX: &str = "program/";
-/// How the child is told to become the program ([`become_program`]).
-pub(crate) const ROLE: &str = "own-program";
 const SEED: &str = "RTORB_SEED";
 /// In the guest's root.
 pub const FOLDER: &str = "own";

@@ -119,7 +119,7 @@ fn start(
         text.and_then(|text| fs::write(&path, text))
             .map_err(LabError::file(&path))?;
         let cpu = places.of[&(component.node, component.cpu)];
-        let role = ["model", "component", &path.to_string_lossy()];
+        let role = ["model-component", &path.to_string_lossy()];
         let launcher = on(context, Some(cpu));
         let mut process = launcher.start(&format!("component {}", component.name), &role)?;
         let objects = process.ready()?;
@@ -129,7 +129,7 @@ fn start(
         components.push(process);
     }
     let room = (duration.as_secs_f64() * GAPS_A_SECOND) as usize + GAPS_BESIDE;
-    let mut role = vec!["model".to_owned(), "watcher".to_owned(), room.to_string()];
+    let mut role = vec!["model-watcher".to_owned(), room.to_string()];
     role.extend(places.cpus().iter().map(usize::to_string));
     let role: Vec<&str> = role.iter().map(String::as_str).collect();
     let mut watchers = on(context, None).start("watchers", &role)?;

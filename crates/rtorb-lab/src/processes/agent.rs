@@ -17,7 +17,6 @@ use crate::error::LabError;
 use protocol::{Lines, Question, Reading, Welcome};
 
 pub mod protocol;
-pub mod roles;
 pub mod server;
 
 /// A connection to an agent, which serves this laboratory alone while there is one. All clones are the same connection.

@@ -5,49 +5,70 @@
 //! ```
 //!
 //! A child first takes the placement that it is told, then plays its role: a server prints `ready ADDRESS` and serves
-//! until its standard input ends; a client prints `ready` and answers bursts ([`crate::contestants::burst`]).
+//! until its standard input ends; a client prints `ready` and answers questions. A role stands beside the code that it runs;
+//! [`crate::roles`] lists them.
 
-use std::io::{self, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::fmt;
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::process::{Command, ExitCode};
+use std::str::FromStr;
 
-use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
-use rtorb::{Orb, PoaPolicies, Strategies};
 use rtorb_host::placement::Placement;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-use crate::contestants::burst;
-use crate::contestants::cubit::{Bench, Server, Serving};
-use crate::contestants::demux::{self, Kind};
-use crate::contestants::event_channel::channel::Server as ChannelServer;
-use crate::contestants::event_channel::consumers::Consumers;
-use crate::contestants::event_channel::supplier::Supplier as EventSupplier;
-use crate::contestants::ping_pong::{futex, tcp, unix};
-use crate::contestants::rates;
-use crate::contestants::rates::server::RateObject;
-use crate::contestants::square_wave::pulse::Pulse;
-use crate::contestants::square_wave::receiver::Receiver;
-use crate::contestants::square_wave::supplier::Supplier;
-use crate::contestants::square_wave::system::NO_CHANNEL;
-use crate::contestants::whitebox::clients::Clients;
-use crate::contestants::whitebox::{self, Priorities};
-use crate::experiments::orb_footprint::clients as idle;
-use crate::experiments::own_program;
-use crate::inspect::ping::client_orb;
-use crate::model::component::Component;
-use crate::model::watcher::Watchers;
-use crate::processes::load;
-use crate::processes::probe;
+use crate::processes::tools::exec_tool;
 
-/// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
-#[must_use]
-pub fn run(arguments: &[String]) -> ExitCode {
-    match parse(arguments)
-        .and_then(|(parent, placement, role)| begin(parent, &placement).and_then(|()| play(role)))
-    {
+/// What a child can be.
+#[derive(Clone, Copy)]
+pub struct Role {
+    /// The word by which it is asked for.
+    pub(crate) name: &'static str,
+    /// Whether an agent starts it with these arguments for whoever reaches the agent.
+    pub(crate) on_agent: fn(&[&str]) -> bool,
+    /// Plays it with these arguments until it ends.
+    pub(crate) play: fn(&[&str]) -> Result<(), String>,
+}
+
+impl Role {
+    /// A role for processes of this host alone.
+    pub(crate) const fn here(name: &'static str, play: fn(&[&str]) -> Result<(), String>) -> Self {
+        Self {
+            name,
+            on_agent: |_| false,
+            play,
+        }
+    }
+
+    /// A server that an agent starts too, with arguments that `on_agent` allows.
+    pub(crate) const fn on_agent(self, on_agent: fn(&[&str]) -> bool) -> Self {
+        Self { on_agent, ..self }
+    }
+}
+
+impl fmt::Debug for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+/// The roles that run no code of an experiment.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("exec", |words| match words {
+        [program, arguments @ ..] => Err(Command::new(program).args(arguments).exec().to_string()),
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+    Role::here("tool", |words| match words {
+        [program, arguments @ ..] => Err(exec_tool(program, arguments).to_string()),
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+];
+
+/// Plays the one of the `roles` that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
+pub(crate) fn run<'a>(roles: impl Iterator<Item = &'a Role>, arguments: &[String]) -> ExitCode {
+    match parse(arguments).and_then(|(parent, placement, role)| {
+        begin(parent, &placement).and_then(|()| play(roles, role))
+    }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The laboratory may be gone, and then nobody wants to hear it.
@@ -88,291 +109,25 @@ fn begin(parent: i32, placement: &Placement) -> Result<(), String> {
     placement.apply()
 }
 
-fn play(role: &[String]) -> Result<(), String> {
+fn play<'a>(mut roles: impl Iterator<Item = &'a Role>, role: &[String]) -> Result<(), String> {
     let words: Vec<&str> = role.iter().map(String::as_str).collect();
-    let done = match words[..] {
-        ["exec", program, ref arguments @ ..] => Err(Command::new(program).args(arguments).exec()),
-        [own_program::ROLE, file, seed] => Err(own_program::become_program(file, seed)),
-        ["tool", program, ref arguments @ ..] => Err(exec_tool(program, arguments)),
-        ["raw-server" | "raw-client", ..] => raw(&words),
-        ["cubit-server", endpoint] => cubit_server(endpoint),
-        ["declared-lane-server", endpoint, priority] => {
-            lane_server(endpoint, PriorityModel::ServerDeclared, number(priority)?)
-        }
-        ["propagated-lane-server", endpoint, priority] => {
-            lane_server(endpoint, PriorityModel::ClientPropagated, number(priority)?)
-        }
-        ["cubit-client", reference] => cubit_client(reference),
-        ["load", ref role @ ..] => load::own::play(role),
-        ["probe"] => {
-            ready("");
-            probe::serve(BufReader::new(io::stdin()), io::stdout())
-        }
-        ["demux-server", endpoint, operations, objects] => {
-            demux_server(endpoint, kind(operations)?, number(objects)?)
-        }
-        ["demux-client", operations, ref references @ ..] => {
-            demux_client(kind(operations)?, references)
-        }
-        ["rate-server", endpoint, preset, ref objects @ ..] => {
-            let objects: Vec<RateObject> = objects
-                .iter()
-                .map(|object| object.parse())
-                .collect::<Result<_, _>>()?;
-            return rates::server::Server::open(endpoint, preset, &objects)?.run(ready);
-        }
-        ["rate-clients", preset, ref references @ ..] => {
-            let clients = rates::clients::Clients::open(preset, references)?;
-            ready("");
-            clients.serve()
-        }
-        ["put", ref role @ ..] => return put(role),
-        ["events", ref role @ ..] => return events(role),
-        ["model", ref role @ ..] => return model(role),
-        ["idle-orb", preset] => return idle_orb(preset),
-        ["idle-clients", preset, reference] => idle_clients(preset, reference)?.serve(),
-        ["whitebox-server", preset, low, high] => {
-            return whitebox_server(preset, priorities(low, high)?);
-        }
-        [
-            "whitebox-clients",
-            preset,
-            low,
-            high,
-            low_object,
-            high_object,
-        ] => {
-            let references = [low_object, high_object];
-            whitebox_clients(preset, priorities(low, high)?, references)?.serve()
-        }
-        _ => return Err(format!("a child has no role {words:?}")),
+    let Some((name, arguments)) = words.split_first() else {
+        return Err("a child has a role".to_owned());
     };
-    done.map_err(|error| format!("{}: {error}", words.join(" ")))
+    let role = roles.find(|role| role.name == *name);
+    let role = role.ok_or_else(|| format!("a child has no role {name:?}"))?;
+    (role.play)(arguments).map_err(|error| format!("{}: {error}", words.join(" ")))
 }
 
-/// One end of the exchange of octets without an ORB.
-fn raw(role: &[&str]) -> io::Result<()> {
-    let ends_with_input = || end_with_input().map_err(io::Error::other);
-    match *role {
-        ["raw-server", "tcp", address] => {
-            ends_with_input().and_then(|()| tcp::serve(address, ready))
-        }
-        ["raw-server", "unix", path] => {
-            ends_with_input().and_then(|()| unix::serve(Path::new(path), ready))
-        }
-        ["raw-server", "futex", path] => {
-            ends_with_input().and_then(|()| futex::serve(Path::new(path), ready))
-        }
-        ["raw-client", "tcp", address] => {
-            tcp::connect(address).and_then(|mut client| answer(|burst| client.burst(burst)))
-        }
-        ["raw-client", "unix", path] => unix::connect(Path::new(path))
-            .and_then(|mut client| answer(|burst| client.burst(burst))),
-        ["raw-client", "futex", path] => futex::FutexClient::connect(Path::new(path))
-            .and_then(|mut client| answer(|burst| client.burst(burst))),
-        _ => Err(io::Error::other("there is no such exchange")),
-    }
+/// A number among the arguments of a role.
+pub(crate) fn number<N: FromStr<Err: fmt::Display>>(word: &str) -> Result<N, String> {
+    word.parse()
+        .map_err(|error| format!("{word:?} is no number here: {error}"))
 }
 
-/// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal.
-pub(crate) fn exec_tool(program: &str, arguments: &[&str]) -> io::Error {
-    match io::stdout().as_fd().try_clone_to_owned() {
-        Ok(output) => Command::new(program)
-            .args(arguments)
-            .stderr(Stdio::from(output))
-            .exec(),
-        Err(error) => error,
-    }
-}
-
-fn cubit_server(endpoint: &str) -> io::Result<()> {
-    let serving = Serving {
-        listen: vec![endpoint.to_owned()],
-        ..Serving::default()
-    };
-    serve_cubit(&Server::open(serving).map_err(io::Error::other)?)
-}
-
-/// One lane of one thread and an object of its priority.
-fn lane_server(endpoint: &str, model: PriorityModel, priority: usize) -> io::Result<()> {
-    let number = i16::try_from(priority).map_err(io::Error::other)?;
-    let priority = Priority::new(number).map_err(io::Error::other)?;
-    let lane = ThreadpoolLane {
-        lane_priority: priority,
-        static_threads: 1,
-        dynamic_threads: 0,
-    };
-    let policies = PoaPolicies::default().with(Policy::PriorityModel {
-        model,
-        server_priority: priority,
-    });
-    let builder = Orb::builder()
-        .strategies(Strategies::TAO)
-        .lanes([lane])
-        .listen(endpoint);
-    let server = builder.and_then(|builder| Server::with(builder, policies));
-    serve_cubit(&server.map_err(io::Error::other)?)
-}
-
-fn serve_cubit(server: &Server) -> io::Result<()> {
-    end_with_input().map_err(io::Error::other)?;
-    ready(server.reference());
-    server.run().map_err(io::Error::other)
-}
-
-fn cubit_client(reference: &str) -> io::Result<()> {
-    let orb = client_orb(CALL_TIMEOUT).map_err(io::Error::other)?;
-    let object = orb.string_to_object(reference).map_err(io::Error::other)?;
-    let bench = Bench::new(&object).map_err(io::Error::other)?;
-    answer(|burst| bench.burst(burst))
-}
-
-fn demux_server(endpoint: &str, kind: Kind, objects: usize) -> io::Result<()> {
-    let server = demux::Server::open(endpoint, kind, objects).map_err(io::Error::other)?;
-    end_with_input().map_err(io::Error::other)?;
-    ready(&server.references().join(" "));
-    server.run().map_err(io::Error::other)
-}
-
-fn demux_client(kind: Kind, references: &[&str]) -> io::Result<()> {
-    let orb = client_orb(CALL_TIMEOUT).map_err(io::Error::other)?;
-    let client = demux::Client::new(&orb, kind, references).map_err(io::Error::other)?;
-    answer(|burst| client.burst(burst))
-}
-
-/// One of those from a digital input to a digital output ([`crate::contestants::square_wave`]).
-fn put(role: &[&str]) -> Result<(), String> {
-    match *role {
-        ["receiver", endpoint, priority, pulse, channel, source] => {
-            put_receiver((endpoint, priority, pulse), (channel, source))
-        }
-        ["supplier", channel, ref receivers @ ..] => put_supplier(channel, receivers)?
-            .serve()
-            .map_err(|error| error.to_string()),
-        _ => Err(format!("a child has no role put {role:?}")),
-    }
-}
-
-fn put_receiver(
-    (endpoint, priority, pulse): (&str, &str, &str),
-    (channel, source): (&str, &str),
-) -> Result<(), String> {
-    let receiver = Receiver::open(endpoint, small(priority)?, &pulse.parse()?)?;
-    let receiver = match channel {
-        NO_CHANNEL => receiver,
-        _ => receiver.with_events(channel, small(source)?)?,
-    };
-    // What is refused, the host's findings tell.
-    let _ = rtorb_os::memory::lock_all();
-    receiver.run(ready)
-}
-
-/// Of each receiver the pulse and the reference.
-fn put_supplier(channel: &str, receivers: &[&str]) -> Result<Supplier, String> {
-    let receivers = receivers.as_chunks::<2>().0.iter();
-    let receivers: Vec<(Pulse, &str)> = receivers
-        .map(|[pulse, reference]| Ok((pulse.parse()?, *reference)))
-        .collect::<Result<_, String>>()?;
-    let supplier = Supplier::open(&receivers)?;
-    let supplier = match channel {
-        NO_CHANNEL => supplier,
-        _ => supplier.with_channel(channel),
-    };
-    let _ = rtorb_os::memory::lock_all();
-    ready("");
-    Ok(supplier)
-}
-
-/// One of those whose events go through the event channel ([`crate::contestants::event_channel`]).
-fn events(role: &[&str]) -> Result<(), String> {
-    // What is refused, the host's findings tell.
-    let _ = rtorb_os::memory::lock_all();
-    match *role {
-        ["channel", endpoint, served] => {
-            ChannelServer::open(endpoint, &served.parse()?)?.run(ready)
-        }
-        ["consumers", endpoint, channel, subscribers] => {
-            Consumers::open(endpoint, channel, &subscribers.parse()?)?.run(ready)
-        }
-        ["supplier", channel, source, priority] => {
-            let supplier = EventSupplier::open(channel, small(source)?, small(priority)?)?;
-            ready("");
-            supplier.serve().map_err(|error| error.to_string())
-        }
-        _ => Err(format!("a child has no role events {role:?}")),
-    }
-}
-
-/// One of those of an analysed system ([`crate::model`]).
-fn model(role: &[&str]) -> Result<(), String> {
-    // What is refused, the host's findings tell.
-    let _ = rtorb_os::memory::lock_all();
-    match *role {
-        ["component", plan] => Component::open(Path::new(plan))?.run(ready),
-        ["watcher", room, ref cpus @ ..] => {
-            let cpus = cpus.iter().map(|cpu| number(cpu));
-            let watchers = Watchers::new(number(room)?, cpus.collect::<Result<_, _>>()?);
-            ready("");
-            watchers.serve().map_err(|error| error.to_string())
-        }
-        _ => Err(format!("a child has no role model {role:?}")),
-    }
-}
-
-/// An ORB and nothing else, until standard input ends.
-fn idle_orb(preset: &str) -> Result<(), String> {
-    let orb = idle::orb(preset)?;
-    ready("");
-    let ended = io::copy(&mut io::stdin(), &mut io::sink());
-    drop(orb);
-    ended.map(drop).map_err(|error| error.to_string())
-}
-
-fn idle_clients(preset: &str, reference: &str) -> Result<idle::IdleClients, String> {
-    let clients = idle::IdleClients::new(preset, reference)?;
-    ready("");
-    Ok(clients)
-}
-
-fn whitebox_server(preset: &str, priorities: Priorities) -> Result<(), String> {
-    whitebox::start_counting();
-    whitebox::server::Server::open(preset, priorities)?.run(ready)
-}
-
-fn whitebox_clients(
-    preset: &str,
-    priorities: Priorities,
-    references: [&str; 2],
-) -> Result<Clients, String> {
-    whitebox::start_counting();
-    let clients = Clients::start(preset, priorities, references)?;
-    ready("");
-    Ok(clients)
-}
-
-fn priorities(low: &str, high: &str) -> Result<Priorities, String> {
-    let priority = |word: &str| {
-        let number = word.parse::<u8>().ok().filter(|number| *number <= 99);
-        number.ok_or_else(|| format!("not a priority: {word:?}"))
-    };
-    Ok(Priorities {
-        low: priority(low)?,
-        high: priority(high)?,
-    })
-}
-
-fn kind(operations: &str) -> Result<Kind, String> {
-    Kind::with_operations(number(operations)?)
-        .ok_or_else(|| format!("no object has {operations} operations"))
-}
-
-fn small<N: TryFrom<usize>>(word: &str) -> Result<N, String> {
-    let number = number(word)?;
-    N::try_from(number).map_err(|_| format!("too large: {word:?}"))
-}
-
-fn number(word: &str) -> Result<usize, String> {
-    word.parse().map_err(|_| format!("not a number: {word:?}"))
+/// Whether a server of this endpoint listens over TCP, as those of an agent do.
+pub(crate) fn is_tcp(endpoint: &str) -> bool {
+    endpoint.starts_with("iiop://")
 }
 
 /// Tells the laboratory that this process can be used.
@@ -382,13 +137,8 @@ pub(crate) fn ready(text: &str) {
     let _ = io::stdout().flush();
 }
 
-fn answer(run: impl FnMut(&burst::Burst) -> Result<burst::Samples, String>) -> io::Result<()> {
-    ready("");
-    burst::serve(BufReader::new(io::stdin()), io::stdout(), run)
-}
-
 /// Ends this process when the laboratory closes its input, whatever the role is doing.
-fn end_with_input() -> Result<(), String> {
+pub(crate) fn end_with_input() -> Result<(), String> {
     let watch = || {
         let mut ignored = [0; 64];
         while matches!(io::stdin().read(&mut ignored), Ok(count) if count > 0) {}
@@ -399,8 +149,8 @@ fn end_with_input() -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Far longer than any call takes, far shorter than the laboratory waits for a burst.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Why a role is not played.
+pub(crate) const NOT_ITS_ARGUMENTS: &str = "these are not its arguments";
 
 #[cfg(test)]
 mod tests {
@@ -439,11 +189,8 @@ mod tests {
                 .unwrap_err()
                 .contains("--color")
         );
-        assert!(
-            play(&words("raw-server pigeon"))
-                .unwrap_err()
-                .contains("pigeon")
-        );
+        let why = play(ROLES.iter(), &words("pigeon")).unwrap_err();
+        assert!(why.contains("pigeon"), "{why}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! time is over.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
 use tempfile::TempDir;
 
+use crate::effort::Effort;
 use crate::error::LabError;
-use crate::experiment::{Context, Effort};
 use crate::processes::{Launcher, Process};
 use activity::Sign;
 pub use generator::Generator;
@@ -78,14 +79,19 @@ impl Load {
     ///
     /// # Errors
     /// That it could not be started, that there is no disk or no room for it, or the interrupt.
-    pub fn start(&self, context: &Context) -> Result<RunningLoad, LabError> {
+    pub fn start(
+        &self,
+        effort: Effort,
+        launcher: &Launcher,
+        folder: &Path,
+    ) -> Result<RunningLoad, LabError> {
         let is_ours = |kind: &Kind| !Kind::MIX.contains(kind);
-        let generator = match context.effort {
+        let generator = match effort {
             Effort::Emulated { .. } => Generator::Own,
-            _ if self.kinds(context.effort).iter().all(is_ours) => Generator::Own,
-            _ => Generator::best(&context.launcher.interrupt)?,
+            _ if self.kinds(effort).iter().all(is_ours) => Generator::Own,
+            _ => Generator::best(&launcher.interrupt)?,
         };
-        self.start_with(context, &generator)
+        self.start_with(effort, launcher, folder, &generator)
     }
 
     /// The same by the generator that the caller wants.
@@ -94,22 +100,23 @@ impl Load {
     /// As [`Self::start`].
     pub fn start_with(
         &self,
-        context: &Context,
+        effort: Effort,
+        launcher: &Launcher,
+        folder: &Path,
         generator: &Generator,
     ) -> Result<RunningLoad, LabError> {
         let launcher = Launcher {
             placement: Placement::default(),
-            ..context.launcher.clone()
+            ..launcher.clone()
         };
         let mut running = RunningLoad::default();
-        let at_most = time_limit(context.effort);
-        for &kind in self.kinds(context.effort) {
-            let folder = match kind {
-                Kind::Disk => disk_folder::make(context.folder())?,
-                _ => tempfile::tempdir_in(context.folder())
-                    .map_err(LabError::file(context.folder()))?,
+        let at_most = time_limit(effort);
+        for &kind in self.kinds(effort) {
+            let own = match kind {
+                Kind::Disk => disk_folder::make(folder)?,
+                _ => tempfile::tempdir_in(folder).map_err(LabError::file(folder))?,
             };
-            let order = generator.order(kind, folder.path(), at_most)?;
+            let order = generator.order(kind, own.path(), at_most)?;
             let role: Vec<&str> = order.role.iter().map(String::as_str).collect();
             let process = launcher.start(&format!("load {}", kind.name()), &role)?;
             running.parts.push(Part {
@@ -118,11 +125,11 @@ impl Load {
                 sign: order.sign,
                 made_by: order.made_by,
                 described: order.described,
-                _folder: folder,
+                _folder: own,
             });
         }
         for part in &mut running.parts {
-            part.await_activity(context)?;
+            part.await_activity(&launcher)?;
         }
         Ok(running)
     }
@@ -227,13 +234,13 @@ struct Part {
 }
 
 impl Part {
-    fn await_activity(&mut self, context: &Context) -> Result<(), LabError> {
+    fn await_activity(&mut self, launcher: &Launcher) -> Result<(), LabError> {
         let Some(sign) = self.sign else {
             return self.process.ready().map(drop);
         };
         let deadline_ns = monotonic_ns() + START_NS_MAX;
         loop {
-            if context.interrupted() {
+            if launcher.interrupted() {
                 return Err(LabError::Interrupted);
             }
             self.check()?;

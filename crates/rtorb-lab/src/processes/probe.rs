@@ -4,57 +4,80 @@
 //! little-endian numbers. The process has locked its memory, and makes the threads that the question is about itself:
 //!
 //! ```text
-//! {"probe":"wakeup",...}
+//! {"ask":{"count":1000,...}}
 //! {"counts":[1000],"scheduling":[...],"numbers":{},"memory_locked":true,"marks":0}    then 8,000 octets
 //! ```
 //!
-//! What cannot be done is answered by `error TEXT`. A new probe is a variant of [`Question`] and an arm in `run`.
+//! What cannot be done is answered by `error TEXT`. An experiment defines its [`Question`] and the role of its probe
+//! ([`role`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead, Write};
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use rtorb_os::replay::samples_taken;
 use rtorb_results::ObtainedScheduling;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::experiments::{
-    os_clock_overhead, os_context_switch, os_interruptions, os_interval_jitter, os_ready_queue,
-    os_services, os_wakeup,
-};
+use crate::processes::child::{Role, ready};
 use crate::processes::computation::Computation;
 use crate::processes::{Launcher, Process};
 
-/// What a probe is asked. Each is defined, and answered, by the experiment that asks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "probe", rename_all = "snake_case")]
-pub enum Question {
-    /// Nothing: whether there is an answer at all.
-    Nothing {
-        /// How many samples the answer has.
-        count: usize,
-    },
-    /// How many steps a computation has that lasts so long: the number `steps`.
+/// What a probe is asked. The experiment that asks defines it and how it is answered.
+pub trait Question: fmt::Debug + Serialize + DeserializeOwned {
+    /// The role of the process.
+    const ROLE: &'static str;
+
+    /// Measures, in the process of the probe.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn answer(&self) -> Result<Answer, String>;
+}
+
+/// The role of a process that answers these questions.
+pub(crate) const fn role<Q: Question>() -> Role {
+    Role::here(Q::ROLE, |_| {
+        ready("");
+        serve::<Q>(io::stdin().lock(), io::stdout()).map_err(|error| error.to_string())
+    })
+}
+
+/// A line of a laboratory.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<Q> {
+    Ask(Q),
+    /// How many steps a computation has that lasts so long: the number [`STEPS`].
     Calibrate {
-        /// In nanoseconds.
         computation_ns: u64,
     },
-    /// Executions of a program that a tick interrupts.
-    ClockOverhead(os_clock_overhead::probe::Question),
-    /// Tasks with a timer each.
-    IntervalJitter(os_interval_jitter::probe::Question),
-    /// How late a periodic thread wakes: `os/wakeup`.
-    Wakeup(os_wakeup::Question),
-    /// How long a hand-over of the CPU takes.
-    ContextSwitch(os_context_switch::probe::Question),
-    /// How long a switch takes while other tasks are ready.
-    ReadyQueue(os_ready_queue::probe::Question),
-    /// What a service of the operating system costs.
-    Services(os_services::probe::Question),
-    /// What interrupts a thread that nothing else may interrupt.
-    Interruptions(os_interruptions::probe::Question),
+}
+
+impl<Q: Question> Line<Q> {
+    fn answer(&self) -> Result<Answer, String> {
+        match self {
+            Self::Ask(question) => question.answer(),
+            Self::Calibrate { computation_ns } => {
+                let steps = Computation::lasting(*computation_ns).steps;
+                Ok(Answer {
+                    numbers: BTreeMap::from([(STEPS.to_owned(), steps as f64)]),
+                    ..Answer::default()
+                })
+            }
+        }
+    }
+}
+
+impl<Q: Serialize> fmt::Display for Line<&Q> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        formatter.write_str(&line)
+    }
 }
 
 /// What a probe answers.
@@ -73,61 +96,39 @@ pub struct Answer {
     pub marks: u64,
 }
 
-fn run(question: &Question) -> Result<Answer, String> {
-    match question {
-        Question::Nothing { count } => Ok(Answer {
-            samples: vec![vec![0; *count]],
-            ..Answer::default()
-        }),
-        Question::Calibrate { computation_ns } => Ok(calibrate(*computation_ns)),
-        Question::ClockOverhead(question) => os_clock_overhead::probe::run(question),
-        Question::IntervalJitter(question) => os_interval_jitter::probe::run(question),
-        Question::Wakeup(question) => question.answer(),
-        Question::ContextSwitch(question) => os_context_switch::probe::answer(question),
-        Question::ReadyQueue(question) => os_ready_queue::probe::answer(question),
-        Question::Services(question) => os_services::probe::answer(question),
-        Question::Interruptions(question) => os_interruptions::probe::answer(question),
-    }
-}
-
-fn calibrate(computation_ns: u64) -> Answer {
-    let steps = Computation::lasting(computation_ns).steps;
-    Answer {
-        numbers: BTreeMap::from([(STEPS.to_owned(), steps as f64)]),
-        ..Answer::default()
-    }
-}
-
-/// A running probe.
+/// A running probe that is asked such questions.
 #[derive(Debug)]
-pub struct Probe {
+pub struct Probe<Q> {
     process: Process,
+    asked: PhantomData<Q>,
 }
 
-impl Probe {
+impl<Q: Question> Probe<Q> {
     /// Starts the process.
     ///
     /// # Errors
     /// That it could not be started.
     pub fn start(launcher: &Launcher, name: &str) -> Result<Self, LabError> {
-        let mut process = launcher.start(name, &["probe"])?;
+        let mut process = launcher.start(name, &[Q::ROLE])?;
         process.ready()?;
-        Ok(Self { process })
+        Ok(Self {
+            process,
+            asked: PhantomData,
+        })
     }
 
     /// Asks, and waits for the answer for as long as `within` and ten seconds more.
     ///
     /// # Errors
     /// What the probe said went wrong, that it ended or was silent, or the interrupt.
-    pub fn ask(&mut self, question: &Question, within: Duration) -> Result<Answer, LabError> {
-        let octets_after = |line: &str| Ok(line.parse::<Head>()?.octets());
-        let (line, octets) = self
-            .process
-            .ask_for_octets(&Line(question), within, octets_after)?;
-        let head: Head = line
-            .parse()
-            .map_err(|what: String| LabError::process(self.process.name(), what))?;
-        Ok(head.with_samples(&octets))
+    pub fn ask(&mut self, question: &Q, within: Duration) -> Result<Answer, LabError> {
+        self.tell(&Line::Ask(question), within)
+    }
+
+    fn tell(&mut self, line: &Line<&Q>, within: Duration) -> Result<Answer, LabError> {
+        let count = |head: &Head| head.counts.iter().sum();
+        let (head, samples) = self.process.ask_for_samples(line, within, count)?;
+        Ok(head.with_samples(samples))
     }
 
     /// The computation that lasts so long on the probe's CPU when nothing interrupts it.
@@ -136,7 +137,7 @@ impl Probe {
     /// As [`Self::ask`].
     pub(crate) fn calibrate(&mut self, lasting: Duration) -> Result<Computation, LabError> {
         let computation_ns = u64::try_from(lasting.as_nanos()).unwrap_or(u64::MAX);
-        let answer = self.ask(&Question::Calibrate { computation_ns }, CALIBRATION)?;
+        let answer = self.tell(&Line::Calibrate { computation_ns }, CALIBRATION)?;
         match answer.numbers.get(STEPS) {
             Some(steps) => Ok(Computation {
                 steps: *steps as u64,
@@ -157,13 +158,13 @@ impl Probe {
 
 /// Probes that take turns: each has a number, and the one before it is ended.
 #[derive(Debug)]
-pub(crate) struct ProbeInTurn {
+pub(crate) struct ProbeInTurn<Q> {
     launcher: Launcher,
     name: &'static str,
-    running: Option<(usize, Probe)>,
+    running: Option<(usize, Probe<Q>)>,
 }
 
-impl ProbeInTurn {
+impl<Q: Question> ProbeInTurn<Q> {
     /// None runs yet.
     pub(crate) fn new(launcher: &Launcher, name: &'static str) -> Self {
         Self {
@@ -177,7 +178,7 @@ impl ProbeInTurn {
     ///
     /// # Errors
     /// As [`Probe::start`].
-    pub(crate) fn of(&mut self, number: usize) -> Result<&mut Probe, LabError> {
+    pub(crate) fn of(&mut self, number: usize) -> Result<&mut Probe<Q>, LabError> {
         if self.running.as_ref().is_none_or(|(of, _)| *of != number) {
             self.running = None;
             self.running = Some((number, Probe::start(&self.launcher, self.name)?));
@@ -191,13 +192,13 @@ impl ProbeInTurn {
 ///
 /// # Errors
 /// What the input or output said.
-pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+fn serve<Q: Question>(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let memory_locked = rtorb_os::memory::lock_all().is_ok();
     for line in input.lines() {
         let marked = samples_taken();
         let answered = serde_json::from_str(&line?)
             .map_err(|error| format!("not a question: {error}"))
-            .and_then(|question| run(&question));
+            .and_then(|line: Line<Q>| line.answer());
         match answered {
             Ok(answer) => Answer {
                 memory_locked,
@@ -241,17 +242,8 @@ struct Head {
 }
 
 impl Head {
-    fn octets(&self) -> usize {
-        self.counts.iter().sum::<usize>() * size_of::<u64>()
-    }
-
-    fn with_samples(self, octets: &[u8]) -> Answer {
-        let mut all = octets.chunks_exact(size_of::<u64>()).map(|eight| {
-            eight
-                .iter()
-                .rev()
-                .fold(0, |sum, octet| sum << 8 | u64::from(*octet))
-        });
+    fn with_samples(self, samples: Vec<u64>) -> Answer {
+        let mut all = samples.into_iter();
         Answer {
             samples: self
                 .counts
@@ -281,17 +273,7 @@ impl std::str::FromStr for Head {
     }
 }
 
-/// A question as the line that it is sent as.
-struct Line<'a>(&'a Question);
-
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = serde_json::to_string(self.0).map_err(|_| fmt::Error)?;
-        formatter.write_str(&line)
-    }
-}
-
-/// The number that answers [`Question::Calibrate`].
+/// The number that answers [`Line::Calibrate`].
 const STEPS: &str = "steps";
 /// Some ten times what any experiment has calibrated.
 const CALIBRATION: Duration = Duration::from_secs(1);
@@ -317,15 +299,32 @@ mod tests {
             .unwrap()
             .parse()
             .unwrap();
-        assert_eq!(head.octets(), written.len() - end - 1);
-        assert_eq!(head.with_samples(&written[end + 1..]), answer);
+        let (samples, rest) = written[end + 1..].as_chunks();
+        assert!(rest.is_empty());
+        let samples = samples.iter().map(|eight| u64::from_le_bytes(*eight));
+        assert_eq!(head.with_samples(samples.collect()), answer);
+    }
+
+    /// How many samples the answer has.
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Count(usize);
+
+    impl Question for Count {
+        const ROLE: &'static str = "probe-count";
+
+        fn answer(&self) -> Result<Answer, String> {
+            Ok(Answer {
+                samples: vec![vec![0; self.0]],
+                ..Answer::default()
+            })
+        }
     }
 
     #[test]
     fn a_question_that_is_none_is_answered_and_the_next_one_too() {
-        let questions = "pigeon\n{\"probe\":\"nothing\",\"count\":2}\n";
+        let questions = "pigeon\n{\"ask\":2}\n";
         let mut output = Vec::new();
-        serve(questions.as_bytes(), &mut output).unwrap();
+        serve::<Count>(questions.as_bytes(), &mut output).unwrap();
         rtorb_os::memory::unlock_all();
         let text = String::from_utf8_lossy(&output);
         assert!(text.starts_with("error not a question"), "{text}");

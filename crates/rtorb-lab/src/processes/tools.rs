@@ -1,6 +1,6 @@
 //! Tools that are run to their end, such as compilers: with a time limit, and with what they print.
 
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,6 +12,17 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
+
+/// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal.
+pub(crate) fn exec_tool(program: &str, arguments: &[&str]) -> io::Error {
+    match io::stdout().as_fd().try_clone_to_owned() {
+        Ok(output) => Command::new(program)
+            .args(arguments)
+            .stderr(Stdio::from(output))
+            .exec(),
+        Err(error) => error,
+    }
+}
 
 /// Runs a tool to its end and answers its standard output.
 ///

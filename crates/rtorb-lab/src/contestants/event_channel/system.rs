@@ -35,7 +35,7 @@ impl Channel {
         let endpoint = endpoint(context, transport, &format!("channel-{name}"));
         let mut process = context.launcher.start(
             &format!("{} event channel", transport.label()),
-            &["events", "channel", &endpoint, &served.to_string()],
+            &["event-channel", &endpoint, &served.to_string()],
         )?;
         let reference = process.ready()?;
         Ok(Self { process, reference })

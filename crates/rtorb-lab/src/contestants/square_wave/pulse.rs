@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 
-use super::gpio::{self, GpioLines};
+use super::gpio;
 use super::{Set, Wave};
+use crate::experiment::GpioLines;
 
 /// What makes the pulse of one wave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -89,7 +89,7 @@ impl System {
         let real_time = context.launcher.placement.fifo.is_some();
         let mut receivers = Vec::new();
         let reference = channel.as_ref().map_or(NO_CHANNEL, Channel::reference);
-        let mut supplier_role = ["put", "supplier", reference].map(str::to_owned).to_vec();
+        let mut supplier_role = ["put-supplier", reference].map(str::to_owned).to_vec();
         for (number, role) in roles.iter().enumerate() {
             let pulse = pulse_of(context, *role);
             let priority = if real_time { role.priority() } else { 0 };

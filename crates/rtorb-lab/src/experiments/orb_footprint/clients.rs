@@ -8,6 +8,29 @@ use rtorb_os::thread::spawn;
 
 use crate::contestants::cubit::idl::Cubit;
 use crate::contestants::rates::{answer_lines, number};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, ready};
+
+/// An ORB and nothing else until standard input ends, and clients that wait.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("idle-orb", |words| match *words {
+        [preset] => {
+            let orb = orb(preset)?;
+            ready("");
+            let ended = io::copy(&mut io::stdin(), &mut io::sink());
+            drop(orb);
+            ended.map(drop).map_err(|error| error.to_string())
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+    Role::here("idle-clients", |words| match *words {
+        [preset, reference] => {
+            let clients = IdleClients::new(preset, reference)?;
+            ready("");
+            clients.serve().map_err(|error| error.to_string())
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+];
 
 /// An ORB of that preset.
 ///

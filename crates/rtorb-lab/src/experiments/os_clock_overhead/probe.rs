@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::tick::{Tick, TickThread, Ticks, Times};
 use crate::processes::begin_together::Threads;
 use crate::processes::computation::Computation;
-use crate::processes::probe::Answer;
+use crate::processes::probe::{self, Answer};
 
 /// Executions of P, one configuration after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,29 +69,30 @@ impl Executions {
     }
 }
 
-/// Answers for each configuration two series: the time of each execution, and how many ticks there were in it.
-///
-/// # Errors
-/// What the host refused, or that the question asks for too much.
-pub(crate) fn run(question: &Question) -> Result<Answer, String> {
-    let count: usize = question.executions.iter().map(|some| some.count).sum();
-    if count > EXECUTIONS_MAX {
-        return Err(format!("{count} executions are too many for one question"));
+impl probe::Question for Question {
+    const ROLE: &'static str = "probe-clock-overhead";
+
+    /// Answers for each configuration two series: the time of each execution, and how many ticks there were in it.
+    fn answer(&self) -> Result<Answer, String> {
+        let count: usize = self.executions.iter().map(|some| some.count).sum();
+        if count > EXECUTIONS_MAX {
+            return Err(format!("{count} executions are too many for one self"));
+        }
+        let ticking = TickThread::start(&self.config(TICK_PRIORITY))?;
+        let asked = self.clone();
+        let config = self.config(PROGRAM_PRIORITY);
+        let mut threads = Threads::new();
+        threads.add_on(&config.affinity, "program", config.policy, move || {
+            asked.execute_all(&mut Ticks::for_this_thread(ticking)?)
+        })?;
+        let (scheduling, mut answers) = threads.run("clock-overhead")?;
+        let samples = answers.pop().ok_or("no program ran")??;
+        Ok(Answer {
+            samples,
+            scheduling,
+            ..Answer::default()
+        })
     }
-    let ticking = TickThread::start(&question.config(TICK_PRIORITY))?;
-    let asked = question.clone();
-    let config = question.config(PROGRAM_PRIORITY);
-    let mut threads = Threads::new();
-    threads.add_on(&config.affinity, "program", config.policy, move || {
-        asked.execute_all(&mut Ticks::for_this_thread(ticking)?)
-    })?;
-    let (scheduling, mut answers) = threads.run("clock-overhead")?;
-    let samples = answers.pop().ok_or("no program ran")??;
-    Ok(Answer {
-        samples,
-        scheduling,
-        ..Answer::default()
-    })
 }
 
 impl Question {
@@ -166,6 +167,7 @@ mod tests {
     use super::super::equations::ticks_in;
     use super::super::tick::tests::COUNT;
     use super::*;
+    use crate::processes::probe::Question as _;
 
     fn question(count: usize) -> Question {
         let executions = |tick| Executions::of(tick, 1_000_000, count);
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn each_configuration_is_answered_by_times_and_counts_of_ticks() {
         let _alone = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = run(&question(2)).unwrap();
+        let answer = question(2).answer().unwrap();
         assert_eq!(answer.samples.len(), 4);
         assert!(answer.samples.iter().all(|samples| samples.len() == 2));
         for times_and_counts in answer.samples.chunks_exact(2) {
@@ -229,6 +231,6 @@ mod tests {
 
     #[test]
     fn too_much_at_once_is_refused() {
-        assert!(run(&question(501)).unwrap_err().contains("too many"));
+        assert!(question(501).answer().unwrap_err().contains("too many"));
     }
 }

@@ -4,7 +4,7 @@ use rtorb_os::sched::SchedPolicy;
 use serde::{Deserialize, Serialize};
 
 use crate::processes::begin_together::Threads;
-use crate::processes::probe::Answer;
+use crate::processes::probe::{self, Answer};
 
 mod suspend_resume;
 mod synchronized;
@@ -65,16 +65,16 @@ impl Test {
     }
 }
 
-/// Times what the question asks for.
-///
-/// # Errors
-/// That a thread could not be made or scheduled so.
-pub fn answer(question: &Question) -> Result<Answer, String> {
-    match question.test {
-        Test::SuspendResume => suspend_resume::time(question),
-        Test::Yield => yields::time(question),
-        Test::Synchronized => synchronized::time::<rtorb_os::sync::Mutex<()>>(question),
-        Test::SynchronizedPlain => synchronized::time::<std::sync::Mutex<()>>(question),
+impl probe::Question for Question {
+    const ROLE: &'static str = "probe-context-switch";
+
+    fn answer(&self) -> Result<Answer, String> {
+        match self.test {
+            Test::SuspendResume => suspend_resume::time(self),
+            Test::Yield => yields::time(self),
+            Test::Synchronized => synchronized::time::<rtorb_os::sync::Mutex<()>>(self),
+            Test::SynchronizedPlain => synchronized::time::<std::sync::Mutex<()>>(self),
+        }
     }
 }
 
@@ -144,6 +144,7 @@ const OVER: u32 = u32::MAX;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::probe::Question as _;
 
     /// Under any scheduling: what comes back is whole, whatever its size.
     #[test]
@@ -154,7 +155,7 @@ mod tests {
                 samples: 20,
                 fifo: false,
             };
-            let answer = answer(&question).unwrap();
+            let answer = question.answer().unwrap();
             let [hand_over, uncontended] = &answer.samples[..] else {
                 panic!("{test:?}: two sets of samples");
             };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::split_mix::SplitMix64;
 use crate::processes::begin_together::Threads;
 use crate::processes::gaps::{Gap, Gaps};
-use crate::processes::probe::Answer;
+use crate::processes::probe::{self, Answer};
 
 /// One round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,55 +37,55 @@ pub(super) struct Seen {
     pub(super) beyond_room: u64,
 }
 
-/// Looks for a round.
-///
-/// # Errors
-/// That a question asks for more than is allowed, or a thread could not be made or scheduled so.
-pub fn answer(question: &Question) -> Result<Answer, String> {
-    if question.length_ns > ROUND_NS_MAX || question.releases > RELEASES_MAX {
-        return Err(format!(
-            "at most {ROUND_NS_MAX} ns and {RELEASES_MAX} releases a round: {question:?}"
-        ));
-    }
-    let begin_ns = monotonic_ns() + LEAD_NS;
-    let releases_ns = moments(question, begin_ns);
-    let policy = |less: u8| {
-        let fifo = question.fifo;
-        fifo.map(|priority| SchedPolicy::Fifo(priority.saturating_sub(less).max(1)))
-    };
-    let mut threads = Threads::new();
-    for moment_ns in releases_ns.clone() {
-        threads.add("sleeps", policy(1), move || {
-            sleep_until(moment_ns);
-            None
+impl probe::Question for Question {
+    const ROLE: &'static str = "probe-interruptions";
+
+    fn answer(&self) -> Result<Answer, String> {
+        if self.length_ns > ROUND_NS_MAX || self.releases > RELEASES_MAX {
+            return Err(format!(
+                "at most {ROUND_NS_MAX} ns and {RELEASES_MAX} releases a round: {self:?}"
+            ));
+        }
+        let begin_ns = monotonic_ns() + LEAD_NS;
+        let releases_ns = moments(self, begin_ns);
+        let policy = |less: u8| {
+            let fifo = self.fifo;
+            fifo.map(|priority| SchedPolicy::Fifo(priority.saturating_sub(less).max(1)))
+        };
+        let mut threads = Threads::new();
+        for moment_ns in releases_ns.clone() {
+            threads.add("sleeps", policy(1), move || {
+                sleep_until(moment_ns);
+                None
+            })?;
+        }
+        let mut gaps = Gaps::with_room(self.step_ns_max, ROOM);
+        let length_ns = self.length_ns;
+        threads.add("looks", policy(0), move || {
+            sleep_until(begin_ns);
+            let begin_ns = gaps.begin();
+            gaps.spin_until(begin_ns + length_ns);
+            Some((begin_ns, gaps))
         })?;
+        let (scheduling, answers) = threads.run("the threads")?;
+        let looked = answers.into_iter().flatten().next();
+        let (begin_ns, gaps) = looked.ok_or("no thread looked")?;
+        // Those whose moment came before it began, on a host that was late, interrupted nobody.
+        let meanwhile = begin_ns..begin_ns + length_ns;
+        let seen = Seen {
+            gaps: gaps.kept().to_vec(),
+            releases_ns: releases_ns
+                .into_iter()
+                .filter(|moment_ns| meanwhile.contains(moment_ns))
+                .collect(),
+            looked_ns: length_ns,
+            beyond_room: gaps.beyond_room(),
+        };
+        Ok(Answer {
+            scheduling,
+            ..seen.to_answer()
+        })
     }
-    let mut gaps = Gaps::with_room(question.step_ns_max, ROOM);
-    let length_ns = question.length_ns;
-    threads.add("looks", policy(0), move || {
-        sleep_until(begin_ns);
-        let begin_ns = gaps.begin();
-        gaps.spin_until(begin_ns + length_ns);
-        Some((begin_ns, gaps))
-    })?;
-    let (scheduling, answers) = threads.run("the threads")?;
-    let looked = answers.into_iter().flatten().next();
-    let (begin_ns, gaps) = looked.ok_or("no thread looked")?;
-    // Those whose moment came before it began, on a host that was late, interrupted nobody.
-    let meanwhile = begin_ns..begin_ns + length_ns;
-    let seen = Seen {
-        gaps: gaps.kept().to_vec(),
-        releases_ns: releases_ns
-            .into_iter()
-            .filter(|moment_ns| meanwhile.contains(moment_ns))
-            .collect(),
-        looked_ns: length_ns,
-        beyond_room: gaps.beyond_room(),
-    };
-    Ok(Answer {
-        scheduling,
-        ..seen.to_answer()
-    })
 }
 
 /// One somewhere in each of as many parts of the round, the first in its second part.
@@ -150,6 +150,7 @@ const ROOM: usize = 20_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::probe::Question as _;
 
     fn question() -> Question {
         Question {
@@ -164,7 +165,7 @@ mod tests {
     /// Under any scheduling, on a machine that does anything else beside.
     #[test]
     fn a_round_has_its_gaps_in_order_and_the_releases_that_came_meanwhile() {
-        let answer = answer(&question()).unwrap();
+        let answer = question().answer().unwrap();
         let seen = Seen::of(&answer).unwrap();
         assert_eq!(seen.looked_ns, 20_000_000);
         assert!(seen.releases_ns.len() <= 5);
@@ -221,7 +222,7 @@ mod tests {
             ..question()
         };
         for question in [long, crowded] {
-            assert!(answer(&question).unwrap_err().contains("at most"));
+            assert!(question.answer().unwrap_err().contains("at most"));
         }
     }
 }

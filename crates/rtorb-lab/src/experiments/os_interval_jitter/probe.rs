@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::processes::awake::Awake;
 use crate::processes::computation::Computation;
-use crate::processes::probe::Answer;
+use crate::processes::probe::{self, Answer};
 
 /// Tasks that run together for some time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,51 +39,50 @@ pub(super) struct Task {
     pub(super) observed: bool,
 }
 
-/// Answers for each observed task two series: the jitter of each interval, and how late each release was.
-///
-/// # Errors
-/// What the host refused, or that the question asks for too much.
-pub(crate) fn run(question: &Question) -> Result<Answer, String> {
-    question.check()?;
-    let at_most = Duration::from_nanos(question.duration_ns) + LEAD * 2;
-    let _awake = Awake::keep(question.cpu, at_most);
-    let mut tasks = Vec::new();
-    for (place, task) in question.tasks.iter().enumerate() {
-        let (say, hear) = mpsc::channel();
-        let (task, work) = (task.clone(), question.work);
-        let duration_ns = question.duration_ns;
-        let wakes = task.room_for_wakes(duration_ns);
-        let config = question.config(place);
-        let name = format!("{}-{place}", task.name);
-        let thread = spawn(&name, &config, move || {
-            task.run(work, &hear, duration_ns, wakes)
-        });
-        tasks.push((say, thread.map_err(|refused| refused.to_string())?));
-    }
-    let scheduling = placement::obtained_by_priority("interval-jitter", std::process::id());
-    let begin_ns = first_multiple_after(
-        monotonic_ns() + LEAD.as_nanos() as u64,
-        question.resolution_ns,
-    );
-    for (say, _) in &tasks {
-        // Who does not hear it has ended, which joining it tells.
-        let _ = say.send(begin_ns);
-    }
-    let mut samples = Vec::new();
-    for ((_, thread), task) in tasks.into_iter().zip(&question.tasks) {
-        let wakes_ns = thread
-            .join()
-            .map_err(|_| format!("the task {} panicked", task.name))?
-            .unwrap_or_default();
-        if task.observed {
-            samples.extend(task.jitter_and_lateness(begin_ns, &wakes_ns));
+impl probe::Question for Question {
+    const ROLE: &'static str = "probe-interval-jitter";
+
+    /// Answers for each observed task two series: the jitter of each interval, and how late each release was.
+    fn answer(&self) -> Result<Answer, String> {
+        self.check()?;
+        let at_most = Duration::from_nanos(self.duration_ns) + LEAD * 2;
+        let _awake = Awake::keep(self.cpu, at_most);
+        let mut tasks = Vec::new();
+        for (place, task) in self.tasks.iter().enumerate() {
+            let (say, hear) = mpsc::channel();
+            let (task, work) = (task.clone(), self.work);
+            let duration_ns = self.duration_ns;
+            let wakes = task.room_for_wakes(duration_ns);
+            let config = self.config(place);
+            let name = format!("{}-{place}", task.name);
+            let thread = spawn(&name, &config, move || {
+                task.run(work, &hear, duration_ns, wakes)
+            });
+            tasks.push((say, thread.map_err(|refused| refused.to_string())?));
         }
+        let scheduling = placement::obtained_by_priority("interval-jitter", std::process::id());
+        let begin_ns =
+            first_multiple_after(monotonic_ns() + LEAD.as_nanos() as u64, self.resolution_ns);
+        for (say, _) in &tasks {
+            // Who does not hear it has ended, which joining it tells.
+            let _ = say.send(begin_ns);
+        }
+        let mut samples = Vec::new();
+        for ((_, thread), task) in tasks.into_iter().zip(&self.tasks) {
+            let wakes_ns = thread
+                .join()
+                .map_err(|_| format!("the task {} panicked", task.name))?
+                .unwrap_or_default();
+            if task.observed {
+                samples.extend(task.jitter_and_lateness(begin_ns, &wakes_ns));
+            }
+        }
+        Ok(Answer {
+            samples,
+            scheduling,
+            ..Answer::default()
+        })
     }
-    Ok(Answer {
-        samples,
-        scheduling,
-        ..Answer::default()
-    })
 }
 
 impl Question {
@@ -174,6 +173,7 @@ const LEAD: Duration = Duration::from_millis(3);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::probe::Question as _;
 
     fn task(name: &str, interval_ns: u64) -> Task {
         Task {
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_release_of_the_observed_tasks_is_answered() {
-        let answer = run(&question(10_000_000)).unwrap();
+        let answer = question(10_000_000).answer().unwrap();
         let counts: Vec<_> = answer.samples.iter().map(Vec::len).collect();
         let intervals = |releases: usize| releases - 1 - WARM_UP;
         let (of_highest, of_lowest) = (intervals(10), intervals(20));
@@ -224,13 +224,18 @@ mod tests {
 
     #[test]
     fn what_would_never_end_is_refused() {
-        assert!(run(&question(60_000_000_000)).unwrap_err().contains("long"));
+        assert!(
+            question(60_000_000_000)
+                .answer()
+                .unwrap_err()
+                .contains("long")
+        );
         let mut endless = question(1);
         endless.tasks[0].interval_ns = 0;
-        assert!(run(&endless).unwrap_err().contains("never ends"));
+        assert!(endless.answer().unwrap_err().contains("never ends"));
         let mut many = question(1);
         many.tasks = vec![task("other", 1_000); TASKS_MAX + 1];
-        assert!(run(&many).unwrap_err().contains("21 tasks"));
+        assert!(many.answer().unwrap_err().contains("21 tasks"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contestants::ping_pong::futex::sleep_while;
 use crate::processes::begin_together::Threads;
-use crate::processes::probe::Answer;
+use crate::processes::probe::{self, Answer};
 
 /// A task set and a clock. The answer has one set of samples, from the end of task 1 to the beginning of task 2, and the
 /// number `dropped`: samples at which an interference task was not in the ready queue.
@@ -30,58 +30,59 @@ pub struct Question {
     pub periods: u32,
 }
 
-/// Runs the task set and times its switches.
-///
-/// # Errors
-/// That a thread could not be made or was not given SCHED_FIFO.
-pub fn answer(question: &Question) -> Result<Answer, String> {
-    let interference = question.tasks.saturating_sub(2);
-    let set = Arc::new(TaskSet::new(interference));
-    let periods = u64::from(question.periods + WARM_UP);
-    let begin_ns = monotonic_ns() + LEAD_NS;
-    let end_ns = begin_ns + periods * PERIOD_NS;
-    let give_up_ns = end_ns + PATIENCE_NS;
-    let mut threads = Threads::new();
-    {
-        let (set, resolution_ns) = (Arc::clone(&set), question.resolution_us * 1_000);
-        threads.add("clock", fifo(CLOCK), move || {
-            set.tick([begin_ns, end_ns], resolution_ns);
-            Samples::default()
-        })?;
-    }
-    {
-        let (set, mut samples) = (Arc::clone(&set), Samples::with_room_for(question.periods));
-        threads.add("task-two", fifo(TASK_2), move || {
-            set.task_2(give_up_ns, &mut samples);
-            samples
-        })?;
-    }
-    {
-        let set = Arc::clone(&set);
-        threads.add("task-one", fifo(TASK_1), move || {
-            set.task_1(give_up_ns);
-            Samples::default()
-        })?;
-    }
-    for task in 0..interference as usize {
-        let set = Arc::clone(&set);
-        threads.add(
-            &format!("interference-{task}"),
-            fifo(INTERFERENCE),
-            move || {
-                set.interfere(task, give_up_ns);
+impl probe::Question for Question {
+    const ROLE: &'static str = "probe-ready-queue";
+
+    /// Runs the task set and times its switches.
+    fn answer(&self) -> Result<Answer, String> {
+        let interference = self.tasks.saturating_sub(2);
+        let set = Arc::new(TaskSet::new(interference));
+        let periods = u64::from(self.periods + WARM_UP);
+        let begin_ns = monotonic_ns() + LEAD_NS;
+        let end_ns = begin_ns + periods * PERIOD_NS;
+        let give_up_ns = end_ns + PATIENCE_NS;
+        let mut threads = Threads::new();
+        {
+            let (set, resolution_ns) = (Arc::clone(&set), self.resolution_us * 1_000);
+            threads.add("clock", fifo(CLOCK), move || {
+                set.tick([begin_ns, end_ns], resolution_ns);
                 Samples::default()
-            },
-        )?;
+            })?;
+        }
+        {
+            let (set, mut samples) = (Arc::clone(&set), Samples::with_room_for(self.periods));
+            threads.add("task-two", fifo(TASK_2), move || {
+                set.task_2(give_up_ns, &mut samples);
+                samples
+            })?;
+        }
+        {
+            let set = Arc::clone(&set);
+            threads.add("task-one", fifo(TASK_1), move || {
+                set.task_1(give_up_ns);
+                Samples::default()
+            })?;
+        }
+        for task in 0..interference as usize {
+            let set = Arc::clone(&set);
+            threads.add(
+                &format!("interference-{task}"),
+                fifo(INTERFERENCE),
+                move || {
+                    set.interfere(task, give_up_ns);
+                    Samples::default()
+                },
+            )?;
+        }
+        let (scheduling, samples) = threads.run("task set")?;
+        let samples = samples.into_iter().nth(1).unwrap_or_default();
+        Ok(Answer {
+            samples: vec![samples.switch_ns],
+            numbers: [("dropped".to_owned(), f64::from(samples.dropped))].into(),
+            scheduling,
+            ..Answer::default()
+        })
     }
-    let (scheduling, samples) = threads.run("task set")?;
-    let samples = samples.into_iter().nth(1).unwrap_or_default();
-    Ok(Answer {
-        samples: vec![samples.switch_ns],
-        numbers: [("dropped".to_owned(), f64::from(samples.dropped))].into(),
-        scheduling,
-        ..Answer::default()
-    })
 }
 
 /// What the threads share.
@@ -217,6 +218,7 @@ const OVER: u32 = u32::MAX;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::probe::Question as _;
 
     #[test]
     fn a_task_is_ready_until_it_runs_in_this_period() {
@@ -247,7 +249,7 @@ mod tests {
         // Other tests have threads of its priority on the same CPU, and may leave it no period at all.
         let counted =
             |answer: &Answer| answer.samples[0].len() + answer.numbers["dropped"] as usize;
-        let mut answers = (0..ATTEMPTS).map(|_| answer(&question).unwrap());
+        let mut answers = (0..ATTEMPTS).map(|_| question.answer().unwrap());
         let answer = answers.find(|answer| counted(answer) > 0);
         let answer = answer.expect("one period in some attempt");
         assert!(counted(&answer) <= 20, "{}", counted(&answer));

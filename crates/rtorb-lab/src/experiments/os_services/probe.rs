@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::split_mix::SplitMix64;
 use crate::processes::awake::Awake;
 use crate::processes::begin_together::Threads;
-use crate::processes::probe::Answer;
+use crate::processes::probe::{self, Answer};
 
 mod alone;
 mod mutex;
@@ -104,24 +104,25 @@ impl Service {
     ];
 }
 
-/// Times what the question asks for. The number [`NOT_IN_TURN`] says how many yields of those answered were not one turn of the
-/// other thread.
-///
-/// # Errors
-/// That a thread could not be made or scheduled so, or what the system said to a call.
-pub fn answer(question: &Question) -> Result<Answer, String> {
-    match question.service {
-        Service::ClockRead => alone::clock_read(question),
-        Service::SystemCall => alone::system_call(question),
-        Service::SetTimer => alone::set_timer(question),
-        Service::Yield => yields::time(question),
-        Service::PiLock => mutex::time(question, mutex::From::Lock),
-        Service::PiHandOver => mutex::time(question, mutex::From::Release),
-        Service::Futex => wakeups::by_futex(question),
-        Service::Eventfd => wakeups::by_eventfd(question),
-        Service::Pipe => round_trips::over_pipes(question),
-        Service::Unix => round_trips::over_unix(question),
-        Service::Tcp => round_trips::over_tcp(question),
+impl probe::Question for Question {
+    const ROLE: &'static str = "probe-services";
+
+    /// Times what the question asks for. The number [`NOT_IN_TURN`] says how many yields of those answered were not one turn
+    /// of the other thread.
+    fn answer(&self) -> Result<Answer, String> {
+        match self.service {
+            Service::ClockRead => alone::clock_read(self),
+            Service::SystemCall => alone::system_call(self),
+            Service::SetTimer => alone::set_timer(self),
+            Service::Yield => yields::time(self),
+            Service::PiLock => mutex::time(self, mutex::From::Lock),
+            Service::PiHandOver => mutex::time(self, mutex::From::Release),
+            Service::Futex => wakeups::by_futex(self),
+            Service::Eventfd => wakeups::by_eventfd(self),
+            Service::Pipe => round_trips::over_pipes(self),
+            Service::Unix => round_trips::over_unix(self),
+            Service::Tcp => round_trips::over_tcp(self),
+        }
     }
 }
 
@@ -262,6 +263,7 @@ pub(in crate::experiments) const MESSAGE_BYTES: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::probe::Question as _;
 
     /// Under any scheduling; where others have the CPU, time may be over or turns be lost before all were taken.
     #[test]
@@ -276,7 +278,7 @@ mod tests {
                     seed: 1,
                     other: None,
                 };
-                let answer = answer(&question).unwrap();
+                let answer = question.answer().unwrap();
                 assert_eq!(answer.samples.len(), 1, "{service:?}");
                 assert!((1..=30).contains(&answer.samples[0].len()), "{service:?}");
                 assert!(answer.samples[0].iter().all(|ns| *ns < BUDGET_NS));
@@ -301,7 +303,7 @@ mod tests {
                     seed: 1,
                     other: Some(OtherCpu { cpu, awake }),
                 };
-                let answer = answer(&question).unwrap();
+                let answer = question.answer().unwrap();
                 assert!((1..=30).contains(&answer.samples[0].len()), "{service:?}");
                 let of_second = answer.scheduling.iter();
                 let mut of_second = of_second.filter(|kind| kind.process.contains("second"));

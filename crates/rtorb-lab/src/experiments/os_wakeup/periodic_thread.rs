@@ -8,7 +8,7 @@ use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::split_mix::SplitMix64;
-use crate::processes::probe::Answer;
+use crate::processes::probe::{self, Answer};
 
 /// What is asked: how late a periodic thread wakes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,12 +24,11 @@ pub struct Question {
     pub seed: Option<u64>,
 }
 
-impl Question {
+impl probe::Question for Question {
+    const ROLE: &'static str = "probe-wakeup";
+
     /// One series: for each wake-up, the nanoseconds from the moment that was set until the thread ran.
-    ///
-    /// # Errors
-    /// That there is no such thread on this host.
-    pub(crate) fn answer(&self) -> Result<Answer, String> {
+    fn answer(&self) -> Result<Answer, String> {
         let config = ThreadConfig {
             policy: self.placement.fifo.map(SchedPolicy::Fifo),
             affinity: self.placement.cpu.into_iter().collect(),
@@ -104,6 +103,7 @@ mod tests {
     use rtorb_os::replay::samples_taken;
 
     use super::*;
+    use crate::processes::probe::Question as _;
 
     #[test]
     fn moments_that_have_passed_are_left_out() {

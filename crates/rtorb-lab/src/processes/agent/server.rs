@@ -1,7 +1,7 @@
 //! The agent: starts servers for one laboratory at a time, and ends them when it goes.
 //!
 //! One thread does all, and sleeps in `poll` while servers are measured. It has no authentication: whoever reaches its port
-//! can have the servers of [`super::roles`] started, and nothing else.
+//! can have the servers started that [`crate::roles`] allow on an agent, and nothing else.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,7 +16,6 @@ use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::protocol::{self, Greeting, Lines, Question, Reading, Welcome};
-use super::roles;
 use crate::error::LabError;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 use crate::processes::interrupt::Interrupt;
@@ -29,6 +28,8 @@ pub struct Server {
     address: SocketAddr,
     /// The program that plays the servers' roles: this one.
     executable: PathBuf,
+    /// Whether an agent starts this role; why not.
+    allow: fn(&[String]) -> Result<(), String>,
     interrupt: Interrupt,
     /// Connections that have not said yet what they are for.
     strangers: Vec<Stranger>,
@@ -62,6 +63,7 @@ impl Server {
     pub fn bind(
         address: &str,
         executable: PathBuf,
+        allow: fn(&[String]) -> Result<(), String>,
         interrupt: Interrupt,
     ) -> Result<Self, LabError> {
         let refused = |error: std::io::Error| {
@@ -80,6 +82,7 @@ impl Server {
             listener,
             address,
             executable,
+            allow,
             interrupt,
             strangers: Vec::new(),
             session: None,
@@ -260,7 +263,7 @@ impl Server {
             .as_mut()
             .filter(|session| session.number == number && session.peer.ip() == stranger.peer.ip())
             .ok_or("the agent does not serve this laboratory")?;
-        roles::allow(role)?;
+        (self.allow)(role)?;
         session.reap();
         if session.servers.len() >= SERVERS_MAX {
             return Err(format!("{SERVERS_MAX} servers run, and more may not"));

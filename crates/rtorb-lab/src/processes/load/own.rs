@@ -11,7 +11,8 @@ use rtorb_os::sched::{SchedPolicy, apply_policy};
 
 use super::HOGS;
 use super::kind::Kind;
-use crate::processes::child::{exec_tool, ready};
+use crate::processes::child::{Role, ready};
+use crate::processes::tools::exec_tool;
 use workers::{Begun, Workers, lower_priority};
 
 mod files;
@@ -21,11 +22,13 @@ mod processes;
 mod timers;
 mod workers;
 
-/// Plays the role; returns when the time is over, or with what went wrong.
-///
-/// # Errors
-/// What the system refused.
-pub(crate) fn play(role: &[&str]) -> io::Result<()> {
+/// Makes load, and becomes a tool that does.
+pub(crate) const ROLE: Role = Role::here("load", |words| {
+    play(words).map_err(|error| error.to_string())
+});
+
+/// Returns when the time is over, or with what the system refused.
+fn play(role: &[&str]) -> io::Result<()> {
     // What the exec load becomes, again and again.
     if role == [NOTHING] {
         return Ok(());

@@ -1,0 +1,81 @@
+//! Processes with `Cubit` objects, and one that calls them.
+
+use std::fmt::Display;
+
+use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::{Orb, PoaPolicies, Strategies};
+
+use super::{Bench, Server, Serving};
+use crate::contestants::{CALL_TIMEOUT, burst};
+use crate::inspect::ping::client_orb;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, is_tcp, number, ready};
+
+/// Servers with one object each, and a client.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("cubit-server", |words| match *words {
+        [endpoint] => {
+            let serving = Serving {
+                listen: vec![endpoint.to_owned()],
+                ..Serving::default()
+            };
+            serve(&Server::open(serving).map_err(text)?)
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    })
+    .on_agent(|words| matches!(*words, [endpoint] if is_tcp(endpoint))),
+    Role::here("declared-lane-server", |words| {
+        serve_lane(words, PriorityModel::ServerDeclared)
+    })
+    .on_agent(is_lane_over_tcp),
+    Role::here("propagated-lane-server", |words| {
+        serve_lane(words, PriorityModel::ClientPropagated)
+    })
+    .on_agent(is_lane_over_tcp),
+    Role::here("cubit-client", |words| {
+        let [reference] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let orb = client_orb(CALL_TIMEOUT).map_err(text)?;
+        let object = orb.string_to_object(reference).map_err(text)?;
+        let bench = Bench::new(&object).map_err(text)?;
+        burst::answer(|burst| bench.burst(burst))
+    }),
+];
+
+/// One lane of one thread and an object of its priority.
+fn serve_lane(words: &[&str], model: PriorityModel) -> Result<(), String> {
+    let [endpoint, priority] = *words else {
+        return Err(NOT_ITS_ARGUMENTS.to_owned());
+    };
+    let priority = Priority::new(number(priority)?).map_err(text)?;
+    let lane = ThreadpoolLane {
+        lane_priority: priority,
+        static_threads: 1,
+        dynamic_threads: 0,
+    };
+    let policies = PoaPolicies::default().with(Policy::PriorityModel {
+        model,
+        server_priority: priority,
+    });
+    let builder = Orb::builder()
+        .strategies(Strategies::TAO)
+        .lanes([lane])
+        .listen(endpoint);
+    let server = builder.and_then(|builder| Server::with(builder, policies));
+    serve(&server.map_err(text)?)
+}
+
+fn is_lane_over_tcp(words: &[&str]) -> bool {
+    let is_priority = |word: &str| number::<u8>(word).is_ok_and(|priority| priority <= 99);
+    matches!(*words, [endpoint, priority] if is_tcp(endpoint) && is_priority(priority))
+}
+
+fn serve(server: &Server) -> Result<(), String> {
+    end_with_input()?;
+    ready(server.reference());
+    server.run().map_err(text)
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,38 @@
+//! The channel, the consumers and the supplier as processes.
+
+use super::channel::Server;
+use super::consumers::Consumers;
+use super::supplier::Supplier;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+
+/// Those whose events go through the channel.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("event-channel", |words| match *words {
+        [endpoint, served] => {
+            lock_memory();
+            Server::open(endpoint, &served.parse()?)?.run(ready)
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+    Role::here("event-consumers", |words| match *words {
+        [endpoint, channel, subscribers] => {
+            lock_memory();
+            Consumers::open(endpoint, channel, &subscribers.parse()?)?.run(ready)
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+    Role::here("event-supplier", |words| match *words {
+        [channel, source, priority] => {
+            lock_memory();
+            let supplier = Supplier::open(channel, number(source)?, number(priority)?)?;
+            ready("");
+            supplier.serve().map_err(|error| error.to_string())
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+];
+
+/// What is refused, the host's findings tell.
+fn lock_memory() {
+    let _ = rtorb_os::memory::lock_all();
+}

@@ -1,0 +1,32 @@
+//! The server and the clients as processes.
+
+use super::clients::Clients;
+use super::server::{RateObject, Server};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, ready};
+
+/// A server with an object for each group of clients, and all clients.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("rate-server", |words| {
+        let [endpoint, preset, ref objects @ ..] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let objects = objects.iter().map(|object| object.parse());
+        let objects: Vec<RateObject> = objects.collect::<Result<_, _>>()?;
+        Server::open(endpoint, preset, &objects)?.run(ready)
+    })
+    .on_agent(|words| {
+        matches!(*words, [endpoint, _, ref objects @ ..]
+            if is_tcp(endpoint) && objects.len() <= OBJECTS_MAX)
+    }),
+    Role::here("rate-clients", |words| {
+        let [preset, ref references @ ..] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let clients = Clients::open(preset, references)?;
+        ready("");
+        clients.serve().map_err(|error| error.to_string())
+    }),
+];
+
+/// The objects of a server that an agent starts.
+const OBJECTS_MAX: usize = 100;

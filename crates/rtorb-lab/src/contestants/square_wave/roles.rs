@@ -1,0 +1,42 @@
+//! The supplier and the receivers as processes.
+
+use super::pulse::Pulse;
+use super::receiver::Receiver;
+use super::supplier::Supplier;
+use super::system::NO_CHANNEL;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+
+/// From a digital input to a digital output.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("put-receiver", |words| {
+        let [endpoint, priority, pulse, channel, source] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let receiver = Receiver::open(endpoint, number(priority)?, &pulse.parse()?)?;
+        let receiver = match channel {
+            NO_CHANNEL => receiver,
+            _ => receiver.with_events(channel, number(source)?)?,
+        };
+        // What is refused, the host's findings tell.
+        let _ = rtorb_os::memory::lock_all();
+        receiver.run(ready)
+    }),
+    Role::here("put-supplier", |words| {
+        let [channel, ref receivers @ ..] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        // Of each receiver the pulse and the reference.
+        let receivers = receivers.as_chunks::<2>().0.iter();
+        let receivers: Vec<(Pulse, &str)> = receivers
+            .map(|[pulse, reference]| Ok((pulse.parse()?, *reference)))
+            .collect::<Result<_, String>>()?;
+        let supplier = Supplier::open(&receivers)?;
+        let supplier = match channel {
+            NO_CHANNEL => supplier,
+            _ => supplier.with_channel(channel),
+        };
+        let _ = rtorb_os::memory::lock_all();
+        ready("");
+        supplier.serve().map_err(|error| error.to_string())
+    }),
+];

@@ -1,0 +1,38 @@
+//! The server and the clients as processes.
+
+use super::clients::Clients;
+use super::server::Server;
+use super::{Priorities, start_counting};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+
+/// Both count what their threads do.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("whitebox-server", |words| match *words {
+        [preset, low, high] => {
+            start_counting();
+            Server::open(preset, priorities(low, high)?)?.run(ready)
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+    Role::here("whitebox-clients", |words| match *words {
+        [preset, low, high, low_object, high_object] => {
+            start_counting();
+            let objects = [low_object, high_object];
+            let clients = Clients::start(preset, priorities(low, high)?, objects)?;
+            ready("");
+            clients.serve().map_err(|error| error.to_string())
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+];
+
+fn priorities(low: &str, high: &str) -> Result<Priorities, String> {
+    let priority = |word: &str| {
+        let number = number::<u8>(word).ok().filter(|number| *number <= 99);
+        number.ok_or_else(|| format!("not a priority: {word:?}"))
+    };
+    Ok(Priorities {
+        low: priority(low)?,
+        high: priority(high)?,
+    })
+}

@@ -1,0 +1,33 @@
+//! The processes of an analysed system that is run.
+
+use std::path::Path;
+
+use super::component::Component;
+use super::watcher::Watchers;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+
+/// A component of the system, and the watchers of its CPUs.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("model-component", |words| match *words {
+        [plan] => {
+            lock_memory();
+            Component::open(Path::new(plan))?.run(ready)
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+    Role::here("model-watcher", |words| match *words {
+        [room, ref cpus @ ..] => {
+            lock_memory();
+            let cpus = cpus.iter().map(|cpu| number(cpu));
+            let watchers = Watchers::new(number(room)?, cpus.collect::<Result<_, _>>()?);
+            ready("");
+            watchers.serve().map_err(|error| error.to_string())
+        }
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
+];
+
+/// What is refused, the host's findings tell.
+fn lock_memory() {
+    let _ = rtorb_os::memory::lock_all();
+}

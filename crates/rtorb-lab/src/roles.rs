@@ -1,0 +1,122 @@
+//! The roles of the processes that are measured: what the hidden subcommand `child` can be told to be.
+//!
+//! Each stands beside the code that it runs. A new one is added here to the list.
+
+use std::process::ExitCode;
+
+use crate::contestants::{cubit, demux, event_channel, ping_pong, rates, square_wave, whitebox};
+use crate::experiments::{
+    orb_footprint, os_clock_overhead, os_context_switch, os_interruptions, os_interval_jitter,
+    os_ready_queue, os_services, os_wakeup, own_program,
+};
+use crate::model;
+use crate::processes::child::{self, Role};
+use crate::processes::{load, probe};
+
+const ROLES: &[&[Role]] = &[
+    child::ROLES,
+    ping_pong::ROLES,
+    cubit::roles::ROLES,
+    demux::ROLES,
+    rates::roles::ROLES,
+    square_wave::roles::ROLES,
+    event_channel::roles::ROLES,
+    whitebox::roles::ROLES,
+    orb_footprint::clients::ROLES,
+    model::roles::ROLES,
+    &[
+        load::own::ROLE,
+        own_program::ROLE,
+        probe::role::<os_clock_overhead::probe::Question>(),
+        probe::role::<os_context_switch::probe::Question>(),
+        probe::role::<os_interruptions::probe::Question>(),
+        probe::role::<os_interval_jitter::probe::Question>(),
+        probe::role::<os_ready_queue::probe::Question>(),
+        probe::role::<os_services::probe::Question>(),
+        probe::role::<os_wakeup::Question>(),
+    ],
+];
+
+/// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
+#[must_use]
+pub fn play(arguments: &[String]) -> ExitCode {
+    child::run(all(), arguments)
+}
+
+/// Whether an agent starts this for whoever reaches it: servers that are measured, which neither run a program, read or write a
+/// file, nor listen elsewhere than over TCP.
+///
+/// # Errors
+/// Why not.
+pub fn allow_on_agent(role: &[String]) -> Result<(), String> {
+    let words: Vec<&str> = role.iter().map(String::as_str).collect();
+    let is_allowed = words.split_first().is_some_and(|(name, arguments)| {
+        all().any(|role| role.name == *name && (role.on_agent)(arguments))
+    });
+    if is_allowed {
+        Ok(())
+    } else {
+        Err(format!(
+            "an agent starts the laboratory's servers over TCP, and not {:?}",
+            words.join(" ")
+        ))
+    }
+}
+
+fn all() -> impl Iterator<Item = &'static Role> {
+    ROLES.iter().copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn asked(text: &str) -> Result<(), String> {
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        allow_on_agent(&words)
+    }
+
+    #[test]
+    fn no_two_roles_have_one_name() {
+        let names: BTreeSet<&str> = all().map(|role| role.name).collect();
+        assert_eq!(names.len(), all().count());
+    }
+
+    #[test]
+    fn servers_over_tcp_are_started() {
+        for role in [
+            "raw-server tcp 10.0.0.1:0",
+            "cubit-server iiop://10.0.0.1:0",
+            "declared-lane-server iiop://10.0.0.1:0 50",
+            "propagated-lane-server iiop://10.0.0.1:0 0",
+            "demux-server iiop://10.0.0.1:0 300 1000000",
+            "rate-server iiop://10.0.0.1:0 tao 60 10w",
+        ] {
+            assert_eq!(asked(role), Ok(()), "{role}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_is() {
+        for role in [
+            "exec sh -c true",
+            "exec true",
+            "cubit-server uiop:///tmp/x",
+            "raw-server unix /tmp/x",
+            "raw-server futex /dev/shm/x",
+            "demux-server iiop://10.0.0.1:0 1 1000001",
+            "demux-server iiop://10.0.0.1:0 7 1",
+            "demux-server uiop:///tmp/x 1 1",
+            "declared-lane-server iiop://10.0.0.1:0 100",
+            "rate-server uiop:///tmp/x tao",
+            "probe",
+            "cubit-client IOR:00",
+            "",
+        ] {
+            let why = asked(role).unwrap_err();
+            assert!(why.contains("not"), "{role}: {why}");
+        }
+    }
+}
