@@ -13,6 +13,8 @@ use rtorb_results::summary::{
 use rtorb_results::{LabelValue, PlotKind, Results, Series};
 use serde_json::Value;
 
+use crate::prose;
+
 mod declared;
 mod interruptions;
 mod low_clients;
@@ -546,7 +548,7 @@ fn drawn_choice(name: &str, plot: Plot, source: String) -> Choice {
     escape(&mut drawn);
     // A `<` could end the script element that the text stands in.
     Choice {
-        name: name.to_owned(),
+        name: prose::plain(name),
         lines: drawn["data"].as_array().map_or(0, Vec::len),
         json: drawn.to_string().replace('<', "\\u003c"),
         source,
@@ -567,7 +569,7 @@ fn source(series: &[&Series]) -> String {
         .iter()
         .filter(|(name, _)| !differ.contains(name));
     let shared: Vec<String> = shared
-        .map(|(name, value)| format!("{name}={value}"))
+        .map(|(name, value)| format!("{} {value}", prose::words(name)))
         .collect();
     let with = if shared.is_empty() { "" } else { " with " };
     format!(
@@ -577,11 +579,11 @@ fn source(series: &[&Series]) -> String {
     )
 }
 
-/// The library takes some of HTML for markup, links among them: a label's text is text.
+/// Makes text readable. The library takes some of HTML for markup, links among them: a label's text is text.
 fn escape(value: &mut Value) {
     match value {
-        Value::String(text) if text.contains(['&', '<', '>']) => {
-            *text = text
+        Value::String(text) => {
+            *text = prose::plain(text)
                 .replace('&', "&amp;")
                 .replace('<', "&lt;")
                 .replace('>', "&gt;");

@@ -12,6 +12,7 @@ mod hosts;
 pub mod matrix;
 mod moment;
 mod page;
+mod prose;
 mod section;
 
 pub use page::{Failure, Run, render, render_run, write, write_run};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use askama::Template;
 use rtorb_results::campaign::PREFIX;
-use rtorb_results::{Results, Verdict, write_atomically};
+use rtorb_results::{Claim, Results, Verdict, write_atomically};
 
 use crate::campaign::{Beside, CampaignPart};
 use crate::groups::Group;
@@ -152,6 +152,14 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Every claim that is missed, with its section.
+    fn missed(&self) -> Vec<(&Section<'_>, &Claim)> {
+        let sections = self.groups.iter().flat_map(|group| &group.sections);
+        let missed =
+            sections.flat_map(|section| section.missed().map(move |claim| (section, claim)));
+        missed.collect()
+    }
+
     fn said(moment: &str) -> String {
         said(moment)
     }

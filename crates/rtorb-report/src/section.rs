@@ -2,7 +2,7 @@
 
 use rtorb_results::judgement_views;
 use rtorb_results::summary::{self, Table, TitledTable};
-use rtorb_results::{Results, Verdicts};
+use rtorb_results::{Claim, Results, Verdicts};
 
 use crate::campaign::{Beside, CampaignPart, Explained, is_emulated};
 use crate::figures::{self, Figure};
@@ -59,6 +59,15 @@ impl<'a> Section<'a> {
             tails: summary::tails(results),
             figures: figures::figures(results),
         }
+    }
+
+    /// What was found, in a sentence.
+    pub(crate) fn finding(&self) -> Option<String> {
+        summary::finding(self.results)
+    }
+
+    pub(crate) fn missed(&self) -> impl Iterator<Item = &Claim> {
+        self.results.claims.iter().filter(|claim| claim.is_missed())
     }
 
     /// Processes that were not scheduled in real time: shown in plain sight.

@@ -307,7 +307,7 @@ fn every_figure_says_which_series_it_was_drawn_from() {
     let link = "Data: <a href=\"results/os/interval-jitter.json\">";
     assert_eq!((figures, page.matches(link).count()), (4, 4));
     assert!(page.contains(
-        "data-source=\"3 series with load=none, pattern=harmonic, real_time=true, 3000 samples\""
+        "data-source=\"3 series with load none, pattern harmonic, real time true, 3000 samples\""
     ));
     assert!(!page.contains("data-source=\"\""));
     let page = report::render(&[results()], &ORDER).unwrap();

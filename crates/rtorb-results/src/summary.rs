@@ -14,6 +14,27 @@ pub mod words;
 
 pub use views::{TitledTable, tables};
 
+/// What an experiment found, in a sentence: the first of its conclusions, otherwise its key figure.
+#[must_use]
+pub fn finding(results: &Results) -> Option<String> {
+    let conclusion = results.conclusions.first().map(|words| {
+        let ends = words.match_indices(". ").map(|(at, _)| at);
+        let mut ends = ends.filter(|at| words[at + 2..].starts_with(char::is_uppercase));
+        match ends.next() {
+            Some(end) => words[..=end].to_owned(),
+            None => words.clone(),
+        }
+    });
+    conclusion.or_else(|| {
+        let key = results.highlights.first()?;
+        let figure = format!("{}: {} {}", key.what, key.shown(), key.unit);
+        Some(match key.beside.as_str() {
+            "" => format!("{}.", figure.trim_end()),
+            beside => format!("{}, {beside}.", figure.trim_end()),
+        })
+    })
+}
+
 /// A table of text, ready for a terminal or a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {

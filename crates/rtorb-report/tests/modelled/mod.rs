@@ -175,7 +175,7 @@ fn bounds_stand_beside_what_was_observed() {
     }
     assert!(page.contains("Systems, as analysed and as run"));
     // A bound and a deadline in each of the histograms and the tails.
-    for mark in ["bound 4000 us", "bound 9000 us", "deadline 40000 us"] {
+    for mark in ["bound 4000 µs", "bound 9000 µs", "deadline 40000 µs"] {
         assert!(page.contains(mark), "{mark}");
     }
     assert!(page.contains("\"barmode\":\"stack\"") && page.contains("worst quiet"));
