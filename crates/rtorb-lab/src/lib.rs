@@ -13,5 +13,6 @@ pub mod inspect;
 pub mod model;
 pub mod processes;
 pub mod study;
+pub mod suite;
 
 pub use error::LabError;
