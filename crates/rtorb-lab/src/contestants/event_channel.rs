@@ -28,6 +28,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +132,13 @@ impl Sending {
             pause_ns: 0,
             payload_bytes: rtec::STAMP_BYTES,
         }
+    }
+
+    /// How long it takes at most, if it ends.
+    #[must_use]
+    pub fn lasting(&self) -> Duration {
+        let paced_ns = self.count.saturating_mul(self.period_ns);
+        Duration::from_nanos(paced_ns.saturating_add(2 * self.pause_ns))
     }
 }
 

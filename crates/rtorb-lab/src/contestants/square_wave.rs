@@ -31,7 +31,6 @@ use serde::{Deserialize, Serialize};
 pub mod gpio;
 pub mod pulse;
 pub mod receiver;
-pub mod recorded;
 pub mod supplier;
 pub mod system;
 

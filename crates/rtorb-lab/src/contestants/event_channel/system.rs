@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
 
@@ -20,6 +19,7 @@ use crate::processes::Process;
 pub struct Channel {
     process: Process,
     reference: String,
+    transport: Transport,
 }
 
 impl Channel {
@@ -29,7 +29,8 @@ impl Channel {
     /// That it does not start.
     pub fn start(
         context: &Context,
-        (transport, name): (Transport, &str),
+        transport: Transport,
+        name: &str,
         served: &Served,
     ) -> Result<Self, LabError> {
         let endpoint = endpoint(context, transport, &format!("channel-{name}"));
@@ -38,7 +39,58 @@ impl Channel {
             &["events", "channel", &endpoint, &served.to_string()],
         )?;
         let reference = process.ready()?;
-        Ok(Self { process, reference })
+        Ok(Self {
+            process,
+            reference,
+            transport,
+        })
+    }
+
+    /// Starts and connects consumers; `name` tells their socket from others.
+    ///
+    /// # Errors
+    /// That the process does not start, or the channel does not take them.
+    pub fn consumers(
+        &self,
+        context: &Context,
+        name: &str,
+        subscribers: &Subscribers,
+    ) -> Result<Consumers, LabError> {
+        let endpoint = endpoint(context, self.transport, &format!("consumers-{name}"));
+        let subscribers_word = subscribers.to_string();
+        let role = [
+            "events",
+            "consumers",
+            &endpoint,
+            &self.reference,
+            &subscribers_word,
+        ];
+        let name = format!("{} consumers {name}", self.transport.label());
+        let mut process = context.launcher.start(&name, &role)?;
+        process.ready()?;
+        process.ask("connect")?;
+        Ok(Consumers {
+            process,
+            count: subscribers.count,
+        })
+    }
+
+    /// Starts and connects a supplier of the events of a source.
+    ///
+    /// # Errors
+    /// That it does not start, or the channel does not take it.
+    pub fn supplier(
+        &self,
+        context: &Context,
+        source: i32,
+        priority: u8,
+    ) -> Result<Supplier, LabError> {
+        let name = format!("supplier {source}");
+        let (source, priority) = (source.to_string(), priority.to_string());
+        let role = ["events", "supplier", &self.reference, &source, &priority];
+        let mut process = context.launcher.start(&name, &role)?;
+        process.ready()?;
+        Ok(Supplier { process })
     }
 
     /// By which clients find it.
@@ -53,12 +105,21 @@ impl Channel {
         &self.process
     }
 
-    /// What its threads have, without its keeper: that is for what may wait, and hands over no event.
+    /// The scheduling of its threads and of its clients'. Its keeper, which may wait and sends no event, is left out.
     #[must_use]
-    pub fn scheduling(&self) -> Vec<ObtainedScheduling> {
-        let mut found = obtained_by_priority(self.process.name(), self.process.id());
-        found.retain(|kind| !kind.process.ends_with(KEEPER));
-        found
+    pub fn scheduling<'a>(
+        &self,
+        clients: impl IntoIterator<Item = &'a Process>,
+    ) -> Vec<ObtainedScheduling> {
+        let mut all = self.process.scheduling_by_priority();
+        all.extend(
+            clients
+                .into_iter()
+                .flat_map(Process::scheduling_by_priority),
+        );
+        all.into_iter()
+            .filter(|kind| !kind.process.ends_with(KEEPER))
+            .collect()
     }
 
     /// How many events it has discarded until now, over all consumers.
@@ -96,36 +157,6 @@ pub struct Consumers {
 }
 
 impl Consumers {
-    /// Starts and connects them; `name` tells their socket from others.
-    ///
-    /// # Errors
-    /// That the process does not start, or the channel does not take them.
-    pub fn start(
-        context: &Context,
-        (transport, name): (Transport, &str),
-        channel: &Channel,
-        subscribers: &Subscribers,
-    ) -> Result<Self, LabError> {
-        let endpoint = endpoint(context, transport, &format!("consumers-{name}"));
-        let reference = channel.reference();
-        let mut process = context.launcher.start(
-            &format!("{} consumers {name}", transport.label()),
-            &[
-                "events",
-                "consumers",
-                &endpoint,
-                reference,
-                &subscribers.to_string(),
-            ],
-        )?;
-        process.ready()?;
-        process.ask("connect")?;
-        Ok(Self {
-            process,
-            count: subscribers.count,
-        })
-    }
-
     /// Its process.
     #[must_use]
     pub fn process(&self) -> &Process {
@@ -165,21 +196,18 @@ impl Consumers {
     /// Waits until each has so many events.
     ///
     /// # Errors
-    /// That they have not come within `timeout`, or that the process ended.
-    pub fn await_received(&mut self, events: u64, timeout: Duration) -> Result<(), LabError> {
+    /// That they do not come, or that the process ended.
+    pub fn await_received(&mut self, events: u64) -> Result<(), LabError> {
         let mut fewest = 0;
-        let have_come = within(timeout, || {
+        let have_come = within(RECEIPT_TIMEOUT, || {
             fewest = self.received()?.0;
             Ok(fewest >= events)
         })?;
         if have_come {
-            Ok(())
-        } else {
-            Err(LabError::process(
-                self.process.name(),
-                format!("the last of its consumers has {fewest} of {events} events"),
-            ))
+            return Ok(());
         }
+        let what = format!("the last of its consumers has {fewest} of {events} events");
+        Err(LabError::process(self.process.name(), what))
     }
 
     /// The latencies of the first so many events, and what was lost or came twice.
@@ -202,28 +230,17 @@ pub struct Supplier {
 }
 
 impl Supplier {
-    /// Starts and connects it.
+    /// Sends, and waits until all of these consumers have all events. What they had before is forgotten.
     ///
     /// # Errors
-    /// That it does not start, or the channel does not take it.
-    pub fn start(
-        context: &Context,
-        channel: &Channel,
-        (source, priority): (i32, u8),
-    ) -> Result<Self, LabError> {
-        let (source_word, priority) = (source.to_string(), priority.to_string());
-        let role = [
-            "events",
-            "supplier",
-            channel.reference(),
-            &source_word,
-            &priority,
-        ];
-        let mut process = context
-            .launcher
-            .start(&format!("supplier {source}"), &role)?;
-        process.ready()?;
-        Ok(Self { process })
+    /// What a process said, or that it ended or was silent.
+    pub fn send(&mut self, sending: &Sending, to: &mut [Consumers]) -> Result<Sent, LabError> {
+        to.iter_mut().try_for_each(Consumers::clear)?;
+        self.begin(sending)?;
+        let sent = self.finish(sending.lasting() + RECEIPT_TIMEOUT)?;
+        let mut each = to.iter_mut();
+        each.try_for_each(|consumers| consumers.await_received(sending.count))?;
+        Ok(sent)
     }
 
     /// Its process.
@@ -299,6 +316,15 @@ pub fn within(
     }
 }
 
+/// The priority, if threads have any on this host; otherwise 0, which leaves the scheduling as it is.
+#[must_use]
+pub fn priority_on(context: &Context, priority: u8) -> u8 {
+    let fifo = context.launcher.placement.fifo;
+    fifo.map_or(0, |_| priority)
+}
+
+/// For a thousand consumers of a machine that is busy with something else.
+pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How a kind of threads ends that is the keeper's alone.
 const KEEPER: &str = ": events-keeper";
 /// Short beside a run, long beside the answer to a question.

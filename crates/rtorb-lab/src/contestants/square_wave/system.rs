@@ -161,7 +161,8 @@ impl System {
         let mut scheduling: Vec<ObtainedScheduling> = processes
             .flat_map(|process| obtained_by_priority(process.name(), process.id()))
             .collect();
-        scheduling.extend(self.channel.iter().flat_map(Channel::scheduling));
+        let of_channel = self.channel.iter();
+        scheduling.extend(of_channel.flat_map(|channel| channel.scheduling([])));
         self.go(run)?;
         Ok(scheduling)
     }
