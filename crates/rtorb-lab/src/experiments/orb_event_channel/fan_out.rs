@@ -28,7 +28,7 @@ pub(super) const STUDY: Study<Crowds> = Study {
     amounts: Amounts {
         glance: 20,
         emulated: 0,
-        quick: [3, 2_000],
+        quick: [2, 2_000],
         full: [10, 20_000],
         samples: "deliveries_per_round",
     },

@@ -246,8 +246,8 @@ impl Neighbourhood {
 
     /// The latencies of the urgent consumer's events beside the others, and what was discarded meanwhile.
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
-        let victims = self.victims(cell, turn.context)?;
-        self.disturb(cell, &victims)?;
+        let mut victims = self.victims(cell, turn.context)?;
+        self.disturb(cell, &mut victims)?;
         self.newly_discarded()?;
         let events = turn.samples as u64;
         let sending = Sending::paced(events, PERIOD_NS);
@@ -308,7 +308,7 @@ impl Neighbourhood {
     }
 
     /// Has the others do what they do, before the urgent consumer is measured.
-    fn disturb(&mut self, cell: &Cell<'_>, victims: &[Consumers]) -> Result<(), LabError> {
+    fn disturb(&mut self, cell: &Cell<'_>, victims: &mut [Consumers]) -> Result<(), LabError> {
         let without_end = Sending::paced(u64::MAX, LOW_PERIOD_NS);
         if is_quiet(cell) {
             return Ok(());
@@ -344,8 +344,13 @@ impl Neighbourhood {
                 burst: VICTIMS_BURST,
                 ..without_end
             })?;
-            // Until there is one of them whose queue is full.
-            self.await_discards()?;
+            if cell.is(FLOOD, "hung") {
+                // Until its queue is full.
+                self.await_discards()?;
+            } else {
+                let mut victims = victims.iter_mut();
+                victims.try_for_each(|victim| victim.await_received(1))?;
+            }
         }
         Ok(())
     }
