@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
+use serde::de::DeserializeOwned;
 
-use super::consumers::Latencies;
+use super::consumers::{self, Latencies, Received};
+use super::supplier;
 use super::{Sending, Sent, Served, Subscribers};
 use crate::contestants::Transport;
+use crate::contestants::questions;
 use crate::contestants::whitebox::counts::Counts;
 use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
@@ -68,11 +71,12 @@ impl Channel {
         let name = format!("{} consumers {name}", self.transport.label());
         let mut process = context.launcher.start(&name, &role)?;
         process.ready()?;
-        process.ask("connect")?;
-        Ok(Consumers {
+        let mut consumers = Consumers {
             process,
             count: subscribers.count,
-        })
+        };
+        consumers.ask::<()>(&consumers::Question::Connect)?;
+        Ok(consumers)
     }
 
     /// Starts and connects a supplier of the events of a source.
@@ -168,7 +172,7 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn clear(&mut self) -> Result<(), LabError> {
-        self.process.ask("clear").map(drop)
+        self.ask(&consumers::Question::Clear)
     }
 
     /// From now on, each sleeps for so long over an event: its thread is taken, and no other one's CPU.
@@ -176,8 +180,8 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn work(&mut self, time: Duration) -> Result<(), LabError> {
-        let question = format!("work {}", time.as_nanos());
-        self.process.ask(&question).map(drop)
+        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.ask(&consumers::Question::Work(time_ns))
     }
 
     /// How many events the consumer with the fewest has, and all together.
@@ -185,12 +189,8 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn received(&mut self) -> Result<(u64, u64), LabError> {
-        let answer = self.process.ask("received")?;
-        let numbers = answer
-            .strip_prefix("received ")
-            .and_then(|words| words.split_once(' '))
-            .and_then(|(fewest, all)| fewest.parse().ok().zip(all.parse().ok()));
-        numbers.ok_or_else(|| LabError::process(self.process.name(), format!("said {answer:?}")))
+        let Received { fewest, all } = self.ask(&consumers::Question::Received)?;
+        Ok((fewest, all))
     }
 
     /// Waits until each has so many events.
@@ -215,11 +215,11 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn latencies(&mut self, events: u64) -> Result<Latencies, LabError> {
-        let question = format!("latencies {events}");
-        let (line, octets) =
-            self.process
-                .ask_for_octets(&question, Duration::ZERO, Latencies::octets_after)?;
-        Latencies::read(&line, &octets).map_err(|what| LabError::process(self.process.name(), what))
+        self.ask(&consumers::Question::Latencies(events as usize))
+    }
+
+    fn ask<A: DeserializeOwned>(&mut self, question: &consumers::Question) -> Result<A, LabError> {
+        questions::ask(&mut self.process, question, Duration::ZERO)
     }
 }
 
@@ -254,7 +254,7 @@ impl Supplier {
     /// # Errors
     /// What the supplier said, or that the process ended.
     pub fn begin(&mut self, sending: &Sending) -> Result<(), LabError> {
-        self.process.ask(&format!("start {sending}")).map(drop)
+        self.ask(&supplier::Question::Start(sending.clone()), Duration::ZERO)
     }
 
     /// Waits until all are sent, which may take as long as `within`.
@@ -262,7 +262,7 @@ impl Supplier {
     /// # Errors
     /// What the supplier said, or that the process ended or was silent.
     pub fn finish(&mut self, within: Duration) -> Result<Sent, LabError> {
-        self.sent(&"finish", within)
+        self.ask(&supplier::Question::Finish, within)
     }
 
     /// Has it send no more.
@@ -270,16 +270,15 @@ impl Supplier {
     /// # Errors
     /// As [`Self::finish`].
     pub fn stop(&mut self) -> Result<Sent, LabError> {
-        self.sent(&"stop", Duration::ZERO)
+        self.ask(&supplier::Question::Stop, Duration::ZERO)
     }
 
-    fn sent(&mut self, question: &&str, within: Duration) -> Result<Sent, LabError> {
-        let (line, _) = self.process.ask_for_octets(question, within, |line| {
-            let sent = line.parse::<Sent>().map(|_| 0);
-            sent.map_err(|line| line.strip_prefix("error ").unwrap_or(&line).to_owned())
-        })?;
-        line.parse()
-            .map_err(|what: String| LabError::process(self.process.name(), what))
+    fn ask<A: DeserializeOwned>(
+        &mut self,
+        question: &supplier::Question,
+        within: Duration,
+    ) -> Result<A, LabError> {
+        questions::ask(&mut self.process, question, within)
     }
 }
 
