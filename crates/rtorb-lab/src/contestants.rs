@@ -26,6 +26,7 @@ pub mod event_channel;
 pub mod operations;
 pub mod peers;
 pub mod ping_pong;
+mod questions;
 pub mod rates;
 pub mod square_wave;
 pub mod whitebox;

@@ -50,7 +50,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_priority_inversion::STUDY,
     &orb_histogram::STUDY,
     &orb_payload::STUDY,
-    &orb_event_channel::OrbEventChannel,
+    &orb_event_channel::SUITE,
     &orb_footprint::OrbFootprint,
 ];
 

@@ -15,5 +15,6 @@ pub mod model;
 pub mod processes;
 pub mod roles;
 pub mod study;
+pub mod suite;
 
 pub use error::LabError;

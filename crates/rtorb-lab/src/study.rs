@@ -9,7 +9,7 @@ use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
 use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
-    TableView, all_real_time, labels,
+    Series, TableView, all_real_time, labels,
 };
 
 use crate::error::LabError;
@@ -201,6 +201,8 @@ pub(crate) struct Conditions {
 pub(crate) struct Findings {
     /// Cells that were computed from the answers. They are shown after those that were measured.
     pub(crate) cells: Cells,
+    /// Series of what is not a time, such as a count.
+    pub(crate) series: Vec<Series>,
     /// Plots that depend on the cells.
     pub(crate) plots: Vec<Plot>,
     pub(crate) highlights: Vec<Highlight>,
@@ -399,6 +401,10 @@ impl<S: Subject> Experiment for Study<S> {
             series: [&measured.cells, &findings.cells]
                 .into_iter()
                 .flat_map(|cells| cells.series(&beside))
+                .chain(findings.series.into_iter().map(|mut series| {
+                    series.labels.extend(beside.clone());
+                    series
+                }))
                 .collect(),
             scheduling: measured.scheduling,
             lost: measured.lost,
@@ -580,6 +586,7 @@ mod tests {
     use super::*;
     use crate::experiment;
     use crate::processes::interrupt::Interrupt;
+    use rtorb_results::statistics::Recorder;
     use rtorb_results::{PlotKind, Results, StatisticName, Verdict};
 
     /// A whole experiment: two factors, one plot, one claim.
@@ -716,6 +723,10 @@ mod tests {
             let effort = conditions.effort.name();
             found.notes.push(format!("a {effort} look"));
             found.plots.push(Plot::named("longer", "How much longer"));
+            found.series.push(Series {
+                unit: "per_toy".to_owned(),
+                ..Series::from_recorder(Labels::new(), &Recorder::new())
+            });
             found
         },
         ..TOY
@@ -853,8 +864,10 @@ mod tests {
     #[test]
     fn findings_compute_samples_from_the_answers_that_were_kept() {
         let results = results_of(&KEEPING);
-        let found: Vec<(u64, f64)> = results
-            .series
+        let (counts, times) = results.series.split_last().expect("it has series");
+        let of_run = labels([("real_time", true.into())]);
+        assert_eq!((counts.unit.as_str(), &counts.labels), ("per_toy", &of_run));
+        let found: Vec<(u64, f64)> = times
             .iter()
             .map(|series| (series.count, series.statistics.mean))
             .collect();

@@ -2,32 +2,18 @@
 //! [`supplier`].
 //!
 //! Each event that a supplier here sends carries its number and the moment at which it was sent, so that a consumer knows by
-//! itself how long an event took, and whether one was lost or came twice. All of them answer lines:
+//! itself how long an event took, and whether one was lost or came twice. Suppliers and consumers answer questions in JSON, the
+//! channel those in words:
 //!
 //! ```text
-//! connect                       asked of consumers: subscribes
-//! connected
-//! clear                         asked of consumers: numbers begin at 0 again
-//! cleared
-//! work 1000000                  asked of consumers: for how long each sleeps over an event from now on, in nanoseconds
-//! working
-//! start {"first":0,...}         asked of a supplier: sends until all are sent, while other questions are answered
-//! started
-//! finish                        asked of a supplier: waits for the last; `stop` has it send no more
-//! sent 1000 12000000            events, and the nanoseconds from the first until the last was sent
-//! received                      asked of consumers: events of the one with the fewest, and of all together
-//! received 1000 2000
-//! latencies 1000                asked of consumers: of the first so many events
-//! latencies 2 1000 0 0 0        consumers, events, lost, repeated, malformed; then 32-bit numbers, consumer by consumer
-//! discarded                     asked of the channel: how many events it has discarded, over all consumers
+//! discarded                     how many events it has discarded, over all consumers
 //! discarded 0
-//! counts                        asked of the channel, as of whitebox servers
+//! counts                        as of whitebox servers
 //! ```
-//!
-//! What cannot be done is answered by `error TEXT`. All numbers after a line are unsigned and little-endian.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +102,6 @@ pub struct Sending {
     /// count what all events but the first cost, without what is made and unmade once.
     pub pause_ns: u64,
     /// Octets of data in each event; never fewer than a [`rtec::Stamp`] has.
-    #[serde(default)]
     pub payload_bytes: usize,
 }
 
@@ -133,58 +118,32 @@ impl Sending {
             payload_bytes: rtec::STAMP_BYTES,
         }
     }
-}
 
-impl FromStr for Sending {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found: Self =
-            serde_json::from_str(text).map_err(|error| format!("nothing to send: {error}"))?;
-        if found.burst > 0 && found.payload_bytes <= PAYLOAD_BYTES_MAX {
-            Ok(found)
-        } else {
-            Err(format!(
-                "a burst has an event, and an event at most {PAYLOAD_BYTES_MAX} octets: {text:?}"
-            ))
+    /// Refuses what cannot be sent.
+    fn check(&self) -> Result<(), String> {
+        if self.burst > 0 && self.payload_bytes <= PAYLOAD_BYTES_MAX {
+            return Ok(());
         }
+        Err(format!(
+            "a burst has an event, and an event at most {PAYLOAD_BYTES_MAX} octets: {self:?}"
+        ))
     }
-}
 
-impl fmt::Display for Sending {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_json(self, formatter)
+    /// How long it takes at most, if it ends.
+    #[must_use]
+    pub fn lasting(&self) -> Duration {
+        let paced_ns = self.count.saturating_mul(self.period_ns);
+        Duration::from_nanos(paced_ns.saturating_add(2 * self.pause_ns))
     }
 }
 
 /// What was sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// How many events.
     pub count: u64,
     /// From the first until the last was sent.
     pub elapsed_ns: u64,
-}
-
-impl fmt::Display for Sent {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "sent {} {}", self.count, self.elapsed_ns)
-    }
-}
-
-impl FromStr for Sent {
-    type Err = String;
-
-    fn from_str(line: &str) -> Result<Self, String> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let found = match words[..] {
-            ["sent", count, elapsed_ns] => count.parse().ok().zip(elapsed_ns.parse().ok()),
-            _ => None,
-        };
-        found
-            .map(|(count, elapsed_ns)| Self { count, elapsed_ns })
-            .ok_or_else(|| line.to_owned())
-    }
 }
 
 fn write_json(value: &impl Serialize, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -219,20 +178,6 @@ mod tests {
             events_max: 1_000,
         };
         assert_eq!(subscribers.to_string().parse(), Ok(subscribers.clone()));
-        let sending = Sending {
-            first: 7,
-            count: 1 << 40,
-            period_ns: 0,
-            burst: 1,
-            pause_ns: 5,
-            payload_bytes: 1_024,
-        };
-        assert_eq!(sending.to_string().parse(), Ok(sending.clone()));
-        let sent = Sent {
-            count: 5,
-            elapsed_ns: 9,
-        };
-        assert_eq!(sent.to_string().parse(), Ok(sent));
         assert!(!subscribers.to_string().contains(['\n', ' ']));
     }
 
@@ -256,8 +201,10 @@ mod tests {
         for wrong in [none, too_many] {
             assert!(wrong.to_string().parse::<Subscribers>().is_err(), "{wrong}");
         }
-        let nothing = r#"{"first":0,"count":1,"period_ns":0,"burst":0,"pause_ns":0}"#;
-        assert!(nothing.parse::<Sending>().is_err());
-        assert_eq!("sent 1".parse::<Sent>(), Err("sent 1".to_owned()));
+        let nothing = Sending {
+            burst: 0,
+            ..Sending::paced(1, 0)
+        };
+        assert!(nothing.check().is_err() && Sending::paced(1, 0).check().is_ok());
     }
 }

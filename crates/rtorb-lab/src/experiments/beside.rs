@@ -7,57 +7,6 @@ use crate::experiment::Context;
 use crate::processes::load::{Load, RunningLoad};
 use crate::study::{Cell, Value};
 
-/// What runs while it is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beside {
-    /// Nothing.
-    Nothing,
-    /// The load, which this experiment sets.
-    Load,
-    /// The load that an emulated machine was booted for, which is there already and may be none.
-    LoadOfMachine,
-}
-
-impl Beside {
-    /// First without load, then with it.
-    pub(super) const WITHOUT_AND_WITH: [Self; 2] = [Self::Nothing, Self::Load];
-
-    /// The load that is measured under: the one that was asked for, the mix where none was; in an emulated machine its own.
-    pub(super) fn load(context: &Context) -> Load {
-        let is_emulated = context.effort.seeds().is_some();
-        if context.load.is_none() && !is_emulated {
-            Load::mix()
-        } else {
-            context.load.clone()
-        }
-    }
-
-    /// Starts the load where it is for this experiment to set; with it comes, in the first round, a note of who makes it.
-    ///
-    /// # Errors
-    /// As the load.
-    pub(super) fn start(
-        self,
-        (load, round): (&Load, usize),
-        context: &Context,
-    ) -> Result<(RunningLoad, Option<String>), LabError> {
-        if self != Self::Load {
-            return Ok((RunningLoad::default(), None));
-        }
-        let running = context.start_load(load)?;
-        let note = (round == 0).then(|| {
-            let generator = running.generator();
-            format!("The load {load} is made by {generator}.")
-        });
-        Ok((running, note))
-    }
-
-    /// True unless it is nothing for certain.
-    pub(super) fn is_load(self) -> bool {
-        self != Self::Nothing
-    }
-}
-
 /// The levels of the factor `load`: without load, and with the one of the run.
 pub(super) const LOADS: [Value; 2] = [Value::Text(NONE), Value::Text("chosen")];
 
@@ -87,7 +36,7 @@ impl VariedLoad {
     /// Starts it no sooner than a cell has it.
     pub(super) fn later(context: &Context) -> Self {
         Self {
-            load: Beside::load(context),
+            load: load_of(context),
             is_there: context.effort.seeds().is_some(),
             running: None,
             generator: None,
@@ -139,6 +88,16 @@ impl VariedLoad {
     }
 }
 
+/// The load that is measured under: the one that was asked for, the mix where none was; in an emulated machine its own.
+fn load_of(context: &Context) -> Load {
+    let is_emulated = context.effort.seeds().is_some();
+    if context.load.is_none() && !is_emulated {
+        Load::mix()
+    } else {
+        context.load.clone()
+    }
+}
+
 /// The value of the label `load` where there is none.
 pub(super) const NONE: &str = "none";
 
@@ -152,7 +111,7 @@ mod tests {
         let context = Context::new(effort, "/bin/false".into(), Interrupt::new());
         let mut context = context.expect("a folder");
         context.load = asked.parse().expect("it is a load");
-        Beside::load(&context).to_string()
+        load_of(&context).to_string()
     }
 
     #[test]

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_results::cells::Cells;
 use rtorb_results::{
@@ -15,7 +14,7 @@ use rtorb_results::{
 
 use crate::contestants::Transport;
 use crate::contestants::event_channel::rtec::STAMP_BYTES;
-use crate::contestants::event_channel::system::{Channel, Consumers, Supplier};
+use crate::contestants::event_channel::system::{Channel, Consumers, Supplier, priority_on};
 use crate::contestants::event_channel::{Sending, Subscribers};
 use crate::contestants::square_wave::system::Role;
 use crate::contestants::whitebox::threads::ThreadSums;
@@ -167,12 +166,8 @@ struct System {
 impl System {
     fn start(context: &Context, transport: Transport, consumers: usize) -> Result<Self, LabError> {
         let name = format!("cost-{consumers}");
-        let way = (transport, name.as_str());
-        let channel = Channel::start(context, way, &served(context, &[Role::High]))?;
-        let priority = match context.launcher.placement.fifo {
-            Some(_) => Role::High.priority(),
-            None => 0,
-        };
+        let channel = Channel::start(context, transport, &name, &served(context, &[Role::High]))?;
+        let priority = priority_on(context, Role::High.priority());
         let subscribers = Subscribers {
             count: consumers,
             source: SOURCE,
@@ -180,8 +175,8 @@ impl System {
             events_max: EVENTS_REMEMBERED,
         };
         let mut system = Self {
-            supplier: Supplier::start(context, &channel, (SOURCE, priority))?,
-            consumers: Consumers::start(context, way, &channel, &subscribers)?,
+            supplier: channel.supplier(context, SOURCE, priority)?,
+            consumers: channel.consumers(context, &name, &subscribers)?,
             channel,
             cpu: context.launcher.placement.cpu,
         };
@@ -191,14 +186,7 @@ impl System {
 
     fn scheduling(&self) -> Vec<ObtainedScheduling> {
         let clients = [self.supplier.process(), self.consumers.process()];
-        let of_clients = clients
-            .into_iter()
-            .flat_map(|process| obtained_by_priority(process.name(), process.id()));
-        self.channel
-            .scheduling()
-            .into_iter()
-            .chain(of_clients)
-            .collect()
+        self.channel.scheduling(clients)
     }
 
     /// Sends one event, pauses, and sends so many more. Answers the processor time that these took in each of [`EXECUTIONS`], in
@@ -213,13 +201,13 @@ impl System {
             ..Sending::paced(events + 1, PERIOD_NS)
         })?;
         let begun_ns = monotonic_ns();
-        self.consumers.await_received(1, TIMEOUT)?;
+        self.consumers.await_received(1)?;
         let before = self.sums();
         // In the middle of the pause after the last event.
         sleep_until(begun_ns + events * PERIOD_NS + PAUSE_NS + PAUSE_NS / 2);
         let after = self.sums();
         self.supplier.finish(TIMEOUT)?;
-        self.consumers.await_received(events + 1, TIMEOUT)?;
+        self.consumers.await_received(events + 1)?;
         drop(awake);
         let executed = before.zip(after).map(|(before, after)| {
             let mut executed_ns = [0; EXECUTIONS.len()];

@@ -163,12 +163,7 @@ fn start_channel(launcher: &Launcher, name: &str, lanes: &[u8]) -> Result<Proces
         wait_ms: None,
         counts: false,
     };
-    let role = [
-        "events",
-        "channel",
-        "iiop://127.0.0.1:0",
-        &served.to_string(),
-    ];
+    let role = ["event-channel", "iiop://127.0.0.1:0", &served.to_string()];
     launcher.start(&format!("channel {name}"), &role)
 }
 

@@ -1,6 +1,5 @@
 //! A process with consumers, each of which counts what it receives by the numbers of the events.
 
-use std::io::{self, BufReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,10 +9,11 @@ use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushSuppli
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };
+use serde::{Deserialize, Serialize};
 
 use super::rtec::{self, Stamp};
 use super::{CONSUMERS_MAX, Subscribers};
-use crate::contestants::rates::{answer_lines, number};
+use crate::contestants::questions::{self, json};
 use crate::contestants::square_wave::receiver::{lane, propagated};
 
 /// Consumers that listen, and are not connected yet.
@@ -78,20 +78,33 @@ impl Consumers {
             consumers: self,
             proxies: Vec::new(),
         };
-        let questions = move || {
-            // An error means that the laboratory is gone, and then it is time to end too.
-            let _ = answer_lines(
-                BufReader::new(io::stdin()),
-                io::stdout(),
-                |question, output| asked.answer(question, output),
-            );
-            std::process::exit(0);
-        };
-        rtorb_os::thread::spawn("questions", &Default::default(), questions)
-            .map_err(|refused| refused.to_string())?;
-        ready("");
-        orb.run().map_err(|error| error.to_string())
+        let answer = move |question| asked.answer(question);
+        questions::serve_beside(&orb, || ready(""), answer)
     }
+}
+
+/// What consumers are asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// To subscribe.
+    Connect,
+    /// To forget all events: numbers begin at 0 again.
+    Clear,
+    /// To sleep so long over each event from now on, in nanoseconds.
+    Work(u64),
+    /// How many events have come: [`Received`].
+    Received,
+    /// The [`Latencies`] of the first so many events.
+    Latencies(usize),
+}
+
+/// How many events have come.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Received {
+    /// To the consumer with the fewest.
+    pub(super) fewest: u64,
+    /// To all together.
+    pub(super) all: u64,
 }
 
 /// What the thread that answers questions has.
@@ -103,34 +116,26 @@ struct Asked {
 }
 
 impl Asked {
-    fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
-        let (word, rest) = question.split_once(' ').unwrap_or((question, ""));
+    fn answer(&mut self, question: Question) -> Result<String, String> {
         let counted = &self.consumers.counted;
-        let written = match word {
-            "connect" => {
-                self.connect()?;
-                writeln!(output, "connected")
+        match question {
+            Question::Connect => self.connect()?,
+            Question::Clear => counted.iter().for_each(|counted| counted.clear()),
+            Question::Work(work_ns) => {
+                let work_ns = work_ns.min(WORK_NS_MAX);
+                let work = counted.iter().map(|counted| &counted.work_ns);
+                work.for_each(|time_ns| time_ns.store(work_ns, Ordering::Relaxed));
             }
-            "clear" => {
-                counted.iter().for_each(|counted| counted.clear());
-                writeln!(output, "cleared")
-            }
-            "work" => {
-                let work_ns = (number(rest)? as u64).min(WORK_NS_MAX);
-                let set =
-                    |counted: &Arc<Counted>| counted.work_ns.store(work_ns, Ordering::Relaxed);
-                counted.iter().for_each(set);
-                writeln!(output, "working")
-            }
-            "received" => {
+            Question::Received => {
                 let each = || counted.iter().map(|counted| counted.received());
-                let fewest = each().min().unwrap_or(0);
-                writeln!(output, "received {fewest} {}", each().sum::<u64>())
+                return json(&Received {
+                    fewest: each().min().unwrap_or(0),
+                    all: each().sum(),
+                });
             }
-            "latencies" => Latencies::of(counted, number(rest)?).write(output),
-            _ => return Err(format!("not understood: {question:?}")),
-        };
-        written.map_err(|error| error.to_string())
+            Question::Latencies(events) => return json(&Latencies::of(counted, events)),
+        }
+        json(&())
     }
 
     fn connect(&mut self) -> Result<(), String> {
@@ -239,7 +244,7 @@ impl Counted {
 }
 
 /// What consumers answer after a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latencies {
     /// Of each consumer those of the first events, by their numbers; [`NOT_RECEIVED`] where none came.
     pub consumers_ns: Vec<Vec<u32>>,
@@ -275,71 +280,6 @@ impl Latencies {
     pub fn wrong(&self) -> u64 {
         self.lost + self.repeated + self.malformed
     }
-
-    fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let events = self.consumers_ns.first().map_or(0, Vec::len);
-        let Self {
-            lost,
-            repeated,
-            malformed,
-            consumers_ns,
-        } = self;
-        let consumers = consumers_ns.len();
-        writeln!(
-            output,
-            "latencies {consumers} {events} {lost} {repeated} {malformed}"
-        )?;
-        let mut octets = Vec::with_capacity(consumers * events * LATENCY_BYTES);
-        for ns in consumers_ns.iter().flatten() {
-            octets.extend_from_slice(&ns.to_le_bytes());
-        }
-        output.write_all(&octets)
-    }
-
-    /// How many octets follow this line.
-    ///
-    /// # Errors
-    /// That the line announces none, in its own words if it is an error.
-    pub fn octets_after(line: &str) -> Result<usize, String> {
-        let [consumers, events, ..] = Self::head(line)?;
-        let count = consumers.checked_mul(events);
-        count
-            .and_then(|count| usize::try_from(count).ok())
-            .filter(|count| *count <= super::LATENCIES_MAX)
-            .map(|count| count * LATENCY_BYTES)
-            .ok_or_else(|| line.to_owned())
-    }
-
-    /// Puts the line and the octets after it together.
-    ///
-    /// # Errors
-    /// As [`Self::octets_after`].
-    pub fn read(line: &str, octets: &[u8]) -> Result<Self, String> {
-        let [consumers, events, lost, repeated, malformed] = Self::head(line)?;
-        let mut all = octets
-            .as_chunks::<LATENCY_BYTES>()
-            .0
-            .iter()
-            .map(|four| u32::from_le_bytes(*four));
-        let events = usize::try_from(events).map_err(|error| error.to_string())?;
-        Ok(Self {
-            consumers_ns: (0..consumers)
-                .map(|_| all.by_ref().take(events).collect())
-                .collect(),
-            lost,
-            repeated,
-            malformed,
-        })
-    }
-
-    fn head(line: &str) -> Result<[u64; 5], String> {
-        let not_understood = || line.strip_prefix("error ").unwrap_or(line).to_owned();
-        let words = line.strip_prefix("latencies ").ok_or_else(not_understood)?;
-        let numbers = words.split(' ').map(|word| word.parse().ok());
-        let numbers: Option<Vec<u64>> = numbers.collect();
-        let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
-        numbers.ok_or_else(not_understood)
-    }
 }
 
 fn add(counter: &AtomicU64, more: u64) {
@@ -349,7 +289,6 @@ fn add(counter: &AtomicU64, more: u64) {
 /// More than any latency that is remembered.
 pub const NOT_RECEIVED: u32 = u32::MAX;
 const WORK_NS_MAX: u64 = 1_000_000_000;
-const LATENCY_BYTES: usize = size_of::<u32>();
 const CONNECTIONS_BESIDE: usize = 16;
 
 #[cfg(test)]
@@ -394,27 +333,5 @@ mod tests {
         let found = Latencies::of(&[counted], 2);
         assert_eq!(found.wrong(), 0);
         assert_eq!(found.consumers_ns[0][1], NOT_RECEIVED);
-    }
-
-    #[test]
-    fn latencies_are_read_back_consumer_by_consumer() {
-        let latencies = Latencies {
-            consumers_ns: vec![vec![1, 2, NOT_RECEIVED], vec![4, 5, 6]],
-            lost: 1,
-            repeated: 2,
-            malformed: 3,
-        };
-        let mut written = Vec::new();
-        latencies.write(&mut written).unwrap();
-        let end = written.iter().position(|octet| *octet == b'\n').unwrap();
-        let line = std::str::from_utf8(&written[..end]).unwrap();
-        let rest = &written[end + 1..];
-        assert_eq!(Latencies::octets_after(line), Ok(rest.len()));
-        assert_eq!(Latencies::read(line, rest), Ok(latencies));
-        assert_eq!(
-            Latencies::octets_after("error gone"),
-            Err("gone".to_owned())
-        );
-        assert!(Latencies::octets_after("latencies 99999999 99999999 0 0 0").is_err());
     }
 }

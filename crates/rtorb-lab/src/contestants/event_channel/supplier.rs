@@ -1,6 +1,6 @@
 //! A process with one supplier, which sends numbered events at a rate, in bursts, or as fast as it can.
 
-use std::io::{self, BufReader, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -12,10 +12,11 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sched::current_policy;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
+use serde::{Deserialize, Serialize};
 
 use super::rtec::{self, Stamp};
 use super::{Sending, Sent};
-use crate::contestants::rates::answer_lines;
+use crate::contestants::questions::{self, json};
 
 /// The supplier's process.
 #[derive(Debug)]
@@ -25,6 +26,17 @@ pub struct Supplier {
     source: i32,
     priority: u8,
     running: Option<Running>,
+}
+
+/// What a supplier is asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// To begin to send; other questions are answered meanwhile.
+    Start(Sending),
+    /// What was [`Sent`], once all is.
+    Finish,
+    /// To send no more; and what was [`Sent`].
+    Stop,
 }
 
 /// Events on their way.
@@ -57,29 +69,19 @@ impl Supplier {
     /// # Errors
     /// What the input or output said.
     pub fn serve(mut self) -> io::Result<()> {
-        answer_lines(
-            BufReader::new(io::stdin()),
-            io::stdout(),
-            |question, output| self.answer(question, output),
-        )
+        questions::serve(|question| self.answer(question))
     }
 
-    fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
-        let written = match question.split_once(' ') {
-            Some(("start", sending)) => {
-                self.start(sending.parse()?)?;
-                writeln!(output, "started")
-            }
-            None if question == "finish" => writeln!(output, "{}", self.finish()?),
-            None if question == "stop" => {
-                if let Some(running) = &self.running {
-                    running.stop.store(true, Ordering::Relaxed);
-                }
-                writeln!(output, "{}", self.finish()?)
-            }
-            _ => return Err(format!("not understood: {question:?}")),
-        };
-        written.map_err(|error| error.to_string())
+    fn answer(&mut self, question: Question) -> Result<String, String> {
+        if let Question::Start(sending) = question {
+            sending.check()?;
+            self.start(sending)?;
+            return json(&());
+        }
+        if let (Question::Stop, Some(running)) = (question, &self.running) {
+            running.stop.store(true, Ordering::Relaxed);
+        }
+        json(&self.finish()?)
     }
 
     /// Starts a thread that is connected when this answers.

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
+use serde::de::DeserializeOwned;
 
-use super::consumers::Latencies;
+use super::consumers::{self, Latencies, Received};
+use super::supplier;
 use super::{Sending, Sent, Served, Subscribers};
 use crate::contestants::Transport;
+use crate::contestants::questions;
 use crate::contestants::whitebox::counts::Counts;
 use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
@@ -20,6 +22,7 @@ use crate::processes::Process;
 pub struct Channel {
     process: Process,
     reference: String,
+    transport: Transport,
 }
 
 impl Channel {
@@ -29,7 +32,8 @@ impl Channel {
     /// That it does not start.
     pub fn start(
         context: &Context,
-        (transport, name): (Transport, &str),
+        transport: Transport,
+        name: &str,
         served: &Served,
     ) -> Result<Self, LabError> {
         let endpoint = endpoint(context, transport, &format!("channel-{name}"));
@@ -38,7 +42,58 @@ impl Channel {
             &["event-channel", &endpoint, &served.to_string()],
         )?;
         let reference = process.ready()?;
-        Ok(Self { process, reference })
+        Ok(Self {
+            process,
+            reference,
+            transport,
+        })
+    }
+
+    /// Starts and connects consumers; `name` tells their socket from others.
+    ///
+    /// # Errors
+    /// That the process does not start, or the channel does not take them.
+    pub fn consumers(
+        &self,
+        context: &Context,
+        name: &str,
+        subscribers: &Subscribers,
+    ) -> Result<Consumers, LabError> {
+        let endpoint = endpoint(context, self.transport, &format!("consumers-{name}"));
+        let subscribers_word = subscribers.to_string();
+        let role = [
+            "event-consumers",
+            &endpoint,
+            &self.reference,
+            &subscribers_word,
+        ];
+        let name = format!("{} consumers {name}", self.transport.label());
+        let mut process = context.launcher.start(&name, &role)?;
+        process.ready()?;
+        let mut consumers = Consumers {
+            process,
+            count: subscribers.count,
+        };
+        consumers.ask::<()>(&consumers::Question::Connect)?;
+        Ok(consumers)
+    }
+
+    /// Starts and connects a supplier of the events of a source.
+    ///
+    /// # Errors
+    /// That it does not start, or the channel does not take it.
+    pub fn supplier(
+        &self,
+        context: &Context,
+        source: i32,
+        priority: u8,
+    ) -> Result<Supplier, LabError> {
+        let name = format!("supplier {source}");
+        let (source, priority) = (source.to_string(), priority.to_string());
+        let role = ["event-supplier", &self.reference, &source, &priority];
+        let mut process = context.launcher.start(&name, &role)?;
+        process.ready()?;
+        Ok(Supplier { process })
     }
 
     /// By which clients find it.
@@ -53,12 +108,21 @@ impl Channel {
         &self.process
     }
 
-    /// What its threads have, without its keeper: that is for what may wait, and hands over no event.
+    /// The scheduling of its threads and of its clients'. Its keeper, which may wait and sends no event, is left out.
     #[must_use]
-    pub fn scheduling(&self) -> Vec<ObtainedScheduling> {
-        let mut found = obtained_by_priority(self.process.name(), self.process.id());
-        found.retain(|kind| !kind.process.ends_with(KEEPER));
-        found
+    pub fn scheduling<'a>(
+        &self,
+        clients: impl IntoIterator<Item = &'a Process>,
+    ) -> Vec<ObtainedScheduling> {
+        let mut all = self.process.scheduling_by_priority();
+        all.extend(
+            clients
+                .into_iter()
+                .flat_map(Process::scheduling_by_priority),
+        );
+        all.into_iter()
+            .filter(|kind| !kind.process.ends_with(KEEPER))
+            .collect()
     }
 
     /// How many events it has discarded until now, over all consumers.
@@ -96,36 +160,6 @@ pub struct Consumers {
 }
 
 impl Consumers {
-    /// Starts and connects them; `name` tells their socket from others.
-    ///
-    /// # Errors
-    /// That the process does not start, or the channel does not take them.
-    pub fn start(
-        context: &Context,
-        (transport, name): (Transport, &str),
-        channel: &Channel,
-        subscribers: &Subscribers,
-    ) -> Result<Self, LabError> {
-        let endpoint = endpoint(context, transport, &format!("consumers-{name}"));
-        let reference = channel.reference();
-        let mut process = context.launcher.start(
-            &format!("{} consumers {name}", transport.label()),
-            &[
-                "events",
-                "consumers",
-                &endpoint,
-                reference,
-                &subscribers.to_string(),
-            ],
-        )?;
-        process.ready()?;
-        process.ask("connect")?;
-        Ok(Self {
-            process,
-            count: subscribers.count,
-        })
-    }
-
     /// Its process.
     #[must_use]
     pub fn process(&self) -> &Process {
@@ -137,7 +171,7 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn clear(&mut self) -> Result<(), LabError> {
-        self.process.ask("clear").map(drop)
+        self.ask(&consumers::Question::Clear)
     }
 
     /// From now on, each sleeps for so long over an event: its thread is taken, and no other one's CPU.
@@ -145,8 +179,8 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn work(&mut self, time: Duration) -> Result<(), LabError> {
-        let question = format!("work {}", time.as_nanos());
-        self.process.ask(&question).map(drop)
+        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.ask(&consumers::Question::Work(time_ns))
     }
 
     /// How many events the consumer with the fewest has, and all together.
@@ -154,32 +188,25 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn received(&mut self) -> Result<(u64, u64), LabError> {
-        let answer = self.process.ask("received")?;
-        let numbers = answer
-            .strip_prefix("received ")
-            .and_then(|words| words.split_once(' '))
-            .and_then(|(fewest, all)| fewest.parse().ok().zip(all.parse().ok()));
-        numbers.ok_or_else(|| LabError::process(self.process.name(), format!("said {answer:?}")))
+        let Received { fewest, all } = self.ask(&consumers::Question::Received)?;
+        Ok((fewest, all))
     }
 
     /// Waits until each has so many events.
     ///
     /// # Errors
-    /// That they have not come within `timeout`, or that the process ended.
-    pub fn await_received(&mut self, events: u64, timeout: Duration) -> Result<(), LabError> {
+    /// That they do not come, or that the process ended.
+    pub fn await_received(&mut self, events: u64) -> Result<(), LabError> {
         let mut fewest = 0;
-        let have_come = within(timeout, || {
+        let have_come = within(RECEIPT_TIMEOUT, || {
             fewest = self.received()?.0;
             Ok(fewest >= events)
         })?;
         if have_come {
-            Ok(())
-        } else {
-            Err(LabError::process(
-                self.process.name(),
-                format!("the last of its consumers has {fewest} of {events} events"),
-            ))
+            return Ok(());
         }
+        let what = format!("the last of its consumers has {fewest} of {events} events");
+        Err(LabError::process(self.process.name(), what))
     }
 
     /// The latencies of the first so many events, and what was lost or came twice.
@@ -187,11 +214,11 @@ impl Consumers {
     /// # Errors
     /// That the process ended or was silent.
     pub fn latencies(&mut self, events: u64) -> Result<Latencies, LabError> {
-        let question = format!("latencies {events}");
-        let (line, octets) =
-            self.process
-                .ask_for_octets(&question, Duration::ZERO, Latencies::octets_after)?;
-        Latencies::read(&line, &octets).map_err(|what| LabError::process(self.process.name(), what))
+        self.ask(&consumers::Question::Latencies(events as usize))
+    }
+
+    fn ask<A: DeserializeOwned>(&mut self, question: &consumers::Question) -> Result<A, LabError> {
+        questions::ask(&mut self.process, question, Duration::ZERO)
     }
 }
 
@@ -202,28 +229,17 @@ pub struct Supplier {
 }
 
 impl Supplier {
-    /// Starts and connects it.
+    /// Sends, and waits until all of these consumers have all events. What they had before is forgotten.
     ///
     /// # Errors
-    /// That it does not start, or the channel does not take it.
-    pub fn start(
-        context: &Context,
-        channel: &Channel,
-        (source, priority): (i32, u8),
-    ) -> Result<Self, LabError> {
-        let (source_word, priority) = (source.to_string(), priority.to_string());
-        let role = [
-            "events",
-            "supplier",
-            channel.reference(),
-            &source_word,
-            &priority,
-        ];
-        let mut process = context
-            .launcher
-            .start(&format!("supplier {source}"), &role)?;
-        process.ready()?;
-        Ok(Self { process })
+    /// What a process said, or that it ended or was silent.
+    pub fn send(&mut self, sending: &Sending, to: &mut [Consumers]) -> Result<Sent, LabError> {
+        to.iter_mut().try_for_each(Consumers::clear)?;
+        self.begin(sending)?;
+        let sent = self.finish(sending.lasting() + RECEIPT_TIMEOUT)?;
+        let mut each = to.iter_mut();
+        each.try_for_each(|consumers| consumers.await_received(sending.count))?;
+        Ok(sent)
     }
 
     /// Its process.
@@ -237,7 +253,7 @@ impl Supplier {
     /// # Errors
     /// What the supplier said, or that the process ended.
     pub fn begin(&mut self, sending: &Sending) -> Result<(), LabError> {
-        self.process.ask(&format!("start {sending}")).map(drop)
+        self.ask(&supplier::Question::Start(sending.clone()), Duration::ZERO)
     }
 
     /// Waits until all are sent, which may take as long as `within`.
@@ -245,7 +261,7 @@ impl Supplier {
     /// # Errors
     /// What the supplier said, or that the process ended or was silent.
     pub fn finish(&mut self, within: Duration) -> Result<Sent, LabError> {
-        self.sent(&"finish", within)
+        self.ask(&supplier::Question::Finish, within)
     }
 
     /// Has it send no more.
@@ -253,16 +269,15 @@ impl Supplier {
     /// # Errors
     /// As [`Self::finish`].
     pub fn stop(&mut self) -> Result<Sent, LabError> {
-        self.sent(&"stop", Duration::ZERO)
+        self.ask(&supplier::Question::Stop, Duration::ZERO)
     }
 
-    fn sent(&mut self, question: &&str, within: Duration) -> Result<Sent, LabError> {
-        let (line, _) = self.process.ask_for_octets(question, within, |line| {
-            let sent = line.parse::<Sent>().map(|_| 0);
-            sent.map_err(|line| line.strip_prefix("error ").unwrap_or(&line).to_owned())
-        })?;
-        line.parse()
-            .map_err(|what: String| LabError::process(self.process.name(), what))
+    fn ask<A: DeserializeOwned>(
+        &mut self,
+        question: &supplier::Question,
+        within: Duration,
+    ) -> Result<A, LabError> {
+        questions::ask(&mut self.process, question, within)
     }
 }
 
@@ -299,6 +314,15 @@ pub fn within(
     }
 }
 
+/// The priority, if threads have any on this host; otherwise 0, which leaves the scheduling as it is.
+#[must_use]
+pub fn priority_on(context: &Context, priority: u8) -> u8 {
+    let fifo = context.launcher.placement.fifo;
+    fifo.map_or(0, |_| priority)
+}
+
+/// For a thousand consumers of a machine that is busy with something else.
+pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How a kind of threads ends that is the keeper's alone.
 const KEEPER: &str = ": events-keeper";
 /// Short beside a run, long beside the answer to a question.

@@ -1,7 +1,6 @@
 //! A receiver: a server with one object, whose servant sets an output and remembers when; where there is an event channel, a
 //! consumer of events too.
 
-use std::io::{self, BufReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -10,12 +9,13 @@ use rtorb::{ExceptionKind, Orb, Poa, PoaPolicies, Strategies, SystemException};
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };
+use serde::{Deserialize, Serialize};
 
 use super::idl::benchmark::{Put, PutServant};
 use super::pulse::{Output, Pulse};
 use super::{EDGES_MAX, Set};
 use crate::contestants::event_channel::rtec;
-use crate::contestants::rates::answer_lines;
+use crate::contestants::questions::{self, json};
 
 /// A receiver that listens, and does not serve yet.
 #[derive(Debug)]
@@ -109,32 +109,33 @@ impl Receiver {
         let port = Arc::clone(&self.port);
         let (orb, priority) = (self.orb.clone(), self.priority);
         let events = self.events.clone();
-        let questions = move || {
-            // An error means that the laboratory is gone, and then it is time to end too.
-            let _ = answer_lines(
-                BufReader::new(io::stdin()),
-                io::stdout(),
-                |question, output| match (question, &events) {
-                    ("connect", Some(events)) => {
-                        events.connect(&orb, priority)?;
-                        writeln!(output, "connected").map_err(|error| error.to_string())
-                    }
-                    _ => port.answer(question, output),
-                },
-            );
-            std::process::exit(0);
+        let answer = move |question| match (&question, &events) {
+            (Question::Connect, Some(events)) => {
+                events.connect(&orb, priority)?;
+                json(&())
+            }
+            _ => port.answer(&question),
         };
-        rtorb_os::thread::spawn("questions", &Default::default(), questions)
-            .map_err(|refused| refused.to_string())?;
-        ready(&self.reference);
-        self.orb.run().map_err(|error| error.to_string())
+        questions::serve_beside(&self.orb, || ready(&self.reference), answer)
     }
 
     #[cfg(test)]
-    pub(super) fn ask(&self, question: &str) -> Result<Vec<u8>, String> {
-        let mut output = Vec::new();
-        self.port.answer(question, &mut output).map(|()| output)
+    pub(super) fn ask(&self, question: Question) -> Result<String, String> {
+        self.port.answer(&question)
     }
+}
+
+/// What a receiver is asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// To subscribe to its events.
+    Connect,
+    /// To forget what was set until now.
+    Clear,
+    /// How often its output was set.
+    Count,
+    /// The [`Outputs`].
+    Outputs,
 }
 
 impl Events {
@@ -214,29 +215,23 @@ impl Port {
         Ok(())
     }
 
-    fn answer(&self, question: &str, output: &mut impl Write) -> Result<(), String> {
+    fn answer(&self, question: &Question) -> Result<String, String> {
         match question {
-            "count" => {
-                let count = self.count.load(Ordering::Relaxed);
-                writeln!(output, "count {count}").map_err(|error| error.to_string())
-            }
-            "clear" => {
+            Question::Connect => Err("it takes no events".to_owned()),
+            Question::Count => json(&self.count.load(Ordering::Relaxed)),
+            Question::Clear => {
                 self.output.monitored()?;
                 self.count.store(0, Ordering::Relaxed);
                 self.octets.store(0, Ordering::Relaxed);
-                writeln!(output, "cleared").map_err(|error| error.to_string())
+                json(&())
             }
-            "outputs" => {
-                let outputs = Outputs {
-                    set: match self.output.monitored()? {
-                        Some(seen) => seen,
-                        None => self.remembered(),
-                    },
+            Question::Outputs => {
+                let monitored = self.output.monitored()?;
+                json(&Outputs {
+                    set: monitored.unwrap_or_else(|| self.remembered()),
                     octets: self.octets.load(Ordering::Relaxed),
-                };
-                outputs.write(output).map_err(|error| error.to_string())
+                })
             }
-            _ => Err(format!("not understood: {question:?}")),
         }
     }
 
@@ -253,64 +248,13 @@ impl Port {
 }
 
 /// What a receiver answers after a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outputs {
     /// Every change of its output, in order.
     pub set: Vec<Set>,
     /// Octets of `data` in all calls together.
     pub octets: usize,
 }
-
-impl Outputs {
-    fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        writeln!(output, "outputs {} {}", self.set.len(), self.octets)?;
-        for set in &self.set {
-            output.write_all(&set.at_ns.to_le_bytes())?;
-            output.write_all(&set.level.to_le_bytes())?;
-        }
-        Ok(())
-    }
-
-    /// How many octets follow this line.
-    ///
-    /// # Errors
-    /// That the line announces no outputs, in its own words if it is an error.
-    pub fn octets_after(line: &str) -> Result<usize, String> {
-        Ok(Self::head(line)?.0 * SET_BYTES)
-    }
-
-    /// Puts the line and the octets after it together.
-    ///
-    /// # Errors
-    /// As [`Self::octets_after`].
-    pub fn read(line: &str, octets: &[u8]) -> Result<Self, String> {
-        let (_, data_octets) = Self::head(line)?;
-        let set = octets.as_chunks::<SET_BYTES>().0.iter().map(|both| {
-            let (at_ns, level) = both.split_at(size_of::<u64>());
-            Set {
-                at_ns: super::little_endian(at_ns),
-                level: super::little_endian(level),
-            }
-        });
-        Ok(Self {
-            set: set.collect(),
-            octets: data_octets,
-        })
-    }
-
-    fn head(line: &str) -> Result<(usize, usize), String> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let found = match words[..] {
-            ["outputs", count, octets] => count.parse().ok().zip(octets.parse().ok()),
-            _ => None,
-        };
-        found
-            .filter(|(count, _)| *count <= EDGES_MAX)
-            .ok_or_else(|| line.strip_prefix("error ").unwrap_or(line).to_owned())
-    }
-}
-
-const SET_BYTES: usize = 2 * size_of::<u64>();
 
 #[cfg(test)]
 mod tests {
@@ -319,33 +263,20 @@ mod tests {
     #[test]
     fn what_was_set_is_remembered_in_order_until_it_is_cleared() {
         let port = Port::with(Output::Memory);
-        let asked = |question: &str| {
-            let mut output = Vec::new();
-            port.answer(question, &mut output).map(|()| output)
+        let outputs = || {
+            let answer = port.answer(&Question::Outputs).unwrap();
+            serde_json::from_str::<Outputs>(&answer).unwrap()
         };
         for (value, data) in [(1, ""), (0, "four"), (1, "x")] {
             port.port(0, value, data).unwrap();
         }
-        let answer = asked("outputs").unwrap();
-        let end = answer.iter().position(|octet| *octet == b'\n').unwrap();
-        let line = std::str::from_utf8(&answer[..end]).unwrap();
-        let rest = &answer[end + 1..];
-        assert_eq!(Outputs::octets_after(line), Ok(rest.len()));
-        let outputs = Outputs::read(line, rest).unwrap();
-        let levels: Vec<u64> = outputs.set.iter().map(|set| set.level).collect();
-        assert_eq!((levels, outputs.octets), (vec![1, 0, 1], 5));
-        assert!(outputs.set.is_sorted_by_key(|set| set.at_ns));
-        assert_eq!(asked("clear").unwrap(), b"cleared\n");
-        assert_eq!(asked("outputs").unwrap(), b"outputs 0 0\n");
-        assert!(asked("pigeon").unwrap_err().contains("pigeon"));
-    }
-
-    #[test]
-    fn an_error_is_told_in_its_own_words() {
-        assert_eq!(
-            Outputs::octets_after("error no line"),
-            Err("no line".to_owned())
-        );
-        assert!(Outputs::octets_after("outputs 99999999 0").is_err());
+        let found = outputs();
+        let levels: Vec<u64> = found.set.iter().map(|set| set.level).collect();
+        assert_eq!((levels, found.octets), (vec![1, 0, 1], 5));
+        assert!(found.set.is_sorted_by_key(|set| set.at_ns));
+        assert_eq!(port.answer(&Question::Count).unwrap(), "3");
+        port.answer(&Question::Clear).unwrap();
+        assert_eq!(outputs(), Outputs::default());
+        assert!(port.answer(&Question::Connect).is_err());
     }
 }

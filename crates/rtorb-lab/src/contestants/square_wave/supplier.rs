@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io::{self, BufReader, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -13,13 +13,14 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
+use serde::{Deserialize, Serialize};
 
 use super::idl::benchmark::Put;
 use super::pulse::{Input, Pulse};
 use super::{Called, EDGES_MAX, Path, Run, Wave};
 use crate::contestants::event_channel::rtec;
 use crate::contestants::event_channel::supplier::client_orb;
-use crate::contestants::rates::answer_lines;
+use crate::contestants::questions::{self, json};
 
 /// The supplier's process.
 #[derive(Debug)]
@@ -32,6 +33,15 @@ pub struct Supplier {
     /// A pair for each receiver.
     ports: Vec<(Put, Arc<Input>)>,
     prepared: Vec<Waiting>,
+}
+
+/// What the supplier is asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// To make the threads of a run, and warm them up.
+    Prepare(Run),
+    /// To run, and the edges of each wave with their calls.
+    Go,
 }
 
 /// A thread at the barrier.
@@ -80,22 +90,18 @@ impl Supplier {
     /// # Errors
     /// What the input or output said.
     pub fn serve(mut self) -> io::Result<()> {
-        answer_lines(
-            BufReader::new(io::stdin()),
-            io::stdout(),
-            |question, output| self.answer(question, output),
-        )
+        questions::serve(|question| self.answer(question))
     }
 
-    pub(super) fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
-        let written = match question {
-            "go" => write(&self.go()?, output),
-            _ => {
-                self.prepare(&question.parse()?)?;
-                writeln!(output, "prepared")
+    fn answer(&mut self, question: Question) -> Result<String, String> {
+        match question {
+            Question::Prepare(run) => {
+                run.check()?;
+                self.prepare(&run)?;
+                json(&())
             }
-        };
-        written.map_err(|error| error.to_string())
+            Question::Go => json(&self.go()?),
+        }
     }
 
     /// Starts the threads, has each make a few calls, and leaves them at the barrier.
@@ -254,65 +260,6 @@ impl Caller {
     }
 }
 
-fn write(waves: &[Vec<Called>], output: &mut impl Write) -> io::Result<()> {
-    write!(output, "ran")?;
-    waves
-        .iter()
-        .try_for_each(|called| write!(output, " {}", called.len()))?;
-    writeln!(output)?;
-    for called in waves.iter().flatten() {
-        let numbers = [
-            called.edge_ns,
-            called.running_ns,
-            called.reply_ns,
-            called.level,
-        ];
-        for number in numbers {
-            output.write_all(&number.to_le_bytes())?;
-        }
-    }
-    Ok(())
-}
-
-/// How many octets follow the line `ran ...`.
-///
-/// # Errors
-/// That the line announces no edges, in its own words if it is an error.
-pub fn octets_after(line: &str) -> Result<usize, String> {
-    Ok(counts(line)?.iter().sum::<usize>() * CALLED_BYTES)
-}
-
-/// Puts the line and the octets after it together: the edges of each wave.
-///
-/// # Errors
-/// As [`octets_after`].
-pub fn read(line: &str, octets: &[u8]) -> Result<Vec<Vec<Called>>, String> {
-    let mut all = octets.as_chunks::<CALLED_BYTES>().0.iter().map(|called| {
-        let number = |place: usize| super::little_endian(&called[place * 8..place * 8 + 8]);
-        Called {
-            edge_ns: number(0),
-            running_ns: number(1),
-            reply_ns: number(2),
-            level: number(3),
-        }
-    });
-    let waves = counts(line)?.into_iter();
-    Ok(waves
-        .map(|count| all.by_ref().take(count).collect())
-        .collect())
-}
-
-fn counts(line: &str) -> Result<Vec<usize>, String> {
-    let not_understood = || line.strip_prefix("error ").unwrap_or(line).to_owned();
-    let words = line.strip_prefix("ran ").ok_or_else(not_understood)?;
-    let counts = words.split_whitespace().map(|word| word.parse().ok());
-    let counts: Option<Vec<usize>> = counts.collect();
-    counts
-        .filter(|counts| counts.iter().all(|count| *count <= EDGES_MAX))
-        .ok_or_else(not_understood)
-}
-
-const CALLED_BYTES: usize = 4 * size_of::<u64>();
 /// For the connection, and what the ORB makes for a thread's first call.
 pub(super) const WARM_UP_CALLS: usize = 5;
 const BARRIER_NS: u64 = 5_000_000;
@@ -322,27 +269,7 @@ const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 mod tests {
     use super::*;
     use crate::contestants::square_wave::Latencies;
-    use crate::contestants::square_wave::receiver::{Outputs, Receiver};
-
-    #[test]
-    fn what_was_called_is_read_back_wave_by_wave() {
-        let called = |edge_ns| Called {
-            edge_ns,
-            running_ns: u64::MAX,
-            reply_ns: 3,
-            level: 1,
-        };
-        let waves = vec![vec![called(1), called(2)], vec![], vec![called(1 << 40)]];
-        let mut written = Vec::new();
-        write(&waves, &mut written).unwrap();
-        let end = written.iter().position(|octet| *octet == b'\n').unwrap();
-        let line = std::str::from_utf8(&written[..end]).unwrap();
-        let rest = &written[end + 1..];
-        assert_eq!(octets_after(line), Ok(rest.len()));
-        assert_eq!(read(line, rest), Ok(waves));
-        assert_eq!(octets_after("error late"), Err("late".to_owned()));
-        assert!(octets_after("ran 99999999").is_err());
-    }
+    use crate::contestants::square_wave::receiver::{Outputs, Question as Asked, Receiver};
 
     #[test]
     fn every_edge_sets_the_output_of_its_own_receiver_to_its_level() {
@@ -355,7 +282,7 @@ mod tests {
         let references = receivers.each_ref().map(Receiver::reference);
         let mut supplier =
             Supplier::open(&references.map(|reference| (Pulse::Timer, reference))).unwrap();
-        assert!(supplier.answer("go", &mut Vec::new()).is_err());
+        assert!(supplier.answer(Question::Go).is_err());
         let wave = |receiver, period_ns| Wave {
             receiver,
             priority: 0,
@@ -370,14 +297,12 @@ mod tests {
         };
         supplier.prepare(&run).unwrap();
         for receiver in &receivers {
-            receiver.ask("clear").unwrap();
+            receiver.ask(Asked::Clear).unwrap();
         }
         let waves = supplier.go().unwrap();
         for (called, (receiver, edges)) in waves.iter().zip([(1, 10), (0, 4)]) {
-            let answer = receivers[receiver].ask("outputs").unwrap();
-            let end = answer.iter().position(|octet| *octet == b'\n').unwrap();
-            let line = std::str::from_utf8(&answer[..end]).unwrap();
-            let outputs = Outputs::read(line, &answer[end + 1..]).unwrap();
+            let answer = receivers[receiver].ask(Asked::Outputs).unwrap();
+            let outputs: Outputs = serde_json::from_str(&answer).unwrap();
             let found = Latencies::of(called, &outputs.set).unwrap();
             assert_eq!((called.len(), found.wrong), (edges, 0));
             assert_eq!(outputs.octets, edges * run.payload_bytes);
@@ -407,9 +332,7 @@ mod tests {
                 lead_ns_max: 0,
             }],
         };
-        let error = supplier
-            .answer(&run.to_string(), &mut Vec::new())
-            .unwrap_err();
+        let error = supplier.prepare(&run).unwrap_err();
         assert!(error.contains("no receiver 3"), "{error}");
     }
 }

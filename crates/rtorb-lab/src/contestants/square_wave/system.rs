@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use rtorb_host::placement::obtained_by_priority;
 use rtorb_results::ObtainedScheduling;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::pulse::Pulse;
-use super::receiver::Outputs;
-use super::{Latencies, Path, Run, Wave, supplier};
+use super::receiver::{Outputs, Question as Asked};
+use super::supplier::{self, Question};
+use super::{Called, Latencies, Path, Run, Wave};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::system::{Channel, endpoint, within};
+use crate::contestants::questions;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
@@ -94,8 +98,7 @@ impl System {
             let pulse = pulse_of(context, *role);
             let priority = if real_time { role.priority() } else { 0 };
             let receiver_role = [
-                "put".to_owned(),
-                "receiver".to_owned(),
+                "put-receiver".to_owned(),
                 endpoint(context, transport, &format!("receiver-{}", role.name())),
                 priority.to_string(),
                 pulse.to_string(),
@@ -108,7 +111,7 @@ impl System {
             )?;
             supplier_role.extend([pulse.to_string(), receiver.ready()?]);
             if channel.is_some() {
-                receiver.ask("connect")?;
+                ask::<()>(&mut receiver, &Asked::Connect)?;
             }
             receivers.push(receiver);
         }
@@ -161,77 +164,73 @@ impl System {
         let mut scheduling: Vec<ObtainedScheduling> = processes
             .flat_map(|process| obtained_by_priority(process.name(), process.id()))
             .collect();
-        scheduling.extend(self.channel.iter().flat_map(Channel::scheduling));
+        let of_channel = self.channel.iter();
+        scheduling.extend(of_channel.flat_map(|channel| channel.scheduling([])));
         self.go(run)?;
         Ok(scheduling)
     }
 
     /// Leaves the threads of the supplier at the barrier, and nothing on its way.
     fn prepare(&mut self, run: &Run) -> Result<(), LabError> {
-        for wave in &run.waves {
-            self.receivers[wave.receiver].ask("clear")?;
-        }
-        self.supplier.ask(&run.to_string())?;
+        self.clear(run)?;
+        ask::<()>(&mut self.supplier, &Question::Prepare(run.clone()))?;
         for wave in run.waves.iter().filter(|_| run.path == Path::Event) {
             self.await_outputs(wave.receiver, supplier::WARM_UP_CALLS)?;
         }
         Ok(())
     }
 
+    fn clear(&mut self, run: &Run) -> Result<(), LabError> {
+        let mut waves = run.waves.iter();
+        waves.try_for_each(|wave| ask(&mut self.receivers[wave.receiver], &Asked::Clear))
+    }
+
     /// Waits until a receiver of events has set its output so often: nobody else knows that they have come.
     fn await_outputs(&mut self, receiver: usize, expected: usize) -> Result<(), LabError> {
         let receiver = &mut self.receivers[receiver];
-        let mut count = 0;
+        let mut count: usize = 0;
         let have_come = within(EVENTS_TIMEOUT, || {
-            let answer = receiver.ask("count")?;
-            let number = answer
-                .strip_prefix("count ")
-                .and_then(|word| word.parse().ok());
-            count = number.unwrap_or(0);
+            count = ask(receiver, &Asked::Count)?;
             Ok(count >= expected)
         })?;
         if have_come {
-            Ok(())
-        } else {
-            let what = format!("{count} of {expected} events have come");
-            Err(LabError::process(receiver.name(), what))
+            return Ok(());
         }
+        let what = format!("{count} of {expected} events have come");
+        Err(LabError::process(receiver.name(), what))
     }
 
     fn go(&mut self, run: &Run) -> Result<Vec<Latencies>, LabError> {
-        for wave in &run.waves {
-            self.receivers[wave.receiver].ask("clear")?;
-        }
+        self.clear(run)?;
         let duration = Duration::from_nanos(run.duration_ns);
         let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
-        let (line, octets) =
-            self.supplier
-                .ask_for_octets(&"go", duration, supplier::octets_after)?;
+        let waves: Vec<Vec<Called>> = questions::ask(&mut self.supplier, &Question::Go, duration)?;
         drop(awake);
-        let waves = supplier::read(&line, &octets)
-            .map_err(|what| LabError::process(self.supplier.name(), what))?;
-        let mut latencies = Vec::new();
+        let mut all = Vec::new();
         for (wave, called) in run.waves.iter().zip(&waves) {
             if run.path == Path::Event {
                 self.await_outputs(wave.receiver, called.len())?;
             }
             let receiver = &mut self.receivers[wave.receiver];
-            let (line, octets) =
-                receiver.ask_for_octets(&"outputs", Duration::ZERO, Outputs::octets_after)?;
-            let outputs = Outputs::read(&line, &octets)
-                .map_err(|what| LabError::process(receiver.name(), what))?;
+            let outputs: Outputs = ask(receiver, &Asked::Outputs)?;
             let sent = called.len() * run.payload_bytes;
-            if outputs.octets != sent {
-                let what = format!("got {} octets of data, not {sent}", outputs.octets);
-                return Err(LabError::process(receiver.name(), what));
-            }
-            latencies.push(
+            let latencies = if outputs.octets == sent {
                 Latencies::of(called, &outputs.set)
-                    .map_err(|what| LabError::process(receiver.name(), what))?,
-            );
+            } else {
+                Err(format!("got {} octets of data, not {sent}", outputs.octets))
+            };
+            all.push(latencies.map_err(|what| LabError::process(receiver.name(), what))?);
         }
-        Ok(latencies)
+        Ok(all)
     }
+}
+
+/// Asks a process what it answers at once.
+fn ask<A: DeserializeOwned>(
+    process: &mut Process,
+    question: &impl Serialize,
+) -> Result<A, LabError> {
+    questions::ask(process, question, Duration::ZERO)
 }
 
 /// What a reader must know of the pulse and of the three systems.

@@ -1,203 +1,171 @@
 //! From an edge on the input until the output is set: by a call, and by an event through the channel.
 
-use std::collections::BTreeMap;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::statistics::Statistics;
+use rtorb_results::{
+    Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, TableView,
+    labels, labels_with, labels_without,
+};
 
-use rtorb_results::{Labels, LostRound, ObtainedScheduling, Series, labels};
-
-use super::plan::{PERIOD_NS, Plan};
+use super::{served, table, words};
 use crate::contestants::Transport;
-use crate::contestants::event_channel::Served;
 use crate::contestants::event_channel::system::Channel;
-use crate::contestants::square_wave::recorded::Recorded;
-use crate::contestants::square_wave::system::{Role, System};
+use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
-use crate::experiment::{Context, Progress};
-use crate::processes::load::Load;
+use crate::experiment::Context;
+use crate::experiments::beside::{LOADS, NONE, VariedLoad};
+use crate::study::{
+    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
 
-/// What is told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cell {
-    pub(super) transport: Transport,
-    pub(super) loaded: bool,
-    pub(super) path: Path,
-}
-
-/// The latencies of all edges.
-#[derive(Debug, Default)]
-pub(super) struct Edges {
-    /// The name of the load.
-    load: String,
-    cells: BTreeMap<Cell, Recorded>,
-    pub(super) scheduling: Vec<ObtainedScheduling>,
-    pub(super) lost: Vec<LostRound>,
-}
-
-impl Edges {
-    pub(super) fn of(load: String) -> Self {
-        Self {
-            load,
-            ..Self::default()
-        }
-    }
-
-    pub(super) fn measure(
-        &mut self,
-        (context, plan, load): (&Context, &Plan, &Load),
-        notes: &mut Vec<String>,
-        progress: &mut dyn Progress,
-    ) -> Result<(), LabError> {
-        let mut systems = self.start(context)?;
-        for round in 0..plan.rounds {
-            context.begin_round(round);
-            for beside in plan.loads {
-                let (mut running, made_by) = beside.start((load, round), context)?;
-                notes.extend(made_by);
-                let loaded = beside.is_load();
-                self.round((context, plan), (round, loaded), &mut systems)?;
-                running.check()?;
-                let under = if loaded { ", under load" } else { "" };
-                for _ in &systems {
-                    let said = format!("edges, round {} of {}{under}", round + 1, plan.rounds);
-                    progress.step(&said);
-                    progress.step(&said);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A channel, a supplier and a receiver for each transport.
-    fn start(&mut self, context: &Context) -> Result<Vec<System>, LabError> {
-        // Two systems cannot have the same lines.
-        let transports = if context.gpio.is_empty() {
-            &TRANSPORTS[..]
-        } else {
-            &TRANSPORTS[..1]
-        };
-        let mut systems = Vec::new();
-        for transport in transports {
-            let channel = Channel::start(
-                context,
-                (*transport, "edges"),
-                &served(context, &[Role::High]),
-            )?;
-            let mut system = System::start_with(context, *transport, &[Role::High], Some(channel))?;
-            for path in Path::ALL {
-                let scheduling = system.roll_call(&run(&system, FEW_EDGES, path))?;
-                // The second one has all that the first one had.
-                if path == Path::Event {
-                    self.scheduling.extend(scheduling);
-                }
-            }
-            systems.push(system);
-        }
-        Ok(systems)
-    }
-
-    /// Each system by each path; which goes first differs from round to round.
-    fn round(
-        &mut self,
-        (context, plan): (&Context, &Plan),
-        (round, loaded): (usize, bool),
-        systems: &mut [System],
-    ) -> Result<(), LabError> {
-        let (count, paths) = (systems.len(), Path::ALL.len());
-        for turn in 0..count * paths {
-            if context.interrupted() {
-                return Err(LabError::Interrupted);
-            }
-            let system = &mut systems[(turn / paths + round) % count];
-            let path = Path::ALL[(turn + round) % paths];
-            let transport = system.transport;
-            match system.run(&run(system, plan.edges, path)) {
-                Ok(waves) => {
-                    let cell = Cell {
-                        transport,
-                        loaded,
-                        path,
-                    };
-                    let recorded = self.cells.entry(cell).or_default();
-                    waves
-                        .iter()
-                        .for_each(|latencies| recorded.add(round, latencies));
-                }
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => self.lost.push(LostRound {
-                    round,
-                    what: format!("{}, by {}", transport.label(), path.name()),
-                    why: error.to_string(),
-                }),
-            }
-        }
-        Ok(())
-    }
-
-    /// The value of the label `load`.
-    pub(super) fn load(&self, cell: &Cell) -> &str {
-        if cell.loaded { &self.load } else { "none" }
-    }
-
-    pub(super) fn cells(&self) -> impl Iterator<Item = (Cell, &Recorded)> {
-        self.cells.iter().map(|(cell, recorded)| (*cell, recorded))
-    }
-
-    pub(super) fn get(&self, cell: Cell) -> Option<&Recorded> {
-        self.cells.get(&cell)
-    }
-
-    pub(super) fn labels(&self, cell: &Cell) -> Labels {
-        labels([
-            ("preset", "tao".into()),
-            ("transport", cell.transport.label().into()),
-            ("path", cell.path.name().into()),
-            ("role", Role::High.name().into()),
-            ("load", self.load(cell).into()),
-            ("payload_bytes", 0usize.into()),
-        ])
-    }
-
-    pub(super) fn series(&self, pulse: &str) -> Vec<Series> {
-        let mut series = Vec::new();
-        for (cell, recorded) in self.cells() {
-            let mut labels = self.labels(&cell);
-            labels.insert("pulse".to_owned(), pulse.into());
-            // Nobody answers an event.
-            let parts = Part::ALL
-                .into_iter()
-                .filter(|part| cell.path == Path::Call || *part != Part::RoundTrip);
-            for part in parts {
-                let mut labels = labels.clone();
-                labels.insert("part".to_owned(), part.name().into());
-                series.push(recorded.series_of(part, labels));
-            }
-        }
-        series
-    }
-
-    #[cfg(test)]
-    pub(super) fn add(
-        &mut self,
-        round: usize,
-        cell: Cell,
-        latencies: &crate::contestants::square_wave::Latencies,
-    ) {
-        self.cells.entry(cell).or_default().add(round, latencies);
-    }
-}
-
-/// A channel with a lane for each role, that loses nothing.
-pub(in crate::experiments) fn served(context: &Context, roles: &[Role]) -> Served {
-    let real_time = context.launcher.placement.fifo.is_some();
-    Served {
-        lanes: if real_time {
-            roles.iter().map(|role| role.priority()).collect()
-        } else {
-            vec![0]
+pub(super) const STUDY: Study<Systems> = Study {
+    name: "edges",
+    title: "A call, and an event through the channel",
+    reproduces: "P4 Figure 12",
+    amounts: Amounts {
+        glance: 20,
+        emulated: 125,
+        quick: [3, 200],
+        full: [10, 1_000],
+        samples: "edges_per_round",
+    },
+    factors: &[
+        Factor {
+            label: "load",
+            levels: &LOADS,
         },
-        queue_events: QUEUE_EVENTS,
-        wait_ms: Some(WAIT_MS),
-        counts: false,
+        Factor {
+            label: "transport",
+            levels: &[Text("tcp"), Text("unix")],
+        },
+        Factor {
+            label: PATH,
+            levels: &[Text("call"), Text("event")],
+        },
+    ],
+    fixed: &[
+        ("orb", Text("rtorb")),
+        ("preset", Text("tao")),
+        ("role", Text("high")),
+        ("payload_bytes", Number(0)),
+    ],
+    parameters: &[
+        ("edges_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
+        ("priority_high", Number(Role::High.priority() as i64)),
+        ("priority_low", Number(Role::Low.priority() as i64)),
+    ],
+    columns: &[],
+    labels_of_run: |context| {
+        labels([("pulse", system::pulse_of(context, Role::High).name().into())])
+    },
+    period_ns: PERIOD_NS,
+    uses_agent: false,
+    // An emulated machine has the load that it was booted for.
+    leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("load", NONE),
+    obstacle: |_| None,
+    start: |context, _| Systems::start(context),
+    tables: || {
+        vec![TableView {
+            caption: "From the edge on the input until the output is set.".to_owned(),
+            rows: words(&["transport", "load"]),
+            columns: words(&[PATH]),
+            ..table(
+                "edge-to-output",
+                "A call, and an event through the channel",
+                "call",
+            )
+        }]
+    },
+    plots: || {
+        vec![Plot {
+            caption: "P4's figure is of the event alone; beside it the same edge by a call, in the same run.".to_owned(),
+            kind: PlotKind::Histogram,
+            of: labels([("part", "call".into())]),
+            choose: words(&["transport", "load"]),
+            lines: words(&[PATH]),
+            x_title: "from the edge on the input until the output is set, us".to_owned(),
+            log_x: true,
+            log_y: true,
+            ..Plot::named("event-and-call", "An event through the channel (P4 Figure 12), and a call")
+        }]
+    },
+    findings,
+    notes: |_| Vec::new(),
+};
+
+/// A channel, a supplier and a receiver for each transport.
+pub(super) struct Systems {
+    systems: Vec<System>,
+    load: VariedLoad,
+}
+
+impl Systems {
+    fn start(context: &Context) -> Result<Self, LabError> {
+        let transports = match context.gpio.len() {
+            0 => &[Transport::Tcp, Transport::Unix][..],
+            // Two systems cannot have the same lines.
+            _ => &[Transport::Tcp],
+        };
+        let start = |transport: &Transport| {
+            let served = served(context, &[Role::High]);
+            let channel = Channel::start(context, *transport, "edges", &served)?;
+            System::start_with(context, *transport, &[Role::High], Some(channel))
+        };
+        let systems = transports.iter().map(start);
+        Ok(Self {
+            systems: systems.collect::<Result<_, _>>()?,
+            load: VariedLoad::later(context),
+        })
+    }
+}
+
+impl Subject for Systems {
+    /// To start the load takes long.
+    const BLOCKS: Option<&'static str> = Some("load");
+
+    fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
+        let mut all = Vec::new();
+        for system in &mut self.systems {
+            let [call, event] = Path::ALL.map(|path| run(system, FEW_EDGES, path));
+            system.run(&call)?;
+            // With it come all threads.
+            all.extend(system.roll_call(&event)?);
+        }
+        Ok(all)
+    }
+
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let mut systems = self.systems.iter_mut();
+        let system = systems.find(|system| cell.is("transport", system.transport.label()));
+        let Some(system) = system else {
+            return Ok(Sampled::default());
+        };
+        let path = Path::ALL
+            .into_iter()
+            .find(|path| cell.is(PATH, path.name()));
+        let path = path.expect("each cell has a path");
+        let load = self.load.set(cell, turn.context)?;
+        let waves = system.run(&run(system, turn.samples, path))?;
+        self.load.check()?;
+        let latencies = waves.into_iter().next().unwrap_or_default();
+        let parts = Part::ALL.into_iter().zip(latencies.parts_ns);
+        // Nobody answers an event.
+        let parts = parts.filter(|(part, _)| path == Path::Call || *part != Part::RoundTrip);
+        let labelled = |(part, times_ns): (Part, _)| {
+            let labels = labels([("part", part.name().into()), ("load", load.clone())]);
+            (labels, times_ns)
+        };
+        Ok(Sampled {
+            parts: parts.map(labelled).collect(),
+            wrong: latencies.wrong,
+            ..Sampled::default()
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.load.note().into_iter().collect()
     }
 }
 
@@ -210,9 +178,195 @@ fn run(system: &System, edges: usize, path: Path) -> Run {
     }
 }
 
-const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
+fn findings(cells: &Cells, _: &Conditions) -> Findings {
+    let mut pairs: Vec<Pair<'_>> = cells
+        .with(&[(PATH, "event".into()), ("part", "call".into())])
+        .filter_map(|(labels, event)| Pair::of(cells, labels, event))
+        .collect();
+    pairs.sort_by_key(|pair| &pair.labels["transport"]);
+    // P4 measures it over a network.
+    let over_tcp = || {
+        pairs
+            .iter()
+            .filter(|pair| pair.labels["transport"] == "tcp".into())
+    };
+    Findings {
+        highlights: over_tcp().map(Pair::highlight).collect(),
+        derived: pairs.iter().flat_map(Pair::derived).collect(),
+        claims: pairs.iter().filter_map(Pair::claim).collect(),
+        conclusions: pairs.iter().map(Pair::words).collect(),
+        published: over_tcp().map(Pair::published).collect(),
+        ..Findings::default()
+    }
+}
+
+/// An event and a call under the same conditions.
+struct Pair<'a> {
+    /// Of the event.
+    labels: &'a Labels,
+    /// From the edge.
+    event: &'a Samples,
+    call: &'a Samples,
+    /// From sending.
+    event_request: &'a Samples,
+    call_request: &'a Samples,
+}
+
+impl<'a> Pair<'a> {
+    fn of(cells: &'a Cells, labels: &'a Labels, event: &'a Samples) -> Option<Self> {
+        let with = |path: &str, part: &str| {
+            let others = [(PATH, path.into()), ("part", part.into())];
+            cells.get(&labels_with(labels, others))
+        };
+        Some(Self {
+            labels,
+            event,
+            call: with("call", "call")?,
+            event_request: with("event", "request")?,
+            call_request: with("call", "request")?,
+        })
+    }
+
+    fn derived(&self) -> Vec<Derived> {
+        let from_edge = (self.event, self.call);
+        let from_sending = (self.event_request, self.call_request);
+        let quotients: [(&str, (&Samples, &Samples), Which); 3] = [
+            ("event_to_call_p50", from_edge, P50),
+            ("event_to_call_p99", from_edge, P99),
+            ("event_to_call_from_sending_p50", from_sending, P50),
+        ];
+        let quotients = quotients
+            .into_iter()
+            .filter_map(|(name, (event, call), which)| {
+                let labels = labels_without(self.labels, &["orb", PATH, "part"]);
+                Derived::quotient(name, labels, &event.rounds(which), &call.rounds(which))
+            });
+        quotients.collect()
+    }
+
+    fn claim(&self) -> Option<Claim> {
+        let (transport, load) = (&self.labels["transport"], &self.labels["load"]);
+        let state = if *load == NONE.into() {
+            "idle"
+        } else {
+            "loaded"
+        };
+        Claim::at_most(
+            format!("event-to-call.{transport}.{state}"),
+            format!(
+                "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)"
+            ),
+            &self.event.rounds(P50).divided_by(&self.call.rounds(P50)),
+            TO_CALL_MAX,
+            "ratio",
+        )
+    }
+
+    fn highlight(&self) -> Highlight {
+        let [event, call] = [self.event, self.call].map(|samples| samples.statistics().p50 / 1e3);
+        Highlight {
+            what: format!(
+                "edge to output by an event, load {}, median",
+                self.labels["load"]
+            ),
+            value: event,
+            unit: "us".to_owned(),
+            beside: format!("by a call: {call:.1} us, {:.2} times", self.times()),
+        }
+    }
+
+    fn published(&self) -> Published {
+        let (transport, load) = (&self.labels["transport"], &self.labels["load"]);
+        Published {
+            source: "P4 section 2.2, Figure 12".to_owned(),
+            what: format!(
+                "an event through the channel by a call, from the edge, {transport}, load {load}"
+            ),
+            published: "approximately two times".to_owned(),
+            ours: format!("{:.2} times", self.times()),
+        }
+    }
+
+    fn words(&self) -> String {
+        let (transport, load) = (&self.labels["transport"], &self.labels["load"]);
+        let [event, call] = [self.event, self.call].map(Samples::statistics);
+        format!(
+            "{transport}, load {load}: an event takes {:.2} times a call from the edge ({:.1} us instead of {:.1}), and {:.2} times from \
+             sending; its 99th percentile is {:.1} us, that of the call {:.1}.",
+            self.times(),
+            event.p50 / 1e3,
+            call.p50 / 1e3,
+            times(self.event_request, self.call_request),
+            event.p99 / 1e3,
+            call.p99 / 1e3,
+        )
+    }
+
+    fn times(&self) -> f64 {
+        times(self.event, self.call)
+    }
+}
+
+/// The quotient of two medians over rounds.
+fn times(event: &Samples, call: &Samples) -> f64 {
+    let both = event.median_ns().zip(call.median_ns());
+    both.map_or(0.0, |(event, call)| event / call.max(1.0))
+}
+
+type Which = fn(&Statistics) -> f64;
+
+const P50: Which = |found| found.p50;
+const P99: Which = |found| found.p99;
+const PATH: &str = "path";
+/// 1,000 edges a second, a square wave of 500 Hz.
+const PERIOD_NS: u64 = 1_000_000;
 const FEW_EDGES: usize = 10;
-/// As many as the channel has by default.
-const QUEUE_EVENTS: usize = 256;
-/// Longer than any of these consumers is away, shorter than a send may take.
-const WAIT_MS: u64 = 4_000;
+/// The paper found about 2.
+const TO_CALL_MAX: f64 = 1.8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_results::Verdict;
+
+    /// The medians of an event in each round, where a call takes 20 us.
+    fn found(events_ns: &[u64]) -> Findings {
+        let mut cells = Cells::default();
+        for (round, event_ns) in events_ns.iter().enumerate() {
+            for (path, ns) in [("call", 20_000), ("event", *event_ns)] {
+                for (part, ns) in [("call", ns), ("request", ns - 1_000)] {
+                    let labels = labels([
+                        ("orb", "rtorb".into()),
+                        ("transport", "tcp".into()),
+                        ("load", NONE.into()),
+                        (PATH, path.into()),
+                        ("part", part.into()),
+                    ]);
+                    cells.add(&labels, round, &[ns], 0);
+                }
+            }
+        }
+        findings(&cells, &Conditions::default())
+    }
+
+    #[test]
+    fn an_event_is_judged_by_the_call() {
+        let good = found(&[30_000; 3]);
+        assert_eq!(good.claims[0].id, "event-to-call.tcp.idle");
+        assert_eq!(good.claims[0].verdict, Verdict::Held);
+        assert_eq!(good.published[0].ours, "1.50 times");
+        assert_eq!(good.highlights[0].beside, "by a call: 20.0 us, 1.50 times");
+        let values: Vec<f64> = good.derived.iter().map(|one| one.value).collect();
+        assert_eq!(values[..2], [1.5, 1.5]);
+        assert!((values[2] - 29.0 / 19.0).abs() < 1e-9);
+        let names: Vec<&str> = good.derived[0].labels.keys().map(String::as_str).collect();
+        assert_eq!(names, ["load", "transport"]);
+        let bad = found(&[60_000; 3]);
+        assert_eq!(bad.claims[0].verdict, Verdict::Missed);
+        let said = &bad.conclusions[0];
+        assert!(said.contains("3.00 times a call from the edge (60.0 us instead of 20.0)"));
+        let unclear = found(&[30_000, 60_000, 30_000]);
+        assert_eq!(unclear.claims[0].verdict, Verdict::NotJudged);
+        assert!(found(&[]).conclusions.is_empty());
+    }
+}

@@ -1,53 +1,215 @@
 //! One event to many consumers: when the first, the urgent one, the median one and the last have it, and how many events a second.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::{
+    CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView, labels, labels_with,
+};
 
-use rtorb_results::{Series, labels};
-
-use super::edges::served;
-use super::plan::{Plan, fan_out_period_ns};
+use super::{served, table, words};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
-use crate::contestants::event_channel::system::{Channel, Consumers, Supplier};
+use crate::contestants::event_channel::system::{
+    Channel, Consumers, RECEIPT_TIMEOUT, Supplier, priority_on,
+};
 use crate::contestants::event_channel::{Sending, Subscribers};
-use crate::contestants::square_wave::recorded::RecordedTimes;
 use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
-use crate::experiment::{Context, Progress};
+use crate::experiment::{Context, Effort, Parameters};
 use crate::processes::awake::Awake;
+use crate::study::{
+    Amounts, Cell, Factor, Findings, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
 
-/// How urgent the consumers are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Priorities {
-    /// The first one is urgent, the others are not.
-    Mixed,
-    /// All are urgent.
-    Equal,
+pub(super) const STUDY: Study<Crowds> = Study {
+    name: "fan-out",
+    title: "One event to many consumers",
+    reproduces: "nothing that was published",
+    amounts: Amounts {
+        glance: 20,
+        emulated: 0,
+        quick: [2, 2_000],
+        full: [10, 20_000],
+        samples: "deliveries_per_round",
+    },
+    factors: &[
+        // Consumers join, and none leaves: each number is measured before the next.
+        Factor {
+            label: CONSUMERS,
+            levels: &[
+                Number(1),
+                Number(2),
+                Number(5),
+                Number(10),
+                Number(20),
+                Number(50),
+                Number(100),
+                Number(200),
+                Number(500),
+                Number(1_000),
+            ],
+        },
+        Factor {
+            label: PRIORITIES,
+            levels: &[Text(MIXED), Text("equal")],
+        },
+        Factor {
+            label: "part",
+            levels: &[Text(FAN_OUT), Text(SUSTAINED)],
+        },
+    ],
+    fixed: &[
+        ("orb", Text("rtorb")),
+        ("path", Text("event")),
+        ("transport", Text("tcp")),
+    ],
+    parameters: &[],
+    columns: &[],
+    labels_of_run: |_| Labels::new(),
+    period_ns: 0,
+    uses_agent: false,
+    leaves_out: |cell, effort| !consumers(effort).contains(&cell.number(CONSUMERS)),
+    obstacle: |_| None,
+    start: |context, _| {
+        Ok(Crowds {
+            mixed: Crowd::start(context, MIXED, Role::Low)?,
+            equal: Crowd::start(context, "equal", Role::High)?,
+        })
+    },
+    tables: || {
+        vec![
+            TableView {
+                caption: "From sending an event until consumers have it: the first of them, the urgent one (high), the median one, the last one. \
+                          Mixed: the others are less urgent; equal: all are urgent."
+                    .to_owned(),
+                rows: words(&[PRIORITIES, CONSUMERS]),
+                columns: words(&["receipt"]),
+                ..table("fan-out", "One event to many consumers", FAN_OUT)
+            },
+            TableView {
+                caption: "One event after another, as fast as they can be sent, until the last consumer has the last one.".to_owned(),
+                rows: words(&[CONSUMERS]),
+                columns: words(&[PRIORITIES]),
+                values: vec![CellValue::CallsPerSecond],
+                ..table("sustained", "Events a second", SUSTAINED)
+            },
+        ]
+    },
+    plots: || {
+        let plot = |id: &str, title: &str, value| Plot {
+            kind: PlotKind::Lines,
+            x: CONSUMERS.to_owned(),
+            x_title: CONSUMERS.to_owned(),
+            values: vec![value],
+            log_x: true,
+            log_y: true,
+            ..Plot::named(id, title)
+        };
+        let many = "When consumers have an event, against their number";
+        let a_second = "Events a second, against the number of consumers";
+        vec![
+            Plot {
+                caption: "The first consumer that has it, the urgent one (high), the median one and the last one.".to_owned(),
+                of: labels([("part", FAN_OUT.into())]),
+                choose: words(&[PRIORITIES]),
+                lines: words(&["receipt"]),
+                ..plot("fan-out", many, StatisticName::P50)
+            },
+            Plot {
+                caption: "Sent as fast as the channel takes them; none is lost.".to_owned(),
+                of: labels([("part", SUSTAINED.into())]),
+                lines: words(&[PRIORITIES]),
+                ..plot("sustained", a_second, StatisticName::CallsPerSecond)
+            },
+        ]
+    },
+    findings: |cells, _| Findings {
+        conclusions: conclusion(cells).into_iter().collect(),
+        ..Findings::default()
+    },
+    notes: |_| Vec::new(),
+};
+
+/// The numbers of consumers.
+fn consumers(effort: Effort) -> &'static [usize] {
+    match effort {
+        Effort::Emulated { .. } => &[],
+        Effort::Glance => &[1, 5],
+        Effort::Quick => &[1, 10, 100],
+        Effort::Full => &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
+    }
 }
 
-impl Priorities {
-    const ALL: [Self; 2] = [Self::Mixed, Self::Equal];
+/// Events of a round: fewer for many consumers, each of which has them all.
+fn events(deliveries: usize, consumers: usize) -> u64 {
+    (deliveries / consumers.max(1)).clamp(10, 500) as u64
+}
 
-    /// The value of the label `priorities`.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Mixed => "mixed",
-            Self::Equal => "equal",
-        }
+/// From event to event: time enough for all consumers to have one before the next.
+fn period_ns(consumers: usize) -> u64 {
+    PERIOD_NS.max(consumers as u64 * PERIOD_NS_A_CONSUMER)
+}
+
+/// Consumers whose first one is urgent and the others are not, and consumers that all are.
+pub(super) struct Crowds {
+    mixed: Crowd,
+    equal: Crowd,
+}
+
+impl Subject for Crowds {
+    const BLOCKS: Option<&'static str> = Some(CONSUMERS);
+
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let is_mixed = cell.is(PRIORITIES, MIXED);
+        let crowd = if is_mixed {
+            &mut self.mixed
+        } else {
+            &mut self.equal
+        };
+        let consumers = cell.number(CONSUMERS);
+        crowd.grow(turn.context, consumers)?;
+        let events = events(turn.samples, consumers);
+        let mut sampled = if cell.is("part", SUSTAINED) {
+            let elapsed_ns = crowd.send(events, 0)?;
+            // Each round has as many, so that the mean of their times gives the rate.
+            let time_ns = elapsed_ns / events;
+            Sampled {
+                elapsed_ns: time_ns,
+                wrong: crowd.latencies(0)?.1,
+                ..Sampled::whole(vec![time_ns])
+            }
+        } else {
+            crowd.send(events, period_ns(consumers))?;
+            let (consumers_ns, wrong) = crowd.latencies(events)?;
+            let receipts = Receipt::ALL.into_iter();
+            let receipts = receipts.filter(|receipt| is_mixed || *receipt != Receipt::High);
+            let part = |receipt: Receipt| {
+                let times_ns = receipts_ns(&consumers_ns, events, receipt);
+                (receipt.labels(), times_ns)
+            };
+            Sampled {
+                parts: receipts.map(part).collect(),
+                wrong,
+                ..Sampled::default()
+            }
+        };
+        let clients = crowd.groups.iter().map(Consumers::process);
+        let clients = clients.chain([crowd.supplier.process()]);
+        sampled.scheduling = crowd.channel.scheduling(clients);
+        Ok(sampled)
     }
 
-    /// Of those that are not the first one.
-    fn of_others(self) -> Role {
-        match self {
-            Self::Mixed => Role::Low,
-            Self::Equal => Role::High,
-        }
+    fn parameters(effort: Effort) -> Parameters {
+        let (rounds, deliveries) = STUDY.amounts.of(effort);
+        let each = consumers(effort).iter();
+        let paced_ns = each.map(|consumers| events(deliveries, *consumers) * period_ns(*consumers));
+        let paced_ns = 2 * rounds as u64 * paced_ns.sum::<u64>();
+        labels([("paced_seconds", (paced_ns / 1_000_000_000).into())])
     }
 }
 
-/// Whose receipt of an event it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Which consumer's receipt of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::experiments) enum Receipt {
     /// Whoever has it first.
     First,
@@ -62,120 +224,14 @@ pub(in crate::experiments) enum Receipt {
 impl Receipt {
     const ALL: [Self; 4] = [Self::First, Self::High, Self::Median, Self::Last];
 
-    /// The value of the label `receipt`.
-    pub(super) fn name(self) -> &'static str {
+    fn labels(self) -> Labels {
+        let receipt = |name: &str| labels([("receipt", name.into())]);
         match self {
-            Self::First => "first",
-            Self::High => "high",
-            Self::Median => "median",
-            Self::Last => "last",
+            Self::First => receipt("first"),
+            Self::High => labels_with(&receipt("high"), [("role", Role::High.name().into())]),
+            Self::Median => receipt("median"),
+            Self::Last => receipt("last"),
         }
-    }
-}
-
-/// What is told apart.
-type Key = (Priorities, usize);
-
-/// The receipts of all events.
-#[derive(Debug, Default)]
-pub(super) struct FanOut {
-    pub(super) receipts: BTreeMap<(Key, Receipt), RecordedTimes>,
-    pub(super) sustained: BTreeMap<Key, Sustained>,
-}
-
-/// Events that were sent one after another.
-#[derive(Debug, Default)]
-pub(super) struct Sustained {
-    /// How long one took, in each round.
-    time_an_event: RecordedTimes,
-    events: u64,
-    elapsed_ns: u64,
-}
-
-impl Sustained {
-    pub(super) fn a_second(&self) -> f64 {
-        self.events as f64 * 1e9 / self.elapsed_ns.max(1) as f64
-    }
-}
-
-impl FanOut {
-    pub(super) fn measure(
-        &mut self,
-        (context, plan): (&Context, &Plan),
-        progress: &mut dyn Progress,
-    ) -> Result<(), LabError> {
-        for priorities in Priorities::ALL {
-            let mut crowd = Crowd::start(context, priorities)?;
-            for consumers in plan.fan_out {
-                crowd.grow(context, *consumers)?;
-                for round in 0..plan.rounds {
-                    if context.interrupted() {
-                        return Err(LabError::Interrupted);
-                    }
-                    self.round((plan, round), (priorities, *consumers), &mut crowd)?;
-                }
-                let name = priorities.name();
-                progress.step(&format!(
-                    "fan-out, {consumers} consumers, priorities {name}"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn round(
-        &mut self,
-        (plan, round): (&Plan, usize),
-        (priorities, consumers): Key,
-        crowd: &mut Crowd,
-    ) -> Result<(), LabError> {
-        let key = (priorities, consumers);
-        let events = plan.fan_out_events(consumers);
-        let period_ns = fan_out_period_ns(consumers);
-        crowd.send(events, period_ns)?;
-        let (consumers_ns, wrong) = crowd.latencies(events)?;
-        for receipt in Receipt::ALL {
-            if receipt == Receipt::High && priorities == Priorities::Equal {
-                continue;
-            }
-            let times_ns = receipts_ns(&consumers_ns, events, receipt);
-            let recorded = self.receipts.entry((key, receipt)).or_default();
-            recorded.add(round, times_ns, wrong);
-        }
-        let elapsed_ns = crowd.send(events, 0)?;
-        let (_, wrong) = crowd.latencies(0)?;
-        let sustained = self.sustained.entry(key).or_default();
-        sustained
-            .time_an_event
-            .add(round, [elapsed_ns / events.max(1)], wrong);
-        sustained.events += events;
-        sustained.elapsed_ns += elapsed_ns;
-        Ok(())
-    }
-
-    pub(super) fn series(&self) -> Vec<Series> {
-        let of = |(priorities, consumers): &Key, part: &str| {
-            labels([
-                ("path", "event".into()),
-                ("transport", TRANSPORT.label().into()),
-                ("priorities", priorities.name().into()),
-                ("consumers", (*consumers).into()),
-                ("part", part.into()),
-            ])
-        };
-        let receipts = self.receipts.iter().map(|((key, receipt), recorded)| {
-            let mut labels = of(key, PART);
-            labels.insert("receipt".to_owned(), receipt.name().into());
-            if *receipt == Receipt::High {
-                labels.insert("role".to_owned(), Role::High.name().into());
-            }
-            recorded.series(labels)
-        });
-        let sustained = self.sustained.iter().map(|(key, sustained)| Series {
-            calls_per_second: Some(sustained.a_second()),
-            ..sustained.time_an_event.series(of(key, SUSTAINED))
-        });
-        receipts.chain(sustained).collect()
     }
 }
 
@@ -186,53 +242,53 @@ struct Crowd {
     /// Each a process.
     groups: Vec<Consumers>,
     channel: Channel,
-    priorities: Priorities,
+    name: &'static str,
+    /// Of those that are not the first one.
+    role_of_others: Role,
     cpu: Option<usize>,
-    real_time: bool,
 }
 
 impl Crowd {
-    fn start(context: &Context, priorities: Priorities) -> Result<Self, LabError> {
-        let real_time = context.launcher.placement.fifo.is_some();
-        let channel = Channel::start(
-            context,
-            (TRANSPORT, priorities.name()),
-            &served(context, &Role::ALL),
-        )?;
-        let priority = if real_time { Role::High.priority() } else { 0 };
+    fn start(
+        context: &Context,
+        name: &'static str,
+        role_of_others: Role,
+    ) -> Result<Self, LabError> {
+        let served = served(context, &Role::ALL);
+        let channel = Channel::start(context, Transport::Tcp, name, &served)?;
+        let priority = priority_on(context, Role::High.priority());
         Ok(Self {
-            supplier: Supplier::start(context, &channel, (SOURCE, priority))?,
+            supplier: channel.supplier(context, SOURCE, priority)?,
             groups: Vec::new(),
             channel,
-            priorities,
+            name,
+            role_of_others,
             cpu: context.launcher.placement.cpu,
-            real_time,
         })
     }
 
     /// Adds a process with so many consumers that there are `consumers`; the first one has a process of its own.
     fn grow(&mut self, context: &Context, consumers: usize) -> Result<(), LabError> {
         let there: usize = self.groups.iter().map(|group| group.count).sum();
-        let more = consumers.saturating_sub(there);
-        if there == 0 && more > 1 {
+        if there >= consumers {
+            return Ok(());
+        }
+        if there == 0 && consumers > 1 {
             self.grow(context, 1)?;
             return self.grow(context, consumers);
         }
-        if more == 0 {
-            return Ok(());
-        }
         let role = match there {
             0 => Role::High,
-            _ => self.priorities.of_others(),
+            _ => self.role_of_others,
         };
         let subscribers = Subscribers {
-            count: more,
+            count: consumers - there,
             source: SOURCE,
-            priority: if self.real_time { role.priority() } else { 0 },
+            priority: priority_on(context, role.priority()),
             events_max: EVENTS_REMEMBERED,
         };
-        let name = format!("{}-{consumers}", self.priorities.name());
-        let group = Consumers::start(context, (TRANSPORT, &name), &self.channel, &subscribers)?;
+        let name = format!("{}-{consumers}", self.name);
+        let group = self.channel.consumers(context, &name, &subscribers)?;
         self.groups.push(group);
         // Connections are opened when there is something to send, or before.
         self.send(WARM_UP_EVENTS, WARM_UP_PERIOD_NS).map(drop)
@@ -240,36 +296,17 @@ impl Crowd {
 
     /// Sends so many events to all, and answers how long it took until all had the last one.
     fn send(&mut self, events: u64, period_ns: u64) -> Result<u64, LabError> {
-        for group in &mut self.groups {
-            group.clear()?;
-        }
-        let paced = Duration::from_nanos(events * period_ns);
-        let awake = Awake::keep(self.cpu, paced + RECEIPT_TIMEOUT);
-        self.supplier.begin(&Sending::paced(events, period_ns))?;
-        let sent = self.supplier.finish(paced + RECEIPT_TIMEOUT)?;
-        for group in &mut self.groups {
-            group.await_received(events, RECEIPT_TIMEOUT)?;
-        }
+        let sending = Sending::paced(events, period_ns);
+        let awake = Awake::keep(self.cpu, sending.lasting() + RECEIPT_TIMEOUT);
+        let sent = self.supplier.send(&sending, &mut self.groups)?;
         drop(awake);
-        Ok(sent.elapsed_ns + self.since_last_ns(events)?)
-    }
-
-    /// How long after the last event was sent the last consumer had it; those before it had theirs sooner.
-    fn since_last_ns(&mut self, events: u64) -> Result<u64, LabError> {
-        let Some(last) = usize::try_from(events)
-            .ok()
-            .and_then(|events| events.checked_sub(1))
-        else {
-            return Ok(0);
-        };
-        let mut latest_ns = 0;
-        for group in &mut self.groups {
-            let of_last = group.latencies(events)?.consumers_ns.into_iter();
-            let of_last = of_last.filter_map(|latencies_ns| latencies_ns.get(last).copied());
-            let known = of_last.filter(|ns| *ns != NOT_RECEIVED);
-            latest_ns = latest_ns.max(known.max().unwrap_or(0).into());
-        }
-        Ok(latest_ns)
+        // How long after the last event was sent the last consumer had it; those before it had theirs sooner.
+        let (consumers_ns, _) = self.latencies(events)?;
+        let of_last = consumers_ns
+            .iter()
+            .filter_map(|ns| ns.get(events as usize - 1));
+        let known = of_last.filter(|ns| **ns != NOT_RECEIVED);
+        Ok(sent.elapsed_ns + u64::from(known.max().copied().unwrap_or(0)))
     }
 
     /// Of each consumer, the first one first; and how many were lost or came twice.
@@ -291,14 +328,8 @@ pub(in crate::experiments) fn receipts_ns(
     receipt: Receipt,
 ) -> Vec<u64> {
     let of = |event: usize| {
-        let each = consumers_ns
-            .iter()
-            .map(|latencies_ns| latencies_ns.get(event));
-        let mut all: Vec<u32> = each
-            .collect::<Option<Vec<_>>>()?
-            .into_iter()
-            .copied()
-            .collect();
+        let each = consumers_ns.iter().map(|ns| ns.get(event).copied());
+        let mut all: Vec<u32> = each.collect::<Option<_>>()?;
         let high_ns = *all.first()?;
         all.sort_unstable();
         let ns = match receipt {
@@ -309,25 +340,58 @@ pub(in crate::experiments) fn receipts_ns(
         };
         (*all.last()? != NOT_RECEIVED).then_some(u64::from(ns))
     };
-    let events = usize::try_from(events).unwrap_or(usize::MAX);
-    (0..events).filter_map(of).collect()
+    (0..events as usize).filter_map(of).collect()
 }
 
+/// Of the largest number of consumers of different priorities.
+fn conclusion(cells: &Cells) -> Option<String> {
+    let sustained = [(PRIORITIES, MIXED.into()), ("part", SUSTAINED.into())];
+    let number = |labels: &Labels| labels.get(CONSUMERS).and_then(LabelValue::number);
+    let sustained = cells.with(&sustained);
+    let (largest, sustained) = sustained.max_by_key(|(labels, _)| number(labels))?;
+    let us = |receipt: Receipt| {
+        let fan_out = labels_with(largest, [("part", FAN_OUT.into())]);
+        let wanted = fan_out.into_iter().chain(receipt.labels()).collect();
+        cells
+            .get(&wanted)
+            .map_or(0.0, |found| found.statistics().p50 / 1e3)
+    };
+    Some(format!(
+        "Of {} consumers the urgent one has an event after {:.1} us, the median one after {:.1} us and the last one after {:.1} \
+         us (medians); sent without a pause, {:.0} events a second reach all of them.",
+        number(largest)?,
+        us(Receipt::High),
+        us(Receipt::Median),
+        us(Receipt::Last),
+        Samples::a_second(sustained)?,
+    ))
+}
+
+const CONSUMERS: &str = "consumers";
+const PRIORITIES: &str = "priorities";
+const MIXED: &str = "mixed";
 /// The value of the label `part` of receipts, which are no edges.
-pub(super) const PART: &str = "fan_out";
+const FAN_OUT: &str = "fan_out";
 /// That of events that were sent as fast as the channel takes them.
-pub(super) const SUSTAINED: &str = "sustained";
-const TRANSPORT: Transport = Transport::Tcp;
+const SUSTAINED: &str = "sustained";
 const SOURCE: i32 = 1;
 const EVENTS_REMEMBERED: usize = 512;
 const WARM_UP_EVENTS: u64 = 3;
 const WARM_UP_PERIOD_NS: u64 = 10_000_000;
-/// For a thousand consumers of a machine that is busy with something else.
-const RECEIPT_TIMEOUT: Duration = Duration::from_secs(20);
+const PERIOD_NS: u64 = 1_000_000;
+/// Several times what it takes to give one consumer an event.
+const PERIOD_NS_A_CONSUMER: u64 = 50_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_consumers_have_more_events_and_many_more_time() {
+        let events = [1, 100, 1_000].map(|consumers| events(2_000, consumers));
+        assert_eq!(events, [500, 20, 10]);
+        assert_eq!([1, 1_000].map(period_ns), [PERIOD_NS, 50_000_000]);
+    }
 
     #[test]
     fn receipts_are_of_events_that_all_have() {
@@ -345,12 +409,29 @@ mod tests {
     }
 
     #[test]
-    fn events_a_second_are_of_all_rounds() {
-        let sustained = Sustained {
-            events: 300,
-            elapsed_ns: 1_500_000_000,
-            ..Sustained::default()
-        };
-        assert!((sustained.a_second() - 200.0).abs() < 1e-9);
+    fn the_conclusion_is_of_the_most_consumers() {
+        let mut cells = Cells::default();
+        for consumers in [10usize, 1] {
+            let of = |part: &str| {
+                labels([
+                    (CONSUMERS, consumers.into()),
+                    (PRIORITIES, MIXED.into()),
+                    ("part", part.into()),
+                ])
+            };
+            for receipt in Receipt::ALL {
+                let labels = of(FAN_OUT).into_iter().chain(receipt.labels()).collect();
+                cells.add(&labels, 0, &[1_000 * consumers as u64], 0);
+            }
+            // 100 and 300 us an event.
+            for (round, time_ns) in [100_000, 300_000].into_iter().enumerate() {
+                cells.add(&of(SUSTAINED), round, &[time_ns], 0);
+                cells.add_elapsed(&of(SUSTAINED), time_ns);
+            }
+        }
+        let said = conclusion(&cells).expect("there is one");
+        assert!(said.starts_with("Of 10 consumers the urgent one has an event after 10.0 us"));
+        assert!(said.contains("5000 events a second"), "{said}");
+        assert_eq!(conclusion(&Cells::default()), None);
     }
 }

@@ -1,162 +1,158 @@
 //! What the urgent consumer feels of others that are idle, served, slow, flooded, killed or hung.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rtorb_host::placement::obtained_by_priority;
-use rtorb_results::{Labels, ObtainedScheduling, Series, labels};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::statistics::Statistics;
+use rtorb_results::{
+    Claim, Derived, Highlight, LabelValue, Labels, Plot, PlotKind, TableView, labels, labels_with,
+    labels_without,
+};
 
-use super::edges::served;
-use super::plan::{ISOLATED_PERIOD_NS, Plan};
+use super::{served, table, table_of, words};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
-use crate::contestants::event_channel::system::{Channel, Consumers, Supplier, within};
+use crate::contestants::event_channel::system::{
+    Channel, Consumers, RECEIPT_TIMEOUT, Supplier, priority_on, within,
+};
 use crate::contestants::event_channel::{Sending, Served, Subscribers};
-use crate::contestants::square_wave::recorded::RecordedTimes;
 use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
-use crate::experiment::{Context, Progress};
+use crate::experiment::{Context, Effort};
 use crate::processes::awake::Awake;
+use crate::processes::probe::Answer;
+use crate::study::{
+    Amounts, ByEffort, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Value::{ByEffort as Varied, Text},
+};
 
-/// What the others do meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Others {
-    /// There are none.
-    Absent,
-    /// Nothing is sent to them.
-    Idle,
-    /// They are sent events, and take them.
-    Served,
-    /// They sleep over each event, so that their queues are full.
-    Slow,
-    /// They are sent more events at a time than their queues hold, by a supplier that is more urgent than they are.
-    Flooded,
-    /// They are served, and beside them one after another is killed while events are sent to it, every other one when it has
-    /// taken none for a while.
-    Killed,
-    /// They are served, and beside them one is stopped, so that it takes nothing.
-    Hung,
-}
+pub(super) const STUDY: Study<Neighbourhoods> = Study {
+    name: "isolation",
+    title: "The urgent consumer beside others",
+    reproduces: "nothing that was published",
+    amounts: AMOUNTS,
+    factors: &[
+        Factor {
+            label: "transport",
+            levels: &[Text("tcp"), Text("unix")],
+        },
+        Factor {
+            label: FLOOD,
+            levels: &[
+                Text(ABSENT),
+                Text("idle"),
+                Text("served"),
+                Text("slow"),
+                Text("flooded"),
+                Text("killed"),
+                Text("hung"),
+            ],
+        },
+    ],
+    fixed: &[
+        ("orb", Text("rtorb")),
+        ("path", Text("event")),
+        ("role", Text("high")),
+        ("part", Text(ISOLATION)),
+    ],
+    parameters: &[
+        (
+            ROUNDS,
+            Varied(ByEffort {
+                glance: 1,
+                emulated: 0,
+                quick: AMOUNTS.quick[0],
+                full: AMOUNTS.full[0],
+            }),
+        ),
+        (LOW_CONSUMERS, Varied(LOW)),
+    ],
+    columns: &[],
+    labels_of_run: |_| Labels::new(),
+    period_ns: PERIOD_NS,
+    uses_agent: false,
+    leaves_out: |cell, effort| effort != Effort::Full && cell.is("transport", "tcp"),
+    obstacle: |_| None,
+    start: |_, _| Ok(Neighbourhoods(None)),
+    tables: || {
+        vec![
+            TableView {
+                caption: format!("From sending an event until the urgent consumer has it. {OTHERS}"),
+                rows: words(&[FLOOD]),
+                columns: words(&["transport"]),
+                ..table("isolation", "The urgent consumer beside others", ISOLATION)
+            },
+            TableView {
+                caption: "The 99th percentile beside others, by that alone in the same round: the median over rounds.".to_owned(),
+                rows: words(&[FLOOD]),
+                columns: words(&["transport"]),
+                ..table_of(BESIDE_TO_ALONE, "isolation-ratio", "What the urgent consumer feels of others")
+            },
+            TableView {
+                caption: "Where there are any, queues were full while the urgent consumer was measured; over all rounds.".to_owned(),
+                rows: words(&[FLOOD]),
+                columns: words(&["transport"]),
+                ..table_of(DISCARDED, "isolation-discards", "Events for others that were discarded")
+            },
+        ]
+    },
+    plots: || {
+        vec![Plot {
+            caption: format!("Where nothing is felt of the others, the lines are one. {OTHERS}"),
+            kind: PlotKind::Percentiles,
+            of: labels([("part", ISOLATION.into())]),
+            choose: words(&["transport"]),
+            lines: words(&[FLOOD]),
+            log_y: true,
+            ..Plot::named(
+                "isolation",
+                "The urgent consumer beside others that misbehave",
+            )
+        }]
+    },
+    findings,
+    notes: |_| Vec::new(),
+};
 
-impl Others {
-    /// In the order in which they are measured.
-    pub(super) const ALL: [Self; 7] = [
-        Self::Absent,
-        Self::Idle,
-        Self::Served,
-        Self::Slow,
-        Self::Flooded,
-        Self::Killed,
-        Self::Hung,
-    ];
+const AMOUNTS: Amounts = Amounts {
+    glance: 20,
+    emulated: 0,
+    quick: [9, 220],
+    full: [20, 1_000],
+    samples: "isolated_events_per_round",
+};
 
-    /// The value of the label `flood`.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Absent => "absent",
-            Self::Idle => "idle",
-            Self::Served => "served",
-            Self::Slow => "slow",
-            Self::Flooded => "flooded",
-            Self::Killed => "killed",
-            Self::Hung => "hung",
+/// Beside the urgent one.
+const LOW: ByEffort = ByEffort {
+    glance: 4,
+    emulated: 0,
+    quick: 100,
+    full: 100,
+};
+
+/// Those of the transport that is measured: the urgent consumer alone, and beside others.
+pub(super) struct Neighbourhoods(Option<[Neighbourhood; 2]>);
+
+impl Subject for Neighbourhoods {
+    const BLOCKS: Option<&'static str> = Some("transport");
+
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let transports = [Transport::Tcp, Transport::Unix].into_iter();
+        let mut transports = transports.filter(|one| cell.is("transport", one.label()));
+        let transport = transports.next().expect("each cell has a transport");
+        let is_started = |both: &&mut [Neighbourhood; 2]| both[0].transport == transport;
+        if self.0.as_mut().filter(is_started).is_none() {
+            self.0 = None;
+            let events = turn.samples as u64;
+            let start = |low| Neighbourhood::start(turn.context, transport, low, events);
+            self.0 = Some([start(0)?, start(LOW.of(turn.context.effort))?]);
         }
-    }
-}
-
-/// The latencies of the urgent consumer's events.
-#[derive(Debug, Default)]
-pub(super) struct Isolation {
-    /// How many others there are.
-    pub(super) low_consumers: usize,
-    pub(super) recorded: BTreeMap<Key, RecordedTimes>,
-    /// Events that the channel discarded meanwhile, round by round.
-    pub(super) discarded: BTreeMap<Key, Vec<f64>>,
-    pub(super) scheduling: Vec<ObtainedScheduling>,
-}
-
-/// What is told apart.
-pub(super) type Key = (Transport, Others);
-
-impl Isolation {
-    pub(super) fn measure(
-        &mut self,
-        (context, plan): (&Context, &Plan),
-        progress: &mut dyn Progress,
-    ) -> Result<(), LabError> {
-        self.low_consumers = plan.low_consumers;
-        for transport in plan.isolated_over {
-            self.over(*transport, (context, plan), progress)?;
-        }
-        Ok(())
-    }
-
-    /// All conditions in each round; which goes first differs from round to round.
-    fn over(
-        &mut self,
-        transport: Transport,
-        (context, plan): (&Context, &Plan),
-        progress: &mut dyn Progress,
-    ) -> Result<(), LabError> {
-        let mut alone = Neighbourhood::start(context, plan, (transport, 0))?;
-        let mut crowded = Neighbourhood::start(context, plan, (transport, plan.low_consumers))?;
-        crowded.calibrate(plan)?;
-        let rounds = plan.isolated_rounds;
-        for round in 0..rounds {
-            for turn in 0..Others::ALL.len() {
-                if context.interrupted() {
-                    return Err(LabError::Interrupted);
-                }
-                let others = Others::ALL[(turn + round) % Others::ALL.len()];
-                let neighbourhood = match others {
-                    Others::Absent => &mut alone,
-                    _ => &mut crowded,
-                };
-                let (times_ns, wrong) = neighbourhood.round((context, plan), others)?;
-                let discarded = neighbourhood.newly_discarded()? as f64;
-                let key = (transport, others);
-                self.recorded
-                    .entry(key)
-                    .or_default()
-                    .add(round, times_ns, wrong);
-                self.discarded.entry(key).or_default().push(discarded);
-                progress.step(&format!(
-                    "isolation, {}, round {} of {rounds}: others {}",
-                    transport.label(),
-                    round + 1,
-                    others.name()
-                ));
-            }
-        }
-        self.scheduling.append(&mut crowded.scheduling());
-        Ok(())
-    }
-
-    pub(super) fn series(&self) -> Vec<Series> {
-        let series = self.recorded.iter().map(|(key, recorded)| {
-            let mut labels = self.labels(*key);
-            labels.insert("path".to_owned(), "event".into());
-            labels.insert("part".to_owned(), PART.into());
-            recorded.series(labels)
-        });
-        series.collect()
-    }
-
-    pub(super) fn labels(&self, (transport, others): Key) -> Labels {
-        labels([
-            ("transport", transport.label().into()),
-            ("role", Role::High.name().into()),
-            ("consumers", self.consumers(others).into()),
-            ("flood", others.name().into()),
-        ])
-    }
-
-    /// Together with the urgent one.
-    fn consumers(&self, others: Others) -> usize {
-        match others {
-            Others::Absent => 1,
-            _ => 1 + self.low_consumers,
-        }
+        let [alone, crowded] = self.0.as_mut().expect("they were started");
+        let is_alone = cell.is(FLOOD, ABSENT);
+        let neighbourhood = if is_alone { alone } else { crowded };
+        neighbourhood.measure(cell, turn)
     }
 }
 
@@ -168,12 +164,11 @@ struct Neighbourhood {
     /// Of the same events, and more urgent than who wants them.
     flood_supplier: Supplier,
     victims_supplier: Supplier,
-    high: Consumers,
-    low: Option<Consumers>,
+    high: [Consumers; 1],
+    /// One process, or none.
+    low: Vec<Consumers>,
     channel: Channel,
     transport: Transport,
-    cpu: Option<usize>,
-    real_time: bool,
     discarded: u64,
     /// What one event to all others takes, from sending to the last one.
     low_event_ns: u64,
@@ -184,22 +179,22 @@ struct Neighbourhood {
 impl Neighbourhood {
     fn start(
         context: &Context,
-        plan: &Plan,
-        (transport, low_consumers): (Transport, usize),
+        transport: Transport,
+        low_consumers: usize,
+        events: u64,
     ) -> Result<Self, LabError> {
-        let real_time = context.launcher.placement.fifo.is_some();
         let name = |what: &str| format!("{what}-{low_consumers}");
-        let priorities = [Role::High.priority(), FLOOD, Role::Low.priority()];
-        let [high, flood, low] = if real_time { priorities } else { [0; 3] };
+        let priorities = [Role::High.priority(), FLOOD_PRIORITY, Role::Low.priority()];
+        let [high, flood, low] = priorities.map(|priority| priority_on(context, priority));
         let mut served = Served {
             queue_events: QUEUE_EVENTS,
             wait_ms: None,
             ..served(context, &Role::ALL)
         };
-        if real_time {
+        if high > 0 {
             served.lanes = priorities.to_vec();
         }
-        let channel = Channel::start(context, (transport, &name("isolation")), &served)?;
+        let channel = Channel::start(context, transport, &name("isolation"), &served)?;
         let consumers = |what: &str, count, source, priority, events_max| {
             let subscribers = Subscribers {
                 count,
@@ -207,166 +202,157 @@ impl Neighbourhood {
                 priority,
                 events_max,
             };
-            Consumers::start(context, (transport, &name(what)), &channel, &subscribers)
+            channel.consumers(context, &name(what), &subscribers)
         };
-        let remembered = usize::try_from(plan.isolated_events).unwrap_or(usize::MAX);
-        let crowd = match low_consumers {
-            0 => None,
-            _ => Some(consumers("low", low_consumers, LOW_SOURCE, low, 0)?),
-        };
+        let supplier = |source, priority| channel.supplier(context, source, priority);
+        let mut crowd = Vec::new();
+        if low_consumers > 0 {
+            crowd.push(consumers("low", low_consumers, LOW_SOURCE, low, 0)?);
+        }
         let mut started = Self {
-            high_supplier: Supplier::start(context, &channel, (HIGH_SOURCE, high))?,
-            low_supplier: Supplier::start(context, &channel, (LOW_SOURCE, low))?,
-            flood_supplier: Supplier::start(context, &channel, (LOW_SOURCE, flood))?,
-            victims_supplier: Supplier::start(context, &channel, (VICTIMS_SOURCE, low))?,
-            high: consumers("high", 1, HIGH_SOURCE, high, remembered)?,
+            high_supplier: supplier(HIGH_SOURCE, high)?,
+            low_supplier: supplier(LOW_SOURCE, low)?,
+            flood_supplier: supplier(LOW_SOURCE, flood)?,
+            victims_supplier: supplier(VICTIMS_SOURCE, low)?,
+            high: [consumers("high", 1, HIGH_SOURCE, high, events as usize)?],
             low: crowd,
             channel,
             transport,
-            cpu: context.launcher.placement.cpu,
-            real_time,
             discarded: 0,
             low_event_ns: 0,
             victims: 0,
         };
-        started.send_high(WARM_UP_EVENTS)?;
+        let few = Sending::paced(WARM_UP_EVENTS, PERIOD_NS);
+        started.high_supplier.send(&few, &mut started.high)?;
+        started.calibrate(events * PERIOD_NS / QUEUE_EVENTS as u64)?;
         Ok(started)
     }
 
     /// Finds out what an event to all others takes: with its first events connections are opened.
-    fn calibrate(&mut self, plan: &Plan) -> Result<(), LabError> {
-        let Some(low) = &mut self.low else {
-            return Ok(());
-        };
+    fn calibrate(&mut self, most_ns: u64) -> Result<(), LabError> {
         for events in [WARM_UP_EVENTS, CALIBRATION_EVENTS] {
-            low.clear()?;
             let sending = Sending::paced(events, CALIBRATION_PERIOD_NS);
-            self.low_supplier.begin(&sending)?;
-            let paced = Duration::from_nanos(events * CALIBRATION_PERIOD_NS);
-            self.low_supplier.finish(paced)?;
-            low.await_received(events, RECEIPT_TIMEOUT)?;
+            self.low_supplier.send(&sending, &mut self.low)?;
         }
         // Together they take what their consumers' threads and the channel's had of the CPU; measured by a burst that fits.
         let burst = QUEUE_EVENTS as u64 / 2;
-        low.clear()?;
-        let begin_ns = rtorb_os::clock::monotonic_ns();
-        self.low_supplier.begin(&Sending::paced(burst, 0))?;
-        self.low_supplier.finish(Duration::ZERO)?;
-        low.await_received(burst, RECEIPT_TIMEOUT)?;
-        let elapsed_ns = rtorb_os::clock::monotonic_ns() - begin_ns;
-        self.low_event_ns = elapsed_ns / burst;
-        let most_ns = plan.isolated_events * ISOLATED_PERIOD_NS / QUEUE_EVENTS as u64;
-        self.low_event_ns = self.low_event_ns.min(most_ns.max(1));
+        let begin_ns = monotonic_ns();
+        let sending = Sending::paced(burst, 0);
+        self.low_supplier.send(&sending, &mut self.low)?;
+        let event_ns = (monotonic_ns() - begin_ns) / burst;
+        self.low_event_ns = event_ns.min(most_ns.max(1));
         Ok(())
     }
 
-    /// The latencies of the urgent consumer's events beside the others, and how many were lost or came twice.
-    fn round(
-        &mut self,
-        (context, plan): (&Context, &Plan),
-        others: Others,
-    ) -> Result<(Vec<u64>, u64), LabError> {
-        let victims = self.victims(context, others)?;
-        self.disturb(others, &victims)?;
+    /// The latencies of the urgent consumer's events beside the others, and what was discarded meanwhile.
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let mut victims = self.victims(cell, turn.context)?;
+        self.disturb(cell, &mut victims)?;
         self.newly_discarded()?;
-        let events = plan.isolated_events;
-        self.high.clear()?;
-        let paced = Duration::from_nanos(events * ISOLATED_PERIOD_NS);
-        let awake = Awake::keep(self.cpu, paced + RECEIPT_TIMEOUT);
-        self.begin_high(events)?;
-        if others == Others::Killed {
-            kill(&victims, paced / (VICTIMS as u32 + 1));
+        let events = turn.samples as u64;
+        let sending = Sending::paced(events, PERIOD_NS);
+        let awake = Awake::keep(
+            turn.context.launcher.placement.cpu,
+            sending.lasting() + RECEIPT_TIMEOUT,
+        );
+        let [high] = &mut self.high;
+        high.clear()?;
+        self.high_supplier.begin(&sending)?;
+        if cell.is(FLOOD, "killed") {
+            kill(&victims, sending.lasting() / (VICTIMS as u32 + 1));
         }
-        self.high_supplier.finish(paced)?;
-        self.high.await_received(events, RECEIPT_TIMEOUT)?;
+        self.high_supplier.finish(sending.lasting())?;
+        high.await_received(events)?;
         drop(awake);
-        let found = self.high.latencies(events)?;
-        self.calm(others, &victims)?;
+        let found = high.latencies(events)?;
+        self.calm(cell, &victims)?;
         let of_high = found.consumers_ns.first().into_iter().flatten();
         let times_ns = of_high.filter(|ns| **ns != NOT_RECEIVED);
         let times_ns = times_ns.map(|ns| u64::from(*ns)).collect();
-        Ok((times_ns, found.wrong()))
+        let discarded = self.newly_discarded()? as f64;
+        let consumers = 1 + self.low.iter().map(|low| low.count).sum::<usize>();
+        let clients = self.high.iter().chain(&self.low).map(Consumers::process);
+        let suppliers = [self.high_supplier.process(), self.low_supplier.process()];
+        Ok(Sampled {
+            parts: vec![(labels([(CONSUMERS, consumers.into())]), times_ns)],
+            wrong: found.wrong(),
+            scheduling: self.channel.scheduling(clients.chain(suppliers)),
+            answer: Some(Answer {
+                numbers: [(DISCARDED.to_owned(), discarded)].into(),
+                ..Answer::default()
+            }),
+            ..Sampled::default()
+        })
     }
 
     /// Those that will be killed, each in a process of its own, or the one that is stopped.
-    fn victims(&mut self, context: &Context, others: Others) -> Result<Vec<Consumers>, LabError> {
-        let count = match others {
-            Others::Killed => VICTIMS,
-            Others::Hung => 1,
-            _ => 0,
+    fn victims(&mut self, cell: &Cell<'_>, context: &Context) -> Result<Vec<Consumers>, LabError> {
+        let count = match () {
+            () if cell.is(FLOOD, "killed") => VICTIMS,
+            () if cell.is(FLOOD, "hung") => 1,
+            () => 0,
         };
         let subscribers = Subscribers {
             count: 1,
             source: VICTIMS_SOURCE,
-            priority: if self.real_time {
-                Role::Low.priority()
-            } else {
-                0
-            },
+            priority: priority_on(context, Role::Low.priority()),
             events_max: 0,
         };
         let mut victims = Vec::new();
         for _ in 0..count {
             self.victims += 1;
             let name = format!("victim-{}", self.victims);
-            let victim = Consumers::start(
-                context,
-                (self.transport, &name),
-                &self.channel,
-                &subscribers,
-            )?;
-            victims.push(victim);
+            victims.push(self.channel.consumers(context, &name, &subscribers)?);
         }
         Ok(victims)
     }
 
     /// Has the others do what they do, before the urgent consumer is measured.
-    fn disturb(&mut self, others: Others, victims: &[Consumers]) -> Result<(), LabError> {
+    fn disturb(&mut self, cell: &Cell<'_>, victims: &mut [Consumers]) -> Result<(), LabError> {
         let without_end = Sending::paced(u64::MAX, LOW_PERIOD_NS);
-        match (others, &mut self.low) {
-            (Others::Absent | Others::Idle, _) => return Ok(()),
-            (Others::Flooded, _) => {
-                // A lane keeps as many as a consumer's queue does.
-                let burst = 4 * QUEUE_EVENTS as u64;
-                // The half that is kept takes most of the CPU's time, and not all: real-time threads that take all of it are
-                // stopped by the kernel.
-                let period_ns = (burst * self.low_event_ns).max(LOW_PERIOD_NS);
-                return self.flood_supplier.begin(&Sending {
-                    period_ns,
-                    burst,
-                    ..without_end
-                });
-            }
-            (Others::Slow, Some(consumers)) => {
-                consumers.work(WORK)?;
-                self.fill()?;
-            }
-            (Others::Served | Others::Slow | Others::Killed | Others::Hung, _) => {}
+        if is_quiet(cell) {
+            return Ok(());
+        }
+        if cell.is(FLOOD, "flooded") {
+            // A lane keeps as many as a consumer's queue does.
+            let burst = 4 * QUEUE_EVENTS as u64;
+            // The half that is kept takes most of the CPU's time, and not all: real-time threads that take all of it are
+            // stopped by the kernel.
+            let period_ns = (burst * self.low_event_ns).max(LOW_PERIOD_NS);
+            return self.flood_supplier.begin(&Sending {
+                period_ns,
+                burst,
+                ..without_end
+            });
+        }
+        if cell.is(FLOOD, "slow") {
+            self.low.iter_mut().try_for_each(|low| low.work(WORK))?;
+            // Until the channel has no room for more, or for a while.
+            let period_ns = self.low_event_ns.max(FILL_PERIOD_NS_MIN) * 5 / 4;
+            self.low_supplier
+                .begin(&Sending::paced(u64::MAX, period_ns))?;
+            self.await_discards()?;
+            self.low_supplier.stop()?;
         }
         self.low_supplier.begin(&without_end)?;
         if !victims.is_empty() {
-            let to_victims = Sending {
+            if cell.is(FLOOD, "hung") {
+                victims.iter().for_each(|victim| victim.process().hang());
+            }
+            self.victims_supplier.begin(&Sending {
                 period_ns: VICTIMS_PERIOD_NS,
                 burst: VICTIMS_BURST,
                 ..without_end
-            };
-            if others == Others::Hung {
-                victims.iter().for_each(|victim| victim.process().hang());
+            })?;
+            if cell.is(FLOOD, "hung") {
+                // Until its queue is full.
+                self.await_discards()?;
+            } else {
+                let mut victims = victims.iter_mut();
+                victims.try_for_each(|victim| victim.await_received(1))?;
             }
-            self.victims_supplier.begin(&to_victims)?;
-            // Until there is one of them whose queue is full.
-            self.await_discards()?;
         }
         Ok(())
-    }
-
-    /// Sends to the slow ones until the channel has no room for more, or for a while.
-    fn fill(&mut self) -> Result<(), LabError> {
-        let period_ns = self.low_event_ns.max(FILL_PERIOD_NS_MIN) * 5 / 4;
-        self.low_supplier
-            .begin(&Sending::paced(u64::MAX, period_ns))?;
-        self.await_discards()?;
-        self.low_supplier.stop().map(drop)
     }
 
     fn await_discards(&mut self) -> Result<(), LabError> {
@@ -375,52 +361,36 @@ impl Neighbourhood {
     }
 
     /// Ends what the others do, and waits until nothing of it is left.
-    fn calm(&mut self, others: Others, victims: &[Consumers]) -> Result<(), LabError> {
-        if matches!(others, Others::Absent | Others::Idle) {
+    fn calm(&mut self, cell: &Cell<'_>, victims: &[Consumers]) -> Result<(), LabError> {
+        if is_quiet(cell) {
             return Ok(());
         }
-        match others {
-            Others::Flooded => self.flood_supplier.stop()?,
-            _ => self.low_supplier.stop()?,
+        let supplier = if cell.is(FLOOD, "flooded") {
+            &mut self.flood_supplier
+        } else {
+            &mut self.low_supplier
         };
+        supplier.stop()?;
         if !victims.is_empty() {
             self.victims_supplier.stop()?;
-            victims
-                .iter()
-                .for_each(|victim| victim.process().kill_group());
+            let processes = victims.iter().map(Consumers::process);
+            processes.for_each(|process| process.kill_group());
         }
-        let Some(low) = &mut self.low else {
-            return Ok(());
-        };
-        low.work(Duration::ZERO)?;
-        // Nothing has come for a while.
-        let mut last = low.received()?.1;
-        let is_over = within(RECEIPT_TIMEOUT, || {
-            std::thread::sleep(QUIET);
-            let now = low.received()?.1;
-            Ok(std::mem::replace(&mut last, now) == now)
-        })?;
-        if is_over {
-            Ok(())
-        } else {
-            Err(LabError::process(
-                low.process().name(),
-                "its consumers have more events and more, though none is sent",
-            ))
+        for low in &mut self.low {
+            low.work(Duration::ZERO)?;
+            // Nothing has come for a while.
+            let mut last = low.received()?.1;
+            let is_over = within(RECEIPT_TIMEOUT, || {
+                std::thread::sleep(QUIET);
+                let now = low.received()?.1;
+                Ok(std::mem::replace(&mut last, now) == now)
+            })?;
+            if !is_over {
+                let what = "its consumers have more events and more, though none is sent";
+                return Err(LabError::process(low.process().name(), what));
+            }
         }
-    }
-
-    fn begin_high(&mut self, events: u64) -> Result<(), LabError> {
-        self.high_supplier
-            .begin(&Sending::paced(events, ISOLATED_PERIOD_NS))
-    }
-
-    fn send_high(&mut self, events: u64) -> Result<(), LabError> {
-        self.high.clear()?;
-        self.begin_high(events)?;
-        self.high_supplier
-            .finish(Duration::from_nanos(events * ISOLATED_PERIOD_NS))?;
-        self.high.await_received(events, RECEIPT_TIMEOUT)
+        Ok(())
     }
 
     /// Since it was asked last.
@@ -429,21 +399,11 @@ impl Neighbourhood {
         self.discarded = self.channel.discarded()?;
         Ok(self.discarded.saturating_sub(before))
     }
+}
 
-    fn scheduling(&self) -> Vec<ObtainedScheduling> {
-        let suppliers = [self.high_supplier.process(), self.low_supplier.process()];
-        let consumers = [Some(&self.high), self.low.as_ref()].into_iter().flatten();
-        let clients = suppliers
-            .into_iter()
-            .chain(consumers.map(Consumers::process));
-        let of_clients =
-            clients.flat_map(|process| obtained_by_priority(process.name(), process.id()));
-        self.channel
-            .scheduling()
-            .into_iter()
-            .chain(of_clients)
-            .collect()
-    }
+/// True if nothing is sent to the others.
+fn is_quiet(cell: &Cell<'_>) -> bool {
+    cell.is(FLOOD, ABSENT) || cell.is(FLOOD, "idle")
 }
 
 /// One after the other; every other one has been stopped before, so that it dies with its queue full and half an event sent.
@@ -457,10 +417,151 @@ fn kill(victims: &[Consumers], every: Duration) {
     }
 }
 
+fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
+    let all: Vec<Beside<'_>> = cells
+        .all()
+        .map(|(labels, samples)| Beside::of(cells, conditions, labels, samples))
+        .collect();
+    let worst = all.iter().filter_map(|beside| {
+        let value = beside.ratios(P99)?.median()?;
+        Some((value, beside.labels[FLOOD].to_string()))
+    });
+    let worst = worst.max_by(|one, other| one.0.total_cmp(&other.0));
+    let highlight = worst.map(|(value, others)| Highlight {
+        what: "the urgent consumer's 99th percentile beside others, by that alone: the largest"
+            .to_owned(),
+        value,
+        unit: "ratio".to_owned(),
+        beside: format!("others {others}"),
+    });
+    Findings {
+        highlights: highlight.into_iter().collect(),
+        derived: all.iter().flat_map(Beside::derived).collect(),
+        claims: all.iter().filter_map(Beside::claim).collect(),
+        conclusions: all.iter().filter_map(Beside::words).collect(),
+        ..Findings::default()
+    }
+}
+
+/// The urgent consumer beside others.
+struct Beside<'a> {
+    labels: &'a Labels,
+    samples: &'a Samples,
+    /// Without others; nothing if that is this cell.
+    alone: Option<&'a Samples>,
+    /// Events that were discarded in each round.
+    discarded: ByRound,
+}
+
+impl<'a> Beside<'a> {
+    fn of(
+        cells: &'a Cells,
+        conditions: &Conditions,
+        labels: &'a Labels,
+        samples: &'a Samples,
+    ) -> Self {
+        let is_alone = labels[FLOOD] == ABSENT.into();
+        let alone = [(FLOOD, ABSENT.into()), (CONSUMERS, LabelValue::Number(1))];
+        let alone = cells.get(&labels_with(labels, alone));
+        let cell = labels_without(labels, &[CONSUMERS]);
+        let answers = conditions.answers.iter();
+        let answers = answers.filter(|kept| kept.labels == cell);
+        let discarded =
+            answers.filter_map(|kept| Some((kept.round, *kept.answer.numbers.get(DISCARDED)?)));
+        Self {
+            labels,
+            samples,
+            alone: alone.filter(|_| !is_alone),
+            discarded: discarded.collect(),
+        }
+    }
+
+    /// The quotient of each round, since what the machine does beside differs from round to round.
+    fn ratios(&self, which: Which) -> Option<ByRound> {
+        let alone = self.alone?.rounds(which);
+        Some(self.samples.rounds(which).divided_by(&alone))
+    }
+
+    fn derived(&self) -> Vec<Derived> {
+        let labels = labels_without(self.labels, &["orb", "path", "part"]);
+        let ratio = |name: &str, which| {
+            Derived::of_rounds(name, labels.clone(), "ratio", &self.ratios(which)?)
+        };
+        let discarded = Derived::of_rounds(DISCARDED, labels.clone(), "events", &self.discarded);
+        let discarded = discarded.map(|rounds| Derived {
+            value: rounds.rounds.iter().sum(),
+            ..rounds
+        });
+        let ratios = [
+            ratio("beside_to_alone_p50", P50),
+            ratio(BESIDE_TO_ALONE, P99),
+        ];
+        ratios.into_iter().flatten().chain(discarded).collect()
+    }
+
+    fn claim(&self) -> Option<Claim> {
+        let (transport, others) = (&self.labels["transport"], &self.labels[FLOOD]);
+        let claim = Claim::at_most(
+            format!("beside-to-alone.{transport}.{others}"),
+            format!(
+                "{transport}: the urgent consumer's 99th percentile beside {} others that are {others}, by that alone",
+                self.others()
+            ),
+            &self.ratios(P99)?,
+            BESIDE_MAX,
+            "ratio",
+        );
+        claim.map(|claim| claim.of_each(ROUNDS))
+    }
+
+    fn words(&self) -> Option<String> {
+        let ratio = self.ratios(P99)?.median()?;
+        let judged = if ratio <= BESIDE_MAX {
+            "feels next to nothing"
+        } else {
+            "feels it"
+        };
+        Some(format!(
+            "{}, beside {} others that are {}: the urgent consumer {judged}; its 99th percentile is {ratio:.2} times that alone in the \
+             median round ({:.1} us); {} events for others were discarded meanwhile.",
+            self.labels["transport"],
+            self.others(),
+            self.labels[FLOOD],
+            self.samples.rounds(P99).median()? / 1e3,
+            self.discarded.values().iter().sum::<f64>(),
+        ))
+    }
+
+    fn others(&self) -> i64 {
+        let consumers = self.labels.get(CONSUMERS).and_then(LabelValue::number);
+        consumers.map_or(0, |consumers| consumers - 1)
+    }
+}
+
+type Which = fn(&Statistics) -> f64;
+
+const P50: Which = |found| found.p50;
+const P99: Which = |found| found.p99;
+/// What the others do meanwhile.
+const FLOOD: &str = "flood";
+/// There are none.
+const ABSENT: &str = "absent";
+const CONSUMERS: &str = "consumers";
 /// The value of the label `part`.
-pub(super) const PART: &str = "isolation";
+const ISOLATION: &str = "isolation";
+const ROUNDS: &str = "isolated_rounds";
+const LOW_CONSUMERS: &str = "low_consumers";
+/// Names of derived numbers that are shown in tables.
+const BESIDE_TO_ALONE: &str = "beside_to_alone_p99";
+const DISCARDED: &str = "discarded_for_others";
+/// A fifth more than alone.
+const BESIDE_MAX: f64 = 1.2;
+const OTHERS: &str = "The others: absent (there are none), idle (nothing is sent to them), served (they are sent events, and take them), slow (they \
+                      sleep over each), flooded (they are sent more at a time than their queues hold), killed, hung (one of them is stopped).";
+/// Twice as often as edges, for a percentile needs many.
+const PERIOD_NS: u64 = 500_000;
 /// Between the two roles: of who sends more than the others can take, so that the events wait in the channel.
-const FLOOD: u8 = Role::Low.priority() + 10;
+const FLOOD_PRIORITY: u8 = Role::Low.priority() + 10;
 const HIGH_SOURCE: i32 = 1;
 const LOW_SOURCE: i32 = 2;
 const VICTIMS_SOURCE: i32 = 3;
@@ -480,4 +581,66 @@ const VICTIMS_PERIOD_NS: u64 = 3_141_000;
 const VICTIMS_BURST: u64 = 16;
 const FILL_TIMEOUT: Duration = Duration::from_millis(1_500);
 const QUIET: Duration = Duration::from_millis(30);
-const RECEIPT_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Answered;
+    use rtorb_results::Verdict;
+
+    /// The times of the urgent consumer beside slow others in each round, where it takes 10 us alone.
+    fn found(besides_ns: &[u64]) -> Findings {
+        let mut cells = Cells::default();
+        let mut conditions = Conditions::default();
+        for (round, beside_ns) in besides_ns.iter().enumerate() {
+            for (others, consumers, ns) in [(ABSENT, 1usize, 10_000), ("slow", 101, *beside_ns)] {
+                let of_cell = labels([("transport", "unix".into()), (FLOOD, others.into())]);
+                let all = labels_with(&of_cell, [(CONSUMERS, consumers.into())]);
+                cells.add(&all, round, &[ns; 100], 0);
+                conditions.answers.push(Answered {
+                    labels: of_cell,
+                    round,
+                    answer: Answer {
+                        numbers: [(DISCARDED.to_owned(), 5.0)].into(),
+                        ..Answer::default()
+                    },
+                });
+            }
+        }
+        findings(&cells, &conditions)
+    }
+
+    #[test]
+    fn the_urgent_consumer_is_judged_by_itself_alone() {
+        let good = found(&[11_000; 2]);
+        assert_eq!(good.claims.len(), 1);
+        let claim = &good.claims[0];
+        assert_eq!(claim.id, "beside-to-alone.unix.slow");
+        assert_eq!(claim.verdict, Verdict::Held);
+        assert_eq!(claim.planned_as(), "isolated_rounds");
+        assert!(claim.statement.contains("beside 100 others that are slow"));
+        let bad = found(&[30_000; 2]);
+        assert_eq!(bad.claims[0].verdict, Verdict::Missed);
+        assert_eq!(bad.highlights[0].beside, "others slow");
+        assert!(bad.conclusions[0].contains("are slow: the urgent consumer feels it"));
+        let unclear = found(&[10_000, 30_000, 10_000]);
+        assert_eq!(unclear.claims[0].verdict, Verdict::NotJudged);
+    }
+
+    #[test]
+    fn quotients_are_round_by_round_and_discards_are_added_up() {
+        let found = found(&[20_000; 2]).derived;
+        let shown: Vec<(&str, f64)> = found
+            .iter()
+            .map(|one| (one.name.as_str(), (one.value * 10.0).round() / 10.0))
+            .collect();
+        let expected = [
+            (DISCARDED, 10.0),
+            ("beside_to_alone_p50", 2.0),
+            (BESIDE_TO_ALONE, 2.0),
+            (DISCARDED, 10.0),
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(found[2].rounds.len(), 2);
+    }
+}

@@ -38,6 +38,9 @@ impl Systems {
 }
 
 impl Subject for Systems {
+    /// To start the load takes long.
+    const BLOCKS: Option<&'static str> = Some("load");
+
     fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
         let mut all = Vec::new();
         for system in &mut self.systems {

@@ -1,0 +1,237 @@
+//! A suite: several studies that are run one after the other as one experiment.
+
+use rtorb_results::{LabelValue, LostRound};
+
+use crate::error::LabError;
+use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::study::{Study, Subject};
+
+/// Several studies as one experiment.
+pub struct Suite {
+    /// The name by which it is run.
+    pub(crate) name: &'static str,
+    /// What it shows, in a line.
+    pub(crate) title: &'static str,
+    /// The published table or figure that it repeats.
+    pub(crate) reproduces: &'static str,
+    /// The studies that an effort has, in order.
+    pub(crate) studies: fn(Effort) -> &'static [&'static dyn Member],
+    /// What a reader must know of every run.
+    pub(crate) notes: fn(&Context) -> Vec<String>,
+}
+
+/// A study of a suite.
+pub(crate) trait Member: Experiment {
+    /// The number of its turns.
+    fn turns(&self, effort: Effort) -> usize;
+}
+
+impl<S: Subject> Member for Study<S> {
+    fn turns(&self, effort: Effort) -> usize {
+        let (rounds, _) = self.amounts.of(effort);
+        rounds * self.cells(effort).len()
+    }
+}
+
+impl Experiment for Suite {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn reproduces(&self) -> &'static str {
+        self.reproduces
+    }
+
+    /// Where studies differ, the first one counts; seconds are added up.
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let mut all = Parameters::new();
+        let mut seconds = 0i64;
+        for study in (self.studies)(effort) {
+            let of_study = study.parameters(effort);
+            let paced = of_study.get(PACED).and_then(LabelValue::number);
+            seconds += paced.unwrap_or(0);
+            for (name, value) in of_study {
+                all.entry(name).or_insert(value);
+            }
+        }
+        all.insert(PACED.to_owned(), LabelValue::Number(seconds));
+        all
+    }
+
+    fn varies_load(&self) -> bool {
+        let mut studies = (self.studies)(Effort::Full).iter();
+        studies.any(|study| study.varies_load())
+    }
+
+    /// A study that fails leaves the others alone, unless it is the first.
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        let studies = (self.studies)(context.effort);
+        let turns = studies.iter().map(|study| study.turns(context.effort));
+        progress.begin(turns.sum());
+        let mut all = Outcome {
+            complete: true,
+            notes: (self.notes)(context),
+            ..Outcome::default()
+        };
+        for (place, study) in studies.iter().enumerate() {
+            match study.run(context, &mut Begun(progress)) {
+                Ok(outcome) => all.append(outcome),
+                Err(error) if place == 0 => return Err(error),
+                Err(error) => all.lost.push(LostRound {
+                    round: 0,
+                    what: study.title().to_owned(),
+                    why: error.to_string(),
+                }),
+            }
+            if !all.complete {
+                break;
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Outcome {
+    fn append(&mut self, mut other: Self) {
+        self.complete &= other.complete;
+        self.scheduling.append(&mut other.scheduling);
+        self.highlights.append(&mut other.highlights);
+        self.series.append(&mut other.series);
+        self.tables.append(&mut other.tables);
+        self.plots.append(&mut other.plots);
+        self.derived.append(&mut other.derived);
+        self.claims.append(&mut other.claims);
+        self.lost.append(&mut other.lost);
+        self.conclusions.append(&mut other.conclusions);
+        self.published.append(&mut other.published);
+        self.notes.append(&mut other.notes);
+    }
+}
+
+/// The progress of a study in a suite, which knows the number of all steps.
+struct Begun<'a>(&'a mut dyn Progress);
+
+impl Progress for Begun<'_> {
+    fn begin(&mut self, _: usize) {}
+
+    fn step(&mut self, next: &str) {
+        self.0.step(next);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.0.note(text);
+    }
+}
+
+/// The parameter that has the seconds in which samples have a rate.
+const PACED: &str = "paced_seconds";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::interrupt::Interrupt;
+    use crate::study::{Amounts, Cell, Conditions, Findings, Sampled, Turn};
+    use rtorb_results::Labels;
+    use rtorb_results::cells::Cells;
+
+    struct Toy;
+
+    impl Subject for Toy {
+        fn measure(&mut self, _: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+            Ok(Sampled::whole(vec![7; turn.samples]))
+        }
+    }
+
+    const fn study(name: &'static str, rounds: usize) -> Study<Toy> {
+        Study {
+            name,
+            title: "A toy",
+            reproduces: "nothing",
+            amounts: Amounts {
+                glance: 1,
+                emulated: 1,
+                quick: [rounds, 1_000],
+                full: [rounds, 1_000],
+                samples: name,
+            },
+            factors: &[],
+            fixed: &[],
+            parameters: &[],
+            columns: &[],
+            labels_of_run: |_| Labels::new(),
+            period_ns: 1_000_000,
+            uses_agent: false,
+            leaves_out: |_, _| false,
+            obstacle: |_| None,
+            start: |_, _| Ok(Toy),
+            tables: Vec::new,
+            plots: Vec::new,
+            findings: |_: &Cells, _: &Conditions| Findings::default(),
+            notes: |_| vec!["a toy".to_owned()],
+        }
+    }
+
+    const FIRST: Study<Toy> = study("first", 2);
+    const BROKEN: Study<Toy> = Study {
+        start: |_, _| Err(LabError::process("toy", "it broke")),
+        ..study("broken", 1)
+    };
+    const LAST: Study<Toy> = study("last", 3);
+
+    const SUITE: Suite = Suite {
+        name: "toy/suite",
+        title: "Toys",
+        reproduces: "nothing",
+        studies: |effort| match effort {
+            Effort::Glance => &[&BROKEN],
+            _ => &[&FIRST, &BROKEN, &LAST],
+        },
+        notes: |_| vec!["toys".to_owned()],
+    };
+
+    #[derive(Default)]
+    struct Steps {
+        planned: usize,
+        done: usize,
+    }
+
+    impl Progress for Steps {
+        fn begin(&mut self, steps: usize) {
+            self.planned += steps;
+        }
+        fn step(&mut self, _: &str) {
+            self.done += 1;
+        }
+        fn note(&mut self, _: &str) {}
+    }
+
+    fn run(effort: Effort) -> (Result<Outcome, LabError>, Steps) {
+        let context = Context::new(effort, "/bin/false".into(), Interrupt::new());
+        let mut steps = Steps::default();
+        let outcome = SUITE.run(&context.expect("a folder"), &mut steps);
+        (outcome, steps)
+    }
+
+    #[test]
+    fn a_study_that_fails_leaves_the_others_alone() {
+        let (outcome, steps) = run(Effort::Quick);
+        let outcome = outcome.expect("it runs");
+        assert!(outcome.complete);
+        assert_eq!((outcome.series.len(), steps.planned, steps.done), (2, 6, 5));
+        assert_eq!(outcome.notes[..2], ["toys", "a toy"]);
+        assert_eq!(outcome.lost.len(), 1, "{:?}", outcome.lost);
+        assert!(run(Effort::Glance).0.is_err(), "the first one must run");
+    }
+
+    #[test]
+    fn parameters_are_of_the_first_study_and_seconds_of_all() {
+        let parameters = SUITE.parameters(Effort::Quick);
+        assert_eq!(parameters["rounds"], 2usize.into());
+        assert_eq!(parameters["paced_seconds"], 6usize.into());
+        assert_eq!(parameters["last"], 1_000usize.into());
+    }
+}
