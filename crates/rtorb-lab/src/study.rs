@@ -213,6 +213,38 @@ pub(crate) struct Findings {
     pub(crate) notes: Vec<String>,
 }
 
+impl<S> Study<S> {
+    /// A study with nothing that many do without: `..Study::with(start)` leaves it out.
+    pub(crate) const fn with(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>) -> Self {
+        Self {
+            name: "",
+            title: "",
+            reproduces: "nothing that was published",
+            amounts: Amounts {
+                glance: 0,
+                emulated: 0,
+                quick: [0; 2],
+                full: [0; 2],
+                samples: "samples_per_round",
+            },
+            factors: &[],
+            fixed: &[],
+            parameters: &[],
+            columns: &[],
+            labels_of_run: |_| Labels::new(),
+            period_ns: 0,
+            uses_agent: false,
+            leaves_out: |_, _| false,
+            obstacle: |_| None,
+            start,
+            tables: Vec::new,
+            plots: Vec::new,
+            findings: |_, _| Findings::default(),
+            notes: |_| Vec::new(),
+        }
+    }
+}
+
 impl<S: Subject> Study<S> {
     /// The combinations of levels that are measured, in order.
     pub(crate) fn cells(&self, effort: Effort) -> Vec<Labels> {

@@ -134,9 +134,7 @@ const PACED: &str = "paced_seconds";
 mod tests {
     use super::*;
     use crate::processes::interrupt::Interrupt;
-    use crate::study::{Amounts, Cell, Conditions, Findings, Sampled, Turn};
-    use rtorb_results::Labels;
-    use rtorb_results::cells::Cells;
+    use crate::study::{Amounts, Cell, Sampled, Turn};
 
     struct Toy;
 
@@ -150,7 +148,6 @@ mod tests {
         Study {
             name,
             title: "A toy",
-            reproduces: "nothing",
             amounts: Amounts {
                 glance: 1,
                 emulated: 1,
@@ -158,20 +155,9 @@ mod tests {
                 full: [rounds, 1_000],
                 samples: name,
             },
-            factors: &[],
-            fixed: &[],
-            parameters: &[],
-            columns: &[],
-            labels_of_run: |_| Labels::new(),
             period_ns: 1_000_000,
-            uses_agent: false,
-            leaves_out: |_, _| false,
-            obstacle: |_| None,
-            start: |_, _| Ok(Toy),
-            tables: Vec::new,
-            plots: Vec::new,
-            findings: |_: &Cells, _: &Conditions| Findings::default(),
             notes: |_| vec!["a toy".to_owned()],
+            ..Study::with(|_, _| Ok(Toy))
         }
     }
 

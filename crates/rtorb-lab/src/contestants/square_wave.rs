@@ -107,10 +107,10 @@ pub struct Called {
     pub level: u64,
 }
 
-/// An output that was set.
+/// A change of an input or an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Set {
-    /// When.
+pub struct Edge {
+    /// When, in nanoseconds of CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// To what: 0 or 1.
     pub level: u64,
@@ -155,7 +155,7 @@ impl Part {
         }
     }
 
-    fn of(self, called: &Called, set: &Set) -> u64 {
+    fn of(self, called: &Called, set: &Edge) -> u64 {
         let (from_ns, to_ns) = match self {
             Self::Call => (called.edge_ns, set.at_ns),
             Self::Wakeup => (called.edge_ns, called.running_ns),
@@ -171,7 +171,7 @@ impl Latencies {
     ///
     /// # Errors
     /// That there are more of one than of the other, so that nobody knows what belongs together.
-    pub fn of(called: &[Called], set: &[Set]) -> Result<Self, String> {
+    pub fn of(called: &[Called], set: &[Edge]) -> Result<Self, String> {
         if called.len() != set.len() {
             return Err(format!(
                 "{} edges and {} changes of the output do not belong together",
@@ -292,14 +292,14 @@ mod tests {
             reply_ns: 1_050,
             level: 1,
         };
-        let right = Set {
+        let right = Edge {
             at_ns: 1_030,
             level: 1,
         };
         let found = Latencies::of(&[called], &[right]).unwrap();
         assert_eq!(found.parts_ns, [[30], [10], [20], [40]].map(Vec::from));
         assert_eq!(found.wrong, 0);
-        let wrong = Set { level: 0, ..right };
+        let wrong = Edge { level: 0, ..right };
         assert_eq!(Latencies::of(&[called], &[wrong]).unwrap().wrong, 1);
         let error = Latencies::of(&[called], &[]).unwrap_err();
         assert!(error.contains("1 edges and 0 changes"), "{error}");
@@ -313,12 +313,12 @@ mod tests {
             reply_ns: edge_ns + 50,
             level: 1,
         };
-        let set = |edge_ns: &u64| Set {
+        let set = |edge_ns: &u64| Edge {
             at_ns: edge_ns + 35,
             level: 1,
         };
         let called: Vec<Called> = edges_ns.iter().map(called).collect();
-        let set: Vec<Set> = edges_ns.iter().map(set).collect();
+        let set: Vec<Edge> = edges_ns.iter().map(set).collect();
         Latencies::of(&called, &set).unwrap()
     }
 

@@ -61,9 +61,9 @@ fn plan(effort: Effort) -> Plan {
             rounds: ROUNDS,
             presets: &PRESETS,
             with_peer: true,
-            high_hz: 250,
-            run: Duration::from_millis(400),
-            run_of_others: Duration::from_millis(400),
+            high_hz: 400,
+            run: Duration::from_millis(250),
+            run_of_others: Duration::from_millis(250),
             conditions: &HARDEST,
             low_clients: &[0, 50],
             leaves_out: Some(

@@ -24,7 +24,7 @@ pub const STUDY: Study<Pairs> = Study {
     amounts: Amounts {
         glance: 20,
         emulated: 20,
-        quick: [6, 1_700],
+        quick: [6, 1_200],
         full: [20, 10_000],
         samples: "count_per_round",
     },

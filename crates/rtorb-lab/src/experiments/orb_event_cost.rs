@@ -58,17 +58,12 @@ pub const STUDY: Study<Systems> = Study {
         ("events_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
         ("priority", Number(Role::High.priority() as i64)),
     ],
-    columns: &[],
-    labels_of_run: |_| labels([]),
     period_ns: PERIOD_NS,
-    uses_agent: false,
-    leaves_out: |_, _| false,
-    obstacle: |_| None,
-    start: |context, _| Systems::start(context),
     tables,
     plots,
     findings,
     notes: |_| vec![ONE_WAY.to_owned()],
+    ..Study::with(|context, _| Systems::start(context))
 };
 
 /// A system for each transport and number of consumers.

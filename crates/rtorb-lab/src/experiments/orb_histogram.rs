@@ -62,15 +62,12 @@ pub const STUDY: Study<Systems> = Study {
         labels([("pulse", system::pulse_of(context, Role::High).name().into())])
     },
     period_ns: PERIOD_NS,
-    uses_agent: false,
     // An emulated machine has the load that it was booted for.
     leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("load", NONE),
-    obstacle: |_| None,
-    start: |context, _| Systems::start(context),
-    tables: Vec::new,
     plots,
     findings: findings::findings,
     notes,
+    ..Study::with(|context, _| Systems::start(context))
 };
 
 fn notes(context: &Context) -> Vec<String> {

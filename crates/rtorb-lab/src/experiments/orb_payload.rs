@@ -55,14 +55,12 @@ pub const STUDY: Study<OneReceiver> = Study {
         labels([("pulse", system::pulse_of(context, Role::High).name().into())])
     },
     period_ns: PERIOD_NS,
-    uses_agent: false,
-    leaves_out: |_, _| false,
-    obstacle: |_| None,
-    start: |context, _| System::start(context, Transport::Tcp, &[Role::High]).map(OneReceiver),
-    tables: Vec::new,
     plots,
     findings,
     notes: system::notes,
+    ..Study::with(|context, _| {
+        System::start(context, Transport::Tcp, &[Role::High]).map(OneReceiver)
+    })
 };
 
 /// A supplier and one receiver.

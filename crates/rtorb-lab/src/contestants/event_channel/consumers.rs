@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rtorb::{Limits, Orb, PoaPolicies, Strategies, SystemException};
+use rtorb::{Limits, Orb, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushSupplier;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::rtec::{self, Stamp};
 use super::{CONSUMERS_MAX, Subscribers};
 use crate::contestants::questions::{self, json};
-use crate::contestants::square_wave::receiver::{lane, propagated};
+use crate::contestants::square_wave::receiver::server;
 
 /// Consumers that listen, and are not connected yet.
 #[derive(Debug)]
@@ -27,29 +27,15 @@ pub struct Consumers {
 }
 
 impl Consumers {
-    /// Makes an ORB with the preset `tao` and the objects. With a priority, they take that of the calls, and are served by a
-    /// lane of one thread.
+    /// Makes a [`server`] and the objects.
     ///
     /// # Errors
     /// What the ORB said.
     pub fn open(endpoint: &str, channel: &str, subscribers: &Subscribers) -> Result<Self, String> {
-        let priority = subscribers.priority;
-        let lane = (priority > 0).then(|| lane(priority)).transpose()?;
         // One a consumer, and a few for clients that ask whether they are there.
         let limits =
             Limits::with(|limits| limits.connections_max = CONSUMERS_MAX + CONNECTIONS_BESIDE);
-        let orb = Orb::builder()
-            .strategies(Strategies::TAO)
-            .limits(limits)
-            .lanes(lane)
-            .listen(endpoint)
-            .and_then(rtorb::OrbBuilder::build)
-            .map_err(|error| error.to_string())?;
-        let policies = lane.map_or_else(PoaPolicies::default, propagated);
-        let root = orb.root_poa().map_err(|exception| exception.to_string())?;
-        let poa = root
-            .create_poa("consumers", policies)
-            .map_err(|error| error.to_string())?;
+        let (orb, poa) = server(endpoint, "consumers", subscribers.priority, limits)?;
         let counted: Vec<Arc<Counted>> = (0..subscribers.count)
             .map(|_| Arc::new(Counted::of(subscribers)))
             .collect();

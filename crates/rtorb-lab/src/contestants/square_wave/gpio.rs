@@ -8,8 +8,7 @@ use gpiocdev::Request;
 use gpiocdev::line::{EdgeDetection, EdgeKind, EventClock, Value};
 use rtorb_os::clock::monotonic_ns;
 
-use super::pulse::Edge;
-use super::{EDGES_MAX, Set};
+use super::{EDGES_MAX, Edge};
 use crate::experiment::GpioLines;
 
 /// An input whose edges are waited for.
@@ -101,17 +100,12 @@ impl Output {
     ///
     /// # Errors
     /// What the kernel said.
-    pub fn monitored(&self) -> Result<Option<Vec<Set>>, String> {
+    pub fn monitored(&self) -> Result<Option<Vec<Edge>>, String> {
         let Some(monitor) = &self.monitor else {
             return Ok(None);
         };
         let mut seen = Vec::new();
-        events(monitor, |edge| {
-            seen.push(Set {
-                at_ns: edge.at_ns,
-                level: edge.level,
-            });
-        })?;
+        events(monitor, |edge| seen.push(edge))?;
         Ok(Some(seen))
     }
 }

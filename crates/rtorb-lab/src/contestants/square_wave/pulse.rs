@@ -6,7 +6,7 @@ use std::str::FromStr;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 
 use super::gpio;
-use super::{Set, Wave};
+use super::{Edge, Wave};
 use crate::experiment::GpioLines;
 
 /// What makes the pulse of one wave.
@@ -71,15 +71,6 @@ impl fmt::Display for Pulse {
             Self::Gpio(lines) => lines.fmt(formatter),
         }
     }
-}
-
-/// One change of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// When, in nanoseconds of CLOCK_MONOTONIC.
-    pub at_ns: u64,
-    /// To what: 0 or 1.
-    pub level: u64,
 }
 
 /// The supplier's side of a wave: what it waits on.
@@ -194,7 +185,7 @@ impl Output {
     ///
     /// # Errors
     /// What the kernel said.
-    pub fn monitored(&self) -> Result<Option<Vec<Set>>, String> {
+    pub fn monitored(&self) -> Result<Option<Vec<Edge>>, String> {
         match self {
             Self::Memory => Ok(None),
             Self::Line(line) => line.monitored(),

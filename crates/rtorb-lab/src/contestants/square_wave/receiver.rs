@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
-use rtorb::{ExceptionKind, Orb, Poa, PoaPolicies, Strategies, SystemException};
+use rtorb::{ExceptionKind, Limits, Orb, Poa, PoaPolicies, Strategies, SystemException};
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::idl::benchmark::{Put, PutServant};
 use super::pulse::{Output, Pulse};
-use super::{EDGES_MAX, Set};
+use super::{EDGES_MAX, Edge};
 use crate::contestants::event_channel::rtec;
 use crate::contestants::questions::{self, json};
 
@@ -37,25 +37,13 @@ struct Events {
 }
 
 impl Receiver {
-    /// Makes an ORB with the preset `tao` and activates the object. With a priority, it takes that of the client
-    /// (CLIENT_PROPAGATED) and is served by a lane of one thread; with 0, the scheduling stays as it is.
+    /// Makes a [`server`] and activates the object.
     ///
     /// # Errors
     /// What the ORB said, or the kernel of the lines.
     pub fn open(endpoint: &str, priority: u8, pulse: &Pulse) -> Result<Self, String> {
         let port = Arc::new(Port::with(pulse.output()?));
-        let lane = (priority > 0).then(|| lane(priority)).transpose()?;
-        let orb = Orb::builder()
-            .strategies(Strategies::TAO)
-            .lanes(lane)
-            .listen(endpoint)
-            .and_then(rtorb::OrbBuilder::build)
-            .map_err(|error| error.to_string())?;
-        let policies = lane.map_or_else(PoaPolicies::default, propagated);
-        let root = orb.root_poa().map_err(|exception| exception.to_string())?;
-        let poa = root
-            .create_poa("put", policies)
-            .map_err(|error| error.to_string())?;
+        let (orb, poa) = server(endpoint, "put", priority, Limits::default())?;
         let put: Put = poa
             .activate(Arc::clone(&port))
             .map_err(|error| error.to_string())?;
@@ -145,6 +133,30 @@ impl Events {
     }
 }
 
+/// An ORB with the preset `tao`, and an adapter. With a priority, its objects take that of the calls (CLIENT_PROPAGATED), and are
+/// served by a lane of one thread; with 0, the scheduling stays as it is.
+pub(in crate::contestants) fn server(
+    endpoint: &str,
+    adapter: &str,
+    priority: u8,
+    limits: Limits,
+) -> Result<(Orb, Poa), String> {
+    let lane = (priority > 0).then(|| lane(priority)).transpose()?;
+    let orb = Orb::builder()
+        .strategies(Strategies::TAO)
+        .limits(limits)
+        .lanes(lane)
+        .listen(endpoint)
+        .and_then(rtorb::OrbBuilder::build)
+        .map_err(|error| error.to_string())?;
+    let policies = lane.map_or_else(PoaPolicies::default, propagated);
+    let root = orb.root_poa().map_err(|exception| exception.to_string())?;
+    let poa = root
+        .create_poa(adapter, policies)
+        .map_err(|error| error.to_string())?;
+    Ok((orb, poa))
+}
+
 /// A lane of one thread.
 pub(in crate::contestants) fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
     Ok(ThreadpoolLane {
@@ -155,7 +167,7 @@ pub(in crate::contestants) fn lane(priority: u8) -> Result<ThreadpoolLane, Strin
 }
 
 /// An adapter whose objects take the priority of the call, or that of the lane when it brings none.
-pub(in crate::contestants) fn propagated(lane: ThreadpoolLane) -> PoaPolicies {
+fn propagated(lane: ThreadpoolLane) -> PoaPolicies {
     PoaPolicies::default().with(Policy::PriorityModel {
         model: PriorityModel::ClientPropagated,
         server_priority: lane.lane_priority,
@@ -235,11 +247,11 @@ impl Port {
         }
     }
 
-    fn remembered(&self) -> Vec<Set> {
+    fn remembered(&self) -> Vec<Edge> {
         let count = self.count.load(Ordering::Relaxed);
         let set = self.set.iter().take(count);
         set.map(|set| set.load(Ordering::Acquire))
-            .map(|both| Set {
+            .map(|both| Edge {
                 at_ns: both >> 1,
                 level: both & 1,
             })
@@ -251,7 +263,7 @@ impl Port {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outputs {
     /// Every change of its output, in order.
-    pub set: Vec<Set>,
+    pub set: Vec<Edge>,
     /// Octets of `data` in all calls together.
     pub octets: usize,
 }

@@ -22,7 +22,6 @@ use crate::study::{
 pub(super) const STUDY: Study<Counters> = Study {
     name: "counts",
     title: "What an event costs besides time",
-    reproduces: "nothing that was published",
     amounts: Amounts {
         glance: 50,
         emulated: 0,
@@ -40,20 +39,6 @@ pub(super) const STUDY: Study<Counters> = Study {
         ("transport", Text("tcp")),
         ("part", Text(COUNT)),
     ],
-    parameters: &[],
-    columns: &[],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
-    obstacle: |_| None,
-    start: |context, _| {
-        Ok(Counters {
-            one: Counter::start(context, 1)?,
-            many: Counter::start(context, 10)?,
-            traces: strace::is_usable(),
-        })
-    },
     tables: || {
         vec![TableView {
             caption: "In the process of the channel.".to_owned(),
@@ -63,9 +48,14 @@ pub(super) const STUDY: Study<Counters> = Study {
             ..table("counts", "What an event costs besides time", COUNT)
         }]
     },
-    plots: Vec::new,
     findings: |_, conditions| findings(conditions),
-    notes: |_| Vec::new(),
+    ..Study::with(|context, _| {
+        Ok(Counters {
+            one: Counter::start(context, 1)?,
+            many: Counter::start(context, 10)?,
+            traces: strace::is_usable(),
+        })
+    })
 };
 
 /// Channels with one consumer and with many.

@@ -56,16 +56,12 @@ pub(super) const STUDY: Study<Systems> = Study {
         ("priority_high", Number(Role::High.priority() as i64)),
         ("priority_low", Number(Role::Low.priority() as i64)),
     ],
-    columns: &[],
     labels_of_run: |context| {
         labels([("pulse", system::pulse_of(context, Role::High).name().into())])
     },
     period_ns: PERIOD_NS,
-    uses_agent: false,
     // An emulated machine has the load that it was booted for.
     leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("load", NONE),
-    obstacle: |_| None,
-    start: |context, _| Systems::start(context),
     tables: || {
         vec![TableView {
             caption: "From the edge on the input until the output is set.".to_owned(),
@@ -92,7 +88,7 @@ pub(super) const STUDY: Study<Systems> = Study {
         }]
     },
     findings,
-    notes: |_| Vec::new(),
+    ..Study::with(|context, _| Systems::start(context))
 };
 
 /// A channel, a supplier and a receiver for each transport.

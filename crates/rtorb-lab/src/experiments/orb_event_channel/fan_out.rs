@@ -24,7 +24,6 @@ use crate::study::{
 pub(super) const STUDY: Study<Crowds> = Study {
     name: "fan-out",
     title: "One event to many consumers",
-    reproduces: "nothing that was published",
     amounts: Amounts {
         glance: 20,
         emulated: 0,
@@ -63,19 +62,7 @@ pub(super) const STUDY: Study<Crowds> = Study {
         ("path", Text("event")),
         ("transport", Text("tcp")),
     ],
-    parameters: &[],
-    columns: &[],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
     leaves_out: |cell, effort| !consumers(effort).contains(&cell.number(CONSUMERS)),
-    obstacle: |_| None,
-    start: |context, _| {
-        Ok(Crowds {
-            mixed: Crowd::start(context, MIXED, Role::Low)?,
-            equal: Crowd::start(context, "equal", Role::High)?,
-        })
-    },
     tables: || {
         vec![
             TableView {
@@ -127,7 +114,12 @@ pub(super) const STUDY: Study<Crowds> = Study {
         conclusions: conclusion(cells).into_iter().collect(),
         ..Findings::default()
     },
-    notes: |_| Vec::new(),
+    ..Study::with(|context, _| {
+        Ok(Crowds {
+            mixed: Crowd::start(context, MIXED, Role::Low)?,
+            equal: Crowd::start(context, "equal", Role::High)?,
+        })
+    })
 };
 
 /// The numbers of consumers.

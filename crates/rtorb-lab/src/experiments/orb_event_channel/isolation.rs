@@ -31,7 +31,6 @@ use crate::study::{
 pub(super) const STUDY: Study<Neighbourhoods> = Study {
     name: "isolation",
     title: "The urgent consumer beside others",
-    reproduces: "nothing that was published",
     amounts: AMOUNTS,
     factors: &[
         Factor {
@@ -69,13 +68,8 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
         ),
         (LOW_CONSUMERS, Varied(LOW)),
     ],
-    columns: &[],
-    labels_of_run: |_| Labels::new(),
     period_ns: PERIOD_NS,
-    uses_agent: false,
     leaves_out: |cell, effort| effort != Effort::Full && cell.is("transport", "tcp"),
-    obstacle: |_| None,
-    start: |_, _| Ok(Neighbourhoods(None)),
     tables: || {
         vec![
             TableView {
@@ -113,7 +107,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
         }]
     },
     findings,
-    notes: |_| Vec::new(),
+    ..Study::with(|_, _| Ok(Neighbourhoods(None)))
 };
 
 const AMOUNTS: Amounts = Amounts {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rtorb_results::{Claim, Derived, Labels, labels_without};
+use rtorb_results::{Claim, Derived};
 
 use super::served;
 use crate::contestants::Transport;
@@ -19,7 +19,6 @@ use crate::study::{
 pub(super) const STUDY: Study<Sequences> = Study {
     name: "sequences",
     title: "What becomes of the events of a long sequence",
-    reproduces: "nothing that was published",
     amounts: Amounts {
         glance: 2_000,
         emulated: 0,
@@ -33,18 +32,8 @@ pub(super) const STUDY: Study<Sequences> = Study {
     }],
     // Its sockets hold few events, so that they wait in the channel.
     fixed: &[("transport", Text("unix"))],
-    parameters: &[],
-    columns: &[],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
-    obstacle: |_| None,
-    start: |_, _| Ok(Sequences),
-    tables: Vec::new,
-    plots: Vec::new,
     findings: |_, conditions| findings(conditions),
-    notes: |_| Vec::new(),
+    ..Study::with(|_, _| Ok(Sequences))
 };
 
 /// A sequence for each policy: what the channel does with an event for which there is no room. Lossless: the supplier waits.
@@ -160,7 +149,7 @@ fn findings(conditions: &Conditions) -> Findings {
             COUNTS.map(|name| answer.numbers.get(name).copied().unwrap_or(0.0));
         let count = |name: &str| Derived {
             name: name.to_owned(),
-            labels: labels_without(labels, &[]),
+            labels: labels.clone(),
             unit: "events".to_owned(),
             value: answer.numbers[name],
             rounds: vec![answer.numbers[name]],
