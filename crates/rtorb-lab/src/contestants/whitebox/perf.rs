@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use linux_raw_sys::general as syscall;
 use rtorb_host::placement::Placement;
 
 use crate::error::LabError;
@@ -102,11 +103,14 @@ impl Perf {
     /// # Errors
     /// That it could not be started.
     pub fn stat(launcher: &Launcher, folder: &Path, process: u32) -> Result<Self, LabError> {
-        let events = NAMES.iter().filter(|name| is_known(name));
-        let events = events.fold(ALL_CALLS.to_owned(), |list, name| {
-            format!("{list},syscalls:sys_enter_{name}")
-        });
-        Self::start(launcher, folder, process, &["stat", "-x,", "-e", &events])
+        let mut options = ["stat", "-x,", "-e", ALL_CALLS].map(str::to_owned).to_vec();
+        for (_, number) in NAMES {
+            // One tracepoint with filters: the kernel takes long to take each tracepoint away.
+            let filter = format!("id=={number}");
+            options.extend(["-e", ALL_CALLS, "--filter", &filter].map(str::to_owned));
+        }
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        Self::start(launcher, folder, process, &options)
     }
 
     /// A perf that will look many times a millisecond of processor time what the process does.
@@ -138,7 +142,7 @@ impl Perf {
         Ok(())
     }
 
-    /// Waits until perf has ended, which takes it up to a second: the kernel is slow in taking its counters away.
+    /// Waits until perf has ended, which takes it some time: the kernel is slow in taking its counters away.
     pub fn await_end(&mut self) {
         self.process.await_end();
     }
@@ -201,26 +205,20 @@ impl Perf {
     }
 }
 
-/// Lines such as `123,,syscalls:sys_enter_futex,100,100.00,,`.
+/// A line such as `123,,raw_syscalls:sys_enter,100,100.00,,` of all calls, and one for each of [`NAMES`].
 fn counted(text: &str) -> SystemCalls {
-    let mut all = 0;
-    let mut calls = SystemCalls::new();
-    for line in text.lines() {
-        let mut words = line.split(',');
-        // `<not counted>` is what perf says of a process that made no call at all.
-        let number = words
-            .next()
-            .and_then(|word| word.parse().ok())
-            .unwrap_or(0u64);
-        match words.nth(1) {
-            Some(ALL_CALLS) => all = number,
-            Some(event) if number > 0 => {
-                let name = event.trim_start_matches("syscalls:sys_enter_");
-                calls.insert(name.to_owned(), number);
-            }
-            _ => {}
-        }
-    }
+    let lines = text.lines().filter(|line| line.contains(ALL_CALLS));
+    // `<not counted>` is what perf says of a process that made no call at all.
+    let mut numbers = lines.map(|line| {
+        let number = line.split(',').next();
+        number.and_then(|word| word.parse().ok()).unwrap_or(0u64)
+    });
+    let all = numbers.next().unwrap_or(0);
+    let names = NAMES.iter().zip(numbers);
+    let mut calls: SystemCalls = names
+        .filter(|(_, number)| *number > 0)
+        .map(|((name, _), number)| ((*name).to_owned(), number))
+        .collect();
     let other = all.saturating_sub(calls.values().sum());
     if other > 0 {
         calls.insert("other".to_owned(), other);
@@ -285,35 +283,32 @@ fn phase(frames: &[Frame<'_>]) -> Phase {
     }
 }
 
-/// A tracepoint that this kernel does not have would make perf refuse them all; where that cannot be seen, it is tried.
-fn is_known(name: &str) -> bool {
-    let events = Path::new("/sys/kernel/tracing/events/syscalls");
-    !events.is_dir() || events.join(format!("sys_enter_{name}")).is_dir()
-}
-
 const ALL_CALLS: &str = "raw_syscalls:sys_enter";
-/// What an ORB may be expected to call.
-const NAMES: [&str; 20] = [
-    "sendto",
-    "recvfrom",
-    "sendmsg",
-    "recvmsg",
-    "read",
-    "write",
-    "readv",
-    "writev",
-    "poll",
-    "ppoll",
-    "select",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_ctl",
-    "futex",
-    "sched_setscheduler",
-    "sched_setparam",
-    "sched_yield",
-    "clock_nanosleep",
-    "setsockopt",
+/// What an ORB may be expected to call, with its number on this architecture.
+const NAMES: &[(&str, u32)] = &[
+    ("sendto", syscall::__NR_sendto),
+    ("recvfrom", syscall::__NR_recvfrom),
+    ("sendmsg", syscall::__NR_sendmsg),
+    ("recvmsg", syscall::__NR_recvmsg),
+    ("read", syscall::__NR_read),
+    ("write", syscall::__NR_write),
+    ("readv", syscall::__NR_readv),
+    ("writev", syscall::__NR_writev),
+    #[cfg(target_arch = "x86_64")]
+    ("poll", syscall::__NR_poll),
+    ("ppoll", syscall::__NR_ppoll),
+    #[cfg(target_arch = "x86_64")]
+    ("select", syscall::__NR_select),
+    #[cfg(target_arch = "x86_64")]
+    ("epoll_wait", syscall::__NR_epoll_wait),
+    ("epoll_pwait", syscall::__NR_epoll_pwait),
+    ("epoll_ctl", syscall::__NR_epoll_ctl),
+    ("futex", syscall::__NR_futex),
+    ("sched_setscheduler", syscall::__NR_sched_setscheduler),
+    ("sched_setparam", syscall::__NR_sched_setparam),
+    ("sched_yield", syscall::__NR_sched_yield),
+    ("clock_nanosleep", syscall::__NR_clock_nanosleep),
+    ("setsockopt", syscall::__NR_setsockopt),
 ];
 const USER_LOCKS: [&str; 6] = [
     "pthread_mutex",
@@ -355,11 +350,16 @@ mod tests {
 
     #[test]
     fn calls_without_a_counter_are_others() {
-        let text = "# started on Sat\n\n14,,raw_syscalls:sys_enter,0,100.00,,\n9,,syscalls:sys_enter_futex,0,100.00,,\n\
-                    <not counted>,,syscalls:sys_enter_poll,0,100.00,,\n3,,syscalls:sys_enter_sendto,0,100.00,,\n";
+        let line = |number: &str| format!("{number},,{ALL_CALLS},0,100.00,,\n");
+        let of_names = NAMES.iter().map(|(name, _)| match *name {
+            "futex" => line("9"),
+            "sendto" => line("3"),
+            _ => line("<not counted>"),
+        });
+        let text = format!("# started on Sat\n\n{}", line("14")) + &of_names.collect::<String>();
         let expected = [("futex", 9), ("sendto", 3), ("other", 2)];
         assert_eq!(
-            counted(text),
+            counted(&text),
             expected
                 .map(|(name, count)| (name.to_owned(), count))
                 .into()
