@@ -61,9 +61,9 @@ fn plan(effort: Effort) -> Plan {
             rounds: ROUNDS,
             presets: &PRESETS,
             with_peer: true,
-            high_hz: 400,
-            run: Duration::from_millis(250),
-            run_of_others: Duration::from_millis(250),
+            high_hz: 500,
+            run: Duration::from_millis(200),
+            run_of_others: Duration::from_millis(200),
             conditions: &HARDEST,
             low_clients: &[0, 50],
             leaves_out: Some(

@@ -30,7 +30,7 @@ pub const STUDY: Study<LineUp> = Study {
     amounts: Amounts {
         glance: 20,
         emulated: 60,
-        quick: [9, 700],
+        quick: [9, 600],
         full: [10, 10_000],
         samples: "count_per_round_max",
     },

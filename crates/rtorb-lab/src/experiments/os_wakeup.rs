@@ -35,7 +35,7 @@ pub const STUDY: Study<Loops> = Study {
     amounts: Amounts {
         glance: 60,
         emulated: WARM_UP + SAMPLES_EMULATED + END.emulated,
-        quick: [4, 320],
+        quick: [4, 250],
         // 100,000 of each that are kept.
         full: [210, 500],
         samples: "samples_per_round",
