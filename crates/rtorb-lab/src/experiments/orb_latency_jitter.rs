@@ -64,13 +64,13 @@ fn plan(effort: Effort) -> Plan {
             presets: &["tao"],
             with_peer: false,
             // More often than in the papers: 100 calls in each run, so that there is a 99th percentile.
-            high_hz: 500,
-            run: Duration::from_millis(200),
-            run_of_others: Duration::from_millis(200),
+            high_hz: 250,
+            run: Duration::from_millis(400),
+            run_of_others: Duration::from_millis(400),
             conditions: &EXTREMES,
             low_clients: &[0, 1, 10, 50],
             leaves_out: Some(
-                "A quick look: the high-priority client calls 500 times a second instead of 20, under the papers' load and under the \
+                "A quick look: the high-priority client calls 250 times a second instead of 20, under the papers' load and under the \
                  hardest one. `--full` has the papers' rate and sample counts, the loads between, and more numbers of \
                  low-priority clients.",
             ),
