@@ -37,14 +37,14 @@ const ROLES: &[&[Role]] = &[
     ],
 ];
 
-/// Plays the role that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
+/// Plays the role that the arguments after `child` name. Errors go to the laboratory on standard output.
 #[must_use]
 pub fn play(arguments: &[String]) -> ExitCode {
     child::run(all(), arguments)
 }
 
-/// Whether an agent starts this for whoever reaches it: servers that are measured, which neither run a program, read or write a
-/// file, nor listen elsewhere than over TCP.
+/// Refuses every role but those that an agent starts for any laboratory. These are the measured servers: they listen over TCP
+/// only, run no program, and read or write no file.
 ///
 /// # Errors
 /// Why not.

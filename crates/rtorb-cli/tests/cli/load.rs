@@ -25,14 +25,7 @@ fn each_kind_runs_until_it_is_dropped() {
         };
         for &kind in kinds {
             let load: Load = kind.name().parse().unwrap();
-            let mut running = load
-                .start_with(
-                    context.effort,
-                    &context.launcher,
-                    context.folder(),
-                    &generator,
-                )
-                .unwrap();
+            let mut running = start(&load, &context, &generator).unwrap();
             let [(_, group)] = running.groups()[..] else {
                 panic!("one group for one kind")
             };
@@ -60,14 +53,7 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
     let kinds = |running: &RunningLoad| -> Vec<Kind> {
         running.groups().into_iter().map(|(kind, _)| kind).collect()
     };
-    let running = Load::mix()
-        .start_with(
-            context.effort,
-            &context.launcher,
-            context.folder(),
-            &Generator::Own,
-        )
-        .unwrap();
+    let running = start(&Load::mix(), &context, &Generator::Own).unwrap();
     assert_eq!(kinds(&running), Kind::MIX);
     drop(running);
     context.effort = Effort::Emulated { seeds: 1 };
@@ -95,14 +81,7 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
 fn a_load_that_dies_is_noticed() {
     let context = context();
     for generator in generators() {
-        let mut running: RunningLoad = Load::mix()
-            .start_with(
-                context.effort,
-                &context.launcher,
-                context.folder(),
-                &generator,
-            )
-            .unwrap();
+        let mut running: RunningLoad = start(&Load::mix(), &context, &generator).unwrap();
         let (_, group) = running.groups()[1];
         kill(group);
         let noticed = within(WITHIN, || running.check().err());
@@ -118,12 +97,7 @@ fn a_load_that_dies_is_noticed() {
 fn an_interrupt_ends_the_start() {
     let context = context();
     context.launcher.interrupt.request();
-    let started = Load::mix().start_with(
-        context.effort,
-        &context.launcher,
-        context.folder(),
-        &Generator::Own,
-    );
+    let started = start(&Load::mix(), &context, &Generator::Own);
     assert!(matches!(started, Err(LabError::Interrupted)));
 }
 
@@ -196,6 +170,15 @@ fn results_say_under_which_load_they_were_measured() {
             .iter()
             .all(|series| labelled(series.labels.get("load")))
     );
+}
+
+fn start(load: &Load, context: &Context, generator: &Generator) -> Result<RunningLoad, LabError> {
+    load.start_with(
+        context.effort,
+        &context.launcher,
+        context.folder(),
+        generator,
+    )
 }
 
 fn context() -> Context {

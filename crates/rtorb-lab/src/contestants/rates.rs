@@ -23,6 +23,8 @@ use std::str::FromStr;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::processes::child::number;
+
 pub mod clients;
 pub mod contestants;
 pub(crate) mod roles;
@@ -104,7 +106,7 @@ impl FromStr for Run {
         if words.next() != Some("prepare") {
             return Err(format!("no run: {line:?}"));
         }
-        let mut next = || number(words.next().unwrap_or_default());
+        let mut next = || number::<usize>(words.next().unwrap_or_default());
         let (duration_ns, round) = (next()? as u64, next()?);
         let groups: Vec<Group> = words.map(str::parse).collect::<Result<_, _>>()?;
         let clients = groups
@@ -152,11 +154,11 @@ impl FromStr for Group {
                 parts.len()
             ));
         };
-        let priority = u8::try_from(number(priority)?)
+        let priority = u8::try_from(number::<usize>(priority)?)
             .ok()
             .filter(|number| *number <= 99)
             .ok_or_else(|| format!("not a priority: {priority:?}"))?;
-        let period_ns = number(period_ns)? as u64;
+        let period_ns = number(period_ns)?;
         if period_ns == 0 {
             return Err(format!("a period takes time: {word:?}"));
         }
@@ -354,10 +356,6 @@ pub fn answer_lines<W: Write>(
         output.flush()?;
     }
     Ok(())
-}
-
-pub(crate) fn number(word: &str) -> Result<usize, String> {
-    word.parse().map_err(|_| format!("not a number: {word:?}"))
 }
 
 const GOLDEN: f64 = 0.618_033_988_749_895;

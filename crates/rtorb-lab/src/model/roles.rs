@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::component::Component;
 use super::watcher::Watchers;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory, number, ready};
 
 /// A component of the system, and the watchers of its CPUs.
 pub(crate) const ROLES: &[Role] = &[
@@ -26,8 +26,3 @@ pub(crate) const ROLES: &[Role] = &[
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
 ];
-
-/// What is refused, the host's findings tell.
-fn lock_memory() {
-    let _ = rtorb_os::memory::lock_all();
-}

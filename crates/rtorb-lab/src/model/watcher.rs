@@ -14,7 +14,8 @@ use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 
 use super::component::work::STEP_NS_MAX;
-use crate::contestants::rates::{answer_lines, number};
+use crate::contestants::rates::answer_lines;
+use crate::processes::child::number;
 use crate::processes::gaps::{Gap, Gaps};
 
 /// The process.
@@ -63,7 +64,7 @@ impl Watchers {
     fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
         let written = match question.split_once(' ') {
             Some(("start", end_ns)) => {
-                self.start(number(end_ns)? as u64)?;
+                self.start(number(end_ns)?)?;
                 writeln!(output, "started")
             }
             None if question == "finish" => self.finish(output),

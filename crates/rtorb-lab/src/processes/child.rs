@@ -24,7 +24,7 @@ use crate::processes::tools::exec_tool;
 pub struct Role {
     /// The word by which it is asked for.
     pub(crate) name: &'static str,
-    /// Whether an agent starts it with these arguments for whoever reaches the agent.
+    /// Whether any laboratory may have an agent start it with these arguments.
     pub(crate) on_agent: fn(&[&str]) -> bool,
     /// Plays it with these arguments until it ends.
     pub(crate) play: fn(&[&str]) -> Result<(), String>,
@@ -64,7 +64,7 @@ pub(crate) const ROLES: &[Role] = &[
     }),
 ];
 
-/// Plays the one of the `roles` that the arguments after `child` name. What goes wrong is told to the laboratory on standard output.
+/// Finds the role that the arguments after `child` name, and plays it. Errors go to the laboratory on standard output.
 pub(crate) fn run<'a>(roles: impl Iterator<Item = &'a Role>, arguments: &[String]) -> ExitCode {
     match parse(arguments).and_then(|(parent, placement, role)| {
         begin(parent, &placement).and_then(|()| play(roles, role))
@@ -119,10 +119,10 @@ fn play<'a>(mut roles: impl Iterator<Item = &'a Role>, role: &[String]) -> Resul
     (role.play)(arguments).map_err(|error| format!("{}: {error}", words.join(" ")))
 }
 
-/// A number among the arguments of a role.
+/// A number among the words of a role or a question.
 pub(crate) fn number<N: FromStr<Err: fmt::Display>>(word: &str) -> Result<N, String> {
     word.parse()
-        .map_err(|error| format!("{word:?} is no number here: {error}"))
+        .map_err(|error| format!("not a number: {word:?}: {error}"))
 }
 
 /// Whether a server of this endpoint listens over TCP, as those of an agent do.
@@ -135,6 +135,11 @@ pub(crate) fn ready(text: &str) {
     // The laboratory may be gone; the death signal then ends this process.
     let _ = writeln!(io::stdout(), "ready {text}");
     let _ = io::stdout().flush();
+}
+
+/// Locks the memory of this process. If the host refuses, its findings say so.
+pub(crate) fn lock_memory() {
+    let _ = rtorb_os::memory::lock_all();
 }
 
 /// Ends this process when the laboratory closes its input, whatever the role is doing.

@@ -3,7 +3,7 @@
 use super::channel::Server;
 use super::consumers::Consumers;
 use super::supplier::Supplier;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory, number, ready};
 
 /// Those whose events go through the channel.
 pub(crate) const ROLES: &[Role] = &[
@@ -31,8 +31,3 @@ pub(crate) const ROLES: &[Role] = &[
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
 ];
-
-/// What is refused, the host's findings tell.
-fn lock_memory() {
-    let _ = rtorb_os::memory::lock_all();
-}

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rtec::{self, Stamp};
 use super::{Sending, Sent};
+use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::questions::{self, json};
 
 /// The supplier's process.
@@ -189,5 +190,4 @@ impl EventSender {
 
 /// For the laboratory to have its answer before the first event.
 const BARRIER_NS: u64 = 5_000_000;
-pub(in crate::contestants) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);

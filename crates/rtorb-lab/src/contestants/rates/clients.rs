@@ -12,6 +12,7 @@ use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::PeriodicTimer;
 
 use super::{Group, Ran, Releases, Run, Times, answer_lines, process_cpu_ns};
+use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::cubit::idl::Cubit;
 
 /// The objects that clients may call, and those clients that wait at the barrier.
@@ -231,7 +232,6 @@ const WARM_UP_CALLS: usize = 3;
 const ARGUMENT: u8 = 7;
 const ANSWER: u8 = ARGUMENT.wrapping_mul(ARGUMENT).wrapping_mul(ARGUMENT);
 const BARRIER_NS: u64 = 5_000_000;
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[cfg(test)]

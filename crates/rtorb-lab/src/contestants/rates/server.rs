@@ -165,7 +165,7 @@ fn answer(question: &str, work_ns: &AtomicU64, output: &mut impl Write) -> Resul
     let written = match words[..] {
         ["cpu"] => writeln!(output, "cpu {}", process_cpu_ns()),
         ["work", ns] => {
-            work_ns.store(number(ns)? as u64, Ordering::Relaxed);
+            work_ns.store(number(ns)?, Ordering::Relaxed);
             writeln!(output, "work")
         }
         _ => return Err(format!("not understood: {question:?}")),

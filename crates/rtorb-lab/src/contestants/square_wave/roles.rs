@@ -4,7 +4,7 @@ use super::pulse::Pulse;
 use super::receiver::Receiver;
 use super::supplier::Supplier;
 use super::system::NO_CHANNEL;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory, number, ready};
 
 /// From a digital input to a digital output.
 pub(crate) const ROLES: &[Role] = &[
@@ -17,8 +17,7 @@ pub(crate) const ROLES: &[Role] = &[
             NO_CHANNEL => receiver,
             _ => receiver.with_events(channel, number(source)?)?,
         };
-        // What is refused, the host's findings tell.
-        let _ = rtorb_os::memory::lock_all();
+        lock_memory();
         receiver.run(ready)
     }),
     Role::here("put-supplier", |words| {
@@ -35,7 +34,7 @@ pub(crate) const ROLES: &[Role] = &[
             NO_CHANNEL => supplier,
             _ => supplier.with_channel(channel),
         };
-        let _ = rtorb_os::memory::lock_all();
+        lock_memory();
         ready("");
         supplier.serve().map_err(|error| error.to_string())
     }),

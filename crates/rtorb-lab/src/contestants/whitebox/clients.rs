@@ -9,7 +9,6 @@
 use std::fmt::Write as _;
 use std::io::{self, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Orb, Strategies};
@@ -17,6 +16,7 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 
 use super::Priorities;
 use super::counts::answer;
+use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::cubit::idl::Cubit;
 
 /// Threads that wait for their turn, each with a reference of its own.
@@ -229,7 +229,6 @@ pub const LOW_CLIENTS: u32 = 9;
 /// A second: no longer, so that the nanoseconds of it fit.
 const PERIOD_US_MAX: u32 = 1_000_000;
 const ARGUMENT: i32 = -117;
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

@@ -7,8 +7,8 @@ use rtorb::{Orb, Strategies};
 use rtorb_os::thread::spawn;
 
 use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::rates::{answer_lines, number};
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, ready};
+use crate::contestants::rates::answer_lines;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
 
 /// An ORB and nothing else until standard input ends, and clients that wait.
 pub(crate) const ROLES: &[Role] = &[
@@ -77,7 +77,7 @@ impl IdleClients {
                 let count = question
                     .strip_prefix("connections ")
                     .ok_or_else(|| format!("not understood: {question:?}"))?;
-                self.connect(number(count)?.min(CONNECTIONS_MAX))?;
+                self.connect(number::<usize>(count)?.min(CONNECTIONS_MAX))?;
                 writeln!(output, "connected").map_err(|error| error.to_string())
             },
         )

@@ -22,6 +22,8 @@ use std::os::fd::AsFd;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::processes::child::number;
+
 use rtorb_host::Host;
 use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
@@ -153,10 +155,6 @@ impl FromStr for Question {
             _ => Err(format!("not understood: {line:?}")),
         }
     }
-}
-
-fn number<N: FromStr>(word: &str) -> Result<N, String> {
-    word.parse().map_err(|_| format!("not a number: {word:?}"))
 }
 
 /// Lines on a connection.
