@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::{Orb, PoaPolicies, Strategies};
 
-use super::{answer_lines, number, process_cpu_ns};
+use super::{answer_lines, process_cpu_ns};
 use crate::contestants::cubit::Cuber;
 use crate::contestants::cubit::idl::Cubit;
+use crate::processes::child::number;
 
 /// One object of a [`Server`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
