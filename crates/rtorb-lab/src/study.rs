@@ -39,6 +39,8 @@ pub struct Study<S> {
     pub(crate) labels_of_run: fn(&Context) -> Labels,
     /// The time from one sample to the next, in nanoseconds, if samples have a rate; otherwise 0.
     pub(crate) period_ns: u64,
+    /// How long a turn in a cell takes, in milliseconds, if that is set; otherwise 0.
+    pub(crate) run_ms: fn(&Cell<'_>, Effort) -> usize,
     /// Its servers run on the agent when there is one.
     pub(crate) uses_agent: bool,
     /// Cells that an effort leaves out.
@@ -145,6 +147,8 @@ pub struct Turn<'a> {
     pub(crate) round: usize,
     /// The number of samples to take.
     pub(crate) samples: usize,
+    /// How long it takes, in milliseconds, if that is set; otherwise 0.
+    pub(crate) run_ms: usize,
 }
 
 /// What a turn gave.
@@ -233,6 +237,7 @@ impl<S> Study<S> {
             columns: &[],
             labels_of_run: |_| Labels::new(),
             period_ns: 0,
+            run_ms: |_, _| 0,
             uses_agent: false,
             leaves_out: |_, _| false,
             obstacle: |_| None,
@@ -312,6 +317,7 @@ impl<S: Subject> Study<S> {
                     context,
                     round,
                     samples,
+                    run_ms: (self.run_ms)(&Cell(cell), context.effort),
                 };
                 match subject.measure(&Cell(cell), &turn) {
                     Ok(sampled) => {
@@ -366,7 +372,7 @@ impl<S: Subject> Experiment for Study<S> {
     }
 
     fn varies_load(&self) -> bool {
-        self.factors.iter().any(|factor| factor.label == LOAD)
+        self.factors.iter().any(Factor::is_background_load)
     }
 
     fn parameters(&self, effort: Effort) -> Parameters {
@@ -378,7 +384,8 @@ impl<S: Subject> Experiment for Study<S> {
         ]);
         let cells = self.cells(effort);
         // Only the run knows the load.
-        for factor in self.factors.iter().filter(|factor| factor.label != LOAD) {
+        let known = self.factors.iter();
+        for factor in known.filter(|factor| !factor.is_background_load()) {
             let levels = factor.levels.iter();
             let levels = levels.filter_map(|level| level.with(effort));
             let is_measured = |level: &LabelValue| {
@@ -397,6 +404,11 @@ impl<S: Subject> Experiment for Study<S> {
             let paced = (rounds * cells.len() * samples) as u64 * self.period_ns;
             parameters.insert("paced_seconds".to_owned(), (paced / 1_000_000_000).into());
             parameters.insert("awake".to_owned(), effort.seeds().is_none().into());
+        }
+        let run_ms = cells.iter().map(|cell| (self.run_ms)(&Cell(cell), effort));
+        let paced_ms = rounds * run_ms.sum::<usize>();
+        if paced_ms > 0 {
+            parameters.insert("paced_seconds".to_owned(), (paced_ms / 1_000).into());
         }
         parameters.extend(S::parameters(effort));
         parameters
@@ -516,7 +528,18 @@ impl Amounts {
     }
 }
 
-impl Cell<'_> {
+impl<'a> Cell<'a> {
+    /// The cell of these levels.
+    #[cfg(test)]
+    pub(crate) fn of(levels: &'a Labels) -> Self {
+        Self(levels)
+    }
+
+    /// A level in words; `None` if the cell has no level of that factor.
+    pub(crate) fn level(&self, label: &str) -> Option<String> {
+        self.0.get(label).map(ToString::to_string)
+    }
+
     /// The number of a level.
     ///
     /// # Panics
@@ -598,6 +621,13 @@ impl Value {
     }
 }
 
+impl Factor {
+    /// True if its levels are without and with a load that runs beside the subject.
+    fn is_background_load(&self) -> bool {
+        self.label == "load" && self.levels.contains(&Value::Text("none"))
+    }
+}
+
 impl ByEffort {
     /// The number with this effort.
     pub(crate) fn of(self, effort: Effort) -> usize {
@@ -609,9 +639,6 @@ impl ByEffort {
         }
     }
 }
-
-/// A study that has this factor measures without and with load itself.
-const LOAD: &str = "load";
 
 #[cfg(test)]
 mod tests {
@@ -652,15 +679,7 @@ mod tests {
                 },
             ],
             fixed: &[("material", Value::Text("wood"))],
-            parameters: &[],
             columns: &["colour"],
-            labels_of_run: |_| Labels::new(),
-            uses_agent: false,
-            leaves_out: |_, _| false,
-            period_ns: 0,
-            obstacle: |_| None,
-            start,
-            tables: Vec::new,
             plots: || {
                 vec![Plot {
                     kind: PlotKind::Bars,
@@ -693,7 +712,7 @@ mod tests {
                     ..Findings::default()
                 }
             },
-            notes: |_| Vec::new(),
+            ..Study::with(start)
         }
     }
 

@@ -1,108 +1,111 @@
 //! `orb/architectures`: the same client and load under each of the four architectures of P1, under ours, and under omniORB.
 
-use std::time::Duration;
-
-use super::mt_cubit::{self, CONDITIONS, EMULATED, EMULATED_HZ, HARDEST, Paper, Plan, ROUNDS};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use super::mt_cubit::{
+    LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
+    is_papers, parameters, plots, published,
+};
+use crate::contestants::OMNIORB;
+use crate::experiment::Effort;
+use crate::study::{
+    Amounts, ByEffort, Cell, Factor, Findings, Study,
+    Value::{Absent, Text},
+};
 
 /// The experiment.
-#[derive(Debug)]
-pub struct OrbArchitectures;
+pub const STUDY: Study<LineUp> = Study {
+    name: "orb/architectures",
+    title: "Which ORB architectures keep a high-priority client apart from low-priority ones",
+    reproduces: "P1 Figures 7 and 8",
+    // P1's 4,000 calls over the rounds of a full run, at 100 Hz: at its 20 Hz six contestants would take most of a day.
+    amounts: Amounts {
+        glance: 50,
+        emulated: 100,
+        quick: [5, 200],
+        full: [5, 8_000],
+        samples: "run_ms",
+    },
+    factors: &[
+        LOADS,
+        WORKS,
+        NUMBERS,
+        Factor {
+            label: PRESET,
+            levels: &[
+                Absent,
+                Text("default"),
+                Text("tao"),
+                Text("mt_orbix"),
+                Text("minicool"),
+                Text("corbaplus"),
+                Text(OMNIORB),
+            ],
+        },
+    ],
+    parameters: &parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    run_ms: |cell, effort| match cell.has(PRESET) {
+        false => 0,
+        true if is_papers(cell) => STUDY.amounts.of(effort).1,
+        true => RUN_OF_OTHERS_MS.of(effort),
+    },
+    leaves_out,
+    plots,
+    findings: |cells, conditions| Findings {
+        published: published::p1(cells),
+        ..findings(cells, conditions)
+    },
+    notes: |context| {
+        let is_quick = context.effort == Effort::Quick;
+        is_quick.then(|| QUICK.to_owned()).into_iter().collect()
+    },
+    start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
+    ..MT_CUBIT
+};
 
-impl Experiment for OrbArchitectures {
-    fn name(&self) -> &'static str {
-        "orb/architectures"
+fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
+    if is_no_cell(cell, effort) || !cell.has(PRESET) {
+        return is_no_cell(cell, effort);
     }
-
-    fn title(&self) -> &'static str {
-        "Which ORB architectures keep a high-priority client apart from low-priority ones"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P1 Figures 7 and 8"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        plan(effort).parameters()
-    }
-
-    fn uses_agent(&self) -> bool {
-        true
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        mt_cubit::run(context, &plan(context.effort), Paper::P1, progress)
-    }
+    let is_emulated = effort.seeds().is_some();
+    let low_clients = cell.number(LOW_CLIENTS);
+    let is_measured = match effort {
+        Effort::Full => true,
+        Effort::Glance => low_clients < 2,
+        Effort::Emulated { .. } => [0, 10].contains(&low_clients),
+        Effort::Quick => [0, 50].contains(&low_clients),
+    };
+    !is_measured
+        || (effort != Effort::Full && !is_hardest(cell))
+        || (is_emulated && cell.is(PRESET, "default"))
 }
 
-fn plan(effort: Effort) -> Plan {
-    match effort {
-        Effort::Glance => Plan {
-            run_of_others: GLANCE,
-            low_clients: &[0, 2],
-            effort,
-            ..plan(Effort::Quick)
-        },
-        Effort::Emulated { seeds } => Plan {
-            effort,
-            rounds: usize::from(seeds),
-            presets: &PRESETS[1..],
-            with_peer: false,
-            high_hz: EMULATED_HZ,
-            run: EMULATED,
-            run_of_others: EMULATED,
-            conditions: &HARDEST,
-            low_clients: &[0, 10],
-            leaves_out: None,
-        },
-        Effort::Quick => Plan {
-            effort,
-            rounds: ROUNDS,
-            presets: &PRESETS,
-            with_peer: true,
-            high_hz: 500,
-            run: Duration::from_millis(200),
-            run_of_others: Duration::from_millis(200),
-            conditions: &HARDEST,
-            low_clients: &[0, 50],
-            leaves_out: Some(
-                "A quick look: the hardest condition alone. `--full` adds the papers' own (10 Hz, requests without work) with \
-                 their sample counts, both loads with and without work, and more numbers of low-priority clients; \
-                 `orb/latency-jitter` has the 10 Hz load for the preset tao.",
-            ),
-        },
-        // P1's 4,000 calls over the rounds, at 100 Hz: at its 20 Hz six contestants would take most of a day. A quarter of
-        // them where the paper has none.
-        Effort::Full => Plan {
-            effort,
-            rounds: ROUNDS,
-            presets: &PRESETS,
-            with_peer: true,
-            high_hz: 100,
-            run: Duration::from_secs(8),
-            run_of_others: Duration::from_secs(2),
-            conditions: &CONDITIONS,
-            low_clients: &[0, 1, 5, 10, 20, 30, 40, 50],
-            leaves_out: None,
-        },
-    }
-}
-
-const GLANCE: Duration = Duration::from_millis(50);
-/// Ours first, then those of P1 in its order.
-const PRESETS: [&str; 5] = ["default", "tao", "mt_orbix", "minicool", "corbaplus"];
+/// How often the high-priority client calls.
+const HIGH_HZ: ByEffort = ByEffort {
+    glance: 500,
+    emulated: 1_000,
+    quick: 500,
+    full: 100,
+};
+/// How long each run takes under a load that is not the papers'. A quarter of the calls where the paper has none.
+const RUN_OF_OTHERS_MS: ByEffort = ByEffort {
+    glance: 50,
+    emulated: 100,
+    quick: 200,
+    full: 2_000,
+};
+const QUICK: &str = "A quick look: the hardest condition alone. `--full` adds the papers' own (10 Hz, requests without work) with \
+                     their sample counts, both loads with and without work, and more numbers of low-priority clients; \
+                     `orb/latency-jitter` has the 10 Hz load for the preset tao.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
-        let parameters = plan(Effort::Emulated { seeds: 4 }).parameters();
+        let parameters = STUDY.parameters(Effort::Emulated { seeds: 4 });
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 4);
-        let low_clients = parameters["low_clients"].to_string();
-        assert_eq!(low_clients, "0 10");
+        assert_eq!(parameters[LOW_CLIENTS], "0 10".into());
     }
 }

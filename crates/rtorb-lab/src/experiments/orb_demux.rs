@@ -39,24 +39,17 @@ pub const STUDY: Study<Pairs> = Study {
         },
     ],
     fixed: &[("orb", Text("rtorb")), ("part", Text("call"))],
-    parameters: &[],
-    columns: &[],
     labels_of_run: |context| labels([("transport", transport(&context.launcher).label().into())]),
-    period_ns: 0,
     uses_agent: true,
     leaves_out: |cell, effort| {
         let is_short = matches!(effort, Effort::Glance | Effort::Emulated { .. });
         is_short && cell.number("objects") > 1_000
     },
-    obstacle: |_| None,
-    start: |context, cells| {
+    findings,
+    ..Study::with(|context, cells| {
         let pairs = cells.iter().map(|cell| Pair::start(context, cell));
         pairs.collect::<Result<_, _>>().map(Pairs)
-    },
-    tables: Vec::new,
-    plots: Vec::new,
-    findings,
-    notes: |_| Vec::new(),
+    })
 };
 
 /// A server and a client for each cell.

@@ -1,108 +1,122 @@
 //! `orb/latency-jitter`: what a high-priority client feels of more and more low-priority ones, with lanes.
 
-use std::time::Duration;
-
-use super::mt_cubit::{self, CONDITIONS, EMULATED, EMULATED_HZ, EXTREMES, Paper, Plan, ROUNDS};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use super::mt_cubit::{
+    LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
+    is_papers, parameters, plots, published,
+};
+use crate::experiment::Effort;
+use crate::study::{
+    Amounts, ByEffort, Cell, Factor, Findings, Study,
+    Value::{Absent, Text},
+};
 
 /// The experiment.
-#[derive(Debug)]
-pub struct OrbLatencyJitter;
+pub const STUDY: Study<LineUp> = Study {
+    name: "orb/latency-jitter",
+    title: "What a high-priority client feels of more and more low-priority ones",
+    reproduces: "P0 Figures 4 to 6 (MT_Cubit)",
+    // The papers' 4,000 calls over the rounds of a full run.
+    amounts: Amounts {
+        glance: 50,
+        emulated: 100,
+        quick: [5, 400],
+        full: [5, 40_000],
+        samples: "run_ms",
+    },
+    factors: &[
+        LOADS,
+        WORKS,
+        NUMBERS,
+        // In emulated machines two presets: what a kernel does to a call depends on how threads share a connection.
+        Factor {
+            label: PRESET,
+            levels: &[Absent, Text("tao"), Text("default")],
+        },
+    ],
+    parameters: &parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    run_ms: |cell, effort| match cell.has(PRESET) {
+        false => 0,
+        true if is_papers(cell) => STUDY.amounts.of(effort).1,
+        true => RUN_OF_OTHERS_MS.of(effort),
+    },
+    leaves_out,
+    plots,
+    findings: |cells, conditions| Findings {
+        published: published::p0(cells),
+        ..findings(cells, conditions)
+    },
+    notes: |context| {
+        let is_quick = context.effort == Effort::Quick;
+        is_quick.then(|| QUICK.to_owned()).into_iter().collect()
+    },
+    start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
+    ..MT_CUBIT
+};
 
-impl Experiment for OrbLatencyJitter {
-    fn name(&self) -> &'static str {
-        "orb/latency-jitter"
+fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
+    if is_no_cell(cell, effort) || !cell.has(PRESET) {
+        return is_no_cell(cell, effort);
     }
-
-    fn title(&self) -> &'static str {
-        "What a high-priority client feels of more and more low-priority ones"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P0 Figures 4 to 6 (MT_Cubit)"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        plan(effort).parameters()
-    }
-
-    fn uses_agent(&self) -> bool {
-        true
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        mt_cubit::run(context, &plan(context.effort), Paper::P0, progress)
-    }
+    let is_emulated = effort.seeds().is_some();
+    let low_clients = cell.number(LOW_CLIENTS);
+    let is_measured = match effort {
+        Effort::Full => true,
+        Effort::Glance => low_clients < 2,
+        Effort::Emulated { .. } => [0, 10].contains(&low_clients),
+        Effort::Quick => [0, 1, 10, 50].contains(&low_clients),
+    };
+    let is_extreme = is_papers(cell) || is_hardest(cell);
+    !is_measured
+        || (effort != Effort::Full && !is_extreme)
+        || (!is_emulated && cell.is(PRESET, "default"))
 }
 
-fn plan(effort: Effort) -> Plan {
-    match effort {
-        Effort::Glance => Plan {
-            effort,
-            run: GLANCE,
-            run_of_others: GLANCE,
-            low_clients: &[0, 2],
-            ..plan(Effort::Quick)
-        },
-        // Two presets, since what a kernel does to a call depends on how threads share a connection.
-        Effort::Emulated { seeds } => Plan {
-            effort,
-            rounds: usize::from(seeds),
-            presets: &["tao", "default"],
-            with_peer: false,
-            high_hz: EMULATED_HZ,
-            run: EMULATED,
-            run_of_others: EMULATED,
-            conditions: &EXTREMES,
-            low_clients: &[0, 10],
-            leaves_out: None,
-        },
-        Effort::Quick => Plan {
-            effort,
-            rounds: ROUNDS,
-            presets: &["tao"],
-            with_peer: false,
-            // More often than in the papers: 100 calls in each run, so that there is a 99th percentile.
-            high_hz: 250,
-            run: Duration::from_millis(400),
-            run_of_others: Duration::from_millis(400),
-            conditions: &EXTREMES,
-            low_clients: &[0, 1, 10, 50],
-            leaves_out: Some(
-                "A quick look: the high-priority client calls 250 times a second instead of 20, under the papers' load and under the \
-                 hardest one. `--full` has the papers' rate and sample counts, the loads between, and more numbers of \
-                 low-priority clients.",
-            ),
-        },
-        // The papers' rate, and their 4,000 calls over the rounds; a fifth of them where the papers have none.
-        Effort::Full => Plan {
-            effort,
-            rounds: ROUNDS,
-            presets: &["tao"],
-            with_peer: false,
-            high_hz: 20,
-            run: Duration::from_secs(40),
-            run_of_others: Duration::from_secs(8),
-            conditions: &CONDITIONS,
-            low_clients: &[0, 1, 5, 10, 20, 30, 40, 50],
-            leaves_out: None,
-        },
-    }
-}
-
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often the high-priority client calls. The papers' rate is that of a full run; a quick one has 100 calls in each run,
+/// so that there is a 99th percentile.
+const HIGH_HZ: ByEffort = ByEffort {
+    glance: 250,
+    emulated: 1_000,
+    quick: 250,
+    full: 20,
+};
+/// How long each run takes under a load that is not the papers'. A fifth of the calls where the papers have none.
+const RUN_OF_OTHERS_MS: ByEffort = ByEffort {
+    glance: 50,
+    emulated: 100,
+    quick: 400,
+    full: 8_000,
+};
+const QUICK: &str = "A quick look: the high-priority client calls 250 times a second instead of 20, under the papers' load and under \
+                     the hardest one. `--full` has the papers' rate and sample counts, the loads between, and more numbers of \
+                     low-priority clients.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Experiment;
+    use rtorb_results::LabelValue;
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
-        let parameters = plan(Effort::Emulated { seeds: 4 }).parameters();
+        let parameters = STUDY.parameters(Effort::Emulated { seeds: 4 });
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 5);
-        let low_clients = parameters["low_clients"].to_string();
-        assert_eq!(low_clients, "0 10");
+        assert_eq!(parameters[LOW_CLIENTS], "0 10".into());
+    }
+
+    #[test]
+    fn every_load_is_measured_without_low_priority_clients_too() {
+        let count = |effort, low_clients: usize| {
+            let cells = STUDY.cells(effort);
+            let of =
+                |cell: &&rtorb_results::Labels| cell.get(LOW_CLIENTS) == Some(&low_clients.into());
+            cells.iter().filter(of).count()
+        };
+        assert_eq!((count(Effort::Quick, 0), count(Effort::Quick, 50)), (2, 2));
+        assert_eq!((count(Effort::Full, 0), count(Effort::Full, 50)), (4, 4));
+        let full = STUDY.parameters(Effort::Full);
+        // The raw exchange takes no time that was set.
+        let seconds = 5 * (8 * 40 + 3 * 8 * 8);
+        assert_eq!(full["paced_seconds"], LabelValue::Number(seconds));
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! All on one CPU. Contestants take turns within each round.
 
-use rtorb_results::Labels;
-
 use crate::contestants::OMNIORB;
 use crate::experiment::Effort;
 use crate::study::{
@@ -41,15 +39,12 @@ pub const STUDY: Study<LineUp> = Study {
     ],
     fixed: &[("transport", Text("tcp")), ("operation", Text("octet"))],
     parameters: &[("run_with_work_ms", Value::ByEffort(RUN_WITH_WORK_MS))],
-    columns: &[],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
+    run_ms: |cell, effort| match cell.number(WORK) {
+        0 => STUDY.amounts.of(effort).1,
+        _ => RUN_WITH_WORK_MS.of(effort),
+    },
     uses_agent: true,
     leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("preset", OMNIORB),
-    obstacle: |_| None,
-    start: |context, _| LineUp::start(context),
-    tables: Vec::new,
-    plots: Vec::new,
     findings: findings::findings,
     notes: |context| {
         let known = [
@@ -59,6 +54,7 @@ pub const STUDY: Study<LineUp> = Study {
         let known = known.into_iter().filter(|(is_so, _)| *is_so);
         known.map(|(_, note)| note.to_owned()).collect()
     },
+    ..Study::with(|context, _| LineUp::start(context))
 };
 
 /// The preset of which a staircase is claimed.

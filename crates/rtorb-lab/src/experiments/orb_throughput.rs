@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use rtorb_results::{Labels, ObtainedScheduling, labels};
+use rtorb_results::{ObtainedScheduling, labels};
 
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
@@ -82,14 +82,10 @@ pub const STUDY: Study<LineUp> = Study {
             levels: &[Text("call"), Text("servant_work"), Text("marshalling")],
         },
     ],
-    fixed: &[],
     parameters: &[
         ("warm_up", Value::ByEffort(WARM_UP)),
         ("burst_ms_max", Value::ByEffort(BURST_MS_MAX)),
     ],
-    columns: &[],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
     uses_agent: true,
     leaves_out: |cell, effort| {
         let (operation, verb) = (operation(cell), verb(cell));
@@ -110,12 +106,8 @@ pub const STUDY: Study<LineUp> = Study {
         let has_len = lengths(operation, effort).contains(&cell.number("len"));
         !(has_len && has_transport && has_architecture && has_peer)
     },
-    obstacle: |_| None,
-    start: |context, _| LineUp::start(context),
-    tables: Vec::new,
-    plots: Vec::new,
     findings: findings::findings,
-    notes: |_| Vec::new(),
+    ..Study::with(|context, _| LineUp::start(context))
 };
 
 impl Subject for LineUp {
@@ -254,7 +246,7 @@ mod tests {
     fn a_sequence_has_its_lengths_and_its_parts_and_a_lane_has_the_plain_call() {
         let cells = STUDY.cells(Effort::Quick);
         let count = |wanted: &[(&str, &str)]| {
-            let is = |cell: &&Labels| {
+            let is = |cell: &&rtorb_results::Labels| {
                 let mut wanted = wanted.iter();
                 wanted.all(|(name, value)| {
                     let found = cell.get(*name);

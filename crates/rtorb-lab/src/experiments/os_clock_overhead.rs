@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use rtorb_host::description::kernel_tick_hz;
-use rtorb_results::{LabelValue, Labels, Plot, PlotKind, PublishedPoints, StatisticName, labels};
+use rtorb_results::{LabelValue, Plot, PlotKind, PublishedPoints, StatisticName, labels};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
@@ -60,7 +60,6 @@ pub const STUDY: Study<TimedProgram> = Study {
             ],
         },
     ],
-    fixed: &[],
     parameters: &[
         (
             "executions_thread_per_round",
@@ -78,16 +77,11 @@ pub const STUDY: Study<TimedProgram> = Study {
         ("cpu_kept_awake", Flag(false)),
     ],
     columns: &["tick"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
     leaves_out,
-    obstacle: |_| None,
-    start: TimedProgram::start,
-    tables: Vec::new,
     plots,
     findings: findings::findings,
     notes,
+    ..Study::with(TimedProgram::start)
 };
 
 /// P, in a probe. A round is one question: between questions the CPU sleeps, and P takes longer after that.

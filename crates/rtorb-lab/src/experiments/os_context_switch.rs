@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use rtorb_results::{Labels, Plot, PlotKind, PublishedRow, StatisticName, labels};
+use rtorb_results::{Plot, PlotKind, PublishedRow, StatisticName, labels};
 
 use crate::error::LabError;
 use crate::experiment::{Effort, Parameters};
@@ -44,7 +44,6 @@ pub const STUDY: Study<TwoThreads> = Study {
             Text(Test::SynchronizedPlain.label()),
         ],
     }],
-    fixed: &[],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("yields_per_sample", Number(2 * YIELDS as i64)),
@@ -57,21 +56,14 @@ pub const STUDY: Study<TwoThreads> = Study {
         ),
     ],
     columns: &["what"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
-    obstacle: |_| None,
-    start: |context, _| {
+    plots,
+    findings: findings::findings,
+    ..Study::with(|context, _| {
         Ok(TwoThreads(ProbeInTurn::new(
             &context.launcher,
             "os/context-switch",
         )))
-    },
-    tables: Vec::new,
-    plots,
-    findings: findings::findings,
-    notes: |_| Vec::new(),
+    })
 };
 
 /// The threads of a test, in a probe for each run.

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use rtorb_host::description::stolen_ms;
-use rtorb_results::{Labels, Plot, PlotKind};
+use rtorb_results::{Plot, PlotKind};
 
 use crate::error::LabError;
 use crate::processes::probe::Probe;
@@ -40,7 +40,6 @@ pub const STUDY: Study<Looking> = Study {
         label: RELEASES,
         levels: &[Number(0), Number(RELEASES_A_ROUND)],
     }],
-    fixed: &[],
     parameters: &[
         ("rounds_are", Text(ROUNDS_ARE)),
         ("gap_ns_min", Number(STEP_NS_MAX as i64)),
@@ -53,21 +52,15 @@ pub const STUDY: Study<Looking> = Study {
         ),
     ],
     columns: &["load", "real_time"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
-    obstacle: |_| None,
-    start: |context, _| {
+    plots,
+    findings: findings::findings,
+    notes: |_| vec![OTHER_TOOLS.to_owned()],
+    ..Study::with(|context, _| {
         Ok(Looking {
             stolen_ms: stolen_ms(context.launcher.placement.cpu),
             probe: Probe::start(&context.launcher, "os/interruptions")?,
         })
-    },
-    tables: Vec::new,
-    plots,
-    findings: findings::findings,
-    notes: |_| vec![OTHER_TOOLS.to_owned()],
+    })
 };
 
 /// The thread that looks, in a probe.

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use rtorb_results::StatisticName::{self, Max, Mean, P50, P99};
-use rtorb_results::{Labels, Plot, PlotKind, labels};
+use rtorb_results::{Plot, PlotKind, labels};
 
 use crate::error::LabError;
 use crate::experiment::Effort;
@@ -69,7 +69,6 @@ pub const STUDY: Study<Tasks> = Study {
             ],
         },
     ],
-    fixed: &[],
     parameters: &[
         ("alone_us_per_release_max", Number(ALONE_NS as i64 / 1_000)),
         ("intervals_harmonic", Text("2, 4, 8, 16 resolutions")),
@@ -85,20 +84,15 @@ pub const STUDY: Study<Tasks> = Study {
         ("cpu_kept_awake", Flag(true)),
     ],
     columns: &["priority"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
     leaves_out,
-    obstacle: |_| None,
-    start: |context, _| {
-        let mut probe = Probe::start(&context.launcher, "interval-jitter")?;
-        let work = probe.calibrate(WORK)?;
-        Ok(Tasks { probe, work })
-    },
-    tables: Vec::new,
     plots,
     findings: findings::findings,
     notes: |_| NOTES.map(str::to_owned).into(),
+    ..Study::with(|context, _| {
+        let mut probe = Probe::start(&context.launcher, "interval-jitter")?;
+        let work = probe.calibrate(WORK)?;
+        Ok(Tasks { probe, work })
+    })
 };
 
 /// The tasks, in a probe.

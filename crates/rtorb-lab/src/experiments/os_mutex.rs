@@ -45,11 +45,7 @@ pub const STUDY: Study<ThreeThreads> = Study {
         ("critical_section_us", Number((SECTION_NS / 1_000) as i64)),
         ("medium_us_max", Number((SPIN_NS / 1_000) as i64)),
     ],
-    columns: &[],
     labels_of_run: |_| labels([]),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
     obstacle: |context| {
         let placement = &context.launcher.placement;
         placement
@@ -58,15 +54,12 @@ pub const STUDY: Study<ThreeThreads> = Study {
             .is_none()
             .then_some(NEEDS_FIFO)
     },
-    start: |context, _| {
+    findings,
+    ..Study::with(|context, _| {
         Ok(ThreeThreads {
             cpu: context.launcher.placement.cpu.unwrap_or_default(),
         })
-    },
-    tables: Vec::new,
-    plots: Vec::new,
-    findings,
-    notes: |_| Vec::new(),
+    })
 };
 
 /// Threads of this process on one CPU.

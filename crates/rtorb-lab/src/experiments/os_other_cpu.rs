@@ -43,7 +43,6 @@ pub const STUDY: Study<OneProbe> = Study {
             levels: &[Text("idle"), Text("awake")],
         },
     ],
-    fixed: &[],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("last_samples_left_out", Number(LAST as i64)),
@@ -51,16 +50,10 @@ pub const STUDY: Study<OneProbe> = Study {
         ("message_bytes", Number(MESSAGE_BYTES as i64)),
     ],
     columns: &["peer", "load"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
     obstacle: |context| other_cpu(context).is_none().then_some(ONE_CPU),
-    start: |context, _| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe),
-    tables: Vec::new,
     plots,
     findings,
-    notes: |_| Vec::new(),
+    ..Study::with(|context, _| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe))
 };
 
 /// A probe, which is asked once a cell and round.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use rtorb_results::{Labels, Plot, PlotKind, StatisticName};
+use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
 use crate::processes::awake::Awake;
@@ -41,7 +41,6 @@ pub const STUDY: Study<TaskSets> = Study {
             levels: &[Number(500), Number(1_000)],
         },
     ],
-    fixed: &[],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("period_us", Number((PERIOD_NS / 1_000) as i64)),
@@ -55,21 +54,16 @@ pub const STUDY: Study<TaskSets> = Study {
         ("cpu_kept_awake", Flag(true)),
     ],
     columns: &["resolution_us"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
     obstacle: |context| (!context.launcher.is_real_time()).then_some(NEEDS_FIFO),
-    start: |context, _| {
+    plots,
+    findings: findings::findings,
+    notes: |_| vec![STALLS.to_owned()],
+    ..Study::with(|context, _| {
         Ok(TaskSets {
             probe: ProbeInTurn::new(&context.launcher, "os/ready-queue"),
             _awake: Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST),
         })
-    },
-    tables: Vec::new,
-    plots,
-    findings: findings::findings,
-    notes: |_| vec![STALLS.to_owned()],
+    })
 };
 
 /// The tasks of a round, in a probe.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use rtorb_results::{Labels, Plot, PlotKind, StatisticName};
+use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
 use crate::processes::probe::Probe;
@@ -34,7 +34,6 @@ pub const STUDY: Study<OneCpu> = Study {
         label: "service",
         levels: &SERVICES,
     }],
-    fixed: &[],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("last_samples_left_out", Number(LAST as i64)),
@@ -55,16 +54,9 @@ pub const STUDY: Study<OneCpu> = Study {
         ("tcp", Text("loopback interface, TCP_NODELAY")),
     ],
     columns: &["load", "real_time"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
-    leaves_out: |_, _| false,
-    obstacle: |_| None,
-    start: |context, _| Probe::start(&context.launcher, "os/services").map(OneCpu),
-    tables: Vec::new,
     plots,
     findings: findings::findings,
-    notes: |_| Vec::new(),
+    ..Study::with(|context, _| Probe::start(&context.launcher, "os/services").map(OneCpu))
 };
 
 /// A probe whose threads share a CPU.

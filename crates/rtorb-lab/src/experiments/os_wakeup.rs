@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use rtorb_host::placement::Placement;
-use rtorb_results::{LabelValue, Labels, labels};
+use rtorb_results::{LabelValue, labels};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Parameters};
@@ -54,31 +54,24 @@ pub const STUDY: Study<Loops> = Study {
             levels: &[Text(RTORB), Text(CYCLICTEST)],
         },
     ],
-    fixed: &[],
     parameters: &[
         ("interval_us", Value::ByEffort(INTERVAL_US)),
         ("clock", Text("CLOCK_MONOTONIC, absolute")),
         ("memory_locked", Text("where granted")),
     ],
     columns: &["tool"],
-    labels_of_run: |_| Labels::new(),
-    period_ns: 0,
-    uses_agent: false,
     leaves_out: |cell, effort| {
         let is_loaded = !cell.is("load", NONE);
         let is_ours = cell.is("tool", RTORB);
         let is_measured = effort.seeds().is_none() || (is_loaded && is_ours);
         is_loaded != cell.is("cpu", LOADED) || !is_measured
     },
-    obstacle: |_| None,
-    start: |context, _| Loops::start(context),
-    tables: Vec::new,
-    plots: Vec::new,
     findings: findings::findings,
     notes: |context| {
         let is_host = context.effort.seeds().is_none();
         is_host.then(|| SLEEPS.to_owned()).into_iter().collect()
     },
+    ..Study::with(|context, _| Loops::start(context))
 };
 
 /// Our loop in a probe, cyclictest if it can be had, and the load.
@@ -330,7 +323,7 @@ mod tests {
     fn the_load_is_switched_on_last() {
         assert!(STUDY.varies_load());
         let cells = STUDY.cells(Effort::Quick);
-        let shown = |cell: &Labels| format!("{} {}", cell["cpu"], cell["tool"]);
+        let shown = |cell: &rtorb_results::Labels| format!("{} {}", cell["cpu"], cell["tool"]);
         let cells: Vec<String> = cells.iter().map(shown).collect();
         let expected = [
             "idle rtorb",

@@ -1,106 +1,108 @@
 //! The papers' figures, as far as their text has numbers, beside ours.
 
-use rtorb_results::Published;
+use rtorb_results::cells::Cells;
+use rtorb_results::{Labels, Published};
 
-use super::measured::{Key, Measured, Of, Role};
-use super::plan::{Cell, Condition, Load};
+use super::findings::{Calls, JITTER, MEAN, Of, P50};
+use super::{LOAD, LOW_CLIENTS, PRESET, TEN_HERTZ, WORK};
 
 /// P0: one ORB (TAO 1.2) on several operating systems; ours is the preset `tao` on this one.
-pub(super) fn p0(measured: &Measured) -> Vec<Published> {
-    let growth = || growth(measured, "tao", Of::P50);
-    let jitter = || growth_of_jitter(measured, "tao");
+pub(in crate::experiments) fn p0(cells: &Cells) -> Vec<Published> {
+    let calls = Calls(cells);
+    let of_tao = |of| growth(calls, "tao", of);
     let rows = [
         (
             "P0 Figure 4 (TAO 1.2)",
             "high-priority latency as low-priority clients grow, VxWorks and QNX",
             "nearly constant; a slight increase",
-            growth(),
+            of_tao(P50),
         ),
         (
             "P0 Figure 4 (TAO 1.2)",
             "the same, Linux",
             "lowest of all with few low-priority clients, above Linux/RT with many",
-            growth(),
+            of_tao(P50),
         ),
         (
             "P0 Figure 6 (TAO 1.2)",
             "high-priority jitter with many low-priority clients, Linux/RT",
             "about 200 us, constant",
-            jitter(),
+            of_tao(JITTER),
         ),
         (
             "P0 Figure 5 (TAO 1.2)",
             "high-priority jitter, VxWorks and QNX",
             "essentially unchanged",
-            jitter(),
+            of_tao(JITTER),
         ),
     ];
     rows.into_iter().filter_map(published).collect()
 }
 
 /// P1: four ORBs on Solaris; ours are the presets of their architectures.
-pub(super) fn p1(measured: &Measured) -> Vec<Published> {
-    let to_tao = |preset, of| times_taos(measured, preset, Role::Low, of);
+pub(in crate::experiments) fn p1(cells: &Cells) -> Vec<Published> {
+    let calls = Calls(cells);
+    let to_tao = |preset, of| times_taos(calls, preset, of);
     let rows = [
         (
             F7,
             "TAO: growth of high-priority latency from 1 to 50 low-priority clients",
             "about 0.7 ms",
-            growth(measured, "tao", Of::Mean),
+            growth(calls, "tao", MEAN),
         ),
         (
             F7,
             "MT-Orbix: high-priority latency from 1 to 50 low-priority clients",
             "from about 2 ms to about 14 ms",
-            growth(measured, "mt_orbix", Of::Mean),
+            growth(calls, "mt_orbix", MEAN),
         ),
         (
             F7,
             "miniCOOL: high-priority latency",
             "10 ms with 20 low-priority clients, 2.5 ms with 25",
-            growth(measured, "minicool", Of::Mean),
+            growth(calls, "minicool", MEAN),
         ),
         (
             F7,
             "CORBAplus: high-priority latency",
             "high with few clients, drops at 10, then rises again",
-            growth(measured, "corbaplus", Of::Mean),
+            growth(calls, "corbaplus", MEAN),
         ),
         (
             F7,
             "CORBAplus: low-priority latency at 50 clients, to TAO's",
             "25 times",
-            to_tao("corbaplus", Of::Mean),
+            to_tao("corbaplus", MEAN),
         ),
         (
             F7,
             "MT-Orbix: low-priority latency at 50 clients, to TAO's",
             "7 times",
-            to_tao("mt_orbix", Of::Mean),
+            to_tao("mt_orbix", MEAN),
         ),
         (
             F7,
             "miniCOOL: low-priority latency at 50 clients, to TAO's",
             "about 3 times",
-            to_tao("minicool", Of::Mean),
+            to_tao("minicool", MEAN),
         ),
         (
             F8,
             "TAO: high-priority jitter",
             "less than 1 ms",
-            growth_of_jitter(measured, "tao"),
+            growth(calls, "tao", JITTER),
         ),
         (
             F8,
             "CORBAplus: low-priority jitter in the worst case, to TAO's",
             "300 times",
-            to_tao("corbaplus", Of::Jitter),
+            to_tao("corbaplus", JITTER),
         ),
         (
             F8,
             "MT-Orbix: low-priority jitter in the worst case, to TAO's",
             "25 times",
-            to_tao("mt_orbix", Of::Jitter),
+            to_tao("mt_orbix", JITTER),
         ),
     ];
     rows.into_iter().filter_map(published).collect()
@@ -118,57 +120,45 @@ fn published(
 }
 
 /// From the fewest low-priority clients to the most, under the papers' own load with the least work that was measured.
-fn growth(measured: &Measured, preset: &str, of: Of) -> Option<String> {
-    let (few, many) = ends(measured, preset, Role::High)?;
-    let us = |key: &Key| measured.median(key, of).map(|ns| ns / 1e3);
+fn growth(calls: Calls<'_>, preset: &str, of: Of) -> Option<String> {
+    let [few, many] = ends(calls, preset, "high")?;
+    let us = |labels: &Labels| calls.median(labels, of).map(|ns| ns / 1e3);
     Some(format!(
         "{:.1} us with {}, {:.1} us with {} ({} us of work)",
         us(few)?,
-        few.cell.low_clients,
+        few[LOW_CLIENTS],
         us(many)?,
-        many.cell.low_clients,
-        many.cell.condition.servant_work_us
+        many[LOW_CLIENTS],
+        many[WORK]
     ))
 }
 
-fn growth_of_jitter(measured: &Measured, preset: &str) -> Option<String> {
-    growth(measured, preset, Of::Jitter)
-}
-
-fn times_taos(measured: &Measured, preset: &str, role: Role, of: Of) -> Option<String> {
-    let (_, many) = ends(measured, preset, role)?;
-    let (_, taos) = ends(measured, "tao", role)?;
-    let ratio = measured.median(many, of)? / measured.median(taos, of)?;
+fn times_taos(calls: Calls<'_>, preset: &str, of: Of) -> Option<String> {
+    let [_, many] = ends(calls, preset, "low")?;
+    let [_, taos] = ends(calls, "tao", "low")?;
+    let ratio = calls.median(many, of)? / calls.median(taos, of)?;
     Some(format!(
         "{ratio:.1} times, with {} clients and {} us of work",
-        many.cell.low_clients, many.cell.condition.servant_work_us
+        many[LOW_CLIENTS], many[WORK]
     ))
 }
 
-/// The cells with the fewest and the most low-priority clients, at 10 Hz.
-fn ends<'a>(measured: &'a Measured, preset: &str, role: Role) -> Option<(&'a Key, &'a Key)> {
-    let of_preset = |key: &&Key| {
-        let Cell {
-            condition: Condition { load, .. },
-            low_clients,
-        } = key.cell;
-        key.preset == preset && load == Load::TenHertz && low_clients > 0
+/// The calls beside the fewest and the most low-priority clients, at 10 Hz.
+fn ends<'a>(calls: Calls<'a>, preset: &str, role: &str) -> Option<[&'a Labels; 2]> {
+    let number = |labels: &Labels, label: &str| labels[label].number();
+    let of_preset = || {
+        let all = calls.of(role);
+        all.filter(|labels| {
+            labels[PRESET] == preset.into()
+                && labels[LOAD] == TEN_HERTZ.into()
+                && number(labels, LOW_CLIENTS) > Some(0)
+        })
     };
-    let work = |key: &&Key| key.cell.condition.servant_work_us;
-    let least_us = measured
-        .keys(role)
-        .filter(of_preset)
-        .map(|key| work(&key))
-        .min()?;
-    let keys = || {
-        measured
-            .keys(role)
-            .filter(of_preset)
-            .filter(|key| work(key) == least_us)
-    };
-    let few = keys().min_by_key(|key| key.cell.low_clients)?;
-    let many = keys().max_by_key(|key| key.cell.low_clients)?;
-    Some((few, many))
+    let least_us = of_preset().map(|labels| number(labels, WORK)).min()?;
+    let all = || of_preset().filter(|labels| number(labels, WORK) == least_us);
+    let few = all().min_by_key(|labels| number(labels, LOW_CLIENTS))?;
+    let many = all().max_by_key(|labels| number(labels, LOW_CLIENTS))?;
+    Some([few, many])
 }
 
 const F7: &str = "P1 Figure 7 (Solaris, 2 machines, ATM)";

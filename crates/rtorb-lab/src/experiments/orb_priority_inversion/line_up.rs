@@ -2,10 +2,9 @@
 
 use rtorb_results::{Labels, ObtainedScheduling, labels};
 
-use super::{FASTER, PRIORITIES, PROMISED, RATES_HZ, RUN_WITH_WORK_MS, STUDY, WORK};
+use super::{FASTER, PRIORITIES, PROMISED, RATES_HZ, WORK};
 use crate::contestants::OMNIORB;
-use crate::contestants::peers::omniorb;
-use crate::contestants::rates::contestants::RateContestant;
+use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{Group, Releases, Run, Times};
 use crate::error::LabError;
@@ -15,58 +14,46 @@ use crate::study::{Cell, Sampled, Subject, Turn};
 /// Everybody who can take part.
 #[derive(Debug)]
 pub struct LineUp {
-    contestants: Vec<RateContestant>,
-    scheduling: Vec<ObtainedScheduling>,
-    /// Who cannot, and why.
-    left_out: Vec<String>,
+    others: line_up::LineUp,
+    clients: Clients,
+}
+
+/// How the clients call.
+#[derive(Clone, Copy, Debug)]
+struct Clients {
     real_time: bool,
+    effort: Effort,
 }
 
 impl LineUp {
     /// Starts everybody who can take part.
     pub(super) fn start(context: &Context) -> Result<Self, LabError> {
-        let mut line_up = Self {
-            contestants: Vec::new(),
-            scheduling: Vec::new(),
-            left_out: Vec::new(),
+        let clients = Clients {
             real_time: context.launcher.is_real_time(),
+            effort: context.effort,
         };
-        // There is no peer in an emulated machine.
-        let peer = context.effort.seeds().is_none().then_some(OMNIORB);
-        for name in [PROMISED, "default"].into_iter().chain(peer) {
-            let why = match line_up.add(context, name) {
-                Ok(true) => continue,
-                Ok(false) => format!("{}.", omniorb::HOW_TO_INSTALL),
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => error.to_string(),
-            };
-            line_up.left_out.push(format!("{name} was left out: {why}"));
-        }
-        Ok(line_up)
-    }
-
-    /// False for a peer that is not installed.
-    fn add(&mut self, context: &Context, name: &str) -> Result<bool, LabError> {
         let objects = PRIORITIES.map(|priority| RateObject {
-            priority: self.priority(priority),
+            priority: clients.priority(priority),
             works: true,
         });
-        let Some(mut contestant) = RateContestant::named(&context.launcher, name, &objects)? else {
-            return Ok(false);
-        };
-        let groups = self.groups(context.effort);
-        self.scheduling.extend(contestant.roll_call(&groups)?);
-        self.contestants.push(contestant);
-        Ok(true)
+        // There is no peer in an emulated machine.
+        let peer = context.effort.seeds().is_none().then_some(OMNIORB);
+        let names: Vec<&str> = [PROMISED, "default"].into_iter().chain(peer).collect();
+        let others = line_up::LineUp::start(&context.launcher, &names, &objects, |contestant| {
+            contestant.roll_call(&clients.groups())
+        })?;
+        Ok(Self { others, clients })
     }
+}
 
-    fn priority(&self, priority: u8) -> u8 {
+impl Clients {
+    fn priority(self, priority: u8) -> u8 {
         if self.real_time { priority } else { 0 }
     }
 
     /// A client of each rate.
-    fn groups(&self, effort: Effort) -> Vec<Group> {
-        let clients = rates_hz(effort).into_iter().zip(PRIORITIES);
+    fn groups(self) -> Vec<Group> {
+        let clients = rates_hz(self.effort).into_iter().zip(PRIORITIES);
         let client = |(object, (hz, priority)): (usize, (u64, u8))| Group {
             object,
             priority: self.priority(priority),
@@ -81,39 +68,29 @@ impl LineUp {
 
 impl Subject for LineUp {
     fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
-        Ok(std::mem::take(&mut self.scheduling))
+        Ok(self.others.scheduling())
     }
 
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
-        let effort = turn.context.effort;
-        let groups = self.groups(effort);
-        let mut contestants = self.contestants.iter_mut();
-        let contestant = contestants.find(|contestant| cell.is("preset", &contestant.preset));
-        let Some(contestant) = contestant else {
+        let Some(contestant) = self.others.of(cell) else {
             return Ok(Sampled::default());
         };
-        let work_us = cell.number(WORK);
-        let run_ms = if work_us == 0 {
-            turn.samples
-        } else {
-            RUN_WITH_WORK_MS.of(effort)
-        };
-        contestant.set_work(work_us as u64)?;
+        contestant.set_work(cell.number(WORK) as u64)?;
         let ran = contestant.run(&Run {
-            duration_ns: run_ms as u64 * 1_000_000,
+            duration_ns: turn.run_ms as u64 * 1_000_000,
             round: turn.round,
-            groups,
+            groups: self.clients.groups(),
         })?;
         let clients = ran.ran.groups;
         Ok(Sampled {
-            parts: parts(contestant.orb.label(), effort, &clients),
+            parts: parts(contestant.orb.label(), self.clients.effort, &clients),
             wrong: clients.iter().map(|times| times.wrong).sum(),
             ..Sampled::default()
         })
     }
 
     fn notes(&self) -> Vec<String> {
-        self.left_out.clone()
+        self.others.left_out()
     }
 
     fn parameters(effort: Effort) -> Parameters {
@@ -121,17 +98,9 @@ impl Subject for LineUp {
             let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
             words.join(" ")
         };
-        let (rounds, run_ms) = STUDY.amounts.of(effort);
-        let cells = STUDY.cells(effort);
-        let run_ms = cells.iter().map(|cell| match cell[WORK].number() {
-            Some(0) => run_ms,
-            _ => RUN_WITH_WORK_MS.of(effort),
-        });
-        let paced_ms = rounds * run_ms.sum::<usize>();
         labels([
             ("rates_hz", text(&rates_hz(effort)).into()),
             ("priorities", text(&PRIORITIES.map(u64::from)).into()),
-            ("paced_seconds", (paced_ms / 1_000).into()),
         ])
     }
 }
@@ -174,19 +143,18 @@ pub(super) const RELEASE: &str = "from_release";
 
 #[cfg(test)]
 mod tests {
+    use super::super::STUDY;
     use super::*;
     use crate::experiment::Experiment;
 
     #[test]
     fn whoever_calls_more_often_is_more_urgent() {
-        let line_up = LineUp {
-            contestants: Vec::new(),
-            scheduling: Vec::new(),
-            left_out: Vec::new(),
-            real_time: true,
-        };
         for effort in [Effort::Quick, Effort::Full, Effort::Emulated { seeds: 4 }] {
-            let groups = line_up.groups(effort);
+            let clients = Clients {
+                real_time: true,
+                effort,
+            };
+            let groups = clients.groups();
             assert_eq!(groups.len(), RATES_HZ.len());
             for pair in groups.windows(2) {
                 assert!(pair[0].period_ns < pair[1].period_ns);
