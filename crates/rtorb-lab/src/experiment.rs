@@ -9,6 +9,7 @@ use rtorb_host::description::stolen_ms;
 use rtorb_host::idle_states::DmaLatency;
 use rtorb_host::placement::Placement;
 use rtorb_host::preflight::{self, Finding};
+use rtorb_host::system::cpu_list;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_results::timestamp;
 use rtorb_results::{
@@ -159,6 +160,14 @@ impl Context {
     /// [`rtorb_results::WorstSample::mark`] is none that an observer could find.
     pub fn add_marks(&self, marks: u64) -> u64 {
         self.marks.fetch_add(marks, Ordering::Relaxed)
+    }
+
+    /// A CPU beside the measured one; `None` if there is none.
+    #[must_use]
+    pub fn other_cpu(&self) -> Option<usize> {
+        let measured = self.launcher.placement.cpu?;
+        let allowed = self.host.cpus_allowed.as_deref().unwrap_or_default();
+        cpu_list(allowed).into_iter().find(|cpu| *cpu != measured)
     }
 
     /// Starts a load for this run.

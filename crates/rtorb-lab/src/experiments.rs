@@ -46,7 +46,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_demux::STUDY,
     &orb_whitebox::OrbWhitebox,
     &orb_latency_jitter::STUDY,
-    &orb_architectures::STUDY,
+    &orb_architectures::SUITE,
     &orb_priority_inversion::STUDY,
     &orb_histogram::STUDY,
     &orb_payload::STUDY,

@@ -555,6 +555,21 @@ impl<'a> Cell<'a> {
         self.0.contains_key(label)
     }
 
+    /// True if it has all of these levels.
+    pub(crate) fn is_of(&self, levels: &Labels) -> bool {
+        let mut levels = levels.iter();
+        levels.all(|(label, level)| self.0.get(label) == Some(level))
+    }
+
+    /// The levels of these factors, as far as it has them.
+    pub(crate) fn levels(&self, labels: &[&str]) -> Labels {
+        let levels = self.0.iter();
+        let levels = levels.filter(|(label, _)| labels.contains(&label.as_str()));
+        levels
+            .map(|(label, level)| (label.clone(), level.clone()))
+            .collect()
+    }
+
     /// True if the level is this one.
     pub(crate) fn is(&self, label: &str, level: &str) -> bool {
         self.0.get(label) == Some(&level.into())

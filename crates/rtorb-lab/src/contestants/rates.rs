@@ -4,7 +4,7 @@
 //! first, and wait at a barrier until the second.
 //!
 //! ```text
-//! prepare 400000000 2 1:60:1:4000000:1:each 0:10:50:28600000:1:latest       DURATION-NS ROUND GROUP...
+//! prepare 400000000 2 spread 1:60:1:4000000:1:each 0:10:50:28600000:1:latest     DURATION-NS ROUND FIRST GROUP...
 //! prepared
 //! go
 //! ran 400120000 31000000 100 100 0 0 700 700 0 3     ELAPSED-NS CPU-NS, for each group CALLS RELEASES WRONG MISSED,
@@ -38,8 +38,20 @@ pub struct Run {
     pub duration_ns: u64,
     /// Which round this is: the phases of the clients differ from round to round.
     pub round: usize,
+    /// When clients are first released.
+    pub first: FirstReleases,
     /// The clients, each group of one kind.
     pub groups: Vec<Group>,
+}
+
+/// When the clients of a run are first released.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstReleases {
+    /// Spread evenly over their periods.
+    #[default]
+    Spread,
+    /// All at once, as P1's barrier does.
+    Together,
 }
 
 /// Clients of one kind: threads of one priority that call one object at one rate.
@@ -75,6 +87,9 @@ impl Run {
     /// round; with equal phases a call would meet the same of the others each time. The first of round 0 has phase 0.
     #[must_use]
     pub fn phase_ns(&self, client: usize, period_ns: u64) -> u64 {
+        if self.first == FirstReleases::Together {
+            return 0;
+        }
         let clients: usize = self.groups.iter().map(|group| group.clients).sum();
         let multiple = (client + self.round * clients) as f64 * GOLDEN;
         (multiple.fract() * period_ns as f64) as u64
@@ -92,7 +107,12 @@ impl Group {
 
 impl fmt::Display for Run {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "prepare {} {}", self.duration_ns, self.round)?;
+        let first = self.first.word();
+        write!(
+            formatter,
+            "prepare {} {} {first}",
+            self.duration_ns, self.round
+        )?;
         self.groups
             .iter()
             .try_for_each(|group| write!(formatter, " {group}"))
@@ -109,6 +129,11 @@ impl FromStr for Run {
         }
         let mut next = || number::<usize>(words.next().unwrap_or_default());
         let (duration_ns, round) = (next()? as u64, next()?);
+        let word = words.next().unwrap_or_default();
+        let mut known = [FirstReleases::Spread, FirstReleases::Together].into_iter();
+        let first = known
+            .find(|known| known.word() == word)
+            .ok_or_else(|| format!("first releases are `spread` or `together`, not {word:?}"))?;
         let groups: Vec<Group> = words.map(str::parse).collect::<Result<_, _>>()?;
         let clients = groups
             .iter()
@@ -121,6 +146,7 @@ impl FromStr for Run {
         Ok(Self {
             duration_ns,
             round,
+            first,
             groups,
         })
     }
@@ -175,6 +201,15 @@ impl FromStr for Group {
             calls: number(calls)?,
             releases,
         })
+    }
+}
+
+impl FirstReleases {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Spread => "spread",
+            Self::Together => "together",
+        }
     }
 }
 
@@ -389,6 +424,7 @@ mod tests {
         Run {
             duration_ns: 400_000_000,
             round: 2,
+            first: FirstReleases::Spread,
             groups: vec![high, low],
         }
     }
@@ -397,7 +433,7 @@ mod tests {
     fn a_run_is_read_back() {
         assert_eq!(
             run().to_string(),
-            "prepare 400000000 2 1:60:1:4000000:1:each 0:10:50:28600000:2:latest"
+            "prepare 400000000 2 spread 1:60:1:4000000:1:each 0:10:50:28600000:2:latest"
         );
         assert_eq!(run().to_string().parse(), Ok(run()));
     }
@@ -406,13 +442,14 @@ mod tests {
     fn nonsense_is_refused_in_words() {
         for (line, word) in [
             ("run 1 2", "no run"),
-            ("prepare x 0", "\"x\""),
+            ("prepare x 0 spread", "\"x\""),
             ("prepare 1", "not a number"),
-            ("prepare 1 0 1:2:3", "6 parts"),
-            ("prepare 1 0 1:100:1:1:1:each", "priority"),
-            ("prepare 1 0 1:1:1:0:1:each", "period"),
-            ("prepare 1 0 1:1:1:1:1:some", "`latest`"),
-            ("prepare 1 0 1:1:1001:1:1:each", "too many"),
+            ("prepare 1 0 1:2:3", "`together`"),
+            ("prepare 1 0 spread 1:2:3", "6 parts"),
+            ("prepare 1 0 spread 1:100:1:1:1:each", "priority"),
+            ("prepare 1 0 spread 1:1:1:0:1:each", "period"),
+            ("prepare 1 0 spread 1:1:1:1:1:some", "`latest`"),
+            ("prepare 1 0 spread 1:1:1001:1:1:each", "too many"),
         ] {
             let error = line.parse::<Run>().unwrap_err();
             assert!(error.contains(word), "{line}: {error}");
@@ -429,6 +466,8 @@ mod tests {
             .map(|client| first.phase_ns(client, period_ns))
             .collect();
         assert_ne!(run().phase_ns(0, period_ns), phases[0]);
+        first.first = FirstReleases::Together;
+        assert_eq!(first.phase_ns(7, period_ns), 0);
         phases.sort_unstable();
         assert!(phases.iter().all(|phase| *phase < period_ns));
         let gap_max = phases.windows(2).map(|pair| pair[1] - pair[0]).max();

@@ -126,6 +126,20 @@ pub(super) const WORK: &str = "servant_work_us";
 pub(super) const LOW_CLIENTS: &str = "low_clients";
 pub(super) const TEN_HERTZ: &str = "10hz";
 pub(super) const SATURATING: &str = "saturating";
+/// The label of where the server runs: on the clients' CPU, or on one of its own.
+pub(super) const PLACEMENT: &str = "placement";
+pub(super) const ONE_CPU: &str = "one_cpu";
+pub(super) const SERVER_CPU: &str = "server_cpu";
+/// The label of the server's priority beside those of the clients: above all, between them, or below all. Threads that take
+/// the priority of a request or of their lane have that instead.
+pub(super) const URGENCY: &str = "server_urgency";
+pub(super) const ABOVE: &str = "above";
+pub(super) const BETWEEN: &str = "between";
+pub(super) const BELOW: &str = "below";
+/// The label of when clients are first released.
+pub(super) const RELEASE: &str = "first_release";
+pub(super) const TOGETHER: &str = "together";
+pub(super) const SPREAD: &str = "spread";
 /// SCHED_FIFO of the high-priority client and its object. The servers' other threads have 50.
 const HIGH: u8 = 60;
 /// The same of the low-priority ones.

@@ -1,4 +1,7 @@
 //! `orb/architectures`: the same client and load under each of the four architectures of P1, under ours, and under omniORB.
+//!
+//! One study has the kind case: server threads preempt the low-priority clients, so that few requests meet. The other one
+//! ([`p1`]) has the conditions of P1, in which they meet.
 
 use super::mt_cubit::{
     LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
@@ -10,9 +13,24 @@ use crate::study::{
     Amounts, ByEffort, Cell, Factor, Findings, Study,
     Value::{Absent, Text},
 };
+use crate::suite::{Member, Suite};
+
+mod p1;
 
 /// The experiment.
-pub const STUDY: Study<LineUp> = Study {
+pub static SUITE: Suite = Suite {
+    name: KIND.name,
+    title: KIND.title,
+    reproduces: KIND.reproduces,
+    studies: |_| {
+        const ALL: &[&dyn Member] = &[&KIND, &p1::STUDY];
+        ALL
+    },
+    notes: |_| Vec::new(),
+};
+
+/// The kind case.
+const KIND: Study<LineUp> = Study {
     name: "orb/architectures",
     title: "Which ORB architectures keep a high-priority client apart from low-priority ones",
     reproduces: "P1 Figures 7 and 8",
@@ -44,7 +62,7 @@ pub const STUDY: Study<LineUp> = Study {
     parameters: &parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
     run_ms: |cell, effort| match cell.has(PRESET) {
         false => 0,
-        true if is_papers(cell) => STUDY.amounts.of(effort).1,
+        true if is_papers(cell) => KIND.amounts.of(effort).1,
         true => RUN_OF_OTHERS_MS.of(effort),
     },
     leaves_out,
@@ -76,8 +94,12 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     !is_measured
         || (effort != Effort::Full && !is_hardest(cell))
         || (is_emulated && cell.is(PRESET, "default"))
+        // Under the conditions of P1 a quick run has these.
+        || (effort == Effort::Quick && P1S.iter().any(|preset| cell.is(PRESET, preset)))
 }
 
+/// The architectures of P1's other ORBs.
+const P1S: [&str; 3] = ["mt_orbix", "minicool", "corbaplus"];
 /// How often the high-priority client calls.
 const HIGH_HZ: ByEffort = ByEffort {
     glance: 500,
@@ -92,7 +114,7 @@ const RUN_OF_OTHERS_MS: ByEffort = ByEffort {
     quick: 200,
     full: 2_000,
 };
-const QUICK: &str = "A quick look: the hardest condition alone. `--full` adds the papers' own (10 Hz, requests without work) with \
+const QUICK: &str = "A quick look: without P1's conditions, the hardest load alone, and that without P1's architectures. `--full` adds the papers' own (10 Hz, requests without work) with \
                      their sample counts, both loads with and without work, and more numbers of low-priority clients; \
                      `orb/latency-jitter` has the 10 Hz load for the preset tao.";
 
@@ -103,7 +125,7 @@ mod tests {
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
-        let parameters = STUDY.parameters(Effort::Emulated { seeds: 4 });
+        let parameters = KIND.parameters(Effort::Emulated { seeds: 4 });
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 4);
         assert_eq!(parameters[LOW_CLIENTS], "0 10".into());

@@ -5,12 +5,10 @@
 
 use std::time::Duration;
 
-use rtorb_host::system::cpu_list;
 use rtorb_results::cells::{Cells, Samples};
 use rtorb_results::{Highlight, Labels, Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
-use crate::experiment::Context;
 use crate::experiments::os_services::BELOW_PROBE;
 use crate::experiments::os_services::probe::{
     BUDGET_NS, LAST, MESSAGE_BYTES, OtherCpu, Question, Service, WARM_UP,
@@ -50,7 +48,7 @@ pub const STUDY: Study<OneProbe> = Study {
         ("message_bytes", Number(MESSAGE_BYTES as i64)),
     ],
     columns: &["peer", "load"],
-    obstacle: |context| other_cpu(context).is_none().then_some(ONE_CPU),
+    obstacle: |context| context.other_cpu().is_none().then_some(ONE_CPU),
     plots,
     findings,
     ..Study::with(|context, _| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe))
@@ -63,8 +61,10 @@ pub struct OneProbe(Probe<Question>);
 impl Subject for OneProbe {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         let fifo = turn.context.launcher.placement.fifo;
-        let cpu =
-            other_cpu(turn.context).ok_or_else(|| LabError::process("os/other-cpu", ONE_CPU))?;
+        let cpu = turn
+            .context
+            .other_cpu()
+            .ok_or_else(|| LabError::process("os/other-cpu", ONE_CPU))?;
         let question = Question {
             service: Service::of(cell),
             samples: turn.samples as u32,
@@ -78,13 +78,6 @@ impl Subject for OneProbe {
         };
         self.0.ask(&question, WITHIN).map(Sampled::of)
     }
-}
-
-/// One that this process may use, and that is not the measured one.
-fn other_cpu(context: &Context) -> Option<usize> {
-    let measured = context.launcher.placement.cpu?;
-    let allowed = context.host.cpus_allowed.as_deref().unwrap_or_default();
-    cpu_list(allowed).into_iter().find(|cpu| *cpu != measured)
 }
 
 fn findings(cells: &Cells, conditions: &Conditions) -> Findings {

@@ -237,6 +237,7 @@ const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contestants::rates::FirstReleases;
     use crate::contestants::rates::server::{RateObject, Server};
 
     fn group(object: usize, clients: usize, period_ns: u64, releases: Releases) -> Group {
@@ -266,6 +267,7 @@ mod tests {
         let run = Run {
             duration_ns: 50_000_000,
             round: 0,
+            first: FirstReleases::Spread,
             groups: vec![
                 group(1, 1, 10_000_000, Releases::Each),
                 group(0, 3, 25_000_000, Releases::Latest),
@@ -293,7 +295,7 @@ mod tests {
     fn a_group_without_an_object_is_refused() {
         let mut clients = Clients::open("default", &[]).unwrap();
         let error = clients
-            .answer("prepare 1 0 3:0:1:1:1:each", &mut Vec::new())
+            .answer("prepare 1 0 spread 3:0:1:1:1:each", &mut Vec::new())
             .unwrap_err();
         assert!(error.contains("no object 3"), "{error}");
     }

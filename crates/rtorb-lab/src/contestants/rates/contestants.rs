@@ -4,10 +4,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use rtorb_host::placement::Placement;
 use rtorb_results::ObtainedScheduling;
 
 use super::server::RateObject;
-use super::{Group, Ran, Run};
+use super::{FirstReleases, Group, Ran, Run};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{OMNIORB, Orb};
 use crate::error::LabError;
@@ -22,8 +23,8 @@ pub struct RateContestant {
     /// The preset of strategies of ours, or the name of the peer: the label `preset`.
     pub preset: String,
     cpu: Option<usize>,
-    /// Whether the server runs on an agent.
-    on_two_hosts: bool,
+    /// Whether the server has a CPU of its own, here or on an agent.
+    is_apart: bool,
     // In this order: the clients are ended before the server that they are connected to.
     clients: Process,
     server: Process,
@@ -43,11 +44,11 @@ pub struct Turn {
 pub enum CpuShares {
     /// Both together, on the CPU that they have in common.
     Together(f64),
-    /// Each on a host of its own.
+    /// Each on a CPU of its own.
     Apart {
-        /// On the laboratory's host.
+        /// Of the clients.
         clients: f64,
-        /// On the agent's.
+        /// Of the server.
         server: f64,
     },
 }
@@ -89,103 +90,106 @@ impl Turn {
     }
 }
 
+/// Somebody who can take part.
+#[derive(Clone, Debug)]
+pub struct Entrant {
+    /// Ours with a preset of strategies, as [`Entrant::software`] says, or the peer: the label `preset`.
+    pub name: String,
+    /// Where its server runs.
+    pub server: Placement,
+}
+
+impl Entrant {
+    /// Ours or the peer, and for ours the preset, and whether its objects declare priorities.
+    ///
+    /// CORBAplus and miniCOOL knew no priorities (P1 section 2): their pools have threads of one priority, which serve
+    /// requests in the order of their arrival. With `_rt` behind the name, the same strategies have RT-CORBA's priorities.
+    fn software(&self) -> Software<'_> {
+        match self.name.strip_suffix("_rt") {
+            Some(preset) => Software::Rtorb(preset, true),
+            None if self.name == OMNIORB => Software::OmniOrb,
+            None => {
+                let knows_none = ["corbaplus", "minicool"].contains(&self.name.as_str());
+                Software::Rtorb(&self.name, !knows_none)
+            }
+        }
+    }
+}
+
+/// What an entrant runs.
+enum Software<'a> {
+    /// Ours with that preset; whether objects declare priorities.
+    Rtorb(&'a str, bool),
+    OmniOrb,
+}
+
 impl RateContestant {
-    /// Starts ours with the preset of that name, or the peer; `None` when that is not installed.
+    /// Starts an entrant; `None` when that is the peer, which is not installed.
     ///
     /// # Errors
     /// That its processes do not start; that the peer's server should run on an agent.
-    pub fn named(
+    pub fn start(
         launcher: &Launcher,
-        name: &str,
+        entrant: &Entrant,
         objects: &[RateObject],
     ) -> Result<Option<Self>, LabError> {
-        if name != OMNIORB {
-            return Self::rtorb(launcher, name, objects).map(Some);
-        }
-        if launcher.agent.is_some() {
-            return Err(LabError::Peer {
-                what: omniorb::NOT_ON_AN_AGENT.to_owned(),
-            });
-        }
-        match OmniOrb::find(&launcher.interrupt)? {
-            Some(peer) => Self::omniorb(launcher, &peer, objects).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Starts our server and clients with that preset.
-    ///
-    /// # Errors
-    /// That its processes do not start.
-    pub fn rtorb(
-        launcher: &Launcher,
-        preset: &str,
-        objects: &[RateObject],
-    ) -> Result<Self, LabError> {
-        Self::start(
-            launcher,
-            (Orb::Rtorb, preset),
-            &["rate-server", &launcher.server_endpoint(), preset],
-            &["rate-clients", preset],
-            objects,
-        )
-    }
-
-    /// Starts omniORB's server and clients.
-    ///
-    /// # Errors
-    /// That its processes do not start.
-    pub fn omniorb(
-        launcher: &Launcher,
-        peer: &OmniOrb,
-        objects: &[RateObject],
-    ) -> Result<Self, LabError> {
-        let program = peer.rates.display().to_string();
-        let server: Vec<&str> = ["exec", &program, "server"]
-            .into_iter()
-            .chain(omniorb::RATE_SERVER_OPTIONS)
-            .collect();
-        let name = Orb::OmniOrb.label();
-        Self::start(
-            launcher,
-            (Orb::OmniOrb, name),
-            &server,
-            &["exec", &program, "clients"],
-            objects,
-        )
-    }
-
-    fn start(
-        launcher: &Launcher,
-        (orb, preset): (Orb, &str),
-        server_role: &[&str],
-        clients_role: &[&str],
-        objects: &[RateObject],
-    ) -> Result<Self, LabError> {
-        let objects: Vec<String> = objects.iter().map(ToString::to_string).collect();
-        let with = |role: &[&str], more: Vec<&str>| [role, &more].concat().join(" ");
-        let role = with(server_role, objects.iter().map(String::as_str).collect());
+        let program;
+        let (orb, server, clients) = match entrant.software() {
+            Software::Rtorb(preset, declares) => {
+                let endpoint = launcher.server_endpoint();
+                let mut server = vec!["rate-server".to_owned(), endpoint, preset.to_owned()];
+                server.extend(objects.iter().map(|object| {
+                    let priority = if declares { object.priority } else { 0 };
+                    RateObject {
+                        priority,
+                        ..*object
+                    }
+                    .to_string()
+                }));
+                let clients = ["rate-clients", preset].map(str::to_owned);
+                (Orb::Rtorb, server, clients.to_vec())
+            }
+            Software::OmniOrb if launcher.agent.is_some() => {
+                let what = omniorb::NOT_ON_AN_AGENT.to_owned();
+                return Err(LabError::Peer { what });
+            }
+            Software::OmniOrb => {
+                let Some(peer) = OmniOrb::find(&launcher.interrupt)? else {
+                    return Ok(None);
+                };
+                program = peer.rates.display().to_string();
+                let mut server = ["exec", &program, "server"].map(str::to_owned).to_vec();
+                server.extend(omniorb::RATE_SERVER_OPTIONS.map(str::to_owned));
+                server.extend(objects.iter().map(ToString::to_string));
+                let clients = ["exec", &program, "clients"].map(str::to_owned);
+                (Orb::OmniOrb, server, clients.to_vec())
+            }
+        };
+        let there = Launcher {
+            placement: entrant.server,
+            ..launcher.clone()
+        };
+        let words = |role: &[String]| role.join(" ");
+        let name = format!("{} server", entrant.name);
+        let role = words(&server);
         let role: Vec<&str> = role.split(' ').collect();
-        let server_name = format!("{preset} server");
         let mut server = match orb {
-            Orb::Rtorb => launcher.start_server(&server_name, &role),
-            Orb::OmniOrb | Orb::Raw => launcher.start(&server_name, &role),
+            Orb::Rtorb => there.start_server(&name, &role),
+            Orb::OmniOrb | Orb::Raw => there.start(&name, &role),
         }?;
-        let references = server.ready()?;
-        let role = with(clients_role, vec![&references]);
-        let mut clients = launcher.start(
-            &format!("{preset} clients"),
-            &role.split(' ').collect::<Vec<_>>(),
-        )?;
+        let role = format!("{} {}", words(&clients), server.ready()?);
+        let role: Vec<&str> = role.split(' ').collect();
+        let mut clients = launcher.start(&format!("{} clients", entrant.name), &role)?;
         clients.ready()?;
-        Ok(Self {
+        let cpus = [launcher.placement.cpu, entrant.server.cpu];
+        Ok(Some(Self {
             orb,
-            preset: preset.to_owned(),
+            preset: entrant.name.clone(),
             cpu: launcher.placement.cpu,
-            on_two_hosts: launcher.agent.is_some(),
+            is_apart: launcher.agent.is_some() || cpus[0] != cpus[1],
             clients,
             server,
-        })
+        }))
     }
 
     /// From now on each request to an object that works takes so much processor time.
@@ -214,6 +218,7 @@ impl RateContestant {
         let run = Run {
             duration_ns: ROLL_CALL_NS,
             round: 0,
+            first: FirstReleases::Spread,
             groups: groups.to_vec(),
         };
         self.clients.ask(&run.to_string())?;
@@ -242,6 +247,7 @@ impl RateContestant {
         let run = Run {
             duration_ns: CALIBRATION_NS.max(2 * group.period_ns),
             round: 0,
+            first: FirstReleases::Spread,
             groups: vec![group],
         };
         let cost_ns = self.run(&run)?.call_cost_ns();
@@ -261,7 +267,7 @@ impl RateContestant {
         let ran = Ran::read(&line, &octets)
             .map_err(|what| LabError::process(self.clients.name(), what))?;
         let share = |cpu_ns: u64| cpu_ns as f64 / ran.elapsed_ns.max(1) as f64;
-        let cpu = if self.on_two_hosts {
+        let cpu = if self.is_apart {
             CpuShares::Apart {
                 clients: share(ran.cpu_ns),
                 server: share(server_ns),

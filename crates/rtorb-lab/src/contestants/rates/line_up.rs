@@ -1,8 +1,8 @@
 //! Everybody who takes part in an experiment of clients that call at a rate.
 
-use rtorb_results::ObtainedScheduling;
+use rtorb_results::{Labels, ObtainedScheduling};
 
-use super::contestants::RateContestant;
+use super::contestants::{Entrant, RateContestant};
 use super::server::RateObject;
 use crate::contestants::peers::omniorb;
 use crate::error::LabError;
@@ -12,35 +12,39 @@ use crate::study::Cell;
 /// Those who can take part, and why others cannot.
 #[derive(Debug, Default)]
 pub struct LineUp {
-    contestants: Vec<RateContestant>,
+    contestants: Vec<(Labels, RateContestant)>,
     scheduling: Vec<ObtainedScheduling>,
     left_out: Vec<String>,
 }
 
 impl LineUp {
-    /// Starts each of these presets, or the peer, with these objects, and has it prepared. Who fails is left out.
+    /// Starts each of these with these objects, and has it prepared. Who fails is left out. The labels are those by which a
+    /// cell finds it.
     ///
     /// # Errors
     /// The interrupt.
     pub fn start(
         launcher: &Launcher,
-        names: &[&str],
+        entrants: &[(Labels, Entrant)],
         objects: &[RateObject],
-        mut prepare: impl FnMut(&mut RateContestant) -> Result<Vec<ObtainedScheduling>, LabError>,
+        mut prepare: impl FnMut(
+            &Labels,
+            &mut RateContestant,
+        ) -> Result<Vec<ObtainedScheduling>, LabError>,
     ) -> Result<Self, LabError> {
         let mut line_up = Self::default();
-        for name in names {
-            let started = RateContestant::named(launcher, name, objects);
+        for (labels, entrant) in entrants {
+            let started = RateContestant::start(launcher, entrant, objects);
             let prepared = started.and_then(|found| {
                 let prepared = found.map(|mut contestant| {
-                    let scheduling = prepare(&mut contestant)?;
+                    let scheduling = prepare(labels, &mut contestant)?;
                     Ok((contestant, scheduling))
                 });
                 prepared.transpose()
             });
             let why = match prepared {
                 Ok(Some((contestant, scheduling))) => {
-                    line_up.contestants.push(contestant);
+                    line_up.contestants.push((labels.clone(), contestant));
                     line_up.scheduling.extend(scheduling);
                     continue;
                 }
@@ -48,7 +52,10 @@ impl LineUp {
                 Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                 Err(error) => error.to_string(),
             };
-            line_up.left_out.push(format!("{name} was left out: {why}"));
+            let left_out = format!("{} was left out: {why}", entrant.name);
+            if !line_up.left_out.contains(&left_out) {
+                line_up.left_out.push(left_out);
+            }
         }
         Ok(line_up)
     }
@@ -56,7 +63,8 @@ impl LineUp {
     /// The contestant of a cell; `None` if it was left out.
     pub(crate) fn of(&mut self, cell: &Cell<'_>) -> Option<&mut RateContestant> {
         let mut all = self.contestants.iter_mut();
-        all.find(|contestant| cell.is("preset", &contestant.preset))
+        let found = all.find(|(labels, _)| cell.is_of(labels));
+        found.map(|(_, contestant)| contestant)
     }
 
     /// What their threads have.

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use rtorb_host::placement::Placement;
 use rtorb_results::{Labels, ObtainedScheduling, labels};
 
-use super::{HIGH, LOAD, LOW, LOW_CLIENTS, LOW_HZ, PRESET, SATURATING, SATURATING_SHARE, WORK};
+use super::{
+    ABOVE, BELOW, HIGH, LOAD, LOW, LOW_CLIENTS, LOW_HZ, PLACEMENT, PRESET, RELEASE, SATURATING,
+    SATURATING_SHARE, SERVER_CPU, TOGETHER, URGENCY, WORK,
+};
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
-use crate::contestants::rates::contestants::{RateContestant, Turn as Ran, saturating};
+use crate::contestants::rates::contestants::{Entrant, RateContestant, Turn as Ran, saturating};
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
-use crate::contestants::rates::{Group, Releases, Run};
+use crate::contestants::rates::{FirstReleases, Group, Releases, Run};
 use crate::contestants::{Contestant, Orb, Transport};
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -23,8 +27,8 @@ pub struct LineUp {
     raw: Contestant,
     others: line_up::LineUp,
     clients: Clients,
-    /// Processor time of a low-priority call of each preset, by work and number of clients.
-    call_costs_ns: BTreeMap<(String, [usize; 2]), f64>,
+    /// Processor time of a low-priority call, by what it depends on.
+    call_costs_ns: BTreeMap<Labels, f64>,
 }
 
 /// How the clients call.
@@ -47,28 +51,30 @@ impl LineUp {
             real_time: launcher.is_real_time(),
         };
         let raw = Contestant::raw(launcher, Transport::Tcp, context.folder())?;
-        let mut names: Vec<String> = Vec::new();
-        for name in cells.iter().filter_map(|cell| cell.level(PRESET)) {
-            if !names.contains(&name) {
-                names.push(name);
+        let mut entrants: Vec<(Labels, Entrant)> = Vec::new();
+        for cell in cells {
+            let labels = cell.levels(&ENTRANT);
+            let is_known = entrants.iter().any(|(known, _)| *known == labels);
+            if let (Some(name), false) = (cell.level(PRESET), is_known) {
+                let server = server_placement(context, cell)?;
+                entrants.push((labels, Entrant { name, server }));
             }
         }
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let objects = [(LOW, true), (HIGH, false)].map(|(priority, works)| RateObject {
             priority: clients.priority(priority),
             works,
         });
         let mut call_costs_ns = BTreeMap::new();
-        let others = line_up::LineUp::start(launcher, &names, &objects, |contestant| {
-            let scheduling = contestant.roll_call(&[clients.high(), clients.low(1)])?;
-            let preset = contestant.preset.clone();
-            let of_it = cells.iter().filter(|cell| cell.is(PRESET, &preset));
-            for cell in of_it.filter(|cell| saturates(cell)) {
-                let cost_ns = clients.calibrate(contestant, cell)?;
-                call_costs_ns.insert(cost_key(contestant, cell), cost_ns);
-            }
-            Ok(scheduling)
-        })?;
+        let others =
+            line_up::LineUp::start(launcher, &entrants, &objects, |labels, contestant| {
+                let scheduling = contestant.roll_call(&[clients.high(), clients.low(1)])?;
+                let of_it = cells.iter().filter(|cell| cell.is_of(labels));
+                for cell in of_it.filter(|cell| saturates(cell)) {
+                    let cost_ns = clients.calibrate(contestant, cell)?;
+                    call_costs_ns.insert(cell.levels(&COST), cost_ns);
+                }
+                Ok(scheduling)
+            })?;
         Ok(Self {
             raw,
             others,
@@ -122,6 +128,11 @@ impl Clients {
 
     /// A run of the high-priority client, and the low-priority ones of this cell. `call_cost_ns` is what a call of theirs takes.
     fn run(self, cell: &Cell<'_>, turn: &Turn<'_>, call_cost_ns: Option<f64>) -> Run {
+        let first = if cell.is(RELEASE, TOGETHER) {
+            FirstReleases::Together
+        } else {
+            FirstReleases::Spread
+        };
         let low_clients = cell.number(LOW_CLIENTS);
         let low = (low_clients > 0).then(|| match call_cost_ns {
             Some(cost_ns) => saturating(&self.low(low_clients), cost_ns, SATURATING_SHARE),
@@ -130,6 +141,7 @@ impl Clients {
         Run {
             duration_ns: turn.run_ms as u64 * 1_000_000,
             round: turn.round,
+            first,
             groups: std::iter::once(self.high()).chain(low).collect(),
         }
     }
@@ -148,7 +160,7 @@ impl Subject for LineUp {
             return Ok(Sampled::default());
         };
         let costs_ns = saturates(cell).then_some(&self.call_costs_ns);
-        let cost_ns = costs_ns.and_then(|costs| costs.get(&cost_key(contestant, cell)));
+        let cost_ns = costs_ns.and_then(|costs| costs.get(&cell.levels(&COST)));
         let run = self.clients.run(cell, turn, cost_ns.copied());
         contestant.set_work(cell.number(WORK) as u64)?;
         let ran = contestant.run(&run)?;
@@ -192,11 +204,30 @@ fn saturates(cell: &Cell<'_>) -> bool {
     cell.is(LOAD, SATURATING) && cell.number(LOW_CLIENTS) > 0
 }
 
-fn cost_key(contestant: &RateContestant, cell: &Cell<'_>) -> (String, [usize; 2]) {
-    let numbers = [WORK, LOW_CLIENTS].map(|label| cell.number(label));
-    (contestant.preset.clone(), numbers)
+/// The CPU and the scheduling of the server of a cell.
+fn server_placement(context: &Context, cell: &Cell<'_>) -> Result<Placement, LabError> {
+    let ours = context.launcher.placement;
+    let cpu = if cell.is(PLACEMENT, SERVER_CPU) {
+        let other = context.other_cpu();
+        Some(other.ok_or_else(|| LabError::process("server", "needs a second CPU"))?)
+    } else {
+        ours.cpu
+    };
+    let fifo = if cell.is(URGENCY, ABOVE) {
+        HIGH + 10
+    } else if cell.is(URGENCY, BELOW) {
+        LOW - 5
+    } else {
+        return Ok(Placement { cpu, ..ours });
+    };
+    let fifo = ours.fifo.map(|_| fifo);
+    Ok(Placement { cpu, fifo })
 }
 
+/// The factors that an entrant depends on.
+const ENTRANT: [&str; 3] = [PRESET, PLACEMENT, URGENCY];
+/// The factors that the processor time of a call depends on.
+const COST: [&str; 5] = [PRESET, PLACEMENT, URGENCY, WORK, LOW_CLIENTS];
 /// The value of the label `part`: from sending on.
 pub(super) const CALL: &str = "call";
 /// The number that has the releases which were left out.

@@ -4,9 +4,10 @@ use rtorb_results::{Labels, ObtainedScheduling, labels};
 
 use super::{FASTER, PRIORITIES, PROMISED, RATES_HZ, WORK};
 use crate::contestants::OMNIORB;
+use crate::contestants::rates::contestants::Entrant;
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
-use crate::contestants::rates::{Group, Releases, Run, Times};
+use crate::contestants::rates::{FirstReleases, Group, Releases, Run, Times};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Parameters};
 use crate::study::{Cell, Sampled, Subject, Turn};
@@ -38,10 +39,19 @@ impl LineUp {
         });
         // There is no peer in an emulated machine.
         let peer = context.effort.seeds().is_none().then_some(OMNIORB);
-        let names: Vec<&str> = [PROMISED, "default"].into_iter().chain(peer).collect();
-        let others = line_up::LineUp::start(&context.launcher, &names, &objects, |contestant| {
-            contestant.roll_call(&clients.groups())
-        })?;
+        let entrant = |name: &str| {
+            let entrant = Entrant {
+                name: name.to_owned(),
+                server: context.launcher.placement,
+            };
+            (labels([("preset", name.into())]), entrant)
+        };
+        let names = [PROMISED, "default"].into_iter().chain(peer);
+        let entrants: Vec<_> = names.map(entrant).collect();
+        let others =
+            line_up::LineUp::start(&context.launcher, &entrants, &objects, |_, contestant| {
+                contestant.roll_call(&clients.groups())
+            })?;
         Ok(Self { others, clients })
     }
 }
@@ -79,6 +89,7 @@ impl Subject for LineUp {
         let ran = contestant.run(&Run {
             duration_ns: turn.run_ms as u64 * 1_000_000,
             round: turn.round,
+            first: FirstReleases::Spread,
             groups: self.clients.groups(),
         })?;
         let clients = ran.ran.groups;

@@ -296,7 +296,9 @@ Group read_group(const std::string& word) {
 
 std::unique_ptr<Prepared> prepare(std::istringstream& words, const std::vector<Cubit_var>& objects) {
   uint64_t duration_ns = 0, round = 0;
-  if (!(words >> duration_ns >> round)) throw std::runtime_error("no duration and round");
+  std::string releases;
+  if (!(words >> duration_ns >> round >> releases)) throw std::runtime_error("no duration, round and first releases");
+  const bool spread = releases == "spread";
   std::vector<Group> groups;
   size_t clients = 0;
   for (std::string word; words >> word;) {
@@ -315,7 +317,7 @@ std::unique_ptr<Prepared> prepare(std::istringstream& words, const std::vector<C
       client->duration_ns = duration_ns;
       client->barrier = &prepared->barrier;
       // As Run::phase_ns: multiples of the golden ratio.
-      const double multiple = static_cast<double>(prepared->clients.size() + round * clients) * 0.618033988749895;
+      const double multiple = spread ? static_cast<double>(prepared->clients.size() + round * clients) * 0.618033988749895 : 0.0;
       client->phase_ns = static_cast<uint64_t>((multiple - std::floor(multiple)) * static_cast<double>(groups[index].period_ns));
       prepared->start(std::move(client));
     }
