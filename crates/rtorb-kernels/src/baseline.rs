@@ -12,6 +12,7 @@ use rtorb_results::{Results, Series, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Identity, Record, System, folder_of};
+use crate::machine::Machine;
 pub use verdict::{Change, Checked, INTERRUPT_INSTRUCTIONS, Sort, check};
 
 mod verdict;
@@ -45,6 +46,17 @@ pub struct Plan {
     pub boots: Vec<(String, Vec<String>)>,
     /// How many seeds.
     pub seeds: u16,
+    /// The machine: an instruction takes 2 to the power of this many nanoseconds.
+    #[serde(default, skip_serializing_if = "is_one_cpu")]
+    pub shift: u8,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one_cpu(shift: &u8) -> bool {
+    *shift == Machine::OneCpu.shift()
 }
 
 /// A kernel, exactly.
@@ -233,6 +245,7 @@ impl Plan {
             preempt,
             boots: identity.boots.clone(),
             seeds: identity.seeds,
+            shift: identity.shift,
         }
     }
 }

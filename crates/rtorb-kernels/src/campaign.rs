@@ -21,7 +21,7 @@ use crate::catalogue::Kernel;
 use crate::comparison::OfSystem;
 use crate::initramfs::{Initramfs, OwnFile};
 use crate::job::{Job, Message};
-use crate::machine::{self, Boot, Emulator};
+use crate::machine::{self, Boot, Emulator, Machine};
 use crate::program;
 use cases::Cases;
 pub use files::folder_of;
@@ -40,6 +40,8 @@ pub struct Request {
     pub kernels: Vec<Kernel>,
     /// The preemption models that the kernels are told; none given leaves each what it is by itself.
     pub preempt: Vec<String>,
+    /// The machine that is emulated.
+    pub machine: Machine,
     /// Experiments and loads.
     pub selection: Selection,
     /// How many seeds: 1 and up.
@@ -229,7 +231,7 @@ fn identity(
         emulator: emulator.version.clone(),
         emulator_sha256: emulator.sha256.clone(),
         firmware_sha256: emulator.firmware_sha256.clone(),
-        machine: machine::description(),
+        machine: machine::description(request.machine),
         initramfs_sha256: initramfs.sha256().to_owned(),
         systems: Vec::new(),
         asked: Vec::new(),
@@ -240,7 +242,7 @@ fn identity(
             .map(|part| (part.load.clone(), part.experiments.clone()))
             .collect(),
         seeds: request.seeds,
-        shift: 0,
+        shift: request.machine.shift(),
     }
 }
 

@@ -185,13 +185,20 @@ fn emulated(system: &System, host: &Host) -> EmulatedSystem {
 }
 
 /// What all systems were measured with, and what a reader must know of the unit.
+fn unit(shift: u8) -> String {
+    match shift {
+        0 => "guest instructions; a nanosecond in the files is one".to_owned(),
+        shift => format!("virtual time; an instruction takes {} ns", 1u64 << shift),
+    }
+}
+
 fn parameters(gathered: &Gathered<'_>, identity: &Identity) -> BTreeMap<String, LabelValue> {
     let mut parameters = gathered.common_parameters();
     parameters.remove("load");
     parameters.remove("load_generator");
     let known: [(&str, LabelValue); 7] = [
         ("effort", EMULATED.into()),
-        ("unit", UNIT.into()),
+        ("unit", unit(identity.shift).into()),
         ("seeds", u32::from(identity.seeds).into()),
         ("shift", u32::from(identity.shift).into()),
         ("emulator", identity.emulator.clone().into()),
@@ -336,7 +343,6 @@ fn with(pairs: &[(&str, LabelValue)]) -> Labels {
 /// A worst case over fewer is none.
 const SEEDS_MIN: u16 = 4;
 const DIGITS: usize = 16;
-const UNIT: &str = "guest instructions; a nanosecond in the files is one";
 
 #[cfg(test)]
 mod tests;

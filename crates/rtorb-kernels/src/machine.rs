@@ -37,6 +37,8 @@ pub struct Emulator {
 /// One boot.
 #[derive(Clone, Debug)]
 pub struct Boot<'a> {
+    /// The machine that is emulated.
+    pub machine: Machine,
     /// What is booted.
     pub kernel: &'a Kernel,
     /// `preempt=` on its command line; `None` leaves it what it is by itself.
@@ -47,6 +49,54 @@ pub struct Boot<'a> {
     pub job: &'a Job,
     /// More arguments of the emulator, such as an instruction trace.
     pub observers: &'a [String],
+}
+
+/// A machine that is emulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Machine {
+    /// One CPU, on which an instruction takes a nanosecond.
+    #[default]
+    OneCpu,
+    /// Like the hosts of P1, which had two CPUs of 168 MHz. An instruction takes 4 ns; while both CPUs are busy, they share that:
+    /// 125 to 250 million instructions a second on each.
+    P1,
+}
+
+impl Machine {
+    /// The one in which an instruction takes 2 to the power of `shift` nanoseconds; `None` if there is none.
+    #[must_use]
+    pub fn of_shift(shift: u8) -> Option<Self> {
+        let mut all = [Self::OneCpu, Self::P1].into_iter();
+        all.find(|machine| machine.shift() == shift)
+    }
+
+    /// The power of two of the nanoseconds that an instruction takes.
+    #[must_use]
+    pub fn shift(self) -> u8 {
+        match self {
+            Self::OneCpu => 0,
+            Self::P1 => 2,
+        }
+    }
+
+    /// `sleep=off` is what makes a run repeatable: an idle CPU's time jumps to the next timer.
+    fn arguments(self) -> Vec<&'static str> {
+        let own: &[&str] = match self {
+            Self::OneCpu => &["-smp", "1", "-icount", "shift=0,sleep=off"],
+            // The CPUs take turns, each until the next timer. The filter has one every 50 us, of which the guest knows nothing.
+            Self::P1 => &[
+                "-smp",
+                "2",
+                "-icount",
+                "shift=2,sleep=off",
+                "-netdev",
+                "hubport,id=turns,hubid=0",
+                "-object",
+                "filter-buffer,id=filter,netdev=turns,interval=50",
+            ],
+        };
+        [&MACHINE[..], own].concat()
+    }
 }
 
 impl Emulator {
@@ -96,7 +146,8 @@ impl Emulator {
     ) -> Result<Vec<u8>, LabError> {
         let mut files = Files::open(boot)?;
         let mut command = child_command(&self.executable, Placement::default());
-        command.arg("exec").arg(&self.program).args(MACHINE);
+        command.arg("exec").arg(&self.program);
+        command.args(boot.machine.arguments());
         files.name_to(&mut command);
         command
             .arg("-kernel")
@@ -132,8 +183,9 @@ impl Emulator {
 /// What the arguments of the emulator and of every kernel are, but for the models of preemption: a change of it is a different
 /// machine.
 #[must_use]
-pub fn description() -> String {
-    format!("{} -append {COMMAND_LINE}", MACHINE.join(" "))
+pub fn description(machine: Machine) -> String {
+    let arguments = machine.arguments().join(" ");
+    format!("{arguments} -append {COMMAND_LINE}")
 }
 
 /// What a guest said, as far as it can be read.
@@ -300,20 +352,16 @@ const FIRMWARE: [&str; 3] = ["bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin
 const SILENCE_MAX: Duration = Duration::from_secs(600);
 /// Of the answer and of the console, far more than any guest says.
 const OCTETS_MAX: u64 = 256 << 20;
-/// `sleep=off` is what makes a run repeatable: an idle CPU's time jumps to the next timer. Time of day and randomness are fixed.
-const MACHINE: [&str; 21] = [
+/// What all machines have. Time of day and randomness are fixed.
+const MACHINE: [&str; 17] = [
     "-M",
     "q35,hpet=off",
     "-cpu",
     "qemu64",
     "-m",
     "512",
-    "-smp",
-    "1",
     "-accel",
     "tcg,thread=single",
-    "-icount",
-    "shift=0,sleep=off",
     "-seed",
     "1",
     "-rtc",

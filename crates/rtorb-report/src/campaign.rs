@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rtorb_results::campaign::{PREFIX, Record, Wall};
 use rtorb_results::explanation::Explanation;
-use rtorb_results::{EmulatedSystem, Emulation, Results, TimeUnit};
+use rtorb_results::{EmulatedSystem, Emulation, Results};
 
 use crate::moment::said;
 
@@ -132,7 +132,7 @@ pub(crate) fn of<'a>(all: &[&'a Results], beside: &Beside) -> Vec<CampaignPart<'
 
 /// Whether times are counts of instructions: then no host of the page is meant.
 pub(crate) fn is_emulated(results: &Results) -> bool {
-    results.time_unit() == TimeUnit::GuestInstructions
+    results.time_unit().is_virtual()
 }
 
 fn in_words(record: &Record) -> Vec<String> {

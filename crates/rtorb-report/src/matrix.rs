@@ -4,7 +4,7 @@
 use rtorb_results::campaign::{PREFIX, RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
 use rtorb_results::summary::{Table, TitledTable};
-use rtorb_results::{Labels, Results, Series, TimeUnit};
+use rtorb_results::{Labels, Results, Series};
 
 /// The worst wake-up by load of `kernel/os/wakeup`, the median cost by service of `kernel/os/services`; other results have none.
 #[must_use]
@@ -105,7 +105,7 @@ impl<'a> Matrix<'a> {
     }
 
     fn unit(&self) -> &'static str {
-        TimeUnit::GuestInstructions.of_thousand()
+        self.results.time_unit().of_thousand()
     }
 
     fn series(&self) -> impl Iterator<Item = &'a Series> {

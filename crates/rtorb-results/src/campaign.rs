@@ -168,7 +168,7 @@ pub struct Identity {
     pub boots: Vec<(String, Vec<String>)>,
     /// How many seeds.
     pub seeds: u16,
-    /// What a nanosecond of virtual time is: 2 to the power of this is how many of them an instruction takes. Always 0 so far.
+    /// The machine: an instruction takes 2 to the power of this many nanoseconds of virtual time.
     pub shift: u8,
 }
 

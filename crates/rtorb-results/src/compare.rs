@@ -6,9 +6,9 @@
 
 use serde::Serialize;
 
+use crate::Labels;
 use crate::error::Error;
 use crate::runs::Run;
-use crate::{Labels, TimeUnit};
 pub use conditions::{Condition, Gravity};
 
 mod conditions;
@@ -231,7 +231,7 @@ pub fn compare(a: &[Run], b: &[Run], spoilt: Spoilt) -> Result<Comparison, Error
 
 fn is_virtual(runs: &[Run]) -> bool {
     let mut all = runs.iter().flat_map(|run| &run.results);
-    all.all(|results| results.time_unit() == TimeUnit::GuestInstructions)
+    all.all(|results| results.time_unit().is_virtual())
 }
 
 /// What to do when what differs spoils the comparison.

@@ -59,7 +59,13 @@ impl VirtualTime {
     /// Of results of an emulated machine that say which; `None` of all others.
     fn of(results: &Results) -> Option<Self> {
         results.emulation.as_ref().map(|emulation| Self {
-            nanosecond_is: NANOSECOND_IS.to_owned(),
+            nanosecond_is: match emulation.shift {
+                0 => NANOSECOND_IS.to_owned(),
+                shift => format!(
+                    "one of virtual time: a guest instruction takes {} ns",
+                    1u64 << shift
+                ),
+            },
             leaves_out: LEFT_OUT.map(str::to_owned).to_vec(),
             emulation: emulation.clone(),
         })
@@ -163,7 +169,7 @@ impl Profile {
             created: match newest.time_unit() {
                 TimeUnit::Seconds => timestamp::now(),
                 // The same for the same campaign, octet by octet.
-                TimeUnit::GuestInstructions => newest.started.clone(),
+                TimeUnit::GuestInstructions | TimeUnit::VirtualSeconds => newest.started.clone(),
             },
             host: host.clone(),
             real_time: here
@@ -245,7 +251,7 @@ fn tick_period_ns(results: &Results) -> Option<u64> {
 fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
     let mut gaps = Vec::new();
     let mut all = found.iter();
-    let emulated = all.any(|results| results.time_unit() == TimeUnit::GuestInstructions);
+    let emulated = all.any(|results| results.time_unit().is_virtual());
     for name in experiments() {
         let mut add = |why: String| {
             gaps.push(Gap {

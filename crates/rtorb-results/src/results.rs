@@ -148,14 +148,14 @@ impl Results {
         self.claims.iter().any(Claim::is_missed)
     }
 
-    /// What its times are: those of an emulated machine are counts of instructions.
+    /// What its times are: those of an emulated machine are virtual.
     #[must_use]
     pub fn time_unit(&self) -> TimeUnit {
         let emulated = self.parameters.get("effort") == Some(&EMULATED.into());
-        if emulated || self.emulation.is_some() {
-            TimeUnit::GuestInstructions
-        } else {
-            TimeUnit::Seconds
+        match &self.emulation {
+            Some(emulation) if emulation.shift > 0 => TimeUnit::VirtualSeconds,
+            None if !emulated => TimeUnit::Seconds,
+            _ => TimeUnit::GuestInstructions,
         }
     }
 
@@ -182,15 +182,24 @@ pub enum TimeUnit {
     Seconds,
     /// An instruction of an emulated machine.
     GuestInstructions,
+    /// One of the virtual time of an emulated machine that is as slow as a real one.
+    VirtualSeconds,
 }
 
 impl TimeUnit {
+    /// True if it is that of an emulated machine, the same in every run.
+    #[must_use]
+    pub fn is_virtual(self) -> bool {
+        self != Self::Seconds
+    }
+
     /// The unit of a thousand of them, as tables and axes name it.
     #[must_use]
     pub fn of_thousand(self) -> &'static str {
         match self {
             Self::Seconds => "us",
             Self::GuestInstructions => "k instr",
+            Self::VirtualSeconds => "us of virtual time",
         }
     }
 
@@ -202,6 +211,10 @@ impl TimeUnit {
             Self::GuestInstructions => {
                 "k instr: thousands of guest instructions, each of which is a nanosecond of virtual time. No caches, no buses, one CPU: \
                  lengths of kernel paths, not times of a machine."
+            }
+            Self::VirtualSeconds => {
+                "us of virtual time: an emulated machine whose CPUs execute instructions at a fixed rate. No caches, no buses: \
+                 use it to compare ORBs and kernels on a slow machine, not as a time of a real one."
             }
         }
     }

@@ -15,7 +15,7 @@ use super::{
     Standing, Watch,
 };
 use crate::comparison::identified;
-use crate::machine;
+use crate::machine::{self, Machine};
 use crate::sha256::sha256;
 
 /// What is to be booted.
@@ -125,6 +125,7 @@ impl Cases {
             seeds: self.identity.seeds,
         };
         let boot = Boot {
+            machine: Machine::of_shift(self.identity.shift).unwrap_or_default(),
             kernel: &self.identity.systems[case.system].kernel,
             preempt: self.identity.asked[case.system].as_deref(),
             initramfs: &self.initramfs,

@@ -3,7 +3,7 @@
 use rtorb_lab::experiment::Outcome;
 use rtorb_results::campaign::{RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
-use rtorb_results::{Derived, Highlight, Labels, Plot, Series, TableView, TimeUnit};
+use rtorb_results::{Derived, Highlight, Labels, Plot, Series, TableView};
 
 use super::gathered::{Gathered, case_of};
 
@@ -143,10 +143,10 @@ impl Compared<'_> {
         Some(Highlight {
             what: what.join(", "),
             value: self.by.of(longer) / 1e3,
-            unit: TimeUnit::GuestInstructions.of_thousand().to_owned(),
+            unit: gathered.unit().to_owned(),
             beside: format!(
                 "{} on {}: {}",
-                self.number(found.shorter()),
+                self.number(gathered, found.shorter()),
                 system(found.shorter()),
                 times(found.factor())
             ),
@@ -163,17 +163,17 @@ impl Compared<'_> {
         format!(
             "{}{case}: {} on {}, {} on {}: {}.",
             self.what,
-            self.number(found.longer()),
+            self.number(gathered, found.longer()),
             system(found.longer()),
-            self.number(found.shorter()),
+            self.number(gathered, found.shorter()),
             system(found.shorter()),
             times(found.factor())
         )
     }
 
-    fn number(&self, series: &Series) -> String {
+    fn number(&self, gathered: &Gathered<'_>, series: &Series) -> String {
         let value = shown(self.by.of(series), &series.unit);
-        format!("{value} {}", TimeUnit::GuestInstructions.of_thousand())
+        format!("{value} {}", gathered.unit())
     }
 
     /// The largest first, whichever of the two systems it is longer on.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rtorb_results::campaign::SYSTEM;
 use rtorb_results::campaign::System;
 use rtorb_results::summary::words::{part_of, said_of, values_of, varying};
-use rtorb_results::{LabelValue, Labels, Results, Series};
+use rtorb_results::{LabelValue, Labels, Results, Series, TimeUnit};
 
 use super::OfSystem;
 
@@ -53,6 +53,15 @@ impl<'a> Gathered<'a> {
             series: series.collect(),
             parts,
             under,
+        }
+    }
+
+    /// The unit of a thousand nanoseconds.
+    pub(super) fn unit(&self) -> &'static str {
+        let first = self.parts.first().map(|part| part.results.time_unit());
+        match first {
+            Some(TimeUnit::VirtualSeconds) => TimeUnit::VirtualSeconds.of_thousand(),
+            _ => TimeUnit::GuestInstructions.of_thousand(),
         }
     }
 

@@ -251,8 +251,9 @@ fn by_architecture(gathered: &Gathered<'_>, hardest: &Labels) -> Vec<String> {
             .iter()
             .map(|(preset, ns)| format!("{preset} {}", shown(*ns, "ns")));
         said.push(format!(
-            "Worst call of the high-priority client on {}, k instr: {}. {last} takes {:.1} times as long as the best.",
+            "Worst call of the high-priority client on {}, {}: {}. {last} takes {:.1} times as long as the best.",
             part.name,
+            gathered.unit(),
             told.collect::<Vec<_>>().join(", "),
             most_ns / least_ns.max(1.0)
         ));

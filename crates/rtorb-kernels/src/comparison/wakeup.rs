@@ -5,7 +5,6 @@ use rtorb_results::campaign::{RATIO, SYSTEM};
 use rtorb_results::summary::words::shown;
 use rtorb_results::{
     CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
-    TimeUnit,
 };
 
 use super::differences::{By, Compared};
@@ -197,7 +196,7 @@ fn bound_of_reference(gathered: &Gathered<'_>) -> Option<Highlight> {
     Some(Highlight {
         what: format!("Worst wake-up under any load, {}", reference.name),
         value: worst.statistics.max / 1e3,
-        unit: TimeUnit::GuestInstructions.of_thousand().to_owned(),
+        unit: gathered.unit().to_owned(),
         beside: format!("under {}", load(worst)),
     })
 }

@@ -12,7 +12,7 @@ use super::replay::{self, Asked, Replay};
 use crate::campaign::{Answer, Identity, Record, folder_of};
 use crate::initramfs::{Initramfs, OwnFile};
 use crate::job::Job;
-use crate::machine::{Boot, Emulator};
+use crate::machine::{Boot, Emulator, Machine};
 use crate::program;
 
 /// Which samples.
@@ -124,6 +124,7 @@ impl Here<'_> {
         let replay = Replay {
             emulator: self.emulator,
             boot: Boot {
+                machine: Machine::of_shift(self.identity.shift).unwrap_or_default(),
                 kernel: &self.identity.systems[candidate.system].kernel,
                 preempt: self.identity.asked[candidate.system].as_deref(),
                 initramfs: self.initramfs,

@@ -66,6 +66,10 @@ const KIND: Study<LineUp> = Study {
         true => RUN_OF_OTHERS_MS.of(effort),
     },
     leaves_out,
+    obstacle: |context| {
+        let is_p1 = context.effort.seeds().is_some() && context.other_cpu().is_some();
+        is_p1.then_some(NOT_KIND)
+    },
     plots,
     findings: |cells, conditions| Findings {
         published: published::p1(cells),
@@ -98,6 +102,7 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
         || (effort == Effort::Quick && P1S.iter().any(|preset| cell.is(PRESET, preset)))
 }
 
+const NOT_KIND: &str = "This machine is for P1's conditions alone.";
 /// The architectures of P1's other ORBs.
 const P1S: [&str; 3] = ["mt_orbix", "minicool", "corbaplus"];
 /// How often the high-priority client calls.

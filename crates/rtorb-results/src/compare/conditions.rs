@@ -218,6 +218,7 @@ fn facts_of(results: &Results) -> Vec<(Fact, String)> {
         match results.time_unit() {
             TimeUnit::Seconds => "that of day",
             TimeUnit::GuestInstructions => "guest instructions",
+            TimeUnit::VirtualSeconds => "virtual",
         }
         .to_owned(),
     ));

@@ -9,7 +9,7 @@ use clap::Args;
 use rtorb_kernels::catalogue;
 use rtorb_kernels::initramfs::Initramfs;
 use rtorb_kernels::job::Job;
-use rtorb_kernels::machine::{Boot, Emulator};
+use rtorb_kernels::machine::{Boot, Emulator, Machine};
 use rtorb_lab::processes::interrupt::Interrupt;
 
 use crate::executable;
@@ -61,6 +61,7 @@ impl BootOnce {
             package: None,
         };
         let boot = Boot {
+            machine: Machine::default(),
             kernel: &kernel,
             preempt: self.preempt.as_deref(),
             initramfs: &Initramfs::with_program(program)?,

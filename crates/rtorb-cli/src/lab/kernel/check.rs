@@ -9,6 +9,7 @@ use rtorb_kernels::baseline::{self, Baseline, Change, Checked, Measured, Sort};
 use rtorb_kernels::campaign::{self, Request, Selection};
 use rtorb_kernels::catalogue::{self, Kernel};
 use rtorb_kernels::initramfs::OwnFile;
+use rtorb_kernels::machine::Machine;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments::own_program;
 use rtorb_lab::processes::interrupt::Interrupt;
@@ -128,6 +129,7 @@ impl Check {
         let request = Request {
             kernels: self.kernels(baseline, &interrupt)?,
             preempt: baseline.plan.preempt.clone(),
+            machine: Machine::of_shift(baseline.plan.shift).unwrap_or_default(),
             selection: Selection {
                 boots: baseline.plan.boots.clone(),
                 ..Selection::default()

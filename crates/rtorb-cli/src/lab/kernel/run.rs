@@ -11,11 +11,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rtorb_kernels::campaign::{self, Absent, Finished, Request, Selection, Standing, Watch};
 use rtorb_kernels::catalogue;
 use rtorb_kernels::initramfs::OwnFile;
+use rtorb_kernels::machine::Machine;
 use rtorb_lab::LabError;
 use rtorb_lab::experiment;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_report::matrix;
 use rtorb_results::explanation::Explanation;
+use rtorb_results::{Results, TimeUnit};
 use serde_json::json;
 
 use super::explain;
@@ -51,6 +53,10 @@ pub(super) struct RunCampaign {
     /// Number of guests that run side by side [default: the number of CPUs of the host].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=GUESTS_MAX))]
     guests: Option<u16>,
+    /// Machine to emulate: one CPU, on which an instruction takes a nanosecond; or one like the hosts of P1, with two CPUs of
+    /// 125 to 250 million instructions a second, for orb/architectures.
+    #[arg(long, value_name = "MACHINE", default_value = "one-cpu")]
+    machine: MachineChoice,
     /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
     #[arg(long)]
     quick: bool,
@@ -76,6 +82,12 @@ pub(super) struct RunCampaign {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MachineChoice {
+    OneCpu,
+    P1,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExplainChoice {
     Worst,
     None,
@@ -91,6 +103,10 @@ impl RunCampaign {
                 &interrupt,
             )?,
             preempt: distinct(&self.preempt),
+            machine: match self.machine {
+                MachineChoice::OneCpu => Machine::OneCpu,
+                MachineChoice::P1 => Machine::P1,
+            },
             selection: Selection {
                 experiments: self.experiments(),
                 loads: distinct(&self.loads),
@@ -148,7 +164,10 @@ impl RunCampaign {
     /// Returns the selected experiments and those of the user's own programs.
     fn experiments(&self) -> Vec<String> {
         let own = self.own_program.iter().map(OwnFile::experiment);
-        let all: Vec<String> = self.experiments.iter().cloned().chain(own).collect();
+        let mut all: Vec<String> = self.experiments.iter().cloned().chain(own).collect();
+        if all.is_empty() && self.machine == MachineChoice::P1 {
+            all.push("orb/architectures".to_owned());
+        }
         distinct(&all)
     }
 }
@@ -241,7 +260,8 @@ fn print(finished: &Finished, explanations: &[Explanation]) -> anyhow::Result<()
             "no case ran twice to its end: it is not known whether results repeat",
         )?,
     }
-    labelled("unit", UNIT)?;
+    let unit = finished.compared.first().map(Results::time_unit);
+    labelled("unit", unit.unwrap_or(TimeUnit::GuestInstructions).legend())?;
     let wall = &record.wall;
     line(format!(
         "\n{:.0} s with {} guests side by side. Campaign {}",
@@ -359,8 +379,6 @@ const MISSING_NAMED: usize = 3;
 /// More seeds would take days.
 const SEEDS_MAX: i64 = 1_000;
 const GUESTS_MAX: i64 = 256;
-const UNIT: &str = "k instr: thousands of guest instructions. No caches, no buses, one CPU: use it to compare kernels, not as a time of a \
-                    real machine";
 
 #[cfg(test)]
 mod tests {

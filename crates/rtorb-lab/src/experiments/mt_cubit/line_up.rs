@@ -27,6 +27,8 @@ pub struct LineUp {
     raw: Contestant,
     others: line_up::LineUp,
     clients: Clients,
+    /// Servers that need a CPU of their own were left out.
+    lacks_cpu: bool,
     /// Processor time of a low-priority call, by what it depends on.
     call_costs_ns: BTreeMap<Labels, f64>,
 }
@@ -55,8 +57,8 @@ impl LineUp {
         for cell in cells {
             let labels = cell.levels(&ENTRANT);
             let is_known = entrants.iter().any(|(known, _)| *known == labels);
-            if let (Some(name), false) = (cell.level(PRESET), is_known) {
-                let server = server_placement(context, cell)?;
+            let server = server_placement(context, cell);
+            if let (Some(name), Some(server), false) = (cell.level(PRESET), server, is_known) {
                 entrants.push((labels, Entrant { name, server }));
             }
         }
@@ -79,6 +81,9 @@ impl LineUp {
             raw,
             others,
             clients,
+            lacks_cpu: cells
+                .iter()
+                .any(|cell| server_placement(context, cell).is_none()),
             call_costs_ns,
         })
     }
@@ -168,7 +173,9 @@ impl Subject for LineUp {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.others.left_out()
+        let mut notes = self.others.left_out();
+        notes.extend(self.lacks_cpu.then(|| LACKS_CPU.to_owned()));
+        notes
     }
 }
 
@@ -204,12 +211,11 @@ fn saturates(cell: &Cell<'_>) -> bool {
     cell.is(LOAD, SATURATING) && cell.number(LOW_CLIENTS) > 0
 }
 
-/// The CPU and the scheduling of the server of a cell.
-fn server_placement(context: &Context, cell: &Cell<'_>) -> Result<Placement, LabError> {
+/// The CPU and the scheduling of the server of a cell; `None` if the host has no such CPU.
+fn server_placement(context: &Context, cell: &Cell<'_>) -> Option<Placement> {
     let ours = context.launcher.placement;
     let cpu = if cell.is(PLACEMENT, SERVER_CPU) {
-        let other = context.other_cpu();
-        Some(other.ok_or_else(|| LabError::process("server", "needs a second CPU"))?)
+        Some(context.other_cpu()?)
     } else {
         ours.cpu
     };
@@ -218,10 +224,10 @@ fn server_placement(context: &Context, cell: &Cell<'_>) -> Result<Placement, Lab
     } else if cell.is(URGENCY, BELOW) {
         LOW - 5
     } else {
-        return Ok(Placement { cpu, ..ours });
+        return Some(Placement { cpu, ..ours });
     };
     let fifo = ours.fifo.map(|_| fifo);
-    Ok(Placement { cpu, fifo })
+    Some(Placement { cpu, fifo })
 }
 
 /// The factors that an entrant depends on.
@@ -234,6 +240,8 @@ pub(super) const CALL: &str = "call";
 pub(super) const MISSED: &str = "missed_releases";
 /// The number that has the share of the CPU of both sides; other such numbers are called as the side.
 pub(super) const BOTH_SIDES: &str = "both";
+const LACKS_CPU: &str =
+    "Servers with a CPU of their own were left out: this host has one CPU for the laboratory.";
 const NS_PER_S: u64 = 1_000_000_000;
 /// As many octets as a call of ours has, there and back.
 const RAW_BURST: Burst = Burst {
