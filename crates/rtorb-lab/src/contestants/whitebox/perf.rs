@@ -19,68 +19,30 @@ use crate::processes::{Launcher, Process};
 /// System calls by name, without the `sys_enter_` of the kernel.
 pub type SystemCalls = BTreeMap<String, u64>;
 
-/// Where a process was found at each sample.
-pub type Samples = BTreeMap<Phase, u64>;
+/// How often a process was found in each of the [`PHASES`].
+pub type Samples = BTreeMap<&'static str, u64>;
 
 /// What a process is doing when it has the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// The ORB's code and the servant's.
-    Orb,
-    /// Locks in user space.
-    UserLocks,
-    /// The allocator.
-    Heap,
-    /// Sockets, and waiting for them, without the switch itself.
-    Io,
-    /// futex(2), without the switch itself.
-    KernelLocks,
-    /// From one thread to another, or to none.
-    Switches,
-    /// Giving a thread another priority.
-    Priorities,
-    /// The pause that the high-priority client makes between calls: none of the ORB's.
-    Pause,
-    /// Interrupts, faults, other system calls.
-    OtherKernel,
-}
-
-impl Phase {
-    /// Every phase, in the order of a bar.
-    pub const ALL: [Self; 9] = [
-        Self::Orb,
-        Self::UserLocks,
-        Self::Heap,
-        Self::Io,
-        Self::KernelLocks,
-        Self::Switches,
-        Self::Priorities,
-        Self::Pause,
-        Self::OtherKernel,
-    ];
-
-    /// The value of the label `phase`.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Orb => "orb",
-            Self::UserLocks => "user_locks",
-            Self::Heap => "heap",
-            Self::Io => "io",
-            Self::KernelLocks => "kernel_locks",
-            Self::Switches => "switches",
-            Self::Priorities => "priorities",
-            Self::Pause => "pause",
-            Self::OtherKernel => "other_kernel",
-        }
-    }
-
-    /// Whether the time is spent in user space.
-    #[must_use]
-    pub fn is_user(self) -> bool {
-        matches!(self, Self::Orb | Self::UserLocks | Self::Heap)
-    }
-}
+pub const PHASES: [&str; 9] = [
+    // The ORB's code and the servant's.
+    "orb",
+    // Locks in user space.
+    "user_locks",
+    // The allocator.
+    "heap",
+    // Sockets, and waiting for them, without the switch itself.
+    "io",
+    // futex(2), without the switch itself.
+    "kernel_locks",
+    // From one thread to another, or to none.
+    "switches",
+    // Giving a thread another priority.
+    "priorities",
+    // The pause that the high-priority client makes between calls: none of the ORB's.
+    "pause",
+    // Interrupts, faults, other system calls.
+    "other_kernel",
+];
 
 /// Whether perf is installed and may count tracepoints here.
 #[must_use]
@@ -255,7 +217,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn phase(frames: &[Frame<'_>]) -> Phase {
+/// One of the [`PHASES`].
+fn phase(frames: &[Frame<'_>]) -> &'static str {
     let kernel: Vec<&str> = frames
         .iter()
         .take_while(|frame| frame.is_kernel)
@@ -268,18 +231,18 @@ fn phase(frames: &[Frame<'_>]) -> Phase {
     if kernel.is_empty() {
         let innermost = frames.first().map_or("", |frame| frame.symbol);
         return match () {
-            () if USER_LOCKS.iter().any(|name| innermost.contains(name)) => Phase::UserLocks,
-            () if HEAP.contains(&innermost) => Phase::Heap,
-            () => Phase::Orb,
+            () if USER_LOCKS.iter().any(|name| innermost.contains(name)) => "user_locks",
+            () if HEAP.contains(&innermost) => "heap",
+            () => "orb",
         };
     }
     match () {
-        () if asked(&["sys_clock_nanosleep"]) => Phase::Pause,
-        () if kernel.iter().any(|symbol| SWITCHES.contains(symbol)) => Phase::Switches,
-        () if asked(&["sys_futex"]) => Phase::KernelLocks,
-        () if asked(&["sys_sched_set"]) => Phase::Priorities,
-        () if asked(&IO) => Phase::Io,
-        () => Phase::OtherKernel,
+        () if asked(&["sys_clock_nanosleep"]) => "pause",
+        () if kernel.iter().any(|symbol| SWITCHES.contains(symbol)) => "switches",
+        () if asked(&["sys_futex"]) => "kernel_locks",
+        () if asked(&["sys_sched_set"]) => "priorities",
+        () if asked(&IO) => "io",
+        () => "other_kernel",
     }
 }
 
@@ -393,14 +356,14 @@ mod tests {
         ];
         let phases = phases(&samples.join("\n"));
         let expected = [
-            Phase::Io,
-            Phase::Switches,
-            Phase::Pause,
-            Phase::KernelLocks,
-            Phase::OtherKernel,
-            Phase::Orb,
-            Phase::UserLocks,
-            Phase::Heap,
+            "io",
+            "switches",
+            "pause",
+            "kernel_locks",
+            "other_kernel",
+            "orb",
+            "user_locks",
+            "heap",
         ];
         assert_eq!(phases, expected.map(|phase| (phase, 1)).into());
     }
