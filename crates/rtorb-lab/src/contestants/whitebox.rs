@@ -56,12 +56,6 @@ impl Priorities {
         }
     }
 
-    /// Whether threads shall be scheduled in real time.
-    #[must_use]
-    pub fn are_real_time(self) -> bool {
-        self.low > 0
-    }
-
     fn words(self) -> [String; 2] {
         [self.low, self.high].map(|priority| priority.to_string())
     }

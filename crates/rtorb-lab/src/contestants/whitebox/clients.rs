@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Orb, Strategies};
@@ -22,7 +22,7 @@ pub struct Clients {
     turns: Vec<PipeWriter>,
     finished: PipeReader,
     /// What the first call that failed met.
-    failure: Arc<Mutex<Option<String>>>,
+    failure: Arc<OnceLock<String>>,
 }
 
 impl Clients {
@@ -78,9 +78,8 @@ impl Clients {
     fn run(&mut self, run: &Run) -> Result<u32, String> {
         let clients = self.turns.len().min(run.low_clients as usize + 1);
         let wrong = self.take_turns(clients, run);
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        match failure.as_deref() {
-            Some(failure) => Err(failure.to_owned()),
+        match self.failure.get() {
+            Some(failure) => Err(failure.clone()),
             None => wrong.map_err(|error| error.to_string()),
         }
     }
@@ -108,7 +107,7 @@ struct Client {
     cubit: Cubit,
     turn: PipeReader,
     finished: PipeWriter,
-    failure: Arc<Mutex<Option<String>>>,
+    failure: Arc<OnceLock<String>>,
 }
 
 impl Client {
@@ -135,8 +134,8 @@ impl Client {
             match self.cubit.cube_long(ARGUMENT) {
                 Ok(answer) => wrong += u32::from(answer != ARGUMENT.pow(3)),
                 Err(exception) => {
-                    let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                    failure.get_or_insert_with(|| format!("call {index}: {exception}"));
+                    // It is refused if another client failed before.
+                    let _ = self.failure.set(format!("call {index}: {exception}"));
                     break;
                 }
             }

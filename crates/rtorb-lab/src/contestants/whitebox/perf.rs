@@ -219,28 +219,24 @@ impl<'a> Frame<'a> {
 
 /// One of the [`PHASES`].
 fn phase(frames: &[Frame<'_>]) -> &'static str {
-    let kernel: Vec<&str> = frames
-        .iter()
-        .take_while(|frame| frame.is_kernel)
-        .map(|frame| frame.symbol)
-        .collect();
-    let asked = |names: &[&str]| {
-        let is_one = |symbol: &&str| names.iter().any(|name| symbol.contains(name));
-        kernel.iter().any(is_one)
-    };
-    if kernel.is_empty() {
+    let kernel = || frames.iter().take_while(|frame| frame.is_kernel);
+    if kernel().next().is_none() {
         let innermost = frames.first().map_or("", |frame| frame.symbol);
         return match () {
             () if USER_LOCKS.iter().any(|name| innermost.contains(name)) => "user_locks",
-            () if HEAP.contains(&innermost) => "heap",
+            () if HEAP.contains(&innermost.trim_start_matches("_int_")) => "heap",
             () => "orb",
         };
     }
+    // Such as `futex` of `__x64_sys_futex`.
+    let calls = || kernel().filter_map(|frame| Some(frame.symbol.split_once("sys_")?.1));
+    let asked =
+        |names: &[&str]| calls().any(|call| names.iter().any(|name| call.starts_with(name)));
     match () {
-        () if asked(&["sys_clock_nanosleep"]) => "pause",
-        () if kernel.iter().any(|symbol| SWITCHES.contains(symbol)) => "switches",
-        () if asked(&["sys_futex"]) => "kernel_locks",
-        () if asked(&["sys_sched_set"]) => "priorities",
+        () if asked(&["clock_nanosleep"]) => "pause",
+        () if kernel().any(|frame| SWITCHES.contains(&frame.symbol)) => "switches",
+        () if asked(&["futex"]) => "kernel_locks",
+        () if asked(&["sched_set"]) => "priorities",
         () if asked(&IO) => "io",
         () => "other_kernel",
     }
@@ -282,26 +278,9 @@ const USER_LOCKS: [&str; 6] = [
     "rtorb_os::sync::",
 ];
 const SWITCHES: [&str; 2] = ["schedule", "__schedule"];
-const HEAP: [&str; 8] = [
-    "malloc",
-    "free",
-    "cfree",
-    "calloc",
-    "realloc",
-    "_int_malloc",
-    "_int_free",
-    "_int_realloc",
-];
+const HEAP: [&str; 5] = ["malloc", "free", "cfree", "calloc", "realloc"];
 const IO: [&str; 9] = [
-    "sys_send",
-    "sys_recv",
-    "sys_read",
-    "sys_write",
-    "sys_poll",
-    "sys_ppoll",
-    "sys_select",
-    "sys_pselect",
-    "sys_epoll",
+    "send", "recv", "read", "write", "poll", "ppoll", "select", "pselect", "epoll",
 ];
 /// Fine enough for a burst of a tenth of a second, and below what the kernel allows by default (100,000).
 const SAMPLES_HZ: u32 = 20_000;

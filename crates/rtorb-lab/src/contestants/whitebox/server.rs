@@ -30,7 +30,7 @@ impl Server {
         let mut builder = Orb::builder()
             .strategies(Strategies::preset(preset)?)
             .listen("iiop://127.0.0.1:0")?;
-        if priorities.are_real_time() {
+        if priorities.low > 0 {
             builder = builder.lanes([lane(priorities.low)?, lane(priorities.high)?]);
         }
         let orb = builder.build()?;
