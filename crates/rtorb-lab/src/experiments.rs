@@ -44,7 +44,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_throughput::STUDY,
     &orb_event_cost::STUDY,
     &orb_demux::STUDY,
-    &orb_whitebox::OrbWhitebox,
+    &orb_whitebox::STUDY,
     &orb_latency_jitter::STUDY,
     &orb_architectures::SUITE,
     &orb_priority_inversion::STUDY,

@@ -2,14 +2,8 @@
 //! [`supplier`].
 //!
 //! Each event that a supplier here sends carries its number and the moment at which it was sent, so that a consumer knows by
-//! itself how long an event took, and whether one was lost or came twice. Suppliers and consumers answer questions in JSON, the
-//! channel those in words:
-//!
-//! ```text
-//! discarded                     how many events it has discarded, over all consumers
-//! discarded 0
-//! counts                        as of whitebox servers
-//! ```
+//! itself how long an event took, and whether one was lost or came twice. All answer
+//! questions in JSON.
 
 use std::fmt;
 use std::str::FromStr;

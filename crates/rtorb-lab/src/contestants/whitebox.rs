@@ -1,18 +1,41 @@
 //! What a call costs besides time: locks, heap calls, context switches and system calls, and where its CPU time goes.
 //!
-//! [`server`] and [`clients`] are the counted processes of our ORB, [`omniorb`] those of the peer; [`threads`] and [`perf`]
-//! look at either from outside.
+//! [`server`] and [`clients`] are the counted processes of our ORB; a [`contestant`] is theirs or those of the peer;
+//! [`threads`], [`perf`] and [`strace`] look at either from outside.
 
 pub mod clients;
+pub mod contestant;
 pub mod counts;
-pub mod omniorb;
 pub mod perf;
 pub(crate) mod roles;
 pub mod server;
 pub mod strace;
 pub mod threads;
 
+use serde::{Deserialize, Serialize};
+
+use crate::processes::Launcher;
+
 pub use rtorb_os::heap::{CountingAllocator, start_counting, stop_counting};
+
+/// Calls that are made while something is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Beside the high-priority client.
+    pub low_clients: u32,
+    /// The calls of each client.
+    pub count: u32,
+    /// From one call of the high-priority client to the next; 0 is as fast as it can.
+    pub period_ns: u32,
+}
+
+impl Run {
+    /// The number of all calls.
+    #[must_use]
+    pub fn requests(&self) -> u32 {
+        (self.low_clients + 1) * self.count
+    }
+}
 
 /// The CORBA priorities of the two kinds of clients, which are also their native ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +47,16 @@ pub struct Priorities {
 }
 
 impl Priorities {
-    /// For a host that grants SCHED_FIFO: on either side of what the processes' own threads have.
-    pub const REAL_TIME: Self = Self { low: 40, high: 60 };
-    /// For one that does not.
-    pub const NONE: Self = Self { low: 0, high: 0 };
-
-    /// Whether threads shall be scheduled in real time.
+    /// On either side of what the processes' own threads have; 0 on a host that does not grant SCHED_FIFO.
     #[must_use]
-    pub fn are_real_time(self) -> bool {
-        self.low > 0
+    pub fn of(launcher: &Launcher) -> Self {
+        match launcher.placement.fifo {
+            Some(_) => Self { low: 40, high: 60 },
+            None => Self { low: 0, high: 0 },
+        }
+    }
+
+    fn words(self) -> [String; 2] {
+        [self.low, self.high].map(|priority| priority.to_string())
     }
 }

@@ -7,230 +7,201 @@
 use std::time::Duration;
 
 use rtorb::Strategies;
-use rtorb_results::labels;
 
 use crate::contestants::OMNIORB;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
-use crate::contestants::whitebox::omniorb::Programs;
-use crate::contestants::whitebox::{Priorities, perf, strace};
+use crate::contestants::whitebox::contestant::{Contestant, Numbers, REQUESTS};
+use crate::contestants::whitebox::{Run, perf, strace};
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
-use contestant::{Contestant, Run};
-use measured::Measured;
+use crate::experiment::Context;
+use crate::processes::probe::Answer;
+use crate::study::{
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
 
-mod conclusions;
-mod contestant;
-mod measured;
+mod findings;
 
 /// The experiment.
-#[derive(Debug)]
-pub struct OrbWhitebox;
-
-impl Experiment for OrbWhitebox {
-    fn name(&self) -> &'static str {
-        "orb/whitebox"
-    }
-
-    fn title(&self) -> &'static str {
-        "What a two-way call costs besides time: locks, heap calls, switches, system calls; and where its time goes"
-    }
-
-    fn reproduces(&self) -> &'static str {
-        "P1 Figures 9 to 14"
-    }
-
-    fn parameters(&self, effort: Effort) -> Parameters {
-        labels([
-            ("rounds", rounds(effort).into()),
-            ("low_clients", LOW_CLIENTS.into()),
-            ("high_clients", 1u32.into()),
-            ("requests_per_client_and_round", TEN.count.into()),
-            ("requests_of_a_single_client_and_round", ONE.count.into()),
-            ("high_period_us", TEN.period_us.into()),
-            ("operation", "cube_long".into()),
-            ("effort", effort.name().into()),
-        ])
-    }
-
-    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let mut measured = Measured::default();
-        let complete = is_complete(measure(context, &mut measured, progress))?;
-        Ok(conclusions::outcome(measured, complete))
-    }
-}
-
-/// Who is counted.
-#[derive(Clone, Debug)]
-enum Who {
-    Preset(&'static str),
-    OmniOrb(Programs),
-}
-
-impl Who {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Preset(name) => name,
-            Self::OmniOrb(_) => OMNIORB,
-        }
-    }
-}
-
-fn measure(
-    context: &Context,
-    measured: &mut Measured,
-    progress: &mut dyn Progress,
-) -> Result<(), LabError> {
-    let mut line_up: Vec<Who> = Strategies::PRESETS
-        .iter()
-        .map(|(name, _)| Who::Preset(name))
-        .collect();
-    match omniorb_programs(context) {
-        Ok(programs) => line_up.push(Who::OmniOrb(programs)),
-        Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-        Err(error) => measured.note(format!("omniORB was left out: {error}")),
-    }
-    let counting = Counting::choose(context, measured);
-    progress.begin(line_up.len());
-    for who in &line_up {
-        match count(context, counting, who, measured) {
-            Ok(()) => {}
-            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => measured.note(format!("{} was left out: {error}", who.name())),
-        }
-        progress.step(who.name());
-    }
-    Ok(())
-}
-
-fn omniorb_programs(context: &Context) -> Result<Programs, LabError> {
-    let interrupt = &context.launcher.interrupt;
-    match OmniOrb::find(interrupt)? {
-        Some(peer) => Programs::build(&peer, interrupt),
-        None => Err(LabError::Peer {
-            what: omniorb::HOW_TO_INSTALL.to_owned(),
-        }),
-    }
-}
-
-/// What this host has to count system calls with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counting {
-    /// perf, which also samples.
-    Perf,
-    /// strace, which only counts, and disturbs.
-    Strace,
-    /// Nothing.
-    Nothing,
-}
-
-impl Counting {
-    fn choose(context: &Context, measured: &mut Measured) -> Self {
-        if perf::is_usable(&context.launcher.interrupt) {
-            return Self::Perf;
-        }
-        if strace::is_usable() {
-            measured.note(STRACE.to_owned());
-            return Self::Strace;
-        }
-        measured.note(NOTHING.to_owned());
-        Self::Nothing
-    }
-}
-
-/// Counts one contestant from its start to its end.
-fn count(
-    context: &Context,
-    counting: Counting,
-    who: &Who,
-    measured: &mut Measured,
-) -> Result<(), LabError> {
-    let priorities = match context.launcher.placement.fifo {
-        Some(_) => Priorities::REAL_TIME,
-        None => Priorities::NONE,
-    };
-    let mut contestant = match who {
-        Who::Preset(preset) => Contestant::rtorb(&context.launcher, preset, priorities)?,
-        Who::OmniOrb(programs) => {
-            Contestant::omniorb(&context.launcher, programs, priorities, context.folder())?
-        }
-    };
-    contestant.run(&WARM_UP)?;
-    measured.add_scheduling(contestant.scheduling());
-    for run in [TEN, ONE] {
-        for _ in 0..rounds(context.effort) {
-            if context.interrupted() {
-                return Err(LabError::Interrupted);
-            }
-            std::thread::sleep(PAUSE);
-            measured.add_round(who.name(), &mut contestant, &run)?;
-        }
-        std::thread::sleep(PAUSE);
-        let (launcher, folder) = (&context.launcher, context.folder());
-        match counting {
-            Counting::Perf => {
-                let calls = contestant.system_calls(launcher, folder, &run)?;
-                measured.add_system_calls(who.name(), &run, calls);
-                if run == TEN {
-                    std::thread::sleep(PAUSE);
-                    sample(context, who, &mut contestant, measured)?;
-                }
-            }
-            Counting::Strace => {
-                let calls = contestant.traced_calls(folder, &run)?;
-                measured.add_system_calls(who.name(), &run, calls);
-            }
-            Counting::Nothing => {}
-        }
-    }
-    Ok(())
-}
-
-/// Finds out where the time goes. The counts stand without it.
-fn sample(
-    context: &Context,
-    who: &Who,
-    contestant: &mut Contestant,
-    measured: &mut Measured,
-) -> Result<(), LabError> {
-    match contestant.samples(&context.launcher, context.folder(), &TEN) {
-        Ok(samples) => measured.add_samples(who.name(), &TEN, samples),
-        Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-        Err(error) => measured.note(format!(
-            "Where the time of {} goes was not found out: {error}",
-            who.name()
-        )),
-    }
-    Ok(())
-}
-
-fn rounds(effort: Effort) -> usize {
-    match effort {
-        Effort::Glance | Effort::Emulated { .. } => 1,
-        Effort::Quick => 2,
+pub const STUDY: Study<LineUp> = Study {
+    name: "orb/whitebox",
+    title: "What a two-way call costs besides time: locks, heap calls, switches, system calls; and where its time goes",
+    reproduces: "P1 Figures 9 to 14",
+    amounts: Amounts {
+        glance: 400,
+        emulated: 400,
+        quick: [2, 400],
         // 4,000 requests a client, as in P1.
-        Effort::Full => 10,
+        full: [10, 400],
+        samples: "requests_per_client_and_round",
+    },
+    factors: &[
+        Factor {
+            label: PRESET,
+            levels: &[
+                Text("default"),
+                Text("corbaplus"),
+                Text("minicool"),
+                Text("mt_orbix"),
+                Text("tao"),
+                Text(OMNIORB),
+            ],
+        },
+        Factor {
+            label: CLIENTS,
+            levels: &[Number(1), Number(TEN as i64)],
+        },
+    ],
+    fixed: &[("part", Text("count"))],
+    parameters: &[
+        ("low_clients", Number(LOW_CLIENTS as i64)),
+        ("high_clients", Number(1)),
+        (
+            "requests_of_a_single_client_and_round",
+            Number(SINGLE_COUNT as i64),
+        ),
+        ("high_period_us", Number(PERIOD_NS as i64 / 1_000)),
+        ("operation", Text("cube_long")),
+    ],
+    findings: |_, conditions| findings::findings(conditions),
+    ..Study::with(|context, _| LineUp::start(context))
+};
+
+/// Everybody who can be counted, each while it has its turn.
+#[derive(Debug)]
+pub struct LineUp {
+    peer: Option<OmniOrb>,
+    /// What this host can count from outside.
+    looks: &'static [Look],
+    /// Who has its turn.
+    contestant: Option<(&'static str, Contestant)>,
+    notes: Vec<String>,
+}
+
+/// A count of a run from outside.
+type Look = fn(&mut Contestant, &Context, &Run) -> Result<Numbers, LabError>;
+
+impl LineUp {
+    fn start(context: &Context) -> Result<Self, LabError> {
+        let interrupt = &context.launcher.interrupt;
+        let mut notes = Vec::new();
+        let peer = match OmniOrb::find(interrupt) {
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Ok(None) => Err(omniorb::HOW_TO_INSTALL.to_owned()),
+            Ok(Some(peer)) => Ok(peer),
+            Err(error) => Err(error.to_string()),
+        };
+        let left_out = |why: String| notes.push(format!("omniORB was left out: {why}"));
+        let peer = peer.map_err(left_out).ok();
+        let looks: &[Look] = if perf::is_usable(interrupt) {
+            &[Contestant::system_calls, Contestant::samples]
+        } else if strace::is_usable() {
+            notes.push(STRACE.to_owned());
+            &[Contestant::traced_calls]
+        } else {
+            notes.push(NOTHING.to_owned());
+            &[]
+        };
+        Ok(Self {
+            peer,
+            looks,
+            contestant: None,
+            notes,
+        })
+    }
+
+    /// Starts one, and has it call until connections, buffers and caches are there.
+    fn started(&self, context: &Context, preset: &str) -> Result<Contestant, LabError> {
+        let mut contestant = match &self.peer {
+            Some(peer) if preset == OMNIORB => Contestant::omniorb(context, peer)?,
+            _ => Contestant::rtorb(&context.launcher, preset)?,
+        };
+        contestant.run(&run(TEN, WARM_UP_COUNT))?;
+        Ok(contestant)
     }
 }
 
-/// Connections, buffers and caches are there after it.
-const WARM_UP: Run = Run {
-    low_clients: LOW_CLIENTS,
-    count: 50,
-    period_us: 100,
-};
-/// Ten concurrent clients. The high-priority one pauses, as in P1: otherwise it would be through before the others begin.
-const TEN: Run = Run {
-    low_clients: LOW_CLIENTS,
-    count: 400,
-    period_us: 100,
-};
-/// The high-priority client alone.
-const ONE: Run = Run {
-    low_clients: 0,
-    count: 2_000,
-    period_us: 0,
-};
+impl Subject for LineUp {
+    const BLOCKS: Option<&'static str> = Some(PRESET);
+
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let context = turn.context;
+        let peer = self.peer.as_ref().map(|_| OMNIORB);
+        let mut presets = Strategies::PRESETS
+            .into_iter()
+            .map(|(name, _)| name)
+            .chain(peer);
+        let Some(preset) = presets.find(|preset| cell.is(PRESET, preset)) else {
+            return Ok(Sampled::default());
+        };
+        // The one before ends here. One that fails is started again.
+        let known = self.contestant.take().filter(|(name, _)| *name == preset);
+        let mut contestant = match known {
+            Some((_, contestant)) => contestant,
+            None => self.started(context, preset)?,
+        };
+        let run = run(cell.number(CLIENTS), turn.samples);
+        std::thread::sleep(PAUSE);
+        let mut numbers = contestant.count(&run)?;
+        // Of one client, no phases.
+        let looks = self
+            .looks
+            .iter()
+            .take(if run.low_clients > 0 { 2 } else { 1 });
+        // Once, and the counts stand without it.
+        for look in looks.filter(|_| turn.round == 0) {
+            std::thread::sleep(PAUSE);
+            match look(&mut contestant, context, &run) {
+                Ok(found) => numbers.extend(found),
+                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                Err(error) => self.notes.push(format!(
+                    "What {preset} does with the system was not all found out: {error}"
+                )),
+            }
+        }
+        numbers.insert(REQUESTS.to_owned(), run.requests().into());
+        let scheduling = contestant.scheduling();
+        self.contestant = Some((preset, contestant));
+        Ok(Sampled {
+            scheduling,
+            answer: Some(Answer {
+                numbers,
+                ..Answer::default()
+            }),
+            ..Sampled::default()
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+/// One client alone, or ten of which the high-priority one pauses, as in P1: otherwise it would be through before the others
+/// begin.
+fn run(clients: usize, count: usize) -> Run {
+    if clients == 1 {
+        return Run {
+            low_clients: 0,
+            count: SINGLE_COUNT,
+            period_ns: 0,
+        };
+    }
+    Run {
+        low_clients: LOW_CLIENTS,
+        count: count as u32,
+        period_ns: PERIOD_NS,
+    }
+}
+
+const PRESET: &str = "preset";
+const CLIENTS: &str = "clients";
+/// Concurrent clients, one of them with a high priority.
+const TEN: usize = LOW_CLIENTS as usize + 1;
+const WARM_UP_COUNT: usize = 50;
+const SINGLE_COUNT: u32 = 2_000;
+const PERIOD_NS: u32 = 100_000;
 /// Leaves the CPU to others, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -239,3 +210,15 @@ const STRACE: &str = "System calls were counted by strace, which stops a thread 
                       install linux-perf, and run as root).";
 const NOTHING: &str = "System calls and kernel-level locks were not counted: neither perf nor strace can be used here (Debian: \
                        apt install linux-perf strace, and run as root).";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_counted() {
+        let levels = STUDY.factors[0].levels.iter().copied();
+        let presets = Strategies::PRESETS.iter().map(|(name, _)| *name);
+        assert!(levels.eq(presets.chain([OMNIORB]).map(Text)));
+    }
+}

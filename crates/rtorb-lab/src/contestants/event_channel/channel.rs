@@ -1,7 +1,5 @@
 //! The process that is the event channel.
 
-use std::fmt;
-use std::io;
 use std::time::Duration;
 
 use rtorb::rt::{Priority, ThreadpoolLane};
@@ -9,10 +7,11 @@ use rtorb::thread::ThreadConfig;
 use rtorb::{DispatchStrategy, Limits, Orb};
 use rtorb_os::sched::current_policy;
 use rtorb_services::events::{Channel, ChannelConfig, Statistics, WhenFull, strategies};
+use serde::{Deserialize, Serialize};
 
 use super::{CONSUMERS_MAX, Served};
+use crate::contestants::questions;
 use crate::contestants::square_wave::receiver::lane;
-use crate::contestants::whitebox::counts::answer;
 use crate::contestants::whitebox::start_counting;
 
 /// A channel that listens, and does not serve yet.
@@ -71,27 +70,18 @@ impl Server {
             .orb
             .object_to_string(self.channel.reference().as_object());
         let channel = self.channel;
-        let questions = move || {
-            let asked = |question: &str, text: &mut String| match question {
-                "discarded" => {
-                    let all = discarded(&channel.statistics());
-                    fmt::Write::write_fmt(text, format_args!("discarded {all}"))
-                        .map_err(|error| error.to_string())
-                }
-                _ => Err(format!("not understood: {question}")),
-            };
-            // An error means that the laboratory is gone, and then it is time to end too.
-            let _ = answer(io::stdin().lock(), io::stdout(), asked);
-            std::process::exit(0);
-        };
-        rtorb_os::thread::spawn("questions", &Default::default(), questions)
-            .map_err(|refused| refused.to_string())?;
-        ready(&reference);
-        self.orb.run().map_err(|error| error.to_string())
+        let answer = move |Question::Discarded| Ok(discarded(&channel.statistics()));
+        questions::serve_beside(&self.orb, || ready(&reference), answer)
     }
 }
 
-/// All events that some consumer did not get, and those that no consumer could have had.
+/// What a channel is asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// How many events it has discarded, over all consumers.
+    Discarded,
+}
+
 fn discarded(statistics: &Statistics) -> u64 {
     let refused = &statistics.refused;
     let connected = statistics.consumers.iter();

@@ -6,13 +6,13 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
 use serde::de::DeserializeOwned;
 
+use super::channel;
 use super::consumers::{self, Latencies, Received};
 use super::supplier;
 use super::{Sending, Sent, Served, Subscribers};
 use crate::contestants::Transport;
 use crate::contestants::questions;
-use crate::contestants::whitebox::counts::Counts;
-use crate::contestants::whitebox::threads::ThreadSums;
+use crate::contestants::whitebox::counts::Reading;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
@@ -130,24 +130,19 @@ impl Channel {
     /// # Errors
     /// That the process ended or was silent.
     pub fn discarded(&mut self) -> Result<u64, LabError> {
-        let answer = self.process.ask("discarded")?;
-        let count = answer
-            .strip_prefix("discarded ")
-            .and_then(|word| word.parse().ok());
-        count.ok_or_else(|| LabError::process(self.process.name(), format!("said {answer:?}")))
+        questions::ask(
+            &mut self.process,
+            &channel::Question::Discarded,
+            Duration::ZERO,
+        )
     }
 
     /// What the process has counted of itself, and what the kernel has counted for it.
     ///
     /// # Errors
     /// That the process ended or was silent.
-    pub fn counts(&mut self) -> Result<(Counts, ThreadSums), LabError> {
-        let answer = self.process.ask("counts")?;
-        let failed = |what| LabError::process(self.process.name(), what);
-        let counts = answer.parse().map_err(failed)?;
-        let threads = ThreadSums::of(self.process.id());
-        let threads = threads.ok_or_else(|| failed("its threads cannot be read".to_owned()))?;
-        Ok((counts, threads))
+    pub fn counts(&mut self) -> Result<Reading, LabError> {
+        Reading::ask(&mut self.process)
     }
 }
 

@@ -16,6 +16,10 @@ pub struct OmniOrb {
     pub program: PathBuf,
     /// The program of clients that call at a rate: `rates server OBJECT...`, `rates clients IOR...`.
     pub rates: PathBuf,
+    /// The program of counted clients: `whitebox IOR LOW-PRIORITY HIGH-PRIORITY LOW-CLIENTS`.
+    pub whitebox: PathBuf,
+    /// The library that counts for a process into which it is preloaded.
+    pub lock_calls: PathBuf,
     /// Such as `4.2.5`.
     pub version: String,
 }
@@ -31,8 +35,8 @@ impl OmniOrb {
             return Ok(None);
         };
         let sources = [
-            PROGRAMS[0].1,
-            PROGRAMS[1].1,
+            &PROGRAMS.map(|(_, source)| source).concat(),
+            LOCK_CALLS,
             IDL,
             IDL_OPTIONS.join(" ").as_str(),
             LINK.join(" ").as_str(),
@@ -40,13 +44,17 @@ impl OmniOrb {
         ]
         .concat();
         let folder = cache_folder().join(format!("omniorb-{:016x}", fnv1a(sources.as_bytes())));
-        let [program, rates] = PROGRAMS.map(|(name, _)| folder.join(name));
-        if !program.exists() || !rates.exists() {
+        let [program, rates, whitebox] = PROGRAMS.map(|(name, _)| folder.join(name));
+        let lock_calls = folder.join("lock_calls.so");
+        let all = [&program, &rates, &whitebox, &lock_calls];
+        if !all.iter().all(|built| built.exists()) {
             compile(&folder, interrupt)?;
         }
         Ok(Some(Self {
             program,
             rates,
+            whitebox,
+            lock_calls,
             version,
         }))
     }
@@ -124,6 +132,7 @@ fn compile_in(folder: &Path, interrupt: &Interrupt) -> Result<(), LabError> {
         fs::write(folder.join(name), text).map_err(LabError::file(folder.join(name)))
     };
     write("cubit.idl", IDL)?;
+    write("lock_calls.c", LOCK_CALLS)?;
     for (name, text) in PROGRAMS {
         write(&format!("{name}.cc"), text)?;
     }
@@ -140,7 +149,12 @@ fn compile_in(folder: &Path, interrupt: &Interrupt) -> Result<(), LabError> {
             .current_dir(folder);
         compile
     });
-    for mut tool in std::iter::once(translate).chain(compile) {
+    let mut compile_lock_calls = Command::new("gcc");
+    compile_lock_calls
+        .args(["-O2", "-shared", "-fPIC", "-o", "lock_calls.so"])
+        .args(["lock_calls.c", "-ldl"])
+        .current_dir(folder);
+    for mut tool in [translate, compile_lock_calls].into_iter().chain(compile) {
         run_tool(&mut tool, COMPILE_TIMEOUT, interrupt).map_err(|error| match error {
             LabError::Interrupted => error,
             other => LabError::Peer {
@@ -165,19 +179,21 @@ fn cache_folder() -> PathBuf {
 }
 
 /// A name for the sources; nobody attacks it, so the smallest hash will do.
-pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })
 }
 
 /// Name and source of each.
-const PROGRAMS: [(&str, &str); 2] = [
+const PROGRAMS: [(&str, &str); 3] = [
     ("cubit", include_str!("omniorb/cubit.cc")),
     ("rates", include_str!("omniorb/rates.cc")),
+    ("whitebox", include_str!("omniorb/whitebox.cc")),
 ];
+const LOCK_CALLS: &str = include_str!("omniorb/lock_calls.c");
 const IDL: &str = include_str!("../../../../../idl/cubit.idl");
 const IDL_OPTIONS: [&str; 2] = ["-bcxx", "-Wbh=.hh,s=SK.cc"];
-pub(crate) const LINK: [&str; 4] = ["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"];
+const LINK: [&str; 4] = ["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"];
 /// A slow machine with others at work on it.
-pub(crate) const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);

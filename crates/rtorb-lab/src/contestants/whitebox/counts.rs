@@ -1,14 +1,19 @@
-//! What a process has counted of itself, and how it tells the laboratory.
+//! What a process has counted of itself, and the kernel of it.
 
 use std::fmt;
-use std::io::{BufRead, Write};
-use std::str::FromStr;
+use std::time::Duration;
 
 use rtorb_os::heap::process_heap_calls;
 use rtorb_os::sync::process_lock_calls;
+use serde::Deserialize;
+
+use super::threads::ThreadSums;
+use crate::contestants::questions;
+use crate::error::LabError;
+use crate::processes::Process;
 
 /// Counters of one process. They only grow: what happened meanwhile is the difference of two readings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Counts {
     /// Calls that take or give back a mutex, as P1 counts them: one critical section is two.
     pub lock_operations: u64,
@@ -49,6 +54,7 @@ impl Counts {
     }
 }
 
+/// As JSON, and without a heap call.
 impl fmt::Display for Counts {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -59,66 +65,52 @@ impl fmt::Display for Counts {
         } = self;
         write!(
             formatter,
-            "counts {lock_operations} {contended} {heap_calls}"
+            r#"{{"lock_operations":{lock_operations},"contended":{contended},"heap_calls":{heap_calls}}}"#
         )
     }
 }
 
-impl FromStr for Counts {
-    type Err = String;
+/// What a process has counted of itself, and what the kernel has counted for its threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// By the process.
+    pub counts: Counts,
+    /// By the kernel.
+    pub threads: ThreadSums,
+}
 
-    fn from_str(line: &str) -> Result<Self, String> {
-        let mut numbers = line
-            .strip_prefix("counts ")
-            .into_iter()
-            .flat_map(|rest| rest.split(' '))
-            .map_while(|word| word.parse().ok());
-        let mut next = || numbers.next().ok_or_else(|| format!("no counts: {line:?}"));
+impl Reading {
+    /// Asks a process that answers questions in JSON.
+    ///
+    /// # Errors
+    /// That the process ended or was silent.
+    pub fn ask(process: &mut Process) -> Result<Self, LabError> {
+        let counts = questions::ask(process, &questions::COUNTS, Duration::ZERO)?;
+        Self::with(counts, process)
+    }
+
+    /// Adds what the kernel has to what the process itself has counted.
+    ///
+    /// # Errors
+    /// That the process ended.
+    pub fn with(counts: Counts, process: &Process) -> Result<Self, LabError> {
+        let threads = ThreadSums::of(process.id());
+        let failed = || LabError::process(process.name(), "its threads cannot be read");
         Ok(Self {
-            lock_operations: next()?,
-            contended: next()?,
-            heap_calls: next()?,
-            condition_operations: None,
+            counts,
+            threads: threads.ok_or_else(failed)?,
         })
     }
-}
 
-/// Answers each line of `input` until it ends: `counts` with the process's own, anything else with what `run` writes.
-///
-/// It makes no heap call itself, once the first line was answered: a question does not show in the counts.
-///
-/// # Errors
-/// What the input or output said; that a question was not understood is told to who asked.
-pub fn answer(
-    mut input: impl BufRead,
-    mut output: impl Write,
-    mut run: impl FnMut(&str, &mut String) -> Result<(), String>,
-) -> std::io::Result<()> {
-    let mut question = String::with_capacity(LINE_BYTES_USUAL);
-    let mut text = String::with_capacity(LINE_BYTES_USUAL);
-    loop {
-        question.clear();
-        text.clear();
-        if input.read_line(&mut question)? == 0 {
-            return Ok(());
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            counts: self.counts.since(earlier.counts),
+            threads: self.threads.since(earlier.threads),
         }
-        let counts = Counts::own();
-        let done = match question.trim_end() {
-            // A string takes whatever is written.
-            "counts" => fmt::Write::write_fmt(&mut text, format_args!("{counts}"))
-                .map_err(|error| error.to_string()),
-            other => run(other, &mut text),
-        };
-        if let Err(error) = done {
-            text = format!("error {}", error.replace('\n', " "));
-        }
-        text.push('\n');
-        output.write_all(text.as_bytes())?;
-        output.flush()?;
     }
 }
-
-const LINE_BYTES_USUAL: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -132,26 +124,10 @@ mod tests {
             heap_calls: 7,
             condition_operations: None,
         };
-        assert_eq!(counts.to_string().parse(), Ok(counts));
+        assert_eq!(
+            serde_json::from_str::<Counts>(&counts.to_string()).unwrap(),
+            counts
+        );
         assert_eq!(counts.since(counts), Counts::default());
-        assert!("counts 1 2".parse::<Counts>().is_err());
-        assert!("ran 1 2 3".parse::<Counts>().is_err());
-    }
-
-    #[test]
-    fn questions_are_answered_until_the_input_ends() {
-        let mut output = Vec::new();
-        let run = |question: &str, text: &mut String| match question {
-            "run" => {
-                text.push_str("ran");
-                Ok(())
-            }
-            _ => Err(format!("not understood: {question}")),
-        };
-        answer(&b"run\nwalk\ncounts\n"[..], &mut output, run).unwrap();
-        let text = String::from_utf8_lossy(&output);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[..2], ["ran", "error not understood: walk"]);
-        assert!(lines[2].parse::<Counts>().is_ok());
     }
 }

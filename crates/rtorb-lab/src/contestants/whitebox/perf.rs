@@ -19,68 +19,30 @@ use crate::processes::{Launcher, Process};
 /// System calls by name, without the `sys_enter_` of the kernel.
 pub type SystemCalls = BTreeMap<String, u64>;
 
-/// Where a process was found at each sample.
-pub type Samples = BTreeMap<Phase, u64>;
+/// How often a process was found in each of the [`PHASES`].
+pub type Samples = BTreeMap<&'static str, u64>;
 
 /// What a process is doing when it has the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// The ORB's code and the servant's.
-    Orb,
-    /// Locks in user space.
-    UserLocks,
-    /// The allocator.
-    Heap,
-    /// Sockets, and waiting for them, without the switch itself.
-    Io,
-    /// futex(2), without the switch itself.
-    KernelLocks,
-    /// From one thread to another, or to none.
-    Switches,
-    /// Giving a thread another priority.
-    Priorities,
-    /// The pause that the high-priority client makes between calls: none of the ORB's.
-    Pause,
-    /// Interrupts, faults, other system calls.
-    OtherKernel,
-}
-
-impl Phase {
-    /// Every phase, in the order of a bar.
-    pub const ALL: [Self; 9] = [
-        Self::Orb,
-        Self::UserLocks,
-        Self::Heap,
-        Self::Io,
-        Self::KernelLocks,
-        Self::Switches,
-        Self::Priorities,
-        Self::Pause,
-        Self::OtherKernel,
-    ];
-
-    /// The value of the label `phase`.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Orb => "orb",
-            Self::UserLocks => "user_locks",
-            Self::Heap => "heap",
-            Self::Io => "io",
-            Self::KernelLocks => "kernel_locks",
-            Self::Switches => "switches",
-            Self::Priorities => "priorities",
-            Self::Pause => "pause",
-            Self::OtherKernel => "other_kernel",
-        }
-    }
-
-    /// Whether the time is spent in user space.
-    #[must_use]
-    pub fn is_user(self) -> bool {
-        matches!(self, Self::Orb | Self::UserLocks | Self::Heap)
-    }
-}
+pub const PHASES: [&str; 9] = [
+    // The ORB's code and the servant's.
+    "orb",
+    // Locks in user space.
+    "user_locks",
+    // The allocator.
+    "heap",
+    // Sockets, and waiting for them, without the switch itself.
+    "io",
+    // futex(2), without the switch itself.
+    "kernel_locks",
+    // From one thread to another, or to none.
+    "switches",
+    // Giving a thread another priority.
+    "priorities",
+    // The pause that the high-priority client makes between calls: none of the ORB's.
+    "pause",
+    // Interrupts, faults, other system calls.
+    "other_kernel",
+];
 
 /// Whether perf is installed and may count tracepoints here.
 #[must_use]
@@ -255,31 +217,28 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn phase(frames: &[Frame<'_>]) -> Phase {
-    let kernel: Vec<&str> = frames
-        .iter()
-        .take_while(|frame| frame.is_kernel)
-        .map(|frame| frame.symbol)
-        .collect();
-    let asked = |names: &[&str]| {
-        let is_one = |symbol: &&str| names.iter().any(|name| symbol.contains(name));
-        kernel.iter().any(is_one)
-    };
-    if kernel.is_empty() {
+/// One of the [`PHASES`].
+fn phase(frames: &[Frame<'_>]) -> &'static str {
+    let kernel = || frames.iter().take_while(|frame| frame.is_kernel);
+    if kernel().next().is_none() {
         let innermost = frames.first().map_or("", |frame| frame.symbol);
         return match () {
-            () if USER_LOCKS.iter().any(|name| innermost.contains(name)) => Phase::UserLocks,
-            () if HEAP.contains(&innermost) => Phase::Heap,
-            () => Phase::Orb,
+            () if USER_LOCKS.iter().any(|name| innermost.contains(name)) => "user_locks",
+            () if HEAP.contains(&innermost.trim_start_matches("_int_")) => "heap",
+            () => "orb",
         };
     }
+    // Such as `futex` of `__x64_sys_futex`.
+    let calls = || kernel().filter_map(|frame| Some(frame.symbol.split_once("sys_")?.1));
+    let asked =
+        |names: &[&str]| calls().any(|call| names.iter().any(|name| call.starts_with(name)));
     match () {
-        () if asked(&["sys_clock_nanosleep"]) => Phase::Pause,
-        () if kernel.iter().any(|symbol| SWITCHES.contains(symbol)) => Phase::Switches,
-        () if asked(&["sys_futex"]) => Phase::KernelLocks,
-        () if asked(&["sys_sched_set"]) => Phase::Priorities,
-        () if asked(&IO) => Phase::Io,
-        () => Phase::OtherKernel,
+        () if asked(&["clock_nanosleep"]) => "pause",
+        () if kernel().any(|frame| SWITCHES.contains(&frame.symbol)) => "switches",
+        () if asked(&["futex"]) => "kernel_locks",
+        () if asked(&["sched_set"]) => "priorities",
+        () if asked(&IO) => "io",
+        () => "other_kernel",
     }
 }
 
@@ -319,26 +278,9 @@ const USER_LOCKS: [&str; 6] = [
     "rtorb_os::sync::",
 ];
 const SWITCHES: [&str; 2] = ["schedule", "__schedule"];
-const HEAP: [&str; 8] = [
-    "malloc",
-    "free",
-    "cfree",
-    "calloc",
-    "realloc",
-    "_int_malloc",
-    "_int_free",
-    "_int_realloc",
-];
+const HEAP: [&str; 5] = ["malloc", "free", "cfree", "calloc", "realloc"];
 const IO: [&str; 9] = [
-    "sys_send",
-    "sys_recv",
-    "sys_read",
-    "sys_write",
-    "sys_poll",
-    "sys_ppoll",
-    "sys_select",
-    "sys_pselect",
-    "sys_epoll",
+    "send", "recv", "read", "write", "poll", "ppoll", "select", "pselect", "epoll",
 ];
 /// Fine enough for a burst of a tenth of a second, and below what the kernel allows by default (100,000).
 const SAMPLES_HZ: u32 = 20_000;
@@ -393,14 +335,14 @@ mod tests {
         ];
         let phases = phases(&samples.join("\n"));
         let expected = [
-            Phase::Io,
-            Phase::Switches,
-            Phase::Pause,
-            Phase::KernelLocks,
-            Phase::OtherKernel,
-            Phase::Orb,
-            Phase::UserLocks,
-            Phase::Heap,
+            "io",
+            "switches",
+            "pause",
+            "kernel_locks",
+            "other_kernel",
+            "orb",
+            "user_locks",
+            "heap",
         ];
         assert_eq!(phases, expected.map(|phase| (phase, 1)).into());
     }

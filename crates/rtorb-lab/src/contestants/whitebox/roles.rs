@@ -10,7 +10,8 @@ pub(crate) const ROLES: &[Role] = &[
     Role::here("whitebox-server", |words| match *words {
         [preset, low, high] => {
             start_counting();
-            Server::open(preset, priorities(low, high)?)?.run(ready)
+            let server = Server::open(preset, priorities(low, high)?);
+            server.map_err(|error| error.to_string())?.run(ready)
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
@@ -18,7 +19,8 @@ pub(crate) const ROLES: &[Role] = &[
         [preset, low, high, low_object, high_object] => {
             start_counting();
             let objects = [low_object, high_object];
-            let clients = Clients::start(preset, priorities(low, high)?, objects)?;
+            let clients = Clients::start(preset, priorities(low, high)?, objects);
+            let clients = clients.map_err(|error| error.to_string())?;
             ready("");
             clients.serve().map_err(|error| error.to_string())
         }
@@ -27,12 +29,8 @@ pub(crate) const ROLES: &[Role] = &[
 ];
 
 fn priorities(low: &str, high: &str) -> Result<Priorities, String> {
-    let priority = |word: &str| {
-        let number = number::<u8>(word).ok().filter(|number| *number <= 99);
-        number.ok_or_else(|| format!("not a priority: {word:?}"))
-    };
     Ok(Priorities {
-        low: priority(low)?,
-        high: priority(high)?,
+        low: number(low)?,
+        high: number(high)?,
     })
 }

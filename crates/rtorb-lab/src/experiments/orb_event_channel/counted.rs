@@ -10,6 +10,7 @@ use crate::contestants::Transport;
 use crate::contestants::event_channel::system::{Channel, Consumers, Supplier, priority_on};
 use crate::contestants::event_channel::{Sending, Served, Subscribers};
 use crate::contestants::square_wave::system::Role;
+use crate::contestants::whitebox::counts::Reading;
 use crate::contestants::whitebox::strace::{self, Strace};
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -151,7 +152,7 @@ impl Counter {
         let after = self.channel.counts()?;
         self.supplier
             .finish(Sending::paced(events, PERIOD_NS).lasting())?;
-        let (counts, threads) = (after.0.since(before.0), after.1.since(before.1));
+        let Reading { counts, threads } = after.since(before);
         let counted = [
             ("heap_calls", counts.heap_calls),
             ("user_locks", counts.lock_operations),

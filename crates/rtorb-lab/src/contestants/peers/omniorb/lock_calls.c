@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// The order is that of `Counter` in ../../whitebox/omniorb.rs.
+// The order is that of `CountedPage::read` in ../../whitebox/contestant.rs.
 enum counter { LOCK_OPERATIONS, CONTENDED, HEAP_CALLS, CONDITION_OPERATIONS, COUNTERS };
 
 static _Atomic uint64_t before_the_page[COUNTERS];

@@ -1,6 +1,6 @@
-// omniORB's counted clients: the same as those of ./clients.rs, in their protocol.
+// omniORB's counted clients: the same as those of ../../whitebox/clients.rs, in their protocol.
 //
-//   clients IOR LOW-PRIORITY HIGH-PRIORITY LOW-CLIENTS [-ORBoption value ...]
+//   whitebox IOR LOW-PRIORITY HIGH-PRIORITY LOW-CLIENTS [-ORBoption value ...]
 //
 // Threads are told by pipes, and nothing here locks or allocates between a question and its answer: all that is counted
 // then is omniORB's.
@@ -19,6 +19,9 @@
 #include "cubit.hh"
 
 namespace {
+
+// `Run` in ../../whitebox.rs.
+const char RUN[] = R"({"low_clients":%u,"count":%u,"period_ns":%u})";
 
 struct Turn {
   uint32_t count;
@@ -62,7 +65,7 @@ void client(Cubit_var cubit, int priority, int turns, int finished) {
 int main(int argc, char** argv) {
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
   if (argc != 5) {
-    std::puts("error use: clients IOR LOW-PRIORITY HIGH-PRIORITY LOW-CLIENTS");
+    std::puts("error use: whitebox IOR LOW-PRIORITY HIGH-PRIORITY LOW-CLIENTS");
     return 2;
   }
   CORBA::Object_var object = orb->string_to_object(argv[1]);
@@ -80,16 +83,15 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   char line[256];
   while (std::fgets(line, sizeof line, stdin)) {
-    unsigned low_clients, count, period_us;
-    if (std::sscanf(line, "run %u %u %u", &low_clients, &count, &period_us) != 3) {
+    unsigned low_clients, count, period_ns;
+    if (std::sscanf(line, RUN, &low_clients, &count, &period_ns) != 3) {
       std::puts("error not understood");
       std::fflush(stdout);
       continue;
     }
     const int clients = static_cast<int>(low_clients) < lows ? static_cast<int>(low_clients) + 1 : lows + 1;
-    const uint64_t begin_ns = now_ns();
     for (int index = clients - 1; index >= 0; --index) {
-      const Turn turn = {count, index == 0 ? period_us * 1000 : 0};
+      const Turn turn = {count, index == 0 ? period_ns : 0};
       if (write(turns[static_cast<size_t>(index)], &turn, sizeof turn) != sizeof turn) return 1;
     }
     uint64_t all_wrong = 0;
@@ -98,8 +100,7 @@ int main(int argc, char** argv) {
       if (read(finished[0], &wrong, sizeof wrong) != sizeof wrong) return 1;
       all_wrong += wrong;
     }
-    std::printf("ran %llu %llu\n", static_cast<unsigned long long>(all_wrong),
-                static_cast<unsigned long long>(now_ns() - begin_ns));
+    std::printf("%llu\n", static_cast<unsigned long long>(all_wrong));
     std::fflush(stdout);
   }
   std::_Exit(0);
