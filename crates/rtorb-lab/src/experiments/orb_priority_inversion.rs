@@ -2,7 +2,7 @@
 //!
 //! All on one CPU. Contestants take turns within each round.
 
-use rtorb_results::Labels;
+use rtorb_results::{Labels, Plot, PlotKind};
 
 use crate::contestants::OMNIORB;
 use crate::experiment::Effort;
@@ -49,7 +49,7 @@ pub const STUDY: Study<LineUp> = Study {
     obstacle: |_| None,
     start: |context, _| LineUp::start(context),
     tables: Vec::new,
-    plots: Vec::new,
+    plots,
     findings: findings::findings,
     notes: |context| {
         let known = [
@@ -60,6 +60,20 @@ pub const STUDY: Study<LineUp> = Study {
         known.map(|(_, note)| note.to_owned()).collect()
     },
 };
+
+fn plots() -> Vec<Plot> {
+    vec![Plot {
+        caption: "Medians. The client that calls most often has the highest priority and stands right. If priorities are kept, the bars \
+                  of a colour fall from left to right, or are even. With work it shows most."
+            .to_owned(),
+        kind: PlotKind::Bars,
+        x: "rate_hz".to_owned(),
+        x_title: "calls a second".to_owned(),
+        choose: vec![WORK.to_owned(), "part".to_owned()],
+        lines: vec!["preset".to_owned()],
+        ..Plot::named("staircase", "Latency by rate")
+    }]
+}
 
 /// The preset of which a staircase is claimed.
 const PROMISED: &str = "tao";
