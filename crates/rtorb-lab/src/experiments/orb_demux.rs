@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::{Claim, Derived, Highlight, LabelValue, ObtainedScheduling, labels};
+use rtorb_results::{Claim, Derived, Highlight, LabelValue, ObtainedScheduling, Plot, labels};
 
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
@@ -46,11 +46,24 @@ pub const STUDY: Study<Pairs> = Study {
         is_short && cell.number("objects") > 1_000
     },
     findings,
+    plots,
     ..Study::with(|context, cells| {
         let pairs = cells.iter().map(|cell| Pair::start(context, cell));
         pairs.collect::<Result<_, _>>().map(Pairs)
     })
 };
+
+fn plots() -> Vec<Plot> {
+    vec![Plot {
+        caption:
+            "Medians, from zero up. A flat line means that the time does not grow with the number."
+                .to_owned(),
+        x: "objects".to_owned(),
+        lines: vec!["operations".to_owned()],
+        log_x: true,
+        ..Plot::named("objects", "Time against the number of objects")
+    }]
+}
 
 /// A server and a client for each cell.
 #[derive(Debug)]

@@ -2,6 +2,8 @@
 //!
 //! All on one CPU. Contestants take turns within each round.
 
+use rtorb_results::{Plot, PlotKind};
+
 use crate::contestants::OMNIORB;
 use crate::experiment::Effort;
 use crate::study::{
@@ -45,6 +47,7 @@ pub const STUDY: Study<LineUp> = Study {
     },
     uses_agent: true,
     leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("preset", OMNIORB),
+    plots,
     findings: findings::findings,
     notes: |context| {
         let known = [
@@ -56,6 +59,20 @@ pub const STUDY: Study<LineUp> = Study {
     },
     ..Study::with(|context, _| LineUp::start(context))
 };
+
+fn plots() -> Vec<Plot> {
+    vec![Plot {
+        caption: "Medians. The client that calls most often has the highest priority and stands right. If priorities are kept, the bars \
+                  of a colour fall from left to right, or are even. With work it shows most."
+            .to_owned(),
+        kind: PlotKind::Bars,
+        x: "rate_hz".to_owned(),
+        x_title: "calls a second".to_owned(),
+        choose: vec![WORK.to_owned(), "part".to_owned()],
+        lines: vec!["preset".to_owned()],
+        ..Plot::named("staircase", "Latency by rate")
+    }]
+}
 
 /// The preset of which a staircase is claimed.
 const PROMISED: &str = "tao";

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use rtorb_results::{ObtainedScheduling, labels};
+use rtorb_results::{ObtainedScheduling, Plot, PlotKind, labels};
 
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
@@ -106,9 +106,67 @@ pub const STUDY: Study<LineUp> = Study {
         let has_len = lengths(operation, effort).contains(&cell.number("len"));
         !(has_len && has_transport && has_architecture && has_peer)
     },
+    plots,
     findings: findings::findings,
     ..Study::with(|context, _| LineUp::start(context))
 };
+
+fn plots() -> Vec<Plot> {
+    let names = |of: &[&str]| of.iter().map(|name| (*name).to_owned()).collect();
+    let plot = |id: &str, title: &str| Plot {
+        kind: PlotKind::Bars,
+        x: "operation".to_owned(),
+        ..Plot::named(id, title)
+    };
+    let above_raw = |id: &str, title: &str| {
+        Plot {
+        derived: "time_above_raw".to_owned(),
+        caption: "The call less the raw exchange of the same octets on the same transport, median over rounds. What the servant does \
+                  is in it too, and is the larger part for long sequences."
+            .to_owned(),
+        choose: names(&["transport"]),
+        lines: names(&["orb"]),
+        ..plot(id, title)
+    }
+    };
+    let mut plots = vec![
+        Plot {
+            of: labels([("len", 0usize.into())]),
+            ..above_raw("above-raw", "What the ORB adds to the octets")
+        },
+        Plot {
+            caption: "The bars without an ORB are the physical limit: two processes that hand each other the same octets. Choose a name \
+                      in the legend to hide or show it."
+                .to_owned(),
+            of: labels([("len", 0usize.into())]),
+            lines: names(&["orb", "transport"]),
+            ..plot("medians", "Medians, side by side")
+        },
+        Plot {
+            kind: PlotKind::Lines,
+            caption: "Medians of sequences against the octets that each message carries, both scales logarithmic.".to_owned(),
+            x: "payload_bytes".to_owned(),
+            x_title: "octets of payload".to_owned(),
+            choose: names(&["operation"]),
+            lines: names(&["orb", "transport"]),
+            log_x: true,
+            log_y: true,
+            ..plot("sizes", "Time against size")
+        },
+    ];
+    let sequences = Operation::ALL.into_iter().filter(|one| one.is_sequence());
+    plots.extend(sequences.map(|operation| {
+        let operation = operation.name();
+        let title = format!("What the ORB adds to the octets of {operation}");
+        Plot {
+            x: "payload_bytes".to_owned(),
+            x_title: "octets of payload".to_owned(),
+            of: labels([("operation", operation.into())]),
+            ..above_raw(&format!("above-raw-{operation}"), &title)
+        }
+    }));
+    plots
+}
 
 impl Subject for LineUp {
     fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {

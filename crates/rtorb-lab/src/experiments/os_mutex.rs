@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::Cells;
-use rtorb_results::{Claim, Derived, Highlight, ObtainedScheduling, Published, labels};
+use rtorb_results::{
+    Claim, Derived, Highlight, ObtainedScheduling, Plot, PlotKind, Published, labels,
+};
 
 use crate::error::LabError;
 use crate::study::{
@@ -55,12 +57,24 @@ pub const STUDY: Study<ThreeThreads> = Study {
             .then_some(NEEDS_FIFO)
     },
     findings,
+    plots,
     ..Study::with(|context, _| {
         Ok(ThreeThreads {
             cpu: context.launcher.placement.cpu.unwrap_or_default(),
         })
     })
 };
+
+fn plots() -> Vec<Plot> {
+    vec![Plot {
+        caption: "Medians. With a cure, the wait is as long as the critical section; without one, it is as long as medium computes."
+            .to_owned(),
+        kind: PlotKind::Bars,
+        x: "mutex".to_owned(),
+        lines: vec!["what".to_owned()],
+        ..Plot::named("waits", "How long the high-priority thread waits")
+    }]
+}
 
 /// Threads of this process on one CPU.
 #[derive(Debug)]
