@@ -36,7 +36,7 @@ pub struct Plot {
     /// The derived numbers that bars are of, by name; empty where they are of series.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub derived: String,
-    /// Whether the bars of derived numbers stand on each other, the parts of a whole.
+    /// Whether bars stand on each other, the parts of a whole.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub stacked: bool,
     /// Derived numbers that are marked, by name: lines across histograms and percentiles, where all that is drawn has their labels;

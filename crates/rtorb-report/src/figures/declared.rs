@@ -1,7 +1,7 @@
 //! The plots that an experiment asks for in words of its labels ([`results::Plot`](rtorb_results::Plot)).
 
 use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
-use plotly::layout::{Axis, AxisType, RangeMode};
+use plotly::layout::{Axis, AxisType, BarMode, RangeMode};
 use plotly::{Bar, Layout, Plot as Drawn, Scatter};
 use rtorb_results::summary::calls;
 use rtorb_results::summary::words::{
@@ -26,15 +26,27 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
     let lines = lines_of(&series, plot);
     let names: Vec<Labels> = values_of(&series, &lines);
     let units = units_of(&series);
+    // A line of one point is none, where there are others.
+    let x = std::slice::from_ref(&plot.x);
+    let is_line = |series: &[&Series]| values_of(series, x).len() > 1;
+    let choice_of = |one: &Series| part_of(&one.labels, &plot.choose);
+    let has_lines = plot.kind == PlotKind::Lines
+        && values_of(&series, &plot.choose).iter().any(|chosen| {
+            let own = series.iter().copied();
+            is_line(
+                &own.filter(|one| choice_of(one) == *chosen)
+                    .collect::<Vec<_>>(),
+            )
+        });
     let mut choices = Vec::new();
     for chosen in values_of(&series, &plot.choose) {
         for unit in &units {
             let shown: Vec<&Series> = series
                 .iter()
                 .copied()
-                .filter(|one| part_of(&one.labels, &plot.choose) == chosen && one.unit == *unit)
+                .filter(|one| choice_of(one) == chosen && one.unit == *unit)
                 .collect();
-            if shown.is_empty() {
+            if shown.is_empty() || (has_lines && !is_line(&shown)) {
                 continue;
             }
             let drawing = Drawing {
@@ -269,7 +281,12 @@ impl Drawing<'_> {
             PlotKind::Percentiles => (super::tail_axis(), unit.clone()),
         };
         let y = super::axis(y.trim_start_matches(", ")).range_mode(RangeMode::ToZero);
-        Layout::new().x_axis(x).y_axis(y)
+        let layout = Layout::new().x_axis(x).y_axis(y);
+        if self.plot.stacked {
+            layout.bar_mode(BarMode::Stack)
+        } else {
+            layout
+        }
     }
 
     /// The labels of lines are numbers where they can be, so that their distances are true.
@@ -450,14 +467,17 @@ impl Scale {
     }
 }
 
-/// Parts of a call are not drawn, unless the plot asks for them.
+/// Parts of a call are not drawn, unless the plot asks for them; nor what has no place on the horizontal axis.
 fn series_of<'a>(results: &'a Results, plot: &Plot) -> Vec<&'a Series> {
+    let has_x = matches!(plot.kind, PlotKind::Lines | PlotKind::Bars);
     let has_all = |one: &&Series| {
-        plot.of
-            .iter()
-            .all(|(name, value)| one.labels.get(name) == Some(value))
+        (!has_x || one.labels.contains_key(&plot.x))
+            && plot
+                .of
+                .iter()
+                .all(|(name, value)| one.labels.get(name) == Some(value))
     };
-    if plot.of.contains_key("part") {
+    if plot.of.contains_key("part") || plot.choose.iter().any(|name| name == "part") {
         results.series.iter().filter(has_all).collect()
     } else {
         calls(results).filter(has_all).collect()
