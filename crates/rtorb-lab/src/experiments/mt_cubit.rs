@@ -95,8 +95,12 @@ pub(super) fn is_hardest(cell: &Cell<'_>) -> bool {
 /// The median, the tail and the jitter of both roles over the number of low-priority clients.
 pub(super) fn plots() -> Vec<Plot> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let plot = |(id, title, value): (&str, &str, StatisticName)| Plot {
+    let plot = |(id, title, value): (&str, &str, StatisticName)| {
+        Plot {
         kind: PlotKind::Lines,
+        caption: "From sending to having the reply. A flat line of the role high is an ORB that keeps its priorities; one that rises with \
+                  the role low inverts them."
+            .to_owned(),
         of: labels([("part", CALL.into())]),
         choose: words(&[LOAD, WORK]),
         lines: words(&[PRESET, "role"]),
@@ -105,6 +109,7 @@ pub(super) fn plots() -> Vec<Plot> {
         values: vec![value],
         log_y: true,
         ..Plot::named(id, title)
+    }
     };
     [
         ("latency", "Median latency of a call", StatisticName::P50),

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use rtorb::Strategies;
+use rtorb_results::{Plot, PlotKind, labels, labels_with};
 
 use crate::contestants::OMNIORB;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
@@ -64,9 +65,38 @@ pub const STUDY: Study<LineUp> = Study {
         ("high_period_us", Number(PERIOD_NS as i64 / 1_000)),
         ("operation", Text("cube_long")),
     ],
+    plots,
     findings: |_, conditions| findings::findings(conditions),
     ..Study::with(|context, _| LineUp::start(context))
 };
+
+/// Counts and processor time of a request, by preset and side.
+fn plots() -> Vec<Plot> {
+    let plot = |id: &str, title: &str| Plot {
+        kind: PlotKind::Bars,
+        of: labels([("part", "count".into()), (CLIENTS, TEN.into())]),
+        x: PRESET.to_owned(),
+        ..Plot::named(id, title)
+    };
+    let phases = plot("phases", "Where the processor time of a request goes");
+    vec![
+        Plot {
+            caption: "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it.".to_owned(),
+            choose: vec!["what".to_owned()],
+            lines: vec!["side".to_owned()],
+            ..plot("counts-a-request", "What a request costs besides time")
+        },
+        Plot {
+            caption: "Ten concurrent clients. The pause that the high-priority client makes between calls is a part of its own."
+                .to_owned(),
+            of: labels_with(&phases.of, [("what", "cpu_time_of".into())]),
+            choose: vec!["side".to_owned()],
+            lines: vec!["phase".to_owned()],
+            stacked: true,
+            ..phases
+        },
+    ]
+}
 
 /// Everybody who can be counted, each while it has its turn.
 #[derive(Debug)]
