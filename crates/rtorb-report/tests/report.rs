@@ -340,14 +340,14 @@ fn a_browser_draws_every_figure() {
         let dom = dom(browser, &page, width);
         // Whatever the browser makes of a window's size, this is the width that the page saw.
         assert!(dom.contains(&format!("data-width=\"{width}\"")), "{width}");
-        // The page counts what it has drawn when its script is through: above raw, medians, tails, sizes; those declared; and those of a
-        // system that was run: bounds in percent and in time, responses, tails, interruptions.
+        // The page counts what it has drawn when its script is through: tails; those declared; and those of a system that was run: bounds in
+        // percent and in time, responses, tails, interruptions.
         assert!(
-            dom.contains("data-figures=\"13\""),
+            dom.contains("data-figures=\"10\""),
             "width {width}: {}",
             &dom[..dom.len().min(400)]
         );
-        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 13);
+        assert_eq!(dom.matches("data-drawn=\"yes\"").count(), 10);
         assert!(dom.contains("class=\"main-svg\""), "the plots are drawn");
         let fits = dom.split("data-fits=\"").nth(1).map(|rest| &rest[..20]);
         assert!(
