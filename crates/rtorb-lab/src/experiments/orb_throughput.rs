@@ -153,6 +153,12 @@ fn plots() -> Vec<Plot> {
             log_y: true,
             ..plot("sizes", "Time against size")
         },
+        Plot {
+            kind: PlotKind::Percentiles,
+            choose: names(&["operation", "len"]),
+            lines: names(&["orb", "transport", "preset"]),
+            ..plot("tails", "The tail: how slow is one call in a thousand")
+        },
     ];
     let sequences = Operation::ALL.into_iter().filter(|one| one.is_sequence());
     plots.extend(sequences.map(|operation| {
