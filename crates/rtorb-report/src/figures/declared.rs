@@ -59,16 +59,21 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
                 series: shown,
             };
             let mut name = said_of(&plot.choose, &chosen);
+            if name.is_empty() && !plot.choose.is_empty() {
+                // What has none of the labels to choose by, such as the octets alone.
+                name = said_of(&lines, &part_of(&drawing.series[0].labels, &lines));
+            }
             if units.len() > 1 {
                 name = format!("{name} ({})", unit.replace('_', " "))
                     .trim_start()
                     .to_owned();
             }
-            choices.push(choice(
-                &name,
-                drawing.draw(),
-                drawing.series.iter().copied(),
-            ));
+            let mut drawn = choice(&name, drawing.draw(), drawing.series.iter().copied());
+            if !plot.lines.is_empty() {
+                // Those that only keep series apart compare nothing.
+                drawn.lines = values_of(&drawing.series, &plot.lines).len();
+            }
+            choices.push(drawn);
         }
     }
     Figure {
