@@ -15,6 +15,7 @@ mod load;
 mod model;
 mod model_run;
 mod naming;
+mod papers;
 mod ping;
 mod priorities;
 mod runs;
