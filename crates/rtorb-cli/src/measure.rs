@@ -231,7 +231,7 @@ fn write_profile(
         return Ok(None);
     }
     // A run that was interrupted before anything was measured has no profile.
-    let Ok(profile) = Profile::from_results(all) else {
+    let Ok(profile) = Profile::from_results(all, &experiments::services()) else {
         return Ok(None);
     };
     let file = profile.write(folder)?;

@@ -11,6 +11,7 @@ use rtorb_host::placement::Placement;
 use rtorb_host::preflight::{self, Finding};
 use rtorb_host::system::cpu_list;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::timestamp;
 use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot, Published, Results,
@@ -53,6 +54,11 @@ pub trait Experiment: Sync {
     /// Whether its servers run on the agent when there is one. The others measure on this host alone.
     fn uses_agent(&self) -> bool {
         false
+    }
+
+    /// The services of the platform that a profile takes from its results.
+    fn services(&self) -> &'static [ServiceRow] {
+        &[]
     }
 
     /// Measures. An interrupt is not an error: the outcome says that it is not complete.

@@ -2,6 +2,8 @@
 
 use std::ops::Deref;
 
+use rtorb_results::profile::Services;
+
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use own_program::OwnProgram;
@@ -97,11 +99,18 @@ pub fn by_name(name: &str) -> Result<Chosen, LabError> {
 /// Those that a profile of the platform is made of.
 #[must_use]
 pub fn of_profile() -> Vec<&'static dyn Experiment> {
-    let wanted = rtorb_results::profile::experiments();
     let known = ALL.into_iter();
-    known
-        .filter(|known| wanted.contains(&known.name()))
-        .collect()
+    known.filter(|known| !known.services().is_empty()).collect()
+}
+
+/// What a profile of the platform is made of, in the order in which the experiments are run.
+#[must_use]
+pub fn services() -> Vec<Services> {
+    let services = |known: &'static dyn Experiment| Services {
+        experiment: known.name(),
+        rows: known.services(),
+    };
+    of_profile().into_iter().map(services).collect()
 }
 
 /// Whether a run of these experiments has a profile: all were chosen that one is made of.
@@ -121,6 +130,6 @@ mod tests {
         let wanted = of_profile();
         assert!(have_profile(&ALL));
         assert!(!have_profile(&wanted[1..]));
-        assert!(!wanted.is_empty() && wanted.len() <= rtorb_results::profile::experiments().len());
+        assert!(services().iter().all(|services| !services.rows.is_empty()));
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
     Series, TableView, all_real_time, labels,
@@ -53,6 +54,8 @@ pub struct Study<S> {
     pub(crate) tables: fn() -> Vec<TableView>,
     /// The plots that show it.
     pub(crate) plots: fn() -> Vec<Plot>,
+    /// The services of the platform that a profile takes from its results.
+    pub(crate) services: &'static [ServiceRow],
     /// What follows from the cells.
     pub(crate) findings: fn(&Cells, &Conditions) -> Findings,
     /// What a reader must know of every run.
@@ -244,6 +247,7 @@ impl<S> Study<S> {
             start,
             tables: Vec::new,
             plots: Vec::new,
+            services: &[],
             findings: |_, _| Findings::default(),
             notes: |_| Vec::new(),
         }
@@ -369,6 +373,10 @@ impl<S: Subject> Experiment for Study<S> {
 
     fn uses_agent(&self) -> bool {
         self.uses_agent
+    }
+
+    fn services(&self) -> &'static [ServiceRow] {
+        self.services
     }
 
     fn varies_load(&self) -> bool {

@@ -13,10 +13,10 @@ use crate::error::Error;
 use crate::timestamp;
 use crate::{Emulation, Labels, Results, TimeUnit, write_atomically};
 pub use blocking::{Blocking, UsualBlocking};
-use mapping::MAPPING;
+pub use service_row::{ServiceRow, Services};
 
 mod blocking;
-mod mapping;
+mod service_row;
 
 /// What the services of one platform cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,19 +128,22 @@ impl Profile {
     ///
     /// # Errors
     /// That nothing in the results belongs in a profile.
-    pub fn from_results(all: &[Results]) -> Result<Self, Error> {
+    pub fn from_results(all: &[Results], known: &[Services]) -> Result<Self, Error> {
         let last = |name: &str| {
             let of_it = all.iter().filter(|results| results.experiment == name);
             of_it.max_by(|left, right| left.started.cmp(&right.started))
         };
-        let found: Vec<&Results> = experiments().into_iter().filter_map(last).collect();
+        let found: Vec<&Results> = known
+            .iter()
+            .filter_map(|of_it| last(of_it.experiment))
+            .collect();
         let newest = found
             .iter()
             .max_by(|left, right| left.started.cmp(&right.started));
         let Some(newest) = newest else {
             let what = format!(
                 "there are no results of any experiment that a platform profile is made of ({}): run `rtorb lab run profile`",
-                experiments().join(", ")
+                names(known).join(", ")
             );
             return Err(Error::Incomplete { what });
         };
@@ -148,15 +151,19 @@ impl Profile {
         let (here, elsewhere): (Vec<&Results>, Vec<&Results>) = found
             .iter()
             .partition(|results| why_left_out(results, host).is_none());
-        let services: Vec<Service> = MAPPING
-            .iter()
-            .flat_map(|mapping| here.iter().flat_map(|results| mapping.services(results)))
-            .collect();
+        let services_of = |services: &Services| {
+            let mut here = here.iter();
+            let results = here.find(|results| results.experiment == services.experiment);
+            let rows =
+                results.map(|results| services.rows.iter().flat_map(|row| row.services(results)));
+            rows.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let services: Vec<Service> = known.iter().flat_map(services_of).collect();
         let is_left_out = |gap: &Gap| {
             let mut names = elsewhere.iter().map(|results| &results.experiment);
             names.any(|name| *name == gap.experiment)
         };
-        let mut incomplete = gaps(&here, &services);
+        let mut incomplete = gaps(&here, &services, known);
         incomplete.retain(|gap| !is_left_out(gap));
         incomplete.extend(elsewhere.iter().filter_map(|results| {
             Some(Gap {
@@ -224,20 +231,20 @@ impl Profile {
 ///
 /// # Errors
 /// What the file system said.
-pub fn keep(folder: &Path, results: &[Results]) -> Result<Option<PathBuf>, Error> {
-    match Profile::from_results(results) {
+pub fn keep(
+    folder: &Path,
+    results: &[Results],
+    known: &[Services],
+) -> Result<Option<PathBuf>, Error> {
+    match Profile::from_results(results, known) {
         Ok(profile) => profile.write(folder).map(Some),
         Err(Error::Incomplete { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The names of the experiments that a profile is made of, in the order in which they are run.
-#[must_use]
-pub fn experiments() -> Vec<&'static str> {
-    let mut names: Vec<&str> = MAPPING.iter().map(|mapping| mapping.experiment).collect();
-    names.dedup();
-    names
+fn names(known: &[Services]) -> Vec<&'static str> {
+    known.iter().map(|services| services.experiment).collect()
 }
 
 /// From one tick of the kernel to the next, as an experiment has found out.
@@ -248,18 +255,22 @@ fn tick_period_ns(results: &Results) -> Option<u64> {
 }
 
 /// What is missing, and what is there but weak.
-fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
+fn gaps(found: &[&Results], services: &[Service], known: &[Services]) -> Vec<Gap> {
     let mut gaps = Vec::new();
     let mut all = found.iter();
     let emulated = all.any(|results| results.time_unit().is_virtual());
-    for name in experiments() {
+    for Services {
+        experiment: name,
+        rows,
+    } in known
+    {
         let mut add = |why: String| {
             gaps.push(Gap {
-                experiment: name.to_owned(),
+                experiment: (*name).to_owned(),
                 why,
             });
         };
-        let Some(results) = found.iter().find(|results| results.experiment == name) else {
+        let Some(results) = found.iter().find(|results| results.experiment == *name) else {
             add(if emulated {
                 "it was not measured in the campaign".to_owned()
             } else {
@@ -282,13 +293,13 @@ fn gaps(found: &[&Results], services: &[Service]) -> Vec<Gap> {
         if results.series.iter().any(|series| series.wrong > 0) {
             add("series with wrong answers were left out".to_owned());
         }
-        for mapping in MAPPING.iter().filter(|mapping| mapping.experiment == name) {
-            let is_there = services.iter().any(|service| mapping.is_of(service));
-            if !is_there && !mapping.may_lack {
+        for row in *rows {
+            let is_there = services.iter().any(|service| row.is_of(service));
+            if !is_there && !row.may_lack {
                 let notes = results.notes.join(" ");
                 add(format!(
                     "it has nothing for {} {}. {notes}",
-                    mapping.component, mapping.service
+                    row.component, row.service
                 ));
             }
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use rtorb_lab::experiments;
 use rtorb_results::profile::Profile;
 use rtorb_results::runs;
 
@@ -27,7 +28,7 @@ impl MakeProfile {
         let runs = runs::read(&self.folder)?;
         let profiles = runs
             .iter()
-            .map(|run| Profile::from_results(&run.results))
+            .map(|run| Profile::from_results(&run.results, &experiments::services()))
             .collect::<Result<Vec<_>, _>>()?;
         for (run, profile) in runs.iter().zip(&profiles) {
             let path = profile.write(&run.folder)?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rtorb_lab::LabError;
+use rtorb_lab::experiments;
 use rtorb_results::campaign::{Identity, Record, System};
 use rtorb_results::profile;
 use rtorb_results::runs;
@@ -104,7 +105,7 @@ pub(super) fn write(
         for results in &one.results {
             results.write(&below).map_err(cannot(&below))?;
         }
-        profile::keep(&below, &one.results)?;
+        profile::keep(&below, &one.results, &experiments::services())?;
     }
     let mut compared = Vec::new();
     for experiment in &record.identity.experiments {

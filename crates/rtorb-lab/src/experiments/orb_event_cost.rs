@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_results::cells::Cells;
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{
     CellValue, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
     labels,
@@ -63,6 +64,28 @@ pub const STUDY: Study<Systems> = Study {
     plots,
     findings,
     notes: |_| vec![ONE_WAY.to_owned()],
+    services: &[
+        ServiceRow {
+            of: &[("what", "event")],
+            configuration: &["transport", "consumers", "payload_bytes"],
+            ..ServiceRow::new("event_channel", "event")
+        },
+        ServiceRow {
+            of: &[("what", "supplier_execution")],
+            configuration: &["transport", "consumers", "payload_bytes"],
+            ..ServiceRow::new("event_channel", "supplier_execution")
+        },
+        ServiceRow {
+            of: &[("what", "channel_execution")],
+            configuration: &["transport", "consumers", "payload_bytes"],
+            ..ServiceRow::new("event_channel", "channel_execution")
+        },
+        ServiceRow {
+            of: &[("what", "consumer_execution")],
+            configuration: &["transport", "consumers", "payload_bytes"],
+            ..ServiceRow::new("event_channel", "consumer_execution")
+        },
+    ],
     ..Study::with(|context, _| Systems::start(context))
 };
 

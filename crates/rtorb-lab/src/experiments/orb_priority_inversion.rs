@@ -46,7 +46,12 @@ pub const STUDY: Study<LineUp> = Study {
         _ => RUN_WITH_WORK_MS.of(effort),
     },
     uses_agent: true,
-    leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("preset", OMNIORB),
+    leaves_out: |cell, effort| match effort {
+        Effort::Emulated { .. } => cell.is("preset", OMNIORB),
+        // Nothing is claimed of it.
+        Effort::Quick => cell.is("preset", "default"),
+        Effort::Glance | Effort::Full => false,
+    },
     plots,
     findings: findings::findings,
     notes: |context| {
@@ -57,7 +62,7 @@ pub const STUDY: Study<LineUp> = Study {
         let known = known.into_iter().filter(|(is_so, _)| *is_so);
         known.map(|(_, note)| note.to_owned()).collect()
     },
-    ..Study::with(|context, _| LineUp::start(context))
+    ..Study::with(LineUp::start)
 };
 
 fn plots() -> Vec<Plot> {

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{ObtainedScheduling, Plot, PlotKind, labels};
 
 use crate::contestants::burst::{Burst, Verb};
@@ -108,6 +109,29 @@ pub const STUDY: Study<LineUp> = Study {
     },
     plots,
     findings: findings::findings,
+    services: &[
+        ServiceRow {
+            of: &[("orb", "raw"), ("part", "call")],
+            configuration: &["operation", "len", "payload_bytes", "transport"],
+            ..ServiceRow::new("transport", "exchange")
+        },
+        ServiceRow {
+            of: &[("orb", "rtorb"), ("part", "call")],
+            configuration: &["operation", "len", "payload_bytes", "transport", "preset"],
+            otherwise: &[("preset", "default")],
+            ..ServiceRow::new("orb", "call")
+        },
+        ServiceRow {
+            of: &[("part", "marshalling")],
+            configuration: &["operation", "len", "payload_bytes"],
+            ..ServiceRow::new("orb", "marshalling")
+        },
+        ServiceRow {
+            of: &[("part", "servant_work")],
+            configuration: &["operation", "len", "payload_bytes"],
+            ..ServiceRow::new("orb", "servant_work")
+        },
+    ],
     ..Study::with(|context, _| LineUp::start(context))
 };
 

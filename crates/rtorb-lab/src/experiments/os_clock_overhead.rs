@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use rtorb_host::description::kernel_tick_hz;
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{LabelValue, Plot, PlotKind, PublishedPoints, StatisticName, labels};
 
 use crate::error::LabError;
@@ -81,6 +82,18 @@ pub const STUDY: Study<TimedProgram> = Study {
     plots,
     findings: findings::findings,
     notes,
+    services: &[
+        ServiceRow {
+            of: &[("what", "overhead")],
+            configuration: &["tick", "resolution_us"],
+            ..ServiceRow::new("clock", "tick")
+        },
+        ServiceRow {
+            of: &[("what", "overhead_from_medians")],
+            configuration: &["tick", "resolution_us"],
+            ..ServiceRow::new("clock", "tick_from_medians")
+        },
+    ],
     ..Study::with(TimedProgram::start)
 };
 

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, PublishedRow, StatisticName, labels};
 
 use crate::error::LabError;
@@ -58,6 +59,11 @@ pub const STUDY: Study<TwoThreads> = Study {
     columns: &["what"],
     plots,
     findings: findings::findings,
+    services: &[ServiceRow {
+        of: &[("what", "switch")],
+        configuration: &["test"],
+        ..ServiceRow::new("scheduler", "context_switch")
+    }],
     ..Study::with(|context, _| {
         Ok(TwoThreads(ProbeInTurn::new(
             &context.launcher,

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use rtorb_host::description::stolen_ms;
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind};
 
 use crate::error::LabError;
@@ -55,6 +56,25 @@ pub const STUDY: Study<Looking> = Study {
     plots,
     findings: findings::findings,
     notes: |_| vec![OTHER_TOOLS.to_owned()],
+    services: &[
+        ServiceRow {
+            of: &[("what", "tick")],
+            ..ServiceRow::new("kernel", "tick")
+        },
+        ServiceRow {
+            of: &[("what", "interruption")],
+            ..ServiceRow::new("kernel", "interruption")
+        },
+        ServiceRow {
+            of: &[("what", "theft")],
+            may_lack: true,
+            ..ServiceRow::new("hypervisor", "theft")
+        },
+        ServiceRow {
+            of: &[("what", "release")],
+            ..ServiceRow::new("timer", "release_interrupt")
+        },
+    ],
     ..Study::with(|context, _| {
         Ok(Looking {
             stolen_ms: stolen_ms(context.launcher.placement.cpu),

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use rtorb_results::StatisticName::{self, Max, Mean, P50, P99};
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, labels};
 
 use crate::error::LabError;
@@ -88,6 +89,52 @@ pub const STUDY: Study<Tasks> = Study {
     plots,
     findings: findings::findings,
     notes: |_| NOTES.map(str::to_owned).into(),
+    services: &[
+        ServiceRow {
+            of: &[("what", "jitter")],
+            configuration: &[
+                "timers",
+                "pattern",
+                "priority",
+                "resolution_us",
+                "interval_us",
+            ],
+            ..ServiceRow::new("timer", "interval_jitter")
+        },
+        ServiceRow {
+            of: &[("what", "lateness")],
+            configuration: &[
+                "timers",
+                "pattern",
+                "priority",
+                "resolution_us",
+                "interval_us",
+            ],
+            ..ServiceRow::new("timer", "release_lateness")
+        },
+        ServiceRow {
+            of: &[("what", "jitter_alone")],
+            configuration: &[
+                "timers",
+                "pattern",
+                "priority",
+                "resolution_us",
+                "interval_us",
+            ],
+            ..ServiceRow::new("timer", "interval_jitter_alone")
+        },
+        ServiceRow {
+            of: &[("what", "lateness_alone")],
+            configuration: &[
+                "timers",
+                "pattern",
+                "priority",
+                "resolution_us",
+                "interval_us",
+            ],
+            ..ServiceRow::new("timer", "release_lateness_alone")
+        },
+    ],
     ..Study::with(|context, _| {
         let mut probe = Probe::start(&context.launcher, "interval-jitter")?;
         let work = probe.calibrate(WORK)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::Cells;
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{
     Claim, Derived, Highlight, ObtainedScheduling, Plot, PlotKind, Published, labels,
 };
@@ -58,6 +59,11 @@ pub const STUDY: Study<ThreeThreads> = Study {
     },
     findings,
     plots,
+    services: &[ServiceRow {
+        derived: Some("wait_beyond_section"),
+        configuration: &["mutex"],
+        ..ServiceRow::new("mutex", "hand_over")
+    }],
     ..Study::with(|context, _| {
         Ok(ThreeThreads {
             cpu: context.launcher.placement.cpu.unwrap_or_default(),

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Highlight, Labels, Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
@@ -51,6 +52,29 @@ pub const STUDY: Study<OneProbe> = Study {
     obstacle: |context| context.other_cpu().is_none().then_some(ONE_CPU),
     plots,
     findings,
+    services: &[
+        ServiceRow {
+            of: &[("service", "futex")],
+            configuration: &["peer"],
+            otherwise: &[("by", "futex"), ("cpu", "other")],
+            may_lack: true,
+            ..ServiceRow::new("scheduler", "wake")
+        },
+        ServiceRow {
+            of: &[("service", "unix")],
+            configuration: &["peer"],
+            otherwise: &[("transport", "unix"), ("cpu", "other")],
+            may_lack: true,
+            ..ServiceRow::new("transport", "round_trip")
+        },
+        ServiceRow {
+            of: &[("service", "tcp")],
+            configuration: &["peer"],
+            otherwise: &[("transport", "tcp"), ("cpu", "other")],
+            may_lack: true,
+            ..ServiceRow::new("transport", "round_trip")
+        },
+    ],
     ..Study::with(|context, _| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe))
 };
 

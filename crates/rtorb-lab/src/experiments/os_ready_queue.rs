@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
@@ -58,6 +59,10 @@ pub const STUDY: Study<TaskSets> = Study {
     plots,
     findings: findings::findings,
     notes: |_| vec![STALLS.to_owned()],
+    services: &[ServiceRow {
+        configuration: &["ready_tasks", "resolution_us"],
+        ..ServiceRow::new("scheduler", "ready_queue_switch")
+    }],
     ..Study::with(|context, _| {
         Ok(TaskSets {
             probe: ProbeInTurn::new(&context.launcher, "os/ready-queue"),

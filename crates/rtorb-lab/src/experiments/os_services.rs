@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
@@ -56,6 +57,53 @@ pub const STUDY: Study<OneCpu> = Study {
     columns: &["load", "real_time"],
     plots,
     findings: findings::findings,
+    services: &[
+        ServiceRow {
+            of: &[("service", "clock_read")],
+            ..ServiceRow::new("clock", "read")
+        },
+        ServiceRow {
+            of: &[("service", "system_call")],
+            ..ServiceRow::new("kernel", "system_call")
+        },
+        ServiceRow {
+            of: &[("service", "set_timer")],
+            ..ServiceRow::new("timer", "set")
+        },
+        ServiceRow {
+            of: &[("service", "futex")],
+            otherwise: &[("by", "futex")],
+            ..ServiceRow::new("scheduler", "wake")
+        },
+        ServiceRow {
+            of: &[("service", "eventfd")],
+            otherwise: &[("by", "eventfd")],
+            ..ServiceRow::new("scheduler", "wake")
+        },
+        ServiceRow {
+            of: &[("service", "pi_lock")],
+            ..ServiceRow::new("mutex", "contended_lock")
+        },
+        ServiceRow {
+            of: &[("service", "pi_hand_over")],
+            ..ServiceRow::new("mutex", "release_to_waiter")
+        },
+        ServiceRow {
+            of: &[("service", "pipe")],
+            otherwise: &[("transport", "pipe")],
+            ..ServiceRow::new("transport", "round_trip")
+        },
+        ServiceRow {
+            of: &[("service", "unix")],
+            otherwise: &[("transport", "unix")],
+            ..ServiceRow::new("transport", "round_trip")
+        },
+        ServiceRow {
+            of: &[("service", "tcp")],
+            otherwise: &[("transport", "tcp")],
+            ..ServiceRow::new("transport", "round_trip")
+        },
+    ],
     ..Study::with(|context, _| Probe::start(&context.launcher, "os/services").map(OneCpu))
 };
 

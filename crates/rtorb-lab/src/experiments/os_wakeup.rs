@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use rtorb_host::placement::Placement;
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::{LabelValue, labels};
 
 use crate::error::LabError;
@@ -71,6 +72,11 @@ pub const STUDY: Study<Loops> = Study {
         let is_host = context.effort.seeds().is_none();
         is_host.then(|| SLEEPS.to_owned()).into_iter().collect()
     },
+    services: &[ServiceRow {
+        of: &[("tool", "rtorb")],
+        configuration: &["cpu"],
+        ..ServiceRow::new("timer", "wakeup")
+    }],
     ..Study::with(|context, _| Loops::start(context))
 };
 

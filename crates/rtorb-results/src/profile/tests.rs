@@ -4,6 +4,129 @@ use super::*;
 use crate::synthetic;
 use crate::{Derived, Series, labels};
 
+/// A part of what the laboratory's experiments have.
+const KNOWN: &[Services] = &[
+    Services {
+        experiment: "os/context-switch",
+        rows: &[ServiceRow {
+            of: &[("what", "switch")],
+            configuration: &["test"],
+            ..ServiceRow::new("scheduler", "context_switch")
+        }],
+    },
+    Services {
+        experiment: "os/services",
+        rows: &[
+            ServiceRow {
+                of: &[("service", "futex")],
+                otherwise: &[("by", "futex")],
+                ..ServiceRow::new("scheduler", "wake")
+            },
+            ServiceRow {
+                of: &[("service", "eventfd")],
+                otherwise: &[("by", "eventfd")],
+                ..ServiceRow::new("scheduler", "wake")
+            },
+            ServiceRow {
+                of: &[("service", "pipe")],
+                otherwise: &[("transport", "pipe")],
+                ..ServiceRow::new("transport", "round_trip")
+            },
+            ServiceRow {
+                of: &[("service", "unix")],
+                otherwise: &[("transport", "unix")],
+                ..ServiceRow::new("transport", "round_trip")
+            },
+            ServiceRow {
+                of: &[("service", "tcp")],
+                otherwise: &[("transport", "tcp")],
+                ..ServiceRow::new("transport", "round_trip")
+            },
+        ],
+    },
+    Services {
+        experiment: "os/other-cpu",
+        rows: &[
+            ServiceRow {
+                of: &[("service", "futex")],
+                configuration: &["peer"],
+                otherwise: &[("by", "futex"), ("cpu", "other")],
+                may_lack: true,
+                ..ServiceRow::new("scheduler", "wake")
+            },
+            ServiceRow {
+                of: &[("service", "unix")],
+                configuration: &["peer"],
+                otherwise: &[("transport", "unix"), ("cpu", "other")],
+                may_lack: true,
+                ..ServiceRow::new("transport", "round_trip")
+            },
+            ServiceRow {
+                of: &[("service", "tcp")],
+                configuration: &["peer"],
+                otherwise: &[("transport", "tcp"), ("cpu", "other")],
+                may_lack: true,
+                ..ServiceRow::new("transport", "round_trip")
+            },
+        ],
+    },
+    Services {
+        experiment: "os/clock-overhead",
+        rows: &[ServiceRow {
+            of: &[("what", "overhead")],
+            configuration: &["tick", "resolution_us"],
+            ..ServiceRow::new("clock", "tick")
+        }],
+    },
+    Services {
+        experiment: "os/interruptions",
+        rows: &[
+            ServiceRow {
+                of: &[("what", "tick")],
+                ..ServiceRow::new("kernel", "tick")
+            },
+            ServiceRow {
+                of: &[("what", "theft")],
+                may_lack: true,
+                ..ServiceRow::new("hypervisor", "theft")
+            },
+        ],
+    },
+    Services {
+        experiment: "os/wakeup",
+        rows: &[ServiceRow {
+            of: &[("tool", "rtorb")],
+            configuration: &["cpu"],
+            ..ServiceRow::new("timer", "wakeup")
+        }],
+    },
+    Services {
+        experiment: "os/mutex",
+        rows: &[ServiceRow {
+            derived: Some("wait_beyond_section"),
+            configuration: &["mutex"],
+            ..ServiceRow::new("mutex", "hand_over")
+        }],
+    },
+    Services {
+        experiment: "orb/throughput",
+        rows: &[ServiceRow {
+            of: &[("orb", "rtorb"), ("part", "call")],
+            configuration: &["operation", "len", "payload_bytes", "transport", "preset"],
+            otherwise: &[("preset", "default")],
+            ..ServiceRow::new("orb", "call")
+        }],
+    },
+    Services {
+        experiment: "orb/event-cost",
+        rows: &[ServiceRow {
+            of: &[("what", "event")],
+            configuration: &["transport", "consumers", "payload_bytes"],
+            ..ServiceRow::new("event_channel", "event")
+        }],
+    },
+];
+
 /// One series of each kind that a profile takes, from the experiments that have it.
 fn measured() -> Vec<Results> {
     let interval = |what: &str| {
@@ -190,15 +313,13 @@ fn of<'a>(profile: &'a Profile, service: &str) -> Vec<&'a Service> {
 
 #[test]
 fn every_service_of_the_table_is_found() {
-    let profile = Profile::from_results(&measured()).unwrap();
+    let profile = Profile::from_results(&measured(), KNOWN).unwrap();
     assert!(profile.incomplete.is_empty(), "{:?}", profile.incomplete);
     assert!(profile.real_time);
-    for mapping in &MAPPING {
-        let found = profile
-            .services
-            .iter()
-            .any(|service| mapping.is_of(service));
-        assert!(found, "{} {}", mapping.component, mapping.service);
+    for row in KNOWN.iter().flat_map(|known| known.rows) {
+        let mut services = profile.services.iter();
+        let found = services.any(|service| row.is_of(service));
+        assert!(found, "{} {}", row.component, row.service);
     }
     let switch = of(&profile, "context_switch");
     assert_eq!(switch.len(), 1, "the hand-over is none");
@@ -219,7 +340,7 @@ fn every_service_of_the_table_is_found() {
 
 #[test]
 fn an_event_is_told_with_its_consumers_and_what_it_carries() {
-    let profile = Profile::from_results(&measured()).unwrap();
+    let profile = Profile::from_results(&measured(), KNOWN).unwrap();
     let event = of(&profile, "event");
     assert_eq!(
         (event.len(), event[0].component.as_str()),
@@ -237,7 +358,7 @@ fn an_event_is_told_with_its_consumers_and_what_it_carries() {
 #[test]
 fn another_cpu_is_a_configuration_and_a_host_with_one_lacks_nothing() {
     let mut all = measured();
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     let elsewhere: Vec<&Service> = profile
         .services
         .iter()
@@ -248,14 +369,14 @@ fn another_cpu_is_a_configuration_and_a_host_with_one_lacks_nothing() {
     assert_eq!(elsewhere[3].configuration["peer"], "idle".into());
     let of_two = |results: &&mut Results| results.experiment == "os/other-cpu";
     all.iter_mut().find(of_two).unwrap().series.clear();
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     assert!(profile.incomplete.is_empty(), "{:?}", profile.incomplete);
 }
 
 #[test]
 fn what_interrupts_is_told_from_what_steals_and_nothing_is_missing_where_nobody_does() {
     let mut all = measured();
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     assert_eq!(profile.tick_period_ns, Some(4_000_000));
     // P3's tick is one of the clock, and that of the kernel another.
     let components: Vec<&str> = of(&profile, "tick")
@@ -272,7 +393,7 @@ fn what_interrupts_is_told_from_what_steals_and_nothing_is_missing_where_nobody_
     results
         .series
         .retain(|series| series.labels["what"] != "theft".into());
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     assert!(profile.incomplete.is_empty(), "{:?}", profile.incomplete);
     assert_eq!(profile.tick_period_ns, None);
     assert!(of(&profile, "theft").is_empty());
@@ -280,7 +401,7 @@ fn what_interrupts_is_told_from_what_steals_and_nothing_is_missing_where_nobody_
 
 #[test]
 fn ways_of_one_service_are_told_apart_by_their_configuration() {
-    let profile = Profile::from_results(&measured()).unwrap();
+    let profile = Profile::from_results(&measured(), KNOWN).unwrap();
     for (service, name, ways) in [
         ("wake", "by", &["futex", "eventfd"][..]),
         ("round_trip", "transport", &["pipe", "unix", "tcp"]),
@@ -297,7 +418,7 @@ fn ways_of_one_service_are_told_apart_by_their_configuration() {
 
 #[test]
 fn a_derived_number_has_the_statistics_of_its_rounds() {
-    let profile = Profile::from_results(&measured()).unwrap();
+    let profile = Profile::from_results(&measured(), KNOWN).unwrap();
     let hand_over = of(&profile, "hand_over")[0];
     assert_eq!(
         (hand_over.min, hand_over.mean, hand_over.max),
@@ -324,7 +445,7 @@ fn what_is_missing_is_said() {
     all[4].complete = false;
     all[7].host.kernel_release = "0.0.1-other".to_owned();
     all[7].started = "2000-01-01T00:00:00Z".to_owned();
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     let why = |experiment: &str| {
         let gaps = profile
             .incomplete
@@ -354,7 +475,7 @@ fn wrong_answers_and_best_effort_are_no_bounds() {
     last.series
         .iter_mut()
         .for_each(|series: &mut Series| series.wrong = 1);
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     assert!(!profile.real_time);
     assert!(of(&profile, "call").is_empty());
 }
@@ -364,7 +485,7 @@ fn calls_to_another_host_are_none_of_this_platform() {
     let mut all = measured();
     let last = throughput_of(&mut all);
     last.server_host = Some(last.host.clone());
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     let of_orb = |service: &&Service| service.source.experiment == "orb/throughput";
     assert_eq!(profile.services.iter().filter(of_orb).count(), 0);
     assert_eq!(profile.incomplete.len(), 1, "{:?}", profile.incomplete);
@@ -378,7 +499,7 @@ fn the_last_run_of_an_experiment_counts() {
     later.started = "2026-11-22T00:00:00Z".to_owned();
     later.run = "later".to_owned();
     all.insert(0, later);
-    let profile = Profile::from_results(&all).unwrap();
+    let profile = Profile::from_results(&all, KNOWN).unwrap();
     let switch = of(&profile, "context_switch");
     assert_eq!(switch.len(), 1);
     assert_eq!(switch[0].source.run, "later");
@@ -387,14 +508,16 @@ fn the_last_run_of_an_experiment_counts() {
 #[test]
 fn results_without_any_service_make_no_profile() {
     let other = synthetic::results("orb/demux", Vec::new());
-    let error = Profile::from_results(&[other]).unwrap_err().to_string();
+    let error = Profile::from_results(&[other], KNOWN)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("rtorb lab run profile"), "{error}");
 }
 
 #[test]
 fn a_file_reads_back_and_another_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let mut profile = Profile::from_results(&measured()).unwrap();
+    let mut profile = Profile::from_results(&measured(), KNOWN).unwrap();
     let path = profile.write(folder.path()).unwrap();
     assert_eq!(path, folder.path().join("profile.json"));
     assert_eq!(Profile::read(&path).unwrap(), profile);
@@ -416,7 +539,7 @@ fn a_profile_of_an_emulated_system_says_what_its_time_is_and_is_the_same_every_t
                 ..Emulation::default()
             });
         }
-        Profile::from_results(&all).unwrap()
+        Profile::from_results(&all, KNOWN).unwrap()
     };
     let profile = emulated();
     assert_eq!(profile, emulated());
@@ -437,7 +560,7 @@ fn the_file_is_as_its_schema_says() {
     let schema: Value = serde_json::from_str(SCHEMA_TEXT).unwrap();
     let mut results = measured();
     results.remove(0);
-    let profile = Profile::from_results(&results).unwrap();
+    let profile = Profile::from_results(&results, KNOWN).unwrap();
     let value = serde_json::to_value(&profile).unwrap();
     assert_eq!(faults(&schema, &value, "profile"), Vec::<String>::new());
     let broken = |change: &dyn Fn(&mut Value)| {

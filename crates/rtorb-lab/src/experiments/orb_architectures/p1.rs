@@ -27,7 +27,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
     amounts: Amounts {
         glance: 110,
         emulated: 1_000,
-        quick: [5, 400],
+        quick: [5, 200],
         full: [5, 40_000],
         samples: "run_of_p1_ms",
     },
@@ -326,7 +326,7 @@ const HIGH_HZ: ByEffort = ByEffort {
 const RUN_OF_OTHERS_MS: ByEffort = ByEffort {
     glance: 110,
     emulated: 1_000,
-    quick: 400,
+    quick: 200,
     full: 4_000,
 };
 const FAITHFUL: &str = "CORBAplus and miniCOOL were no real-time ORBs: their pools have threads of one priority, which serve requests in \
@@ -421,7 +421,7 @@ mod tests {
         let full = STUDY.cells(Effort::Full);
         assert_eq!(full.len(), (2 * 11 + (conditions - 2) * 2) * 6);
         let quick = STUDY.parameters(Effort::Quick);
-        assert_eq!(quick["paced_seconds"], 16usize.into());
+        assert_eq!(quick["paced_seconds"], 8usize.into());
         assert_eq!(quick[LOW_CLIENTS], "1 50".into());
     }
 }

@@ -113,7 +113,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
 const AMOUNTS: Amounts = Amounts {
     glance: 20,
     emulated: 0,
-    quick: [9, 220],
+    quick: [7, 220],
     full: [20, 1_000],
     samples: "isolated_events_per_round",
 };

@@ -2,8 +2,7 @@
 
 use rtorb_results::{Labels, ObtainedScheduling, labels};
 
-use super::{FASTER, PRIORITIES, PROMISED, RATES_HZ, WORK};
-use crate::contestants::OMNIORB;
+use super::{FASTER, PRIORITIES, RATES_HZ, WORK};
 use crate::contestants::rates::contestants::Entrant;
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
@@ -28,7 +27,7 @@ struct Clients {
 
 impl LineUp {
     /// Starts everybody who can take part.
-    pub(super) fn start(context: &Context) -> Result<Self, LabError> {
+    pub(super) fn start(context: &Context, cells: &[Cell<'_>]) -> Result<Self, LabError> {
         let clients = Clients {
             real_time: context.launcher.is_real_time(),
             effort: context.effort,
@@ -37,17 +36,16 @@ impl LineUp {
             priority: clients.priority(priority),
             works: true,
         });
-        // There is no peer in an emulated machine.
-        let peer = context.effort.seeds().is_none().then_some(OMNIORB);
-        let entrant = |name: &str| {
-            let entrant = Entrant {
-                name: name.to_owned(),
-                server: context.launcher.placement,
-            };
-            (labels([("preset", name.into())]), entrant)
-        };
-        let names = [PROMISED, "default"].into_iter().chain(peer);
-        let entrants: Vec<_> = names.map(entrant).collect();
+        let mut entrants: Vec<(Labels, Entrant)> = Vec::new();
+        for cell in cells {
+            let labels = cell.levels(&["preset"]);
+            if let Some(name) = cell.level("preset")
+                && entrants.iter().all(|(known, _)| *known != labels)
+            {
+                let server = context.launcher.placement;
+                entrants.push((labels, Entrant { name, server }));
+            }
+        }
         let others =
             line_up::LineUp::start(&context.launcher, &entrants, &objects, |_, contestant| {
                 contestant.roll_call(&clients.groups())
@@ -192,7 +190,7 @@ mod tests {
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 4);
         let quick = STUDY.parameters(Effort::Quick);
-        assert_eq!(quick["paced_seconds"], 12usize.into());
+        assert_eq!(quick["paced_seconds"], 8usize.into());
         assert_eq!(quick["rates_hz"], "200 100 50 10".into());
     }
 }

@@ -1,0 +1,164 @@
+//! Which series of an experiment are a service of the platform.
+
+use super::{Service, Source};
+use crate::statistics::Statistics;
+use crate::{Derived, LabelValue, Labels, Results, Series};
+
+/// What an experiment's results have of the platform's services.
+#[derive(Clone, Copy, Debug)]
+pub struct Services {
+    /// Its name.
+    pub experiment: &'static str,
+    /// Each a service, or a configuration of one.
+    pub rows: &'static [ServiceRow],
+}
+
+/// The series of an experiment's results that are a service of the platform.
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceRow {
+    /// The labels that a series must have.
+    pub of: &'static [(&'static str, &'static str)],
+    /// The derived number that is meant; none for series.
+    pub derived: Option<&'static str>,
+    /// The part of the platform that serves.
+    pub component: &'static str,
+    /// What it does.
+    pub service: &'static str,
+    /// The labels that make the configuration, where a series has them.
+    pub configuration: &'static [&'static str],
+    /// What the configuration says where a series does not have the label.
+    pub otherwise: &'static [(&'static str, &'static str)],
+    /// Whether a platform may be without it, so that nothing is missing where it is not.
+    pub may_lack: bool,
+}
+
+impl ServiceRow {
+    /// All series of an experiment, without a configuration.
+    #[must_use]
+    pub const fn new(component: &'static str, service: &'static str) -> Self {
+        Self {
+            of: &[],
+            derived: None,
+            component,
+            service,
+            configuration: &[],
+            otherwise: &[],
+            may_lack: false,
+        }
+    }
+
+    /// The services that these results have.
+    pub(super) fn services(&self, results: &Results) -> Vec<Service> {
+        match self.derived {
+            Some(name) => self.of_derived(results, name),
+            None => self.of_series(results),
+        }
+    }
+
+    /// Whether a service is of this row.
+    pub(super) fn is_of(&self, service: &Service) -> bool {
+        service.component == self.component && service.service == self.service
+    }
+
+    fn of_series(&self, results: &Results) -> Vec<Service> {
+        let usable = |series: &&Series| series.wrong == 0 && series.count > 0;
+        let matching = results.matching(self.of).filter(usable);
+        let service = |series: &Series| {
+            let measured = Measured {
+                unit: &series.unit,
+                count: series.count,
+                statistics: series.statistics,
+            };
+            self.service(results, &series.labels, &measured)
+        };
+        matching.map(service).collect()
+    }
+
+    /// Of a derived number, the rounds are the samples.
+    fn of_derived(&self, results: &Results, name: &str) -> Vec<Service> {
+        let named = |derived: &&Derived| derived.name == name && !derived.rounds.is_empty();
+        let service = |derived: &Derived| {
+            let measured = Measured {
+                unit: &derived.unit,
+                count: derived.rounds.len() as u64,
+                statistics: of_rounds(&derived.rounds),
+            };
+            self.service(results, &derived.labels, &measured)
+        };
+        results.derived.iter().filter(named).map(service).collect()
+    }
+
+    fn service(&self, results: &Results, labels: &Labels, measured: &Measured<'_>) -> Service {
+        let Statistics {
+            min,
+            mean,
+            stddev,
+            p99,
+            max,
+            ..
+        } = measured.statistics;
+        Service {
+            component: self.component.to_owned(),
+            service: self.service.to_owned(),
+            configuration: self.configured(labels),
+            unit: measured.unit.to_owned(),
+            min,
+            mean,
+            max,
+            stddev,
+            count: measured.count,
+            p99,
+            source: Source {
+                experiment: results.experiment.clone(),
+                run: results.run.clone(),
+                derived: self.derived.map(str::to_owned),
+                labels: labels.clone(),
+            },
+        }
+    }
+
+    /// Load is part of every configuration that was measured under it.
+    fn configured(&self, labels: &Labels) -> Labels {
+        let otherwise = self.otherwise.iter();
+        let mut configuration: Labels = otherwise
+            .map(|(name, value)| ((*name).to_owned(), LabelValue::from(*value)))
+            .collect();
+        for name in self.configuration.iter().chain(&LOAD) {
+            if let Some(value) = labels.get(*name) {
+                configuration.insert((*name).to_owned(), value.clone());
+            }
+        }
+        configuration
+    }
+}
+
+struct Measured<'a> {
+    unit: &'a str,
+    count: u64,
+    statistics: Statistics,
+}
+
+/// The statistics of a few values, exact; percentiles are the nearest ranks.
+fn of_rounds(rounds: &[f64]) -> Statistics {
+    let mut sorted = rounds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    let mean = sorted.iter().sum::<f64>() / count;
+    let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+    let at = |share: f64| sorted[((share * count).ceil() as usize).clamp(1, sorted.len()) - 1];
+    Statistics {
+        min: sorted[0],
+        mean,
+        stddev: match sorted.len() {
+            1 => 0.0,
+            _ => (squares / (count - 1.0)).sqrt(),
+        },
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        max: sorted[sorted.len() - 1],
+    }
+}
+
+const LOAD: [&str; 2] = ["load", "background_load"];
