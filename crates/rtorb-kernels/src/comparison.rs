@@ -46,7 +46,9 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         schema: SCHEMA.to_owned(),
         experiment: format!("{PREFIX}{experiment}"),
         title: format!("{title}: operating systems side by side"),
-        reproduces: reproduces(experiment).to_owned(),
+        reproduces: first.map_or_else(String::new, |results| {
+            format!("{}: on several operating systems", results.reproduces)
+        }),
         run: name_of(identity),
         started: first.map_or_else(String::new, |results| results.started.clone()),
         duration_s: gathered
@@ -115,32 +117,6 @@ fn view(gathered: &Gathered<'_>) -> Outcome {
         "orb/priority-inversion" => orb::priority_inversion(gathered),
         "orb/histogram" => orb::histogram(gathered),
         _ => os::any(gathered),
-    }
-}
-
-fn reproduces(experiment: &str) -> &'static str {
-    match experiment {
-        "os/wakeup" => {
-            "the latency of the kernel under load, which P4 section 3 asks a real-time system for"
-        }
-        "os/context-switch" => "P0 Table 1 and P2 Table 1: a row an operating system",
-        "os/ready-queue" => "P3: the ready queue, on several kernels",
-        "os/clock-overhead" => "P3: the overhead of the clock, on several kernels",
-        "os/interval-jitter" => "P3: the jitter of intervals, on several kernels",
-        "orb/throughput" => "P0 Figure 2: operations a second on each operating system",
-        "orb/latency-jitter" => {
-            "P0 Figures 4 and 5 on each operating system, and what P4 found under load"
-        }
-        "orb/architectures" => {
-            "P1 Figures 7 and 8: the four architectures on each operating system"
-        }
-        "orb/priority-inversion" => {
-            "P2 Figures 3 and 4: latency and jitter by rate on each operating system"
-        }
-        "orb/histogram" => {
-            "P4 Figures 6 to 8: histograms with and without load on each operating system"
-        }
-        _ => "no published table: what services of the operating system cost on each",
     }
 }
 

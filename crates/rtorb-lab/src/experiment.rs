@@ -56,6 +56,11 @@ pub trait Experiment: Sync {
         false
     }
 
+    /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.
+    fn emulated(&self) -> Option<Emulated> {
+        None
+    }
+
     /// The services of the platform that a profile takes from its results.
     fn services(&self) -> &'static [ServiceRow] {
         &[]
@@ -188,6 +193,42 @@ impl Context {
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.launcher.interrupted()
+    }
+}
+
+/// What a campaign of emulated machines does with an experiment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Emulated {
+    /// The loads under which it runs.
+    pub loads: EmulatedLoads,
+    /// Whether it is in a quick campaign.
+    pub is_quick: bool,
+    /// The seconds of a quiet host that four seeds take in about, without load.
+    pub cost_s: f64,
+    /// The same under load. A load works whenever nothing else does; without one, idle time costs nothing.
+    pub loaded_cost_s: f64,
+}
+
+/// The loads under which a campaign runs an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmulatedLoads {
+    /// None.
+    None,
+    /// None, and all together.
+    NoneAndMix,
+    /// None, each alone, and all together. A quick campaign has those that tell kernels apart best.
+    All,
+}
+
+impl Emulated {
+    /// One that runs without load in a campaign that is not quick.
+    pub(crate) const fn unloaded(cost_s: f64) -> Self {
+        Self {
+            loads: EmulatedLoads::None,
+            is_quick: false,
+            cost_s,
+            loaded_cost_s: 9.0,
+        }
     }
 }
 

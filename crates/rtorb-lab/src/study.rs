@@ -14,7 +14,9 @@ use rtorb_results::{
 };
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::experiment::{
+    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, is_complete,
+};
 use crate::processes::probe::Answer;
 
 /// An experiment whose subject is measured under each combination of levels.
@@ -54,6 +56,8 @@ pub struct Study<S> {
     pub(crate) tables: fn() -> Vec<TableView>,
     /// The plots that show it.
     pub(crate) plots: fn() -> Vec<Plot>,
+    /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.
+    pub(crate) emulated: Option<Emulated>,
     /// The services of the platform that a profile takes from its results.
     pub(crate) services: &'static [ServiceRow],
     /// What follows from the cells.
@@ -247,6 +251,7 @@ impl<S> Study<S> {
             start,
             tables: Vec::new,
             plots: Vec::new,
+            emulated: None,
             services: &[],
             findings: |_, _| Findings::default(),
             notes: |_| Vec::new(),
@@ -373,6 +378,10 @@ impl<S: Subject> Experiment for Study<S> {
 
     fn uses_agent(&self) -> bool {
         self.uses_agent
+    }
+
+    fn emulated(&self) -> Option<Emulated> {
+        self.emulated
     }
 
     fn services(&self) -> &'static [ServiceRow] {

@@ -3,7 +3,7 @@
 use rtorb_results::{LabelValue, LostRound};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress};
+use crate::experiment::{Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress};
 use crate::study::{Study, Subject};
 
 /// Several studies as one experiment.
@@ -65,6 +65,12 @@ impl Experiment for Suite {
     fn varies_load(&self) -> bool {
         let mut studies = (self.studies)(Effort::Full).iter();
         studies.any(|study| study.varies_load())
+    }
+
+    /// As the first study.
+    fn emulated(&self) -> Option<Emulated> {
+        let studies = (self.studies)(Effort::Full);
+        studies.first().and_then(|study| study.emulated())
     }
 
     /// A study that fails leaves the others alone, unless it is the first.

@@ -1,7 +1,8 @@
 //! Which boots a campaign consists of, and in which order they are begun.
 
 use rtorb_lab::LabError;
-use rtorb_lab::experiments::{self, own_program};
+use rtorb_lab::experiment::{Emulated, EmulatedLoads};
+use rtorb_lab::experiments;
 use rtorb_lab::processes::load::{Kind, Load};
 
 /// What is run under which loads, as the user asked.
@@ -84,16 +85,11 @@ impl Selection {
         }
         let names: Vec<&str> = match (self.experiments.is_empty(), self.quick) {
             (false, _) => experiments.collect(),
-            (true, true) => QUICK.to_vec(),
-            (true, false) => DEFAULT.to_vec(),
+            (true, is_quick) => of_campaign(is_quick).collect(),
         };
         let under = |name| {
-            let loads = if self.quick {
-                quick_loads(name)
-            } else {
-                loads(name)
-            };
-            loads.iter().copied().map(move |load| (name, load))
+            let loads = loads(emulated(name), self.quick);
+            loads.iter().map(move |load| (name, *load))
         };
         let planned = names.into_iter().flat_map(under);
         planned.filter(|(_, load)| asked_for(load)).collect()
@@ -167,35 +163,47 @@ fn split(load: &str, experiments: Vec<String>) -> Vec<Part> {
     parts
 }
 
-fn loads(experiment: &str) -> &'static [&'static str] {
-    match experiment {
-        "os/wakeup" => &LOADS,
-        own if own.starts_with(own_program::PREFIX) => &LOADS,
-        "orb/latency-jitter" | "orb/histogram" => &[NONE, MIX],
-        _ => &[NONE],
+/// The experiments of a campaign for which none is named.
+fn of_campaign(is_quick: bool) -> impl Iterator<Item = &'static str> {
+    let all = experiments::ALL.into_iter().filter(move |known| {
+        let emulated = known.emulated();
+        emulated.is_some_and(|emulated| emulated.is_quick || !is_quick)
+    });
+    all.map(|known| known.name())
+}
+
+fn emulated(experiment: &str) -> Emulated {
+    let known = experiments::by_name(experiment).ok();
+    let declared = known.and_then(|known| known.emulated());
+    declared.unwrap_or(UNPLANNED)
+}
+
+fn loads(emulated: Emulated, is_quick: bool) -> &'static [&'static str] {
+    match (emulated.loads, is_quick) {
+        (EmulatedLoads::None, _) => &[NONE],
+        (EmulatedLoads::NoneAndMix, _) => &[NONE, MIX],
+        (EmulatedLoads::All, false) => &LOADS,
+        // Those under which kernels differ most.
+        (EmulatedLoads::All, true) => &[NONE, "munmap", "tmpfs"],
     }
 }
 
-/// Those under which kernels differ most.
-fn quick_loads(experiment: &str) -> &'static [&'static str] {
-    match experiment {
-        "os/services" => &[NONE],
-        _ => &[NONE, "munmap", "tmpfs"],
-    }
-}
-
-/// Seconds of a quiet host, with four seeds. A load works whenever nothing else does; without one, what is idle costs nothing.
 fn cost_s(experiment: &str, load: &str) -> f64 {
-    match (experiment, load) {
-        ("os/wakeup" | "os/services" | "os/context-switch" | "os/clock-overhead", NONE) => 1.0,
-        ("os/ready-queue" | "os/interval-jitter" | "orb/histogram" | "orb/throughput", NONE) => 2.5,
-        ("orb/priority-inversion", NONE) => 5.0,
-        ("orb/latency-jitter" | "orb/architectures", NONE) => 7.0,
-        ("os/wakeup", _) => 4.5,
-        _ => 9.0,
+    let emulated = emulated(experiment);
+    if load == NONE {
+        emulated.cost_s
+    } else {
+        emulated.loaded_cost_s
     }
 }
 
+/// An experiment that runs only when it is named.
+const UNPLANNED: Emulated = Emulated {
+    loads: EmulatedLoads::None,
+    is_quick: false,
+    cost_s: 9.0,
+    loaded_cost_s: 9.0,
+};
 /// No load.
 const NONE: &str = "none";
 /// All loads of an emulated machine together.
@@ -211,21 +219,6 @@ pub const LOADS: [&str; Kind::EMULATED_MIX.len() + 2] = {
     names[at + 1] = MIX;
     names
 };
-/// The experiments that tell kernels apart and run in a machine that has nothing but this program.
-const DEFAULT: [&str; 11] = [
-    "os/wakeup",
-    "os/services",
-    "os/context-switch",
-    "os/ready-queue",
-    "os/clock-overhead",
-    "os/interval-jitter",
-    "orb/throughput",
-    "orb/latency-jitter",
-    "orb/architectures",
-    "orb/priority-inversion",
-    "orb/histogram",
-];
-const QUICK: [&str; 2] = ["os/wakeup", "os/services"];
 /// From the emulator's start to the guest's first experiment.
 const BOOT_S: f64 = 7.0;
 /// What a boot is split at: a part more is a boot more.

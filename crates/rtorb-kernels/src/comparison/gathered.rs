@@ -30,7 +30,6 @@ pub(super) struct Part<'a> {
 
 impl<'a> Gathered<'a> {
     pub(super) fn of(experiment: &'a str, systems: &'a [OfSystem]) -> Self {
-        let under = under(experiment);
         let parts: Vec<Part<'a>> = systems
             .iter()
             .filter_map(|found| {
@@ -42,6 +41,7 @@ impl<'a> Gathered<'a> {
                 })
             })
             .collect();
+        let under = under(&parts);
         let series = parts.iter().flat_map(|part| {
             let shown = part.results.series.iter();
             shown
@@ -171,10 +171,12 @@ pub(super) fn case_of(labels: &Labels) -> Labels {
 }
 
 /// Where `load` says how clients call, what runs beside them is `background_load`.
-fn under(experiment: &str) -> &'static str {
-    match experiment {
-        "orb/latency-jitter" | "orb/architectures" => "background_load",
-        _ => "load",
+fn under(parts: &[Part<'_>]) -> &'static str {
+    let mut series = parts.iter().flat_map(|part| &part.results.series);
+    if series.any(|series| series.labels.contains_key(BACKGROUND)) {
+        BACKGROUND
+    } else {
+        "load"
     }
 }
 
@@ -211,6 +213,7 @@ fn labelled(part: &Part<'_>, series: &Series, under: &str) -> Series {
     series
 }
 
+const BACKGROUND: &str = "background_load";
 /// The labels that say whose a series is.
 const WHOSE: [&str; 3] = [SYSTEM, "kernel", "preempt"];
 /// From what preempts least to what preempts most.

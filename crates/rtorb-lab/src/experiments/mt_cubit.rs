@@ -131,10 +131,11 @@ pub(super) const WORK: &str = "servant_work_us";
 pub(super) const LOW_CLIENTS: &str = "low_clients";
 pub(super) const TEN_HERTZ: &str = "10hz";
 pub(super) const SATURATING: &str = "saturating";
-/// The label of where the server runs: on the clients' CPU, or on one of its own.
+/// The label of where the server runs: on the clients' CPU, on one of its own, or on a host of its own, the agent's.
 pub(super) const PLACEMENT: &str = "placement";
 pub(super) const ONE_CPU: &str = "one_cpu";
 pub(super) const SERVER_CPU: &str = "server_cpu";
+pub(super) const TWO_HOSTS: &str = "two_hosts";
 /// The label of the server's priority beside those of the clients: above all, between them, or below all. Threads that take
 /// the priority of a request or of their lane have that instead.
 pub(super) const URGENCY: &str = "server_urgency";

@@ -8,7 +8,7 @@ use super::mt_cubit::{
     is_papers, parameters, plots, published,
 };
 use crate::contestants::OMNIORB;
-use crate::experiment::Effort;
+use crate::experiment::{Effort, Emulated};
 use crate::study::{
     Amounts, ByEffort, Cell, Factor, Findings, Study,
     Value::{Absent, Text},
@@ -80,6 +80,7 @@ const KIND: Study<LineUp> = Study {
         is_quick.then(|| QUICK.to_owned()).into_iter().collect()
     },
     start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
+    emulated: Some(Emulated::unloaded(7.0)),
     ..MT_CUBIT
 };
 

@@ -8,7 +8,7 @@
 use rtorb_results::{Plot, PlotKind, labels};
 
 use crate::contestants::square_wave::system::{self, Role};
-use crate::experiment::Context;
+use crate::experiment::{Context, Emulated, EmulatedLoads};
 use crate::experiments::beside::{LOADS, NONE};
 use crate::study::{
     Amounts, Factor, Study,
@@ -67,6 +67,10 @@ pub const STUDY: Study<Systems> = Study {
     plots,
     findings: findings::findings,
     notes,
+    emulated: Some(Emulated {
+        loads: EmulatedLoads::NoneAndMix,
+        ..Emulated::unloaded(2.5)
+    }),
     ..Study::with(|context, _| Systems::start(context))
 };
 

@@ -4,7 +4,7 @@ use super::mt_cubit::{
     LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
     is_papers, parameters, plots, published,
 };
-use crate::experiment::Effort;
+use crate::experiment::{Effort, Emulated, EmulatedLoads};
 use crate::study::{
     Amounts, ByEffort, Cell, Factor, Findings, Study,
     Value::{Absent, Text},
@@ -50,6 +50,10 @@ pub const STUDY: Study<LineUp> = Study {
         is_quick.then(|| QUICK.to_owned()).into_iter().collect()
     },
     start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
+    emulated: Some(Emulated {
+        loads: EmulatedLoads::NoneAndMix,
+        ..Emulated::unloaded(7.0)
+    }),
     ..MT_CUBIT
 };
 

@@ -5,7 +5,7 @@
 use rtorb_results::{Plot, PlotKind};
 
 use crate::contestants::OMNIORB;
-use crate::experiment::Effort;
+use crate::experiment::{Effort, Emulated};
 use crate::study::{
     Amounts, ByEffort, Factor, Study,
     Value::{self, Number, Text},
@@ -62,6 +62,7 @@ pub const STUDY: Study<LineUp> = Study {
         let known = known.into_iter().filter(|(is_so, _)| *is_so);
         known.map(|(_, note)| note.to_owned()).collect()
     },
+    emulated: Some(Emulated::unloaded(5.0)),
     ..Study::with(LineUp::start)
 };
 

@@ -13,7 +13,7 @@ use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Contestant, Transport};
 use crate::error::LabError;
-use crate::experiment::Effort;
+use crate::experiment::{Effort, Emulated};
 use crate::study::{
     Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{self, Absent, Number, Text},
@@ -132,6 +132,7 @@ pub const STUDY: Study<LineUp> = Study {
             ..ServiceRow::new("orb", "servant_work")
         },
     ],
+    emulated: Some(Emulated::unloaded(2.5)),
     ..Study::with(|context, _| LineUp::start(context))
 };
 

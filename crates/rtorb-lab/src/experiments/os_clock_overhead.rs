@@ -12,7 +12,7 @@ use rtorb_results::profile::ServiceRow;
 use rtorb_results::{LabelValue, Plot, PlotKind, PublishedPoints, StatisticName, labels};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort};
+use crate::experiment::{Context, Effort, Emulated};
 use crate::processes::computation::Computation;
 use crate::processes::probe::{Answer, Probe};
 use crate::study::{
@@ -94,6 +94,7 @@ pub const STUDY: Study<TimedProgram> = Study {
             ..ServiceRow::new("clock", "tick_from_medians")
         },
     ],
+    emulated: Some(Emulated::unloaded(1.0)),
     ..Study::with(TimedProgram::start)
 };
 

@@ -10,7 +10,7 @@ use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, PublishedRow, StatisticName, labels};
 
 use crate::error::LabError;
-use crate::experiment::{Effort, Parameters};
+use crate::experiment::{Effort, Emulated, Parameters};
 use crate::processes::probe::ProbeInTurn;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
@@ -64,6 +64,7 @@ pub const STUDY: Study<TwoThreads> = Study {
         configuration: &["test"],
         ..ServiceRow::new("scheduler", "context_switch")
     }],
+    emulated: Some(Emulated::unloaded(1.0)),
     ..Study::with(|context, _| {
         Ok(TwoThreads(ProbeInTurn::new(
             &context.launcher,

@@ -12,7 +12,7 @@ use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, labels};
 
 use crate::error::LabError;
-use crate::experiment::Effort;
+use crate::experiment::{Effort, Emulated};
 use crate::processes::computation::Computation;
 use crate::processes::probe::Probe;
 use crate::study::{
@@ -135,6 +135,7 @@ pub const STUDY: Study<Tasks> = Study {
             ..ServiceRow::new("timer", "release_lateness_alone")
         },
     ],
+    emulated: Some(Emulated::unloaded(2.5)),
     ..Study::with(|context, _| {
         let mut probe = Probe::start(&context.launcher, "interval-jitter")?;
         let work = probe.calibrate(WORK)?;

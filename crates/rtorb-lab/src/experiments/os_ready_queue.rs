@@ -9,6 +9,7 @@ use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
+use crate::experiment::Emulated;
 use crate::processes::awake::Awake;
 use crate::processes::probe::ProbeInTurn;
 use crate::study::{
@@ -63,6 +64,7 @@ pub const STUDY: Study<TaskSets> = Study {
         configuration: &["ready_tasks", "resolution_us"],
         ..ServiceRow::new("scheduler", "ready_queue_switch")
     }],
+    emulated: Some(Emulated::unloaded(2.5)),
     ..Study::with(|context, _| {
         Ok(TaskSets {
             probe: ProbeInTurn::new(&context.launcher, "os/ready-queue"),

@@ -9,6 +9,7 @@ use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
+use crate::experiment::Emulated;
 use crate::processes::probe::Probe;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
@@ -104,6 +105,10 @@ pub const STUDY: Study<OneCpu> = Study {
             ..ServiceRow::new("transport", "round_trip")
         },
     ],
+    emulated: Some(Emulated {
+        is_quick: true,
+        ..Emulated::unloaded(1.0)
+    }),
     ..Study::with(|context, _| Probe::start(&context.launcher, "os/services").map(OneCpu))
 };
 

@@ -13,7 +13,7 @@ use rtorb_results::profile::ServiceRow;
 use rtorb_results::{LabelValue, labels};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Parameters};
+use crate::experiment::{Context, Effort, Emulated, EmulatedLoads, Parameters};
 use crate::experiments::beside::{LOADS, NONE, VariedLoad};
 use crate::processes::awake::Awake;
 use crate::processes::probe::Probe;
@@ -77,6 +77,12 @@ pub const STUDY: Study<Loops> = Study {
         configuration: &["cpu"],
         ..ServiceRow::new("timer", "wakeup")
     }],
+    emulated: Some(Emulated {
+        loads: EmulatedLoads::All,
+        is_quick: true,
+        cost_s: 1.0,
+        loaded_cost_s: 4.5,
+    }),
     ..Study::with(|context, _| Loops::start(context))
 };
 

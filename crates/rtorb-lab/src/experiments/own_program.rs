@@ -15,7 +15,10 @@ use rtorb_results::cells::Cells;
 use rtorb_results::{Labels, labels};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Experiment, Outcome, Parameters, Progress, is_complete};
+use crate::experiment::{
+    Context, Effort, Emulated, EmulatedLoads, Experiment, Outcome, Parameters, Progress,
+    is_complete,
+};
 use crate::processes::Launcher;
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role};
 
@@ -78,6 +81,13 @@ impl Experiment for OwnProgram {
             ("rounds", rounds(effort).into()),
             ("effort", effort.name().into()),
         ])
+    }
+
+    fn emulated(&self) -> Option<Emulated> {
+        Some(Emulated {
+            loads: EmulatedLoads::All,
+            ..Emulated::unloaded(9.0)
+        })
     }
 
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {

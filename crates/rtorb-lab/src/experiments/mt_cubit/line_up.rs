@@ -6,8 +6,8 @@ use rtorb_host::placement::Placement;
 use rtorb_results::{Labels, ObtainedScheduling, labels};
 
 use super::{
-    ABOVE, BELOW, HIGH, LOAD, LOW, LOW_CLIENTS, LOW_HZ, PLACEMENT, PRESET, RELEASE, SATURATING,
-    SATURATING_SHARE, SERVER_CPU, TOGETHER, URGENCY, WORK,
+    ABOVE, BELOW, BETWEEN, HIGH, LOAD, LOW, LOW_CLIENTS, LOW_HZ, PLACEMENT, PRESET, RELEASE,
+    SATURATING, SATURATING_SHARE, SERVER_CPU, TOGETHER, TWO_HOSTS, URGENCY, WORK,
 };
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
@@ -27,8 +27,8 @@ pub struct LineUp {
     raw: Contestant,
     others: line_up::LineUp,
     clients: Clients,
-    /// Servers that need a CPU of their own were left out.
-    lacks_cpu: bool,
+    /// Servers were left out that need a CPU or a host of their own.
+    lacks_place: bool,
     /// Processor time of a low-priority call, by what it depends on.
     call_costs_ns: BTreeMap<Labels, f64>,
 }
@@ -81,7 +81,7 @@ impl LineUp {
             raw,
             others,
             clients,
-            lacks_cpu: cells
+            lacks_place: cells
                 .iter()
                 .any(|cell| server_placement(context, cell).is_none()),
             call_costs_ns,
@@ -174,7 +174,7 @@ impl Subject for LineUp {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = self.others.left_out();
-        notes.extend(self.lacks_cpu.then(|| LACKS_CPU.to_owned()));
+        notes.extend(self.lacks_place.then(|| LACKS_PLACE.to_owned()));
         notes
     }
 }
@@ -211,9 +211,18 @@ fn saturates(cell: &Cell<'_>) -> bool {
     cell.is(LOAD, SATURATING) && cell.number(LOW_CLIENTS) > 0
 }
 
-/// The CPU and the scheduling of the server of a cell; `None` if the host has no such CPU.
+/// The CPU and the scheduling of the server of a cell; `None` if there is no such host or CPU.
 fn server_placement(context: &Context, cell: &Cell<'_>) -> Option<Placement> {
     let ours = context.launcher.placement;
+    if context.launcher.agent.is_some() {
+        // The agent places its servers, with a priority between those of the clients.
+        let is_there = !cell.has(PLACEMENT) || cell.is(PLACEMENT, TWO_HOSTS);
+        let is_possible = !cell.has(URGENCY) || cell.is(URGENCY, BETWEEN);
+        return (is_there && is_possible).then_some(ours);
+    }
+    if cell.is(PLACEMENT, TWO_HOSTS) {
+        return None;
+    }
     let cpu = if cell.is(PLACEMENT, SERVER_CPU) {
         Some(context.other_cpu()?)
     } else {
@@ -240,8 +249,8 @@ pub(super) const CALL: &str = "call";
 pub(super) const MISSED: &str = "missed_releases";
 /// The number that has the share of the CPU of both sides; other such numbers are called as the side.
 pub(super) const BOTH_SIDES: &str = "both";
-const LACKS_CPU: &str =
-    "Servers with a CPU of their own were left out: this host has one CPU for the laboratory.";
+const LACKS_PLACE: &str = "Left out: servers on a CPU of their own where there is one CPU; servers on a host of their own \
+     without an agent, and others with one.";
 const NS_PER_S: u64 = 1_000_000_000;
 /// As many octets as a call of ours has, there and back.
 const RAW_BURST: Burst = Burst {

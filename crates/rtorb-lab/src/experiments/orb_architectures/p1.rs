@@ -10,7 +10,7 @@ use rtorb_results::{
 
 use super::super::mt_cubit::{
     ABOVE, BELOW, BETWEEN, LOAD, LOW_CLIENTS, LineUp, MT_CUBIT, ONE_CPU, PLACEMENT, PRESET,
-    RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, URGENCY, WORK, parameters,
+    RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK, parameters,
 };
 use crate::experiment::Effort;
 use crate::study::{
@@ -34,7 +34,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
     factors: &[
         Factor {
             label: PLACEMENT,
-            levels: &[Text(ONE_CPU), Text(SERVER_CPU)],
+            levels: &[Text(ONE_CPU), Text(SERVER_CPU), Text(TWO_HOSTS)],
         },
         Factor {
             label: URGENCY,
@@ -93,7 +93,10 @@ pub(super) const STUDY: Study<LineUp> = Study {
     leaves_out,
     obstacle: |context| {
         let is_one_cpu = context.effort.seeds().is_some() && context.other_cpu().is_none();
-        is_one_cpu.then_some(ONE_CPU_HERE)
+        let is_agents = context.launcher.agent.is_some() && context.effort != Effort::Full;
+        let obstacles = [(is_one_cpu, ONE_CPU_HERE), (is_agents, ON_AN_AGENT)];
+        let obstacle = obstacles.into_iter().find(|(is_so, _)| *is_so);
+        obstacle.map(|(_, why)| why)
     },
     plots,
     findings,
@@ -129,7 +132,13 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
 /// True for the conditions that are nearest to P1's.
 fn requests_meet(cell: &Cell<'_>) -> bool {
     let is_p1 = cell.is(RELEASE, TOGETHER) && cell.number(WORK) > 0;
-    is_p1 && (is_on(cell, ONE_CPU, BELOW) || is_on(cell, SERVER_CPU, BETWEEN))
+    let places = [
+        (ONE_CPU, BELOW),
+        (SERVER_CPU, BETWEEN),
+        (TWO_HOSTS, BETWEEN),
+    ];
+    let is_there = |(placement, urgency)| is_on(cell, placement, urgency);
+    is_p1 && places.into_iter().any(is_there)
 }
 
 fn is_on(cell: &Cell<'_>, placement: &str, urgency: &str) -> bool {
@@ -334,6 +343,7 @@ const FAITHFUL: &str = "CORBAplus and miniCOOL were no real-time ORBs: their poo
      priorities, which is better than what P1 measured.";
 const ONE_CPU_HERE: &str =
     "P1's conditions need a machine with two CPUs: `rtorb lab kernel run --machine p1`.";
+const ON_AN_AGENT: &str = "P1's conditions on two hosts are measured by `--full`.";
 const QUICK: &str = "P1's conditions in a quick run: one CPU, a server below its clients, the fewest and the most clients, 50 Hz. \
      `--full` has all placements, priorities of the server and releases, with P1's steps and rates.";
 
@@ -417,9 +427,9 @@ mod tests {
 
     #[test]
     fn a_full_run_has_every_condition_and_a_quick_one_little_time() {
-        let conditions = 2 * 3 * 2 * 2;
+        let conditions = 3 * 3 * 2 * 2;
         let full = STUDY.cells(Effort::Full);
-        assert_eq!(full.len(), (2 * 11 + (conditions - 2) * 2) * 6);
+        assert_eq!(full.len(), (3 * 11 + (conditions - 3) * 2) * 6);
         let quick = STUDY.parameters(Effort::Quick);
         assert_eq!(quick["paced_seconds"], 8usize.into());
         assert_eq!(quick[LOW_CLIENTS], "1 50".into());
