@@ -46,17 +46,9 @@ pub struct Plan {
     pub boots: Vec<(String, Vec<String>)>,
     /// How many seeds.
     pub seeds: u16,
-    /// The machine: an instruction takes 2 to the power of this many nanoseconds.
-    #[serde(default, skip_serializing_if = "is_one_cpu")]
-    pub shift: u8,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_one_cpu(shift: &u8) -> bool {
-    *shift == Machine::OneCpu.shift()
+    /// The name of the machine; none is that with one CPU.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
 }
 
 /// A kernel, exactly.
@@ -245,7 +237,10 @@ impl Plan {
             preempt,
             boots: identity.boots.clone(),
             seeds: identity.seeds,
-            shift: identity.shift,
+            machine: match Machine::of(identity) {
+                Machine::OneCpu => String::new(),
+                machine => machine.name().to_owned(),
+            },
         }
     }
 }

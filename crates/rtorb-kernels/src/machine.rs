@@ -14,6 +14,7 @@ use rtorb_lab::processes::child_command;
 use rtorb_lab::processes::emulated::VARIABLE;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::tools::{run_tool, run_tool_watched};
+use rtorb_results::campaign::Identity;
 
 use crate::catalogue::Kernel;
 use crate::initramfs::Initramfs;
@@ -57,24 +58,48 @@ pub enum Machine {
     /// One CPU, on which an instruction takes a nanosecond.
     #[default]
     OneCpu,
+    /// The same, whose kernels have the clock that P3 had: threads wake at its ticks alone.
+    TickClock,
     /// Like the hosts of P1, which had two CPUs of 168 MHz. An instruction takes 4 ns; while both CPUs are busy, they share that:
     /// 125 to 250 million instructions a second on each.
     P1,
 }
 
 impl Machine {
-    /// The one in which an instruction takes 2 to the power of `shift` nanoseconds; `None` if there is none.
+    /// Every machine with its name in options.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("one-cpu", Self::OneCpu),
+        ("tick-clock", Self::TickClock),
+        ("p1", Self::P1),
+    ];
+
+    /// The machine of that name; `None` if there is none.
     #[must_use]
-    pub fn of_shift(shift: u8) -> Option<Self> {
-        let mut all = [Self::OneCpu, Self::P1].into_iter();
-        all.find(|machine| machine.shift() == shift)
+    pub fn named(name: &str) -> Option<Self> {
+        let known = Self::ALL.iter().find(|(known, _)| *known == name);
+        known.map(|(_, machine)| *machine)
+    }
+
+    /// Its name in options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(_, machine)| *machine == self);
+        known.map_or("one-cpu", |(name, _)| name)
+    }
+
+    /// The machine of a campaign.
+    #[must_use]
+    pub fn of(identity: &Identity) -> Self {
+        let all = Self::ALL.map(|(_, machine)| machine);
+        let is_it = |machine: &Self| description(*machine) == identity.machine;
+        all.into_iter().find(is_it).unwrap_or_default()
     }
 
     /// The power of two of the nanoseconds that an instruction takes.
     #[must_use]
     pub fn shift(self) -> u8 {
         match self {
-            Self::OneCpu => 0,
+            Self::OneCpu | Self::TickClock => 0,
             Self::P1 => 2,
         }
     }
@@ -82,7 +107,7 @@ impl Machine {
     /// `sleep=off` is what makes a run repeatable: an idle CPU's time jumps to the next timer.
     fn arguments(self) -> Vec<&'static str> {
         let own: &[&str] = match self {
-            Self::OneCpu => &["-smp", "1", "-icount", "shift=0,sleep=off"],
+            Self::OneCpu | Self::TickClock => &["-smp", "1", "-icount", "shift=0,sleep=off"],
             // The CPUs take turns, each until the next timer. The filter has one every 50 us, of which the guest knows nothing.
             Self::P1 => &[
                 "-smp",
@@ -96,6 +121,14 @@ impl Machine {
             ],
         };
         [&MACHINE[..], own].concat()
+    }
+
+    /// What every kernel is told.
+    fn command_line(self) -> String {
+        match self {
+            Self::TickClock => format!("{COMMAND_LINE} highres=off nohz=off"),
+            Self::OneCpu | Self::P1 => COMMAND_LINE.to_owned(),
+        }
     }
 }
 
@@ -153,7 +186,7 @@ impl Emulator {
             .arg("-kernel")
             .arg(&boot.kernel.image)
             .arg("-append")
-            .arg(command_line(boot.preempt))
+            .arg(command_line(boot.machine, boot.preempt))
             .args(boot.observers);
         let mut silence = Silence::new();
         let ended = run_tool_watched(&mut command, timeout, interrupt, &mut || {
@@ -185,7 +218,7 @@ impl Emulator {
 #[must_use]
 pub fn description(machine: Machine) -> String {
     let arguments = machine.arguments().join(" ");
-    format!("{arguments} -append {COMMAND_LINE}")
+    format!("{arguments} -append {}", machine.command_line())
 }
 
 /// What a guest said, as far as it can be read.
@@ -304,9 +337,10 @@ impl Silence {
     }
 }
 
-fn command_line(preempt: Option<&str>) -> String {
+fn command_line(machine: Machine, preempt: Option<&str>) -> String {
     let preempt = preempt.map(|model| format!(" preempt={model}"));
-    format!("{COMMAND_LINE}{} {VARIABLE}=1", preempt.unwrap_or_default())
+    let (of_machine, preempt) = (machine.command_line(), preempt.unwrap_or_default());
+    format!("{of_machine}{preempt} {VARIABLE}=1")
 }
 
 fn ask(question: &[&str], interrupt: &Interrupt) -> Result<String, LabError> {

@@ -125,7 +125,7 @@ impl Cases {
             seeds: self.identity.seeds,
         };
         let boot = Boot {
-            machine: Machine::of_shift(self.identity.shift).unwrap_or_default(),
+            machine: Machine::of(&self.identity),
             kernel: &self.identity.systems[case.system].kernel,
             preempt: self.identity.asked[case.system].as_deref(),
             initramfs: &self.initramfs,

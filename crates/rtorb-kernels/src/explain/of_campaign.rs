@@ -124,7 +124,7 @@ impl Here<'_> {
         let replay = Replay {
             emulator: self.emulator,
             boot: Boot {
-                machine: Machine::of_shift(self.identity.shift).unwrap_or_default(),
+                machine: Machine::of(self.identity),
                 kernel: &self.identity.systems[candidate.system].kernel,
                 preempt: self.identity.asked[candidate.system].as_deref(),
                 initramfs: self.initramfs,

@@ -129,7 +129,14 @@ impl Check {
         let request = Request {
             kernels: self.kernels(baseline, &interrupt)?,
             preempt: baseline.plan.preempt.clone(),
-            machine: Machine::of_shift(baseline.plan.shift).unwrap_or_default(),
+            machine: match baseline.plan.machine.as_str() {
+                "" => Machine::OneCpu,
+                name => Machine::named(name).with_context(|| {
+                    format!(
+                        "the baseline is of a machine {name:?}, which this program does not know"
+                    )
+                })?,
+            },
             selection: Selection {
                 boots: baseline.plan.boots.clone(),
                 ..Selection::default()

@@ -53,10 +53,11 @@ pub(super) struct RunCampaign {
     /// Number of guests that run side by side [default: the number of CPUs of the host].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=GUESTS_MAX))]
     guests: Option<u16>,
-    /// Machine to emulate: one CPU, on which an instruction takes a nanosecond; or one like the hosts of P1, with two CPUs of
-    /// 125 to 250 million instructions a second, for orb/architectures.
-    #[arg(long, value_name = "MACHINE", default_value = "one-cpu")]
-    machine: MachineChoice,
+    /// Machine to emulate: one CPU, on which an instruction takes a nanosecond; the same with a clock whose ticks alone wake
+    /// threads, as P3 had it; or one like the hosts of P1, with two CPUs of 125 to 250 million instructions a second, for
+    /// orb/architectures.
+    #[arg(long, value_name = "MACHINE", default_value = "one-cpu", value_parser = ["one-cpu", "tick-clock", "p1"])]
+    machine: String,
     /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
     #[arg(long)]
     quick: bool,
@@ -82,12 +83,6 @@ pub(super) struct RunCampaign {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum MachineChoice {
-    OneCpu,
-    P1,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExplainChoice {
     Worst,
     None,
@@ -103,10 +98,7 @@ impl RunCampaign {
                 &interrupt,
             )?,
             preempt: distinct(&self.preempt),
-            machine: match self.machine {
-                MachineChoice::OneCpu => Machine::OneCpu,
-                MachineChoice::P1 => Machine::P1,
-            },
+            machine: self.machine(),
             selection: Selection {
                 experiments: self.experiments(),
                 loads: distinct(&self.loads),
@@ -162,11 +154,23 @@ impl RunCampaign {
 
 impl RunCampaign {
     /// Returns the selected experiments and those of the user's own programs.
+    fn machine(&self) -> Machine {
+        Machine::named(&self.machine).unwrap_or_default()
+    }
+
+    /// Those that were named; otherwise those that the machine was made for.
     fn experiments(&self) -> Vec<String> {
         let own = self.own_program.iter().map(OwnFile::experiment);
         let mut all: Vec<String> = self.experiments.iter().cloned().chain(own).collect();
-        if all.is_empty() && self.machine == MachineChoice::P1 {
-            all.push("orb/architectures".to_owned());
+        if all.is_empty() {
+            let made_for: &[&str] = match self.machine() {
+                Machine::OneCpu => &[],
+                Machine::TickClock => {
+                    &["os/ready-queue", "os/clock-overhead", "os/interval-jitter"]
+                }
+                Machine::P1 => &["orb/architectures"],
+            };
+            all.extend(made_for.iter().map(|name| (*name).to_owned()));
         }
         distinct(&all)
     }
