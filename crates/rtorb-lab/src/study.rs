@@ -547,7 +547,6 @@ impl Amounts {
 
 impl<'a> Cell<'a> {
     /// The cell of these levels.
-    #[cfg(test)]
     pub(crate) fn of(levels: &'a Labels) -> Self {
         Self(levels)
     }

@@ -92,6 +92,22 @@ pub(super) fn is_hardest(cell: &Cell<'_>) -> bool {
     cell.is(LOAD, SATURATING) && cell.number(WORK) > 0
 }
 
+/// True for the conditions that are nearest to P1's.
+pub(super) fn requests_meet(cell: &Cell<'_>) -> bool {
+    let is_p1 = cell.is(RELEASE, TOGETHER) && cell.number(WORK) > 0;
+    let places = [
+        (ONE_CPU, BELOW),
+        (SERVER_CPU, BETWEEN),
+        (TWO_HOSTS, BETWEEN),
+    ];
+    let is_there = |(placement, urgency)| is_on(cell, placement, urgency);
+    is_p1 && places.into_iter().any(is_there)
+}
+
+pub(super) fn is_on(cell: &Cell<'_>, placement: &str, urgency: &str) -> bool {
+    cell.is(PLACEMENT, placement) && cell.is(URGENCY, urgency)
+}
+
 /// The median, the tail and the jitter of both roles over the number of low-priority clients.
 pub(super) fn plots() -> Vec<Plot> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();

@@ -23,7 +23,7 @@ pub static SUITE: Suite = Suite {
     title: KIND.title,
     reproduces: KIND.reproduces,
     studies: |_| {
-        const ALL: &[&dyn Member] = &[&KIND, &p1::STUDY];
+        const ALL: &[&dyn Member] = &[&p1::STUDY, &KIND];
         ALL
     },
     notes: |_| Vec::new(),

@@ -1,10 +1,11 @@
 //! The papers' figures, as far as their text has numbers, beside ours.
 
 use rtorb_results::cells::Cells;
-use rtorb_results::{Labels, Published};
+use rtorb_results::{Labels, Published, labels_without};
 
 use super::findings::{Calls, JITTER, MEAN, Of, P50};
-use super::{LOAD, LOW_CLIENTS, PRESET, TEN_HERTZ, WORK};
+use super::{LOAD, LOW_CLIENTS, PRESET, TEN_HERTZ, WORK, requests_meet};
+use crate::study::Cell;
 
 /// P0: one ORB (TAO 1.2) on several operating systems; ours is the preset `tao` on this one.
 pub(in crate::experiments) fn p0(cells: &Cells) -> Vec<Published> {
@@ -143,7 +144,7 @@ fn times_taos(calls: Calls<'_>, preset: &str, of: Of) -> Option<String> {
     ))
 }
 
-/// The calls beside the fewest and the most low-priority clients, at 10 Hz.
+/// The calls beside the fewest and the most low-priority clients, at 10 Hz, under one condition.
 fn ends<'a>(calls: Calls<'a>, preset: &str, role: &str) -> Option<[&'a Labels; 2]> {
     let number = |labels: &Labels, label: &str| labels[label].number();
     let of_preset = || {
@@ -154,10 +155,13 @@ fn ends<'a>(calls: Calls<'a>, preset: &str, role: &str) -> Option<[&'a Labels; 2
                 && number(labels, LOW_CLIENTS) > Some(0)
         })
     };
-    let least_us = of_preset().map(|labels| number(labels, WORK)).min()?;
-    let all = || of_preset().filter(|labels| number(labels, WORK) == least_us);
-    let few = all().min_by_key(|labels| number(labels, LOW_CLIENTS))?;
-    let many = all().max_by_key(|labels| number(labels, LOW_CLIENTS))?;
+    let few = of_preset().min_by_key(|labels| {
+        let is_near = requests_meet(&Cell::of(labels));
+        (!is_near, number(labels, WORK), number(labels, LOW_CLIENTS))
+    })?;
+    let condition = labels_without(few, &[LOW_CLIENTS]);
+    let same = of_preset().filter(|labels| labels_without(labels, &[LOW_CLIENTS]) == condition);
+    let many = same.max_by_key(|labels| number(labels, LOW_CLIENTS))?;
     Some([few, many])
 }
 

@@ -5,12 +5,14 @@ use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::Cells;
 use rtorb_results::statistics::Statistics;
 use rtorb_results::{
-    Claim, Derived, Labels, Plot, PlotKind, StatisticName, labels, labels_with, labels_without,
+    Claim, Derived, Highlight, Labels, Plot, PlotKind, StatisticName, labels, labels_with,
+    labels_without,
 };
 
 use super::super::mt_cubit::{
     ABOVE, BELOW, BETWEEN, LOAD, LOW_CLIENTS, LineUp, MT_CUBIT, ONE_CPU, PLACEMENT, PRESET,
-    RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK, parameters,
+    RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK, is_on, parameters,
+    published, requests_meet,
 };
 use crate::experiment::Effort;
 use crate::study::{
@@ -129,22 +131,6 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     !(requests_meet(cell) && is_faithful && is_measured)
 }
 
-/// True for the conditions that are nearest to P1's.
-fn requests_meet(cell: &Cell<'_>) -> bool {
-    let is_p1 = cell.is(RELEASE, TOGETHER) && cell.number(WORK) > 0;
-    let places = [
-        (ONE_CPU, BELOW),
-        (SERVER_CPU, BETWEEN),
-        (TWO_HOSTS, BETWEEN),
-    ];
-    let is_there = |(placement, urgency)| is_on(cell, placement, urgency);
-    is_p1 && places.into_iter().any(is_there)
-}
-
-fn is_on(cell: &Cell<'_>, placement: &str, urgency: &str) -> bool {
-    cell.is(PLACEMENT, placement) && cell.is(URGENCY, urgency)
-}
-
 fn plots() -> Vec<Plot> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let plot = |(id, title, value): (&str, &str, StatisticName)| Plot {
@@ -182,6 +168,7 @@ fn plots() -> Vec<Plot> {
 fn findings(cells: &Cells, _: &Conditions) -> Findings {
     let calls = Calls(cells);
     let most = calls.beside_most();
+    let shown = nearest_to_p1(&most);
     let growth = most.iter().flat_map(|labels| {
         let labels_of_both = labels_without(labels, &["part"]);
         GROWTHS.map(|(name, of)| {
@@ -190,14 +177,32 @@ fn findings(cells: &Cells, _: &Conditions) -> Findings {
         })
     });
     Findings {
+        highlights: most
+            .iter()
+            .filter_map(|labels| calls.highlight(labels))
+            .collect(),
         derived: growth.flatten().collect(),
         claims: most
             .iter()
             .flat_map(|labels| calls.claims(labels))
             .collect(),
-        conclusions: calls.conclusion(&most).into_iter().collect(),
+        published: published::p1(cells),
+        conclusions: calls.conclusion(&shown).into_iter().collect(),
         ..Findings::default()
     }
+}
+
+/// All architectures under one condition: one that is near P1's if there is one.
+fn nearest_to_p1<'a>(most: &[&'a Labels]) -> Vec<&'a Labels> {
+    let mut all = most.iter();
+    let near = all.find(|labels| requests_meet(&Cell::of(labels)));
+    let Some(one) = near.or(most.first()) else {
+        return Vec::new();
+    };
+    let condition = labels_without(one, &[PRESET]);
+    let all = most.iter().copied();
+    all.filter(|labels| labels_without(labels, &[PRESET]) == condition)
+        .collect()
 }
 
 /// A statistic of a round.
@@ -245,6 +250,20 @@ impl<'a> Calls<'a> {
             .divided_by(&self.rounds(labels, of))
     }
 
+    fn highlight(self, labels: &Labels) -> Option<Highlight> {
+        let us = |labels: &Labels| Some(self.rounds(labels, P99).median()? / 1e3);
+        let fewest = labels_with(labels, [(LOW_CLIENTS, (FEWEST as usize).into())]);
+        Some(Highlight {
+            what: format!(
+                "{}: high-priority p99 beside {} low-priority clients, P1's conditions",
+                labels[PRESET], labels[LOW_CLIENTS]
+            ),
+            value: us(labels)?,
+            unit: "us".to_owned(),
+            beside: format!("{:.0} us beside {FEWEST}", us(&fewest)?),
+        })
+    }
+
     /// `tao` does not feel the clients, and the others do.
     fn claims(self, labels: &Labels) -> Vec<Claim> {
         let preset = labels[PRESET].to_string();
@@ -286,13 +305,10 @@ impl<'a> Calls<'a> {
         claims.into_iter().filter_map(claim).collect()
     }
 
-    /// The architectures in the order of their tails, under the condition that was measured first.
-    fn conclusion(self, most: &[&Labels]) -> Option<String> {
-        let first = most.first()?;
-        let condition = labels_without(first, &[PRESET]);
-        let same = most.iter();
-        let same = same.filter(|labels| labels_without(labels, &[PRESET]) == condition);
-        let of_preset = |labels: &&&Labels| {
+    /// The architectures in the order of their tails.
+    fn conclusion(self, shown: &[&Labels]) -> Option<String> {
+        let first = shown.first()?;
+        let of_preset = |labels: &&Labels| {
             let us = |of| self.rounds(labels, of).median().map(|ns| ns / 1e3);
             let growth = |of| self.growth(labels, of).median();
             let (p50, p99) = (us(P50)?, us(P99)?);
@@ -303,7 +319,7 @@ impl<'a> Calls<'a> {
             );
             Some((p99, words))
         };
-        let mut found: Vec<(f64, String)> = same.filter_map(|labels| of_preset(&labels)).collect();
+        let mut found: Vec<(f64, String)> = shown.iter().filter_map(of_preset).collect();
         found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let words: Vec<String> = found.into_iter().map(|(_, words)| words).collect();
         Some(format!(
@@ -414,6 +430,9 @@ mod tests {
                 .map(|found| found.value)
         };
         assert_eq!(growth("growth_of_p50"), Some(10.0));
+        let p99_us: Vec<f64> = found.highlights.iter().map(|found| found.value).collect();
+        assert_eq!(p99_us.len(), 2);
+        assert!(p99_us[0] < p99_us[1], "{p99_us:?}");
         let told = &found.conclusions[0];
         assert!(
             told.contains("tao 50 us in the median (1.0 times)"),
