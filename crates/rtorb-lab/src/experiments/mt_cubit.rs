@@ -13,7 +13,7 @@ use crate::study::{
     ByEffort, Cell, Factor, Study,
     Value::{self, Absent, Number, Text},
 };
-pub(super) use findings::findings;
+pub(super) use findings::{Calls, JITTER, Of, P50, P99, findings};
 use line_up::CALL;
 pub(super) use line_up::LineUp;
 

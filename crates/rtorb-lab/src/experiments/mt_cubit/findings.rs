@@ -29,29 +29,29 @@ pub(in crate::experiments) fn findings(cells: &Cells, conditions: &Conditions) -
 
 /// What was measured, by the labels of calls.
 #[derive(Clone, Copy)]
-pub(super) struct Calls<'a>(pub(super) &'a Cells);
+pub(in crate::experiments) struct Calls<'a>(pub(in crate::experiments) &'a Cells);
 
 /// A statistic of a round.
-pub(super) type Of = fn(&Statistics) -> f64;
-pub(super) const P50: Of = |round| round.p50;
-const P99: Of = |round| round.p99;
+pub(in crate::experiments) type Of = fn(&Statistics) -> f64;
+pub(in crate::experiments) const P50: Of = |round| round.p50;
+pub(in crate::experiments) const P99: Of = |round| round.p99;
 pub(super) const MEAN: Of = |round| round.mean;
-pub(super) const JITTER: Of = |round| round.stddev;
+pub(in crate::experiments) const JITTER: Of = |round| round.stddev;
 
 impl<'a> Calls<'a> {
     /// The labels of all calls of a role.
-    pub(super) fn of(self, role: &str) -> impl Iterator<Item = &'a Labels> {
+    pub(in crate::experiments) fn of(self, role: &str) -> impl Iterator<Item = &'a Labels> {
         let wanted = [("role", role.into()), ("part", CALL.into())];
         let found: Vec<&Labels> = self.0.with(&wanted).map(|(labels, _)| labels).collect();
         found.into_iter()
     }
 
-    pub(super) fn rounds(self, labels: &Labels, of: Of) -> ByRound {
+    pub(in crate::experiments) fn rounds(self, labels: &Labels, of: Of) -> ByRound {
         let found = self.0.get(labels);
         found.map_or_else(ByRound::default, |samples| samples.rounds(of))
     }
 
-    pub(super) fn median(self, labels: &Labels, of: Of) -> Option<f64> {
+    pub(in crate::experiments) fn median(self, labels: &Labels, of: Of) -> Option<f64> {
         self.rounds(labels, of).median()
     }
 

@@ -3,16 +3,15 @@
 
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::Cells;
-use rtorb_results::statistics::Statistics;
 use rtorb_results::{
     Claim, Derived, Highlight, Labels, Plot, PlotKind, StatisticName, labels, labels_with,
     labels_without,
 };
 
 use super::super::mt_cubit::{
-    ABOVE, BELOW, BETWEEN, LOAD, LOW_CLIENTS, LineUp, MT_CUBIT, ONE_CPU, PLACEMENT, PRESET,
-    RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK, is_on, parameters,
-    published, requests_meet,
+    ABOVE, BELOW, BETWEEN, Calls, JITTER, LOAD, LOW_CLIENTS, LineUp, MT_CUBIT, ONE_CPU, Of, P50,
+    P99, PLACEMENT, PRESET, RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY,
+    WORK, is_on, parameters, published, requests_meet,
 };
 use crate::experiment::Effort;
 use crate::study::{
@@ -116,7 +115,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     let is_faithful = !cell
         .level(PRESET)
-        .is_some_and(|preset| preset.ends_with("_rt"));
+        .is_some_and(|preset| is_improved(&preset));
     let low_clients = cell.number(LOW_CLIENTS);
     let is_extreme = [FEWEST as usize, 50].contains(&low_clients);
     let is_measured = match effort {
@@ -129,6 +128,11 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
         }
     };
     !(requests_meet(cell) && is_faithful && is_measured)
+}
+
+/// True for the strategies of P1 with RT-CORBA's priorities, which P1 did not measure.
+fn is_improved(preset: &str) -> bool {
+    preset.ends_with("_rt")
 }
 
 fn plots() -> Vec<Plot> {
@@ -177,17 +181,17 @@ fn findings(cells: &Cells, _: &Conditions) -> Findings {
         })
     });
     Findings {
-        highlights: most
+        highlights: shown
             .iter()
             .filter_map(|labels| calls.highlight(labels))
             .collect(),
         derived: growth.flatten().collect(),
         claims: most
             .iter()
-            .flat_map(|labels| calls.claims(labels))
+            .flat_map(|labels| calls.claims_of_p1(labels))
             .collect(),
         published: published::p1(cells),
-        conclusions: calls.conclusion(&shown).into_iter().collect(),
+        conclusions: calls.conclusion_of_p1(&shown).into_iter().collect(),
         ..Findings::default()
     }
 }
@@ -205,11 +209,6 @@ fn nearest_to_p1<'a>(most: &[&'a Labels]) -> Vec<&'a Labels> {
         .collect()
 }
 
-/// A statistic of a round.
-type Of = fn(&Statistics) -> f64;
-const P50: Of = |round| round.p50;
-const P99: Of = |round| round.p99;
-const JITTER: Of = |round| round.stddev;
 /// Each by the name of its growth.
 const GROWTHS: [(&str, Of); 3] = [
     ("growth_of_p50", P50),
@@ -217,23 +216,13 @@ const GROWTHS: [(&str, Of); 3] = [
     ("growth_of_jitter", JITTER),
 ];
 
-/// What was measured.
-#[derive(Clone, Copy)]
-struct Calls<'a>(&'a Cells);
-
 impl<'a> Calls<'a> {
     /// The labels of the high-priority client's calls beside the most low-priority clients, under each condition.
     fn beside_most(self) -> Vec<&'a Labels> {
-        let wanted = [("role", "high".into()), ("part", "call".into())];
-        let all: Vec<&Labels> = self.0.with(&wanted).map(|(labels, _)| labels).collect();
-        let most = all.iter().map(|labels| labels[LOW_CLIENTS].number()).max();
-        let is_most = |labels: &&Labels| Some(labels[LOW_CLIENTS].number()) == most;
-        all.into_iter().filter(is_most).collect()
-    }
-
-    fn rounds(self, labels: &Labels, of: Of) -> ByRound {
-        let found = self.0.get(labels);
-        found.map_or_else(ByRound::default, |samples| samples.rounds(of))
+        let number = |labels: &Labels| labels[LOW_CLIENTS].number();
+        let most = self.of("high").map(number).max();
+        let all = self.of("high");
+        all.filter(|labels| Some(number(labels)) == most).collect()
     }
 
     /// From the fewest low-priority clients to the most.
@@ -251,7 +240,7 @@ impl<'a> Calls<'a> {
     }
 
     fn highlight(self, labels: &Labels) -> Option<Highlight> {
-        let us = |labels: &Labels| Some(self.rounds(labels, P99).median()? / 1e3);
+        let us = |labels: &Labels| Some(self.median(labels, P99)? / 1e3);
         let fewest = labels_with(labels, [(LOW_CLIENTS, (FEWEST as usize).into())]);
         Some(Highlight {
             what: format!(
@@ -264,8 +253,8 @@ impl<'a> Calls<'a> {
         })
     }
 
-    /// `tao` does not feel the clients, and the others do.
-    fn claims(self, labels: &Labels) -> Vec<Claim> {
+    /// `tao` does not feel the clients. P1's other architectures do where requests meet.
+    fn claims_of_p1(self, labels: &Labels) -> Vec<Claim> {
         let preset = labels[PRESET].to_string();
         let condition = [PLACEMENT, URGENCY, RELEASE, WORK].map(|label| labels[label].to_string());
         let in_words = format!(
@@ -291,6 +280,8 @@ impl<'a> Calls<'a> {
                 growth("growth-p50", "median", P50, MEDIAN_GROWTH_MAX),
                 growth("growth-p99", "p99", P99, TAIL_GROWTH_MAX),
             ]
+        } else if !requests_meet(&Cell::of(labels)) || is_improved(&preset) {
+            Vec::new()
         } else {
             let share = |id, what, of| {
                 let text =
@@ -306,10 +297,10 @@ impl<'a> Calls<'a> {
     }
 
     /// The architectures in the order of their tails.
-    fn conclusion(self, shown: &[&Labels]) -> Option<String> {
+    fn conclusion_of_p1(self, shown: &[&Labels]) -> Option<String> {
         let first = shown.first()?;
         let of_preset = |labels: &&Labels| {
-            let us = |of| self.rounds(labels, of).median().map(|ns| ns / 1e3);
+            let us = |of| self.median(labels, of).map(|ns| ns / 1e3);
             let growth = |of| self.growth(labels, of).median();
             let (p50, p99) = (us(P50)?, us(P99)?);
             let (of_p50, of_p99) = (growth(P50)?, growth(P99)?);
@@ -376,6 +367,7 @@ mod tests {
             (URGENCY, BELOW.into()),
             (RELEASE, TOGETHER.into()),
             (WORK, 1_000usize.into()),
+            (LOAD, TEN_HERTZ.into()),
             (LOW_CLIENTS, (low_clients as usize).into()),
             ("role", "high".into()),
             ("part", "call".into()),
