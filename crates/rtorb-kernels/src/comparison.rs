@@ -6,31 +6,17 @@ use std::path::PathBuf;
 
 use rtorb_host::Host;
 use rtorb_lab::experiment::{IN_INSTRUCTIONS, Outcome};
+use rtorb_lab::experiments;
+use rtorb_lab::systems::{self, SEEDS_MIN};
 use rtorb_results::campaign::PREFIX;
 use rtorb_results::campaign::{Identity, System};
 use rtorb_results::{
-    EMULATED, EmulatedSystem, Emulation, LabelValue, Labels, ObtainedScheduling, Published,
-    Results, SCHEMA,
+    EMULATED, EmulatedSystem, Emulation, LabelValue, ObtainedScheduling, Published, Results, SCHEMA,
 };
 
 use crate::sha256::sha256;
-use gathered::Gathered;
-
-mod differences;
-mod gathered;
-mod orb;
-mod os;
-mod services;
-mod wakeup;
-
-/// What was found of one operating system: an ordinary results file an experiment, with the series of every load in it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OfSystem {
-    /// Which one.
-    pub system: System,
-    /// One for each experiment; every series has the label `load`.
-    pub results: Vec<Results>,
-}
+use rtorb_results::systems::Gathered;
+pub use rtorb_results::systems::OfSystem;
 
 /// The results of `kernel/<experiment>`: the series of all systems with the labels `system`, `kernel` and `preempt`, how the tables
 /// and plots show them, and what follows. Everything in it comes from what it is given, so that it is the same every time.
@@ -104,20 +90,9 @@ pub(super) fn name_of(identity: &Identity) -> String {
 
 /// How the results of an experiment are shown when it was run on several systems.
 fn view(gathered: &Gathered<'_>) -> Outcome {
-    match gathered.experiment {
-        "os/wakeup" => wakeup::view(gathered),
-        "os/context-switch" => os::context_switch(gathered),
-        "os/services" => services::view(gathered),
-        "os/ready-queue" => os::ready_queue(gathered),
-        "os/clock-overhead" => os::clock_overhead(gathered),
-        "os/interval-jitter" => os::interval_jitter(gathered),
-        "orb/throughput" => orb::throughput(gathered),
-        "orb/latency-jitter" => orb::latency_jitter(gathered),
-        "orb/architectures" => orb::architectures(gathered),
-        "orb/priority-inversion" => orb::priority_inversion(gathered),
-        "orb/histogram" => orb::histogram(gathered),
-        _ => os::any(gathered),
-    }
+    let known = experiments::by_name(gathered.experiment).ok();
+    let own = known.and_then(|known| known.kernels(gathered));
+    own.unwrap_or_else(|| systems::any(gathered))
 }
 
 fn emulation(systems: &[OfSystem], identity: &Identity) -> Emulation {
@@ -275,7 +250,7 @@ fn notes(
         notes.push(IN_INSTRUCTIONS.to_owned());
     }
     for found in systems {
-        let name = gathered::name(&found.system);
+        let name = rtorb_results::systems::name(&found.system);
         if !gathered.parts.iter().any(|part| part.name == name) {
             notes.push(format!("{name} has no results of it."));
         }
@@ -308,16 +283,6 @@ fn too_few_seeds(seeds: u16) -> String {
     )
 }
 
-/// Only these labels.
-fn with(pairs: &[(&str, LabelValue)]) -> Labels {
-    pairs
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), value.clone()))
-        .collect()
-}
-
-/// A worst case over fewer is none.
-const SEEDS_MIN: u16 = 4;
 const DIGITS: usize = 16;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use rtorb_host::preflight::{self, Finding};
 use rtorb_host::system::cpu_list;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_results::profile::ServiceRow;
+use rtorb_results::systems::Gathered;
 use rtorb_results::timestamp;
 use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot, Published, Results,
@@ -58,6 +59,12 @@ pub trait Experiment: Sync {
 
     /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.
     fn emulated(&self) -> Option<Emulated> {
+        None
+    }
+
+    /// How its results on several operating systems are shown side by side; `None` for a table of medians
+    /// ([`crate::systems::any`]).
+    fn kernels(&self, _: &Gathered<'_>) -> Option<Outcome> {
         None
     }
 

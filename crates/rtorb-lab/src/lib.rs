@@ -16,5 +16,6 @@ pub mod processes;
 pub mod roles;
 pub mod study;
 pub mod suite;
+pub mod systems;
 
 pub use error::LabError;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
 use rtorb_results::profile::ServiceRow;
+use rtorb_results::systems::Gathered;
 use rtorb_results::{
     Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
     Series, TableView, all_real_time, labels,
@@ -58,6 +59,8 @@ pub struct Study<S> {
     pub(crate) plots: fn() -> Vec<Plot>,
     /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.
     pub(crate) emulated: Option<Emulated>,
+    /// How several operating systems are shown side by side; `None` for a table of medians.
+    pub(crate) kernels: Option<fn(&Gathered<'_>) -> Outcome>,
     /// The services of the platform that a profile takes from its results.
     pub(crate) services: &'static [ServiceRow],
     /// What follows from the cells.
@@ -252,6 +255,7 @@ impl<S> Study<S> {
             tables: Vec::new,
             plots: Vec::new,
             emulated: None,
+            kernels: None,
             services: &[],
             findings: |_, _| Findings::default(),
             notes: |_| Vec::new(),
@@ -382,6 +386,10 @@ impl<S: Subject> Experiment for Study<S> {
 
     fn emulated(&self) -> Option<Emulated> {
         self.emulated
+    }
+
+    fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {
+        self.kernels.map(|view| view(gathered))
     }
 
     fn services(&self) -> &'static [ServiceRow] {

@@ -1,5 +1,6 @@
 //! A suite: several studies that are run one after the other as one experiment.
 
+use rtorb_results::systems::Gathered;
 use rtorb_results::{LabelValue, LostRound};
 
 use crate::error::LabError;
@@ -71,6 +72,12 @@ impl Experiment for Suite {
     fn emulated(&self) -> Option<Emulated> {
         let studies = (self.studies)(Effort::Full);
         studies.first().and_then(|study| study.emulated())
+    }
+
+    /// As the first study.
+    fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {
+        let studies = (self.studies)(Effort::Full);
+        studies.first().and_then(|study| study.kernels(gathered))
     }
 
     /// A study that fails leaves the others alone, unless it is the first.

@@ -27,6 +27,7 @@ pub mod statistics;
 pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
+pub mod systems;
 pub mod table_view;
 pub mod timestamp;
 

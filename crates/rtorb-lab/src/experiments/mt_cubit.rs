@@ -18,6 +18,7 @@ use line_up::CALL;
 pub(super) use line_up::LineUp;
 
 mod findings;
+pub(super) mod kernels;
 mod line_up;
 pub(super) mod published;
 

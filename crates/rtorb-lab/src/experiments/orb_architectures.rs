@@ -5,7 +5,7 @@
 
 use super::mt_cubit::{
     LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
-    is_papers, parameters, plots, published,
+    is_papers, kernels, parameters, plots, published,
 };
 use crate::contestants::OMNIORB;
 use crate::experiment::{Effort, Emulated};
@@ -81,6 +81,7 @@ const KIND: Study<LineUp> = Study {
     },
     start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
     emulated: Some(Emulated::unloaded(7.0)),
+    kernels: Some(kernels::architectures),
     ..MT_CUBIT
 };
 

@@ -17,6 +17,7 @@ use crate::study::{
 use systems::Systems;
 
 mod findings;
+mod kernels;
 mod systems;
 
 /// The experiment.
@@ -71,6 +72,7 @@ pub const STUDY: Study<Systems> = Study {
         loads: EmulatedLoads::NoneAndMix,
         ..Emulated::unloaded(2.5)
     }),
+    kernels: Some(kernels::view),
     ..Study::with(|context, _| Systems::start(context))
 };
 

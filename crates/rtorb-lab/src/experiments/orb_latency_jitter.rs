@@ -2,7 +2,7 @@
 
 use super::mt_cubit::{
     LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
-    is_papers, parameters, plots, published,
+    is_papers, kernels, parameters, plots, published,
 };
 use crate::experiment::{Effort, Emulated, EmulatedLoads};
 use crate::study::{
@@ -54,6 +54,7 @@ pub const STUDY: Study<LineUp> = Study {
         loads: EmulatedLoads::NoneAndMix,
         ..Emulated::unloaded(7.0)
     }),
+    kernels: Some(kernels::latency_jitter),
     ..MT_CUBIT
 };
 

@@ -13,6 +13,7 @@ use crate::study::{
 use line_up::LineUp;
 
 mod findings;
+mod kernels;
 mod line_up;
 
 /// The experiment.
@@ -63,6 +64,7 @@ pub const STUDY: Study<LineUp> = Study {
         known.map(|(_, note)| note.to_owned()).collect()
     },
     emulated: Some(Emulated::unloaded(5.0)),
+    kernels: Some(kernels::view),
     ..Study::with(LineUp::start)
 };
 

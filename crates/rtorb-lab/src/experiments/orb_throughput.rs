@@ -21,6 +21,7 @@ use crate::study::{
 use line_up::LineUp;
 
 mod findings;
+mod kernels;
 mod line_up;
 
 /// The experiment.
@@ -133,6 +134,7 @@ pub const STUDY: Study<LineUp> = Study {
         },
     ],
     emulated: Some(Emulated::unloaded(2.5)),
+    kernels: Some(kernels::view),
     ..Study::with(|context, _| LineUp::start(context))
 };
 

@@ -24,6 +24,7 @@ use tick::Tick;
 
 mod equations;
 mod findings;
+mod kernels;
 mod overheads;
 pub mod probe;
 mod tick;
@@ -95,6 +96,7 @@ pub const STUDY: Study<TimedProgram> = Study {
         },
     ],
     emulated: Some(Emulated::unloaded(1.0)),
+    kernels: Some(kernels::view),
     ..Study::with(TimedProgram::start)
 };
 

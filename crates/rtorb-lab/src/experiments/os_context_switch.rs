@@ -21,6 +21,7 @@ use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
 use published::{P0, P2};
 
 mod findings;
+mod kernels;
 pub mod probe;
 pub(super) mod published;
 
@@ -65,6 +66,7 @@ pub const STUDY: Study<TwoThreads> = Study {
         ..ServiceRow::new("scheduler", "context_switch")
     }],
     emulated: Some(Emulated::unloaded(1.0)),
+    kernels: Some(kernels::view),
     ..Study::with(|context, _| {
         Ok(TwoThreads(ProbeInTurn::new(
             &context.launcher,
@@ -105,7 +107,7 @@ impl Subject for TwoThreads {
 
 /// The rows of P0 Table 1 and P2 Table 1, for a table whose columns are the tests.
 #[must_use]
-pub fn published_rows() -> Vec<PublishedRow> {
+fn published_rows() -> Vec<PublishedRow> {
     let tables = [&P0, &P2].into_iter();
     tables.flat_map(published::Table::rows).collect()
 }

@@ -19,6 +19,7 @@ use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},
 };
+use crate::systems::essential;
 use plan::{Configuration, Rank};
 use probe::{HIGHEST_PRIORITY, Question, WARM_UP};
 
@@ -136,6 +137,11 @@ pub const STUDY: Study<Tasks> = Study {
         },
     ],
     emulated: Some(Emulated::unloaded(2.5)),
+    kernels: Some(|gathered| {
+        // What others suffer is interference, and not the kernel's.
+        let of = labels([("what", "jitter".into()), ("priority", "highest".into())]);
+        essential(gathered, "Jitter of the most urgent task", &of)
+    }),
     ..Study::with(|context, _| {
         let mut probe = Probe::start(&context.launcher, "interval-jitter")?;
         let work = probe.calibrate(WORK)?;

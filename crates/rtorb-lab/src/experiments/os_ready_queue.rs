@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind, StatisticName};
+use rtorb_results::{Plot, PlotKind, StatisticName, labels};
 
 use crate::error::LabError;
 use crate::experiment::Emulated;
@@ -16,6 +16,7 @@ use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},
 };
+use crate::systems::essential;
 use probe::{CLOCK, INTERFERENCE, PERIOD_NS, Question, TASK_1, TASK_1_WORK_NS, TASK_2, WARM_UP};
 
 mod findings;
@@ -65,6 +66,7 @@ pub const STUDY: Study<TaskSets> = Study {
         ..ServiceRow::new("scheduler", "ready_queue_switch")
     }],
     emulated: Some(Emulated::unloaded(2.5)),
+    kernels: Some(|gathered| essential(gathered, "Switch with tasks ready", &labels([]))),
     ..Study::with(|context, _| {
         Ok(TaskSets {
             probe: ProbeInTurn::new(&context.launcher, "os/ready-queue"),

@@ -18,6 +18,7 @@ use crate::study::{
 use probe::{BUDGET_NS, LAST, MESSAGE_BYTES, Question, Service, WARM_UP};
 
 mod findings;
+mod kernels;
 pub mod probe;
 
 /// The experiment.
@@ -109,6 +110,7 @@ pub const STUDY: Study<OneCpu> = Study {
         is_quick: true,
         ..Emulated::unloaded(1.0)
     }),
+    kernels: Some(kernels::view),
     ..Study::with(|context, _| Probe::start(&context.launcher, "os/services").map(OneCpu))
 };
 

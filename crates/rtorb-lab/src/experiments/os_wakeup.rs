@@ -26,6 +26,7 @@ pub use periodic_thread::Question;
 
 mod cyclictest;
 mod findings;
+mod kernels;
 mod periodic_thread;
 
 /// The experiment.
@@ -83,6 +84,7 @@ pub const STUDY: Study<Loops> = Study {
         cost_s: 1.0,
         loaded_cost_s: 4.5,
     }),
+    kernels: Some(kernels::view),
     ..Study::with(|context, _| Loops::start(context))
 };
 

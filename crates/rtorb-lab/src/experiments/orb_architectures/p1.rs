@@ -11,7 +11,7 @@ use rtorb_results::{
 use super::super::mt_cubit::{
     ABOVE, BELOW, BETWEEN, Calls, JITTER, LOAD, LOW_CLIENTS, LineUp, MT_CUBIT, ONE_CPU, Of, P50,
     P99, PLACEMENT, PRESET, RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY,
-    WORK, is_on, parameters, published, requests_meet,
+    WORK, is_on, kernels, parameters, published, requests_meet,
 };
 use crate::experiment::Effort;
 use crate::study::{
@@ -107,6 +107,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
         notes.map(|(_, note)| note.to_owned()).collect()
     },
     start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
+    kernels: Some(kernels::architectures),
     ..MT_CUBIT
 };
 

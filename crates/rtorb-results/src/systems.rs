@@ -1,35 +1,48 @@
-//! The series of all systems, each with the labels that say whose it is.
+//! Operating systems side by side: the series of all of them, each with the labels that say whose it is.
 
 use std::collections::BTreeMap;
 
-use rtorb_results::campaign::SYSTEM;
-use rtorb_results::campaign::System;
-use rtorb_results::summary::words::{part_of, said_of, values_of, varying};
-use rtorb_results::{LabelValue, Labels, Results, Series, TimeUnit};
+use crate::campaign::{SYSTEM, System};
+use crate::summary::words::{part_of, said_of, values_of, varying};
+use crate::{LabelValue, Labels, Results, Series, TimeUnit};
 
-use super::OfSystem;
+/// What was found of one operating system: an ordinary results file an experiment, with the series of every load in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfSystem {
+    /// Which one.
+    pub system: System,
+    /// One for each experiment; every series has the label `load`.
+    pub results: Vec<Results>,
+}
 
 /// What several systems were found to do in one experiment.
-pub(super) struct Gathered<'a> {
-    pub(super) experiment: &'a str,
+#[derive(Debug)]
+pub struct Gathered<'a> {
+    /// Its name.
+    pub experiment: &'a str,
     /// The systems that have results of it.
-    pub(super) parts: Vec<Part<'a>>,
+    pub parts: Vec<Part<'a>>,
     /// Those of all systems.
-    pub(super) series: Vec<Series>,
+    pub series: Vec<Series>,
     /// The label that says what ran beside the experiment.
-    pub(super) under: &'static str,
+    pub under: &'static str,
 }
 
 /// One system's.
-pub(super) struct Part<'a> {
+#[derive(Debug)]
+pub struct Part<'a> {
     /// As the label `system` has it.
-    pub(super) name: String,
-    pub(super) system: &'a System,
-    pub(super) results: &'a Results,
+    pub name: String,
+    /// Which one.
+    pub system: &'a System,
+    /// Its results of the experiment.
+    pub results: &'a Results,
 }
 
 impl<'a> Gathered<'a> {
-    pub(super) fn of(experiment: &'a str, systems: &'a [OfSystem]) -> Self {
+    /// The series that these systems have of an experiment.
+    #[must_use]
+    pub fn of(experiment: &'a str, systems: &'a [OfSystem]) -> Self {
         let parts: Vec<Part<'a>> = systems
             .iter()
             .filter_map(|found| {
@@ -57,7 +70,8 @@ impl<'a> Gathered<'a> {
     }
 
     /// The unit of a thousand nanoseconds.
-    pub(super) fn unit(&self) -> &'static str {
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
         let first = self.parts.first().map(|part| part.results.time_unit());
         match first {
             Some(TimeUnit::VirtualSeconds) => TimeUnit::VirtualSeconds.of_thousand(),
@@ -66,7 +80,8 @@ impl<'a> Gathered<'a> {
     }
 
     /// The most real-time one: PREEMPT_RT before others, and of the others the one that preempts most.
-    pub(super) fn reference(&self) -> Option<&Part<'a>> {
+    #[must_use]
+    pub fn reference(&self) -> Option<&Part<'a>> {
         let place = |part: &&Part<'_>| {
             let preempts = PREEMPTS
                 .iter()
@@ -78,7 +93,8 @@ impl<'a> Gathered<'a> {
     }
 
     /// The series that have all these labels, and are of no part of a call unless the labels say so.
-    pub(super) fn matching(&self, of: &Labels) -> Vec<&Series> {
+    #[must_use]
+    pub fn matching(&self, of: &Labels) -> Vec<&Series> {
         let names_part = of.contains_key("part");
         let is_part = |series: &Series| {
             let part = series.labels.get("part");
@@ -95,7 +111,8 @@ impl<'a> Gathered<'a> {
     }
 
     /// What these series have under a label, each once.
-    pub(super) fn values(&self, of: &Labels, name: &str) -> Vec<LabelValue> {
+    #[must_use]
+    pub fn values(&self, of: &Labels, name: &str) -> Vec<LabelValue> {
         let names = [name.to_owned()];
         let found = values_of(&self.matching(of), &names);
         found
@@ -105,20 +122,23 @@ impl<'a> Gathered<'a> {
     }
 
     /// The largest number under a label.
-    pub(super) fn most(&self, of: &Labels, name: &str) -> Option<LabelValue> {
+    #[must_use]
+    pub fn most(&self, of: &Labels, name: &str) -> Option<LabelValue> {
         let values = self.values(of, name);
         values.into_iter().max_by_key(LabelValue::number)
     }
 
     /// The labels that tell these series of one system apart.
-    pub(super) fn telling(&self, of: &Labels) -> Vec<String> {
+    #[must_use]
+    pub fn telling(&self, of: &Labels) -> Vec<String> {
         let mut names = varying(&self.matching(of));
         names.retain(|name| !WHOSE.contains(&name.as_str()) && name != "real_time");
         names
     }
 
     /// With the label of the load behind, where there are several.
-    pub(super) fn with_load(&self, names: &[&str]) -> Vec<String> {
+    #[must_use]
+    pub fn with_load(&self, names: &[&str]) -> Vec<String> {
         let mut names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         if self.values(&Labels::new(), self.under).len() > 1 {
             names.push(self.under.to_owned());
@@ -127,7 +147,8 @@ impl<'a> Gathered<'a> {
     }
 
     /// The same case of another system.
-    pub(super) fn same_case(&self, series: &Series, system: &str) -> Option<&Series> {
+    #[must_use]
+    pub fn same_case(&self, series: &Series, system: &str) -> Option<&Series> {
         let case = case_of(&series.labels);
         self.series.iter().find(|other| {
             other.labels.get(SYSTEM) == Some(&system.into()) && case_of(&other.labels) == case
@@ -135,17 +156,21 @@ impl<'a> Gathered<'a> {
     }
 
     /// What tells a case from the others of these, in words.
-    pub(super) fn said(&self, series: &Series, of: &Labels) -> String {
+    #[must_use]
+    pub fn said(&self, series: &Series, of: &Labels) -> String {
         let names = self.telling(of);
         said_of(&names, &part_of(&series.labels, &names))
     }
 
-    pub(super) fn is_of_all(&self, systems: &[OfSystem]) -> bool {
+    /// True if each of these systems has results of it.
+    #[must_use]
+    pub fn is_of_all(&self, systems: &[OfSystem]) -> bool {
         self.parts.len() == systems.len() && !systems.is_empty()
     }
 
     /// What every system was measured with.
-    pub(super) fn common_parameters(&self) -> BTreeMap<String, LabelValue> {
+    #[must_use]
+    pub fn common_parameters(&self) -> BTreeMap<String, LabelValue> {
         let Some((first, others)) = self.parts.split_first() else {
             return BTreeMap::new();
         };
@@ -159,12 +184,14 @@ impl<'a> Gathered<'a> {
 }
 
 /// As tables and figures name a system: `6.12 voluntary`.
-pub(super) fn name(system: &System) -> String {
+#[must_use]
+pub fn name(system: &System) -> String {
     format!("{} {}", system.kernel.name, system.preempt)
 }
 
 /// Everything but whose it is.
-pub(super) fn case_of(labels: &Labels) -> Labels {
+#[must_use]
+pub fn case_of(labels: &Labels) -> Labels {
     let mut case = labels.clone();
     case.retain(|name, _| !WHOSE.contains(&name.as_str()) && name != "real_time");
     case

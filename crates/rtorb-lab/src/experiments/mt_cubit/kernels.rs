@@ -1,64 +1,18 @@
-//! What the ORB does on each operating system.
+//! MT_Cubit on each operating system.
 
-use rtorb_lab::experiment::Outcome;
+use crate::experiment::Outcome;
 use rtorb_results::campaign::SYSTEM;
 use rtorb_results::summary::words::shown;
-use rtorb_results::{CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView};
+use rtorb_results::{
+    CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView, labels,
+};
 
-use super::differences::{By, Compared};
-use super::gathered::Gathered;
-use super::with;
-
-/// P0 Figure 2: operations a second by type.
-pub(super) fn throughput(gathered: &Gathered<'_>) -> Outcome {
-    let of = with(&[
-        ("orb", "rtorb".into()),
-        ("part", "call".into()),
-        ("preset", "default".into()),
-        ("transport", "tcp".into()),
-    ]);
-    let table = |id: &str, title: &str, value: CellValue| TableView {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: SECOND.to_owned(),
-        of: of.clone(),
-        rows: gathered.with_load(&[SYSTEM]),
-        columns: vec!["operation".to_owned(), "len".to_owned()],
-        values: vec![value],
-        ..TableView::default()
-    };
-    let bars = Plot {
-        id: "throughput".to_owned(),
-        title: "Operations a second".to_owned(),
-        caption: format!("Over TCP, one client. {SECOND}"),
-        kind: PlotKind::Bars,
-        of: of.clone(),
-        choose: vec!["load".to_owned()],
-        lines: vec![SYSTEM.to_owned()],
-        x: "operation".to_owned(),
-        x_title: "operation".to_owned(),
-        values: vec![StatisticName::CallsPerSecond],
-        ..Plot::default()
-    };
-    let tables = vec![
-        table(
-            "calls",
-            "Operations a second over TCP",
-            CellValue::CallsPerSecond,
-        ),
-        table("time", "A call over TCP", CellValue::Median),
-    ];
-    let compared = Compared {
-        what: "A call over TCP",
-        of: &of,
-        by: By::Median,
-    };
-    compared.outcome(gathered, tables, vec![bars])
-}
+use crate::systems::{By, Compared};
+use rtorb_results::systems::Gathered;
 
 /// P0 Figures 4 and 5, and P4's finding.
-pub(super) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
-    let high = with(&[
+pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome {
+    let high = labels([
         ("orb", "rtorb".into()),
         ("part", "call".into()),
         ("preset", "tao".into()),
@@ -172,8 +126,8 @@ fn worst_of(gathered: &Gathered<'_>, of: &Labels) -> Option<f64> {
 }
 
 /// P1: the architectures of four ORBs, on each system.
-pub(super) fn architectures(gathered: &Gathered<'_>) -> Outcome {
-    let high = with(&[
+pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Outcome {
+    let high = labels([
         ("orb", "rtorb".into()),
         ("part", "call".into()),
         ("role", "high".into()),
@@ -261,93 +215,6 @@ fn by_architecture(gathered: &Gathered<'_>, hardest: &Labels) -> Vec<String> {
     said
 }
 
-/// P2 Figures 3 and 4.
-pub(super) fn priority_inversion(gathered: &Gathered<'_>) -> Outcome {
-    let of = with(&[
-        ("orb", "rtorb".into()),
-        ("part", "call".into()),
-        ("preset", "tao".into()),
-    ]);
-    let table = TableView {
-        id: "inversion".to_owned(),
-        title: "Latency by rate, jitter in parentheses".to_owned(),
-        caption: "The more often a client calls, the higher its priority: where the numbers fall from left to right, a more urgent \
-                  client waits for a less urgent one."
-            .to_owned(),
-        of: of.clone(),
-        rows: gathered.with_load(&[SYSTEM]),
-        columns: vec!["servant_work_us".to_owned(), "rate_hz".to_owned()],
-        values: vec![CellValue::MeanAndDeviation],
-        ..TableView::default()
-    };
-    let bars = |id: &str, title: &str, value: StatisticName| Plot {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: "A group a system, a bar a client.".to_owned(),
-        kind: PlotKind::Bars,
-        of: of.clone(),
-        choose: vec!["servant_work_us".to_owned(), "load".to_owned()],
-        lines: vec!["rate_hz".to_owned()],
-        x: SYSTEM.to_owned(),
-        x_title: "operating system".to_owned(),
-        values: vec![value],
-        ..Plot::default()
-    };
-    let compared = Compared {
-        what: "Worst call",
-        of: &of,
-        by: By::Worst,
-    };
-    let plots = vec![
-        bars(
-            "inversion-latency",
-            "Latency by rate (P2 Figure 3)",
-            StatisticName::Mean,
-        ),
-        bars(
-            "inversion-jitter",
-            "Jitter by rate (P2 Figure 4)",
-            StatisticName::Stddev,
-        ),
-    ];
-    compared.outcome(gathered, vec![table], plots)
-}
-
-/// P4 Figures 6 to 8.
-pub(super) fn histogram(gathered: &Gathered<'_>) -> Outcome {
-    let of = with(&[("role", "high".into()), ("part", "call".into())]);
-    let mut apart = gathered.telling(&of);
-    apart.retain(|name| name != "load");
-    let table = TableView {
-        id: "histogram".to_owned(),
-        title: "From the edge to the output, high-priority receiver".to_owned(),
-        caption: "P4 Figures 6 to 8 in numbers.".to_owned(),
-        of: of.clone(),
-        rows: vec![SYSTEM.to_owned(), "load".to_owned()],
-        columns: apart.clone(),
-        values: WHOLE.to_vec(),
-        ..TableView::default()
-    };
-    let picture = Plot {
-        id: "histogram".to_owned(),
-        title: "Latency histograms (P4 Figures 6 to 8)".to_owned(),
-        caption: "Of each system without and with load: how far to the right the last sample lies counts for a deadline.".to_owned(),
-        kind: PlotKind::Histogram,
-        of: of.clone(),
-        choose: apart,
-        lines: vec![SYSTEM.to_owned(), "load".to_owned()],
-        log_x: true,
-        log_y: true,
-        ..Plot::default()
-    };
-    let compared = Compared {
-        what: "Worst from edge to output",
-        of: &of,
-        by: By::Worst,
-    };
-    compared.outcome(gathered, vec![table], vec![picture])
-}
-
 /// With these labels, the most low-priority clients that keep the CPU busy.
 fn hardest(gathered: &Gathered<'_>, of: &Labels) -> Labels {
     let mut hardest = of.clone();
@@ -373,4 +240,3 @@ fn condition(labels: &Labels) -> String {
 const CLIENTS: [&str; 3] = ["load", "servant_work_us", "low_clients"];
 /// A whole distribution in three numbers.
 const WHOLE: [CellValue; 3] = [CellValue::Median, CellValue::P99, CellValue::Worst];
-const SECOND: &str = "A second is one of virtual time: 1,000,000,000 guest instructions.";

@@ -1,13 +1,14 @@
 //! What services of the operating system cost on each.
 
-use rtorb_lab::experiment::Outcome;
+use crate::experiment::Outcome;
 use rtorb_results::campaign::{RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
-use rtorb_results::{CellValue, Derived, Labels, Plot, PlotKind, Series, StatisticName, TableView};
+use rtorb_results::{
+    CellValue, Derived, Labels, Plot, PlotKind, Series, StatisticName, TableView, labels,
+};
 
-use super::differences::{By, Compared};
-use super::gathered::{Gathered, Part};
-use super::with;
+use crate::systems::{By, Compared};
+use rtorb_results::systems::{Gathered, Part};
 
 /// Services are rows, systems columns.
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
@@ -18,7 +19,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         by: By::Median,
     };
     let everywhere = Compared {
-        of: &with(&[]),
+        of: &labels([]),
         ..compared
     };
     let mut conclusions = compared.conclusions(gathered);
@@ -89,10 +90,10 @@ fn bars() -> Plot {
 
 /// Without a load, where that was measured: a median hardly depends on it.
 fn ordinary(gathered: &Gathered<'_>) -> Labels {
-    let loads = gathered.values(&with(&[]), "load");
+    let loads = gathered.values(&labels([]), "load");
     match loads.into_iter().next() {
-        Some(first) => with(&[("load", first)]),
-        None => with(&[]),
+        Some(first) => labels([("load", first)]),
+        None => labels([]),
     }
 }
 
@@ -121,7 +122,7 @@ fn eventfd_in_switches(gathered: &Gathered<'_>, ordinary: &Labels) -> Option<Str
 
 /// Services that at worst take many times what they ordinarily take.
 fn late(gathered: &Gathered<'_>) -> Vec<String> {
-    let all = with(&[]);
+    let all = labels([]);
     let times = |series: &Series| series.statistics.max / series.median_of_rounds().max(1.0);
     let mut late = gathered.matching(&all);
     late.retain(|series| times(series) >= LATE_TIMES && series.statistics.max >= LATE_MIN_NS);

@@ -1,18 +1,19 @@
 //! How late each system wakes the most urgent thread, under each load.
 
-use rtorb_lab::experiment::Outcome;
+use crate::experiment::Outcome;
 use rtorb_results::campaign::{RATIO, SYSTEM};
 use rtorb_results::summary::words::shown;
 use rtorb_results::{
     CellValue, Claim, Derived, Highlight, Labels, Plot, PlotKind, Series, StatisticName, TableView,
+    labels,
 };
 
-use super::differences::{By, Compared};
-use super::gathered::{Gathered, Part};
-use super::{SEEDS_MIN, with};
+use crate::systems::SEEDS_MIN;
+use crate::systems::{By, Compared};
+use rtorb_results::systems::{Gathered, Part};
 
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
-    let all = with(&[]);
+    let all = labels([]);
     let compared = Compared {
         what: "Worst wake-up",
         of: &all,
@@ -149,7 +150,7 @@ fn pairs<'a>(
         |part: &&Part<'_>| part.system.preempt == "voluntary" && !part.results.host.preempt_rt;
     let voluntary: Vec<&Part<'_>> = gathered.parts.iter().filter(is_voluntary).collect();
     let of = |name: &str, load: &str| {
-        let of = with(&[(SYSTEM, name.into()), ("load", load.into())]);
+        let of = labels([(SYSTEM, name.into()), ("load", load.into())]);
         gathered.matching(&of).first().copied()
     };
     let mut found = Vec::new();
@@ -239,7 +240,7 @@ fn spread_in_words(spreads: &[Derived]) -> Option<String> {
 }
 
 fn system_of(name: &str) -> Labels {
-    with(&[(SYSTEM, name.into())])
+    labels([(SYSTEM, name.into())])
 }
 
 fn system(series: &Series) -> String {

@@ -1,24 +1,24 @@
-//! How far systems are apart, case by case: the numbers and the words.
+//! How an experiment on several operating systems is shown: how far these are apart, case by case, in numbers and in words.
 
-use rtorb_lab::experiment::Outcome;
+use crate::experiment::Outcome;
 use rtorb_results::campaign::{RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
-use rtorb_results::{Derived, Highlight, Labels, Plot, Series, TableView};
+use rtorb_results::{CellValue, Derived, Highlight, Labels, Plot, Series, TableView, labels};
 
-use super::gathered::{Gathered, case_of};
+use rtorb_results::systems::{Gathered, case_of};
 
 /// What systems are compared by.
-pub(super) struct Compared<'a> {
+pub(crate) struct Compared<'a> {
     /// What it is, as a sentence begins: `Worst wake-up`.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
     /// Only series that have all of these labels.
-    pub(super) of: &'a Labels,
-    pub(super) by: By,
+    pub(crate) of: &'a Labels,
+    pub(crate) by: By,
 }
 
 /// Which number of a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(crate) enum By {
     /// The worst over all seeds.
     Worst,
     /// The median over seeds.
@@ -76,7 +76,7 @@ impl<'a> Difference<'a> {
 
 impl Compared<'_> {
     /// The comparison as an outcome, with what shows it.
-    pub(super) fn outcome(
+    pub(crate) fn outcome(
         &self,
         gathered: &Gathered<'_>,
         tables: Vec<TableView>,
@@ -94,7 +94,7 @@ impl Compared<'_> {
     }
 
     /// The worst over seeds of each case, and how many times that of the most real-time system it is.
-    pub(super) fn derived(&self, gathered: &Gathered<'_>) -> Vec<Derived> {
+    pub(crate) fn derived(&self, gathered: &Gathered<'_>) -> Vec<Derived> {
         let worst = gathered.matching(self.of).into_iter().map(|series| {
             derived(
                 "worst_over_seeds",
@@ -116,7 +116,7 @@ impl Compared<'_> {
     }
 
     /// The largest differences and the smallest one, a sentence each.
-    pub(super) fn conclusions(&self, gathered: &Gathered<'_>) -> Vec<String> {
+    pub(crate) fn conclusions(&self, gathered: &Gathered<'_>) -> Vec<String> {
         let all = self.differences(gathered);
         let Some((least, larger)) = all.split_last() else {
             return Vec::new();
@@ -133,7 +133,7 @@ impl Compared<'_> {
     }
 
     /// The largest difference.
-    pub(super) fn highlight(&self, gathered: &Gathered<'_>) -> Option<Highlight> {
+    pub(crate) fn highlight(&self, gathered: &Gathered<'_>) -> Option<Highlight> {
         let all = self.differences(gathered);
         let found = all.first()?;
         let longer = found.longer();
@@ -204,6 +204,51 @@ impl Compared<'_> {
     }
 }
 
+/// An experiment that has no table of its own.
+pub fn any(gathered: &Gathered<'_>) -> Outcome {
+    essential(gathered, "Median", &labels([]))
+}
+
+/// Rows are systems, columns all other labels that tell the series apart.
+pub(crate) fn essential(gathered: &Gathered<'_>, what: &'static str, of: &Labels) -> Outcome {
+    let rows = gathered.with_load(&[SYSTEM]);
+    let mut columns = gathered.telling(of);
+    columns.retain(|name| !rows.contains(name));
+    let table = |id: &str, title: String, value: CellValue| TableView {
+        id: id.to_owned(),
+        title,
+        of: of.clone(),
+        rows: rows.clone(),
+        columns: columns.clone(),
+        values: vec![value],
+        ..TableView::default()
+    };
+    let ratio = TableView {
+        caption: "The median divided by that of the most real-time system.".to_owned(),
+        derived: RATIO_OF_MEDIANS.to_owned(),
+        ..table(
+            "ratio",
+            "How many times that of the most real-time system".to_owned(),
+            CellValue::Median,
+        )
+    };
+    let tables = vec![
+        table("median", format!("{what}: median"), CellValue::Median),
+        table(
+            "worst",
+            format!("{what}: worst over all seeds"),
+            CellValue::Worst,
+        ),
+        ratio,
+    ];
+    let compared = Compared {
+        what,
+        of,
+        by: By::Median,
+    };
+    compared.outcome(gathered, tables, Vec::new())
+}
+
 fn derived(name: &str, series: &Series, (value, unit): (f64, &str), rounds: Vec<f64>) -> Derived {
     let mut labels = case_of(&series.labels);
     for whose in [SYSTEM, "kernel", "preempt"] {
@@ -237,3 +282,5 @@ fn times(ratio: f64) -> String {
 const TOLD_MIN: f64 = 1.05;
 /// So many differences are told.
 const LARGEST: usize = 3;
+/// A worst case over fewer seeds is none.
+pub const SEEDS_MIN: u16 = 4;
