@@ -15,6 +15,13 @@ const KNOWN: &[Services] = &[
         }],
     },
     Services {
+        experiment: "os/ready-queue",
+        rows: &[ServiceRow {
+            configuration: &["ready_tasks", "resolution_us"],
+            ..ServiceRow::new("scheduler", "ready_queue_switch")
+        }],
+    },
+    Services {
         experiment: "os/services",
         rows: &[
             ServiceRow {
