@@ -5,10 +5,14 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use flate2::read::DeflateDecoder;
+use rtorb_host::Host;
 use rtorb_host::placement::Placement;
+use rtorb_host::system::cpu_list;
 use rtorb_lab::LabError;
 use rtorb_lab::processes::child_command;
 use rtorb_lab::processes::emulated::VARIABLE;
@@ -33,6 +37,10 @@ pub struct Emulator {
     pub sha256: String,
     /// The SHA-256 of the firmware that it starts a machine with, one file after another.
     pub firmware_sha256: String,
+    /// The CPUs that emulators may use.
+    cpus: Vec<usize>,
+    /// How many were started.
+    boots: Arc<AtomicUsize>,
 }
 
 /// One boot.
@@ -149,7 +157,20 @@ impl Emulator {
             version: version.lines().next().unwrap_or_default().to_owned(),
             sha256: sha256(&octets),
             firmware_sha256: sha256(&firmware(&folders)?),
+            cpus: cpu_list(Host::describe().cpus_allowed.as_deref().unwrap_or_default()),
+            boots: Arc::default(),
         })
+    }
+
+    /// The next of the CPUs, for all threads of the emulator. If two of them run at once, the guest is interrupted a few hundred
+    /// instructions earlier or later now and then.
+    fn place(&self) -> Placement {
+        let turn = self.boots.fetch_add(1, Ordering::Relaxed);
+        let cpu = self.cpus.get(turn % self.cpus.len().max(1));
+        Placement {
+            cpu: cpu.copied(),
+            fifo: None,
+        }
     }
 
     /// Boots, and hands over what the guest says when it is switched off.
@@ -178,7 +199,7 @@ impl Emulator {
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, LabError> {
         let mut files = Files::open(boot)?;
-        let mut command = child_command(&self.executable, Placement::default());
+        let mut command = child_command(&self.executable, self.place());
         command.arg("exec").arg(&self.program);
         command.args(boot.machine.arguments());
         files.name_to(&mut command);

@@ -40,6 +40,13 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     assert_eq!(self::settings(), settings);
     let (of_a, of_b) = (octets_below(&a), octets_below(&b));
     assert_eq!(of_a.len(), 3, "{:?}", of_a.keys());
+    for (name, octets) in &of_a {
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        let (ours, theirs) = (text(octets), text(&of_b[name]));
+        let mut lines = ours.lines().zip(theirs.lines());
+        let differing = lines.find(|(ours, theirs)| ours != theirs);
+        assert_eq!(differing, None, "{}: two runs differ", name.display());
+    }
     assert!(of_a == of_b, "two runs of a campaign differ");
     let record = Record::read(&a).unwrap();
     assert_eq!(record.self_check.repeats, Some(true));

@@ -36,10 +36,11 @@ fn a_quick_run_of_everything_takes_minutes_and_a_full_one_hours() {
         each.filter_map(|one| one[parameters]["paced_seconds"].as_u64())
             .sum()
     };
-    // The others, and what stands between runs, need about as much again when quick, and twenty minutes when full.
+    // The others, and what stands between runs, need about as much again when quick, and twenty minutes when full. A third of the
+    // full time is that of servers on an agent's host, and is not needed without one.
     let (quick, full) = (paced_s("parameters"), paced_s("parameters_full"));
     assert!((30..=100).contains(&quick), "{quick} s");
-    assert!((3_600..=165 * 60).contains(&full), "{full} s");
+    assert!((3_600..=14 * 3_600).contains(&full), "{full} s");
 }
 
 #[test]
