@@ -10,7 +10,7 @@ pub enum Effort {
     /// A look, within three minutes for all experiments.
     #[default]
     Quick,
-    /// The published sample counts and more, within about three hours for all experiments.
+    /// The published sample counts and more, within about nine hours for all experiments.
     Full,
     /// What an emulated machine is given (`rtorb-kernels`): one round a seed. Every sample costs the emulator its time, and none
     /// is disturbed by anything outside.
