@@ -46,9 +46,9 @@ pub struct Plan {
     pub boots: Vec<(String, Vec<String>)>,
     /// How many seeds.
     pub seeds: u16,
-    /// The name of the machine; none is that with one CPU.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub machine: String,
+    /// The machine; a file that names none is of that with one CPU.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub machine: Machine,
 }
 
 /// A kernel, exactly.
@@ -237,10 +237,7 @@ impl Plan {
             preempt,
             boots: identity.boots.clone(),
             seeds: identity.seeds,
-            machine: match Machine::of(identity) {
-                Machine::OneCpu => String::new(),
-                machine => machine.name().to_owned(),
-            },
+            machine: Machine::of(identity),
         }
     }
 }
@@ -268,6 +265,10 @@ fn system_name(system: &System) -> String {
         "" => system.kernel.name.clone(),
         preempt => format!("{}-{preempt}", system.kernel.name),
     }
+}
+
+fn is_default(machine: &Machine) -> bool {
+    *machine == Machine::default()
 }
 
 /// `load=tmpfs cpu=idle`, the load first.

@@ -1,10 +1,12 @@
 //! An emulated machine: QEMU with one CPU whose clock counts instructions, which makes every boot of the same bytes the same run.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -19,6 +21,7 @@ use rtorb_lab::processes::emulated::VARIABLE;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::tools::{run_tool, run_tool_watched};
 use rtorb_results::campaign::Identity;
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Kernel;
 use crate::initramfs::Initramfs;
@@ -61,7 +64,8 @@ pub struct Boot<'a> {
 }
 
 /// A machine that is emulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Machine {
     /// One CPU, on which an instruction takes a nanosecond.
     #[default]
@@ -74,33 +78,35 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Every machine with its name in options.
-    pub const ALL: [(&'static str, Self); 3] = [
-        ("one-cpu", Self::OneCpu),
-        ("tick-clock", Self::TickClock),
-        ("p1", Self::P1),
-    ];
+    /// Every machine.
+    pub const ALL: [Self; 3] = [Self::OneCpu, Self::TickClock, Self::P1];
 
-    /// The machine of that name; `None` if there is none.
+    /// Its name in options and files.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let known = Self::ALL.iter().find(|(known, _)| *known == name);
-        known.map(|(_, machine)| *machine)
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OneCpu => "one-cpu",
+            Self::TickClock => "tick-clock",
+            Self::P1 => "p1",
+        }
     }
 
-    /// Its name in options.
+    /// The experiments that it was made for; none is a campaign's own.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(_, machine)| *machine == self);
-        known.map_or("one-cpu", |(name, _)| name)
+    pub const fn experiments(self) -> &'static [&'static str] {
+        match self {
+            Self::OneCpu => &[],
+            Self::TickClock => &["os/ready-queue", "os/clock-overhead", "os/interval-jitter"],
+            Self::P1 => &["orb/architectures"],
+        }
     }
 
-    /// The machine of a campaign.
+    /// The machine of a campaign. One of an earlier version of this program, whose description is not known any more, had one
+    /// CPU.
     #[must_use]
     pub fn of(identity: &Identity) -> Self {
-        let all = Self::ALL.map(|(_, machine)| machine);
         let is_it = |machine: &Self| description(*machine) == identity.machine;
-        all.into_iter().find(is_it).unwrap_or_default()
+        Self::ALL.into_iter().find(is_it).unwrap_or_default()
     }
 
     /// The power of two of the nanoseconds that an instruction takes.
@@ -131,12 +137,30 @@ impl Machine {
         [&MACHINE[..], own].concat()
     }
 
-    /// What every kernel is told.
+    /// The command line of every kernel.
     fn command_line(self) -> String {
         match self {
             Self::TickClock => format!("{COMMAND_LINE} highres=off nohz=off"),
             Self::OneCpu | Self::P1 => COMMAND_LINE.to_owned(),
         }
+    }
+}
+
+impl FromStr for Machine {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|machine| machine.name() == name);
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("there is no machine {name:?}: it is one of {names}")
+        })
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -434,3 +458,31 @@ const COMMAND_LINE: &str = "console=ttyS0 quiet nokaslr norandmaps random.trust_
 pub(super) const ANSWER_PORT: u64 = 0xe9;
 pub(super) const EXIT_PORT: u64 = 0xf4;
 const CONSOLE_LINES: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_has_one_name_in_options_and_files() {
+        for machine in Machine::ALL {
+            let name = machine.name();
+            assert_eq!(name.parse(), Ok(machine));
+            assert_eq!(serde_json::to_value(machine).unwrap(), name);
+        }
+        let unknown = "p7".parse::<Machine>().unwrap_err();
+        assert!(unknown.contains("one-cpu, tick-clock, p1"), "{unknown}");
+    }
+
+    #[test]
+    fn a_campaign_is_of_the_machine_that_its_description_has() {
+        for machine in Machine::ALL {
+            let identity = Identity {
+                machine: description(machine),
+                ..Identity::default()
+            };
+            assert_eq!(Machine::of(&identity), machine);
+        }
+        assert_eq!(Machine::of(&Identity::default()), Machine::OneCpu);
+    }
+}

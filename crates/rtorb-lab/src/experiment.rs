@@ -180,6 +180,11 @@ impl Context {
         self.marks.fetch_add(marks, Ordering::Relaxed)
     }
 
+    /// What a reader must know of a quick run; `None` for other efforts.
+    pub(crate) fn if_quick(&self, note: &str) -> Option<String> {
+        (self.effort == Effort::Quick).then(|| note.to_owned())
+    }
+
     /// A CPU beside the measured one; `None` if there is none.
     #[must_use]
     pub fn other_cpu(&self) -> Option<usize> {

@@ -8,9 +8,10 @@ use rtorb_results::{Plot, PlotKind, StatisticName, labels};
 
 use crate::contestants::OMNIORB;
 use crate::contestants::rates::server::POOL_THREADS;
-use crate::experiment::Effort;
+use crate::error::LabError;
+use crate::experiment::{Context, Effort};
 use crate::study::{
-    ByEffort, Cell, Factor, Study,
+    Amounts, ByEffort, Cell, Factor, Study,
     Value::{self, Absent, Number, Text},
 };
 pub(super) use findings::{Calls, JITTER, Of, P50, P99, findings};
@@ -22,13 +23,19 @@ pub(super) mod kernels;
 mod line_up;
 pub(super) mod published;
 
-/// What both experiments have. Each adds its presets, amounts and rates.
-pub(super) const MT_CUBIT: Study<LineUp> = Study {
-    fixed: &[("transport", Text("tcp")), ("operation", Text("octet"))],
-    uses_agent: true,
-    findings,
-    ..Study::with(|context, cells| LineUp::start(context, cells, LOW_HZ as usize))
-};
+/// What all studies of MT_Cubit have. Each adds its presets and amounts, and the rate of the high-priority client, which
+/// `start` hands on.
+pub(super) const fn study(
+    start: fn(&Context, &[Cell<'_>]) -> Result<LineUp, LabError>,
+) -> Study<LineUp> {
+    Study {
+        fixed: &[("transport", Text("tcp")), ("operation", Text("octet"))],
+        uses_agent: true,
+        plots,
+        findings,
+        ..Study::with(start)
+    }
+}
 
 /// What the low-priority clients do.
 pub(super) const LOADS: Factor = Factor {
@@ -77,10 +84,35 @@ pub(super) const fn parameters(
     ]
 }
 
-/// True for cells of the raw exchange with levels of others, and of others without. The peer is not in emulated machines.
-pub(super) fn is_no_cell(cell: &Cell<'_>, effort: Effort) -> bool {
+/// True for what a study does not measure: cells of the raw exchange with levels of others, of others without, and with other
+/// numbers of low-priority clients than the effort has. The peer is not in emulated machines.
+pub(super) fn leaves_out(cell: &Cell<'_>, effort: Effort, quick: &[usize]) -> bool {
     let levels = [LOAD, WORK, LOW_CLIENTS].map(|label| cell.has(label));
-    levels.contains(&!cell.has(PRESET)) || (effort.seeds().is_some() && cell.is(PRESET, OMNIORB))
+    if !cell.has(PRESET) {
+        return levels.contains(&true);
+    }
+    let has_number = |numbers: &[usize]| numbers.contains(&cell.number(LOW_CLIENTS));
+    levels.contains(&false)
+        || match effort {
+            Effort::Full => false,
+            Effort::Glance => !has_number(&[0, 1]),
+            Effort::Emulated { .. } => !has_number(&[0, 10]) || cell.is(PRESET, OMNIORB),
+            Effort::Quick => !has_number(quick),
+        }
+}
+
+/// How long a run takes: the samples of the effort are milliseconds of the papers' load. The raw exchange takes no time that
+/// was set.
+pub(super) fn run_ms(
+    cell: &Cell<'_>,
+    effort: Effort,
+    (amounts, of_others_ms): (&Amounts, ByEffort),
+) -> usize {
+    match cell.has(PRESET) {
+        false => 0,
+        true if is_papers(cell) => amounts.of(effort).1,
+        true => of_others_ms.of(effort),
+    }
 }
 
 /// True for the load of the papers: a low-priority client calls as often as theirs do, and its servant does nothing.

@@ -4,8 +4,7 @@
 //! ([`p1`]) has the conditions of P1, in which they meet.
 
 use super::mt_cubit::{
-    LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
-    is_papers, kernels, parameters, plots, published,
+    self, LOADS, LineUp, NUMBERS, PRESET, WORKS, findings, is_hardest, kernels, published, run_ms,
 };
 use crate::contestants::OMNIORB;
 use crate::experiment::{Effort, Emulated};
@@ -59,49 +58,30 @@ const KIND: Study<LineUp> = Study {
             ],
         },
     ],
-    parameters: &parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
-    run_ms: |cell, effort| match cell.has(PRESET) {
-        false => 0,
-        true if is_papers(cell) => KIND.amounts.of(effort).1,
-        true => RUN_OF_OTHERS_MS.of(effort),
-    },
+    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    run_ms: |cell, effort| run_ms(cell, effort, (&KIND.amounts, RUN_OF_OTHERS_MS)),
     leaves_out,
     obstacle: |context| {
         let is_p1 = context.effort.seeds().is_some() && context.other_cpu().is_some();
         is_p1.then_some(NOT_KIND)
     },
-    plots,
     findings: |cells, conditions| Findings {
         published: published::p1(cells),
         ..findings(cells, conditions)
     },
-    notes: |context| {
-        let is_quick = context.effort == Effort::Quick;
-        is_quick.then(|| QUICK.to_owned()).into_iter().collect()
-    },
-    start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
+    notes: |context| context.if_quick(QUICK).into_iter().collect(),
     emulated: Some(Emulated::unloaded(7.0)),
     kernels: Some(kernels::architectures),
-    ..MT_CUBIT
+    ..mt_cubit::study(|context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)))
 };
 
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
-    if is_no_cell(cell, effort) || !cell.has(PRESET) {
-        return is_no_cell(cell, effort);
-    }
-    let is_emulated = effort.seeds().is_some();
-    let low_clients = cell.number(LOW_CLIENTS);
-    let is_measured = match effort {
-        Effort::Full => true,
-        Effort::Glance => low_clients < 2,
-        Effort::Emulated { .. } => [0, 10].contains(&low_clients),
-        Effort::Quick => [0, 50].contains(&low_clients),
-    };
-    !is_measured
-        || (effort != Effort::Full && !is_hardest(cell))
-        || (is_emulated && cell.is(PRESET, "default"))
-        // Under the conditions of P1 a quick run has these.
-        || (effort == Effort::Quick && P1S.iter().any(|preset| cell.is(PRESET, preset)))
+    // Under the conditions of P1 a quick run has these.
+    let is_left_to_p1 = |preset: &&str| effort == Effort::Quick && cell.is(PRESET, preset);
+    mt_cubit::leaves_out(cell, effort, &[0, 50])
+        || (cell.has(PRESET) && effort != Effort::Full && !is_hardest(cell))
+        || (effort.seeds().is_some() && cell.is(PRESET, "default"))
+        || P1S.iter().any(is_left_to_p1)
 }
 
 const NOT_KIND: &str = "This machine is for P1's conditions alone.";
@@ -129,6 +109,7 @@ const QUICK: &str = "A quick look: without P1's conditions, the hardest load alo
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
+    use crate::experiments::mt_cubit::LOW_CLIENTS;
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_and_little_time() {

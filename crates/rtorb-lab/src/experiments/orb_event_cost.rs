@@ -65,29 +65,18 @@ pub const STUDY: Study<Systems> = Study {
     findings,
     notes: |_| vec![ONE_WAY.to_owned()],
     services: &[
-        ServiceRow {
-            of: &[("what", "event")],
-            configuration: &["transport", "consumers", "payload_bytes"],
-            ..ServiceRow::new("event_channel", "event")
-        },
-        ServiceRow {
-            of: &[("what", "supplier_execution")],
-            configuration: &["transport", "consumers", "payload_bytes"],
-            ..ServiceRow::new("event_channel", "supplier_execution")
-        },
-        ServiceRow {
-            of: &[("what", "channel_execution")],
-            configuration: &["transport", "consumers", "payload_bytes"],
-            ..ServiceRow::new("event_channel", "channel_execution")
-        },
-        ServiceRow {
-            of: &[("what", "consumer_execution")],
-            configuration: &["transport", "consumers", "payload_bytes"],
-            ..ServiceRow::new("event_channel", "consumer_execution")
-        },
+        row("event", &[("what", "event")]),
+        row("supplier_execution", &[("what", "supplier_execution")]),
+        row("channel_execution", &[("what", "channel_execution")]),
+        row("consumer_execution", &[("what", "consumer_execution")]),
     ],
     ..Study::with(|context, _| Systems::start(context))
 };
+
+const fn row(service: &'static str, of: &'static [(&'static str, &'static str)]) -> ServiceRow {
+    let row = ServiceRow::new("event_channel", service).of(of);
+    row.configured_by(&["transport", "consumers", "payload_bytes"])
+}
 
 /// A system for each transport and number of consumers.
 pub struct Systems(Vec<(Transport, usize, System)>);

@@ -1,8 +1,8 @@
 //! `orb/latency-jitter`: what a high-priority client feels of more and more low-priority ones, with lanes.
 
 use super::mt_cubit::{
-    LOADS, LOW_CLIENTS, LineUp, MT_CUBIT, NUMBERS, PRESET, WORKS, findings, is_hardest, is_no_cell,
-    is_papers, kernels, parameters, plots, published,
+    self, LOADS, LineUp, NUMBERS, PRESET, WORKS, findings, is_hardest, is_papers, kernels,
+    published, run_ms,
 };
 use crate::experiment::{Effort, Emulated, EmulatedLoads};
 use crate::study::{
@@ -33,47 +33,27 @@ pub const STUDY: Study<LineUp> = Study {
             levels: &[Absent, Text("tao"), Text("default")],
         },
     ],
-    parameters: &parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
-    run_ms: |cell, effort| match cell.has(PRESET) {
-        false => 0,
-        true if is_papers(cell) => STUDY.amounts.of(effort).1,
-        true => RUN_OF_OTHERS_MS.of(effort),
-    },
+    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    run_ms: |cell, effort| run_ms(cell, effort, (&STUDY.amounts, RUN_OF_OTHERS_MS)),
     leaves_out,
-    plots,
     findings: |cells, conditions| Findings {
         published: published::p0(cells),
         ..findings(cells, conditions)
     },
-    notes: |context| {
-        let is_quick = context.effort == Effort::Quick;
-        is_quick.then(|| QUICK.to_owned()).into_iter().collect()
-    },
-    start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
+    notes: |context| context.if_quick(QUICK).into_iter().collect(),
     emulated: Some(Emulated {
         loads: EmulatedLoads::NoneAndMix,
         ..Emulated::unloaded(7.0)
     }),
     kernels: Some(kernels::latency_jitter),
-    ..MT_CUBIT
+    ..mt_cubit::study(|context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)))
 };
 
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
-    if is_no_cell(cell, effort) || !cell.has(PRESET) {
-        return is_no_cell(cell, effort);
-    }
-    let is_emulated = effort.seeds().is_some();
-    let low_clients = cell.number(LOW_CLIENTS);
-    let is_measured = match effort {
-        Effort::Full => true,
-        Effort::Glance => low_clients < 2,
-        Effort::Emulated { .. } => [0, 10].contains(&low_clients),
-        Effort::Quick => [0, 10, 50].contains(&low_clients),
-    };
-    let is_extreme = is_papers(cell) || is_hardest(cell);
-    !is_measured
-        || (effort != Effort::Full && !is_extreme)
-        || (!is_emulated && cell.is(PRESET, "default"))
+    let is_between = || !is_papers(cell) && !is_hardest(cell);
+    mt_cubit::leaves_out(cell, effort, &[0, 10, 50])
+        || (cell.has(PRESET) && effort != Effort::Full && is_between())
+        || (effort.seeds().is_none() && cell.is(PRESET, "default"))
 }
 
 /// How often the high-priority client calls. The papers' rate is that of a full run; a quick one has 100 calls in each run,
@@ -99,6 +79,7 @@ const QUICK: &str = "A quick look: the high-priority client calls 250 times a se
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
+    use crate::experiments::mt_cubit::LOW_CLIENTS;
     use rtorb_results::LabelValue;
 
     #[test]

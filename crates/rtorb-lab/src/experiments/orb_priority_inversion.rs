@@ -56,12 +56,8 @@ pub const STUDY: Study<LineUp> = Study {
     plots,
     findings: findings::findings,
     notes: |context| {
-        let known = [
-            (context.effort.seeds().is_none(), COLD),
-            (context.effort == Effort::Quick, QUICK),
-        ];
-        let known = known.into_iter().filter(|(is_so, _)| *is_so);
-        known.map(|(_, note)| note.to_owned()).collect()
+        let cold = context.effort.seeds().is_none().then(|| COLD.to_owned());
+        cold.into_iter().chain(context.if_quick(QUICK)).collect()
     },
     emulated: Some(Emulated::unloaded(5.0)),
     kernels: Some(kernels::view),

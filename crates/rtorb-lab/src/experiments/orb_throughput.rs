@@ -111,27 +111,19 @@ pub const STUDY: Study<LineUp> = Study {
     plots,
     findings: findings::findings,
     services: &[
-        ServiceRow {
-            of: &[("orb", "raw"), ("part", "call")],
-            configuration: &["operation", "len", "payload_bytes", "transport"],
-            ..ServiceRow::new("transport", "exchange")
-        },
-        ServiceRow {
-            of: &[("orb", "rtorb"), ("part", "call")],
-            configuration: &["operation", "len", "payload_bytes", "transport", "preset"],
-            otherwise: &[("preset", "default")],
-            ..ServiceRow::new("orb", "call")
-        },
-        ServiceRow {
-            of: &[("part", "marshalling")],
-            configuration: &["operation", "len", "payload_bytes"],
-            ..ServiceRow::new("orb", "marshalling")
-        },
-        ServiceRow {
-            of: &[("part", "servant_work")],
-            configuration: &["operation", "len", "payload_bytes"],
-            ..ServiceRow::new("orb", "servant_work")
-        },
+        ServiceRow::new("transport", "exchange")
+            .of(&[("orb", "raw"), ("part", "call")])
+            .configured_by(&["operation", "len", "payload_bytes", "transport"]),
+        ServiceRow::new("orb", "call")
+            .of(&[("orb", "rtorb"), ("part", "call")])
+            .configured_by(&["operation", "len", "payload_bytes", "transport", "preset"])
+            .otherwise(&[("preset", "default")]),
+        ServiceRow::new("orb", "marshalling")
+            .of(&[("part", "marshalling")])
+            .configured_by(&["operation", "len", "payload_bytes"]),
+        ServiceRow::new("orb", "servant_work")
+            .of(&[("part", "servant_work")])
+            .configured_by(&["operation", "len", "payload_bytes"]),
     ],
     emulated: Some(Emulated::unloaded(2.5)),
     kernels: Some(kernels::view),

@@ -104,7 +104,7 @@ pub struct LineUp {
     peer: Option<OmniOrb>,
     /// What this host can count from outside.
     looks: &'static [Look],
-    /// Who has its turn.
+    /// The contestant that is counted now, with its preset.
     contestant: Option<(&'static str, Contestant)>,
     notes: Vec<String>,
 }

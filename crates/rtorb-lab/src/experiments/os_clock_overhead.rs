@@ -84,16 +84,12 @@ pub const STUDY: Study<TimedProgram> = Study {
     findings: findings::findings,
     notes,
     services: &[
-        ServiceRow {
-            of: &[("what", "overhead")],
-            configuration: &["tick", "resolution_us"],
-            ..ServiceRow::new("clock", "tick")
-        },
-        ServiceRow {
-            of: &[("what", "overhead_from_medians")],
-            configuration: &["tick", "resolution_us"],
-            ..ServiceRow::new("clock", "tick_from_medians")
-        },
+        ServiceRow::new("clock", "tick")
+            .of(&[("what", "overhead")])
+            .configured_by(&["tick", "resolution_us"]),
+        ServiceRow::new("clock", "tick_from_medians")
+            .of(&[("what", "overhead_from_medians")])
+            .configured_by(&["tick", "resolution_us"]),
     ],
     emulated: Some(Emulated::unloaded(1.0)),
     kernels: Some(kernels::view),

@@ -60,11 +60,9 @@ pub const STUDY: Study<TwoThreads> = Study {
     columns: &["what"],
     plots,
     findings: findings::findings,
-    services: &[ServiceRow {
-        of: &[("what", "switch")],
-        configuration: &["test"],
-        ..ServiceRow::new("scheduler", "context_switch")
-    }],
+    services: &[ServiceRow::new("scheduler", "context_switch")
+        .of(&[("what", "switch")])
+        .configured_by(&["test"])],
     emulated: Some(Emulated::unloaded(1.0)),
     kernels: Some(kernels::view),
     ..Study::with(|context, _| {

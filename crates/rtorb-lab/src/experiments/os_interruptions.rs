@@ -57,23 +57,12 @@ pub const STUDY: Study<Looking> = Study {
     findings: findings::findings,
     notes: |_| vec![OTHER_TOOLS.to_owned()],
     services: &[
-        ServiceRow {
-            of: &[("what", "tick")],
-            ..ServiceRow::new("kernel", "tick")
-        },
-        ServiceRow {
-            of: &[("what", "interruption")],
-            ..ServiceRow::new("kernel", "interruption")
-        },
-        ServiceRow {
-            of: &[("what", "theft")],
-            may_lack: true,
-            ..ServiceRow::new("hypervisor", "theft")
-        },
-        ServiceRow {
-            of: &[("what", "release")],
-            ..ServiceRow::new("timer", "release_interrupt")
-        },
+        ServiceRow::new("kernel", "tick").of(&[("what", "tick")]),
+        ServiceRow::new("kernel", "interruption").of(&[("what", "interruption")]),
+        ServiceRow::new("hypervisor", "theft")
+            .of(&[("what", "theft")])
+            .may_lack(),
+        ServiceRow::new("timer", "release_interrupt").of(&[("what", "release")]),
     ],
     ..Study::with(|context, _| {
         Ok(Looking {

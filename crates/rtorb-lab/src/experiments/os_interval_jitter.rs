@@ -91,50 +91,10 @@ pub const STUDY: Study<Tasks> = Study {
     findings: findings::findings,
     notes: |_| NOTES.map(str::to_owned).into(),
     services: &[
-        ServiceRow {
-            of: &[("what", "jitter")],
-            configuration: &[
-                "timers",
-                "pattern",
-                "priority",
-                "resolution_us",
-                "interval_us",
-            ],
-            ..ServiceRow::new("timer", "interval_jitter")
-        },
-        ServiceRow {
-            of: &[("what", "lateness")],
-            configuration: &[
-                "timers",
-                "pattern",
-                "priority",
-                "resolution_us",
-                "interval_us",
-            ],
-            ..ServiceRow::new("timer", "release_lateness")
-        },
-        ServiceRow {
-            of: &[("what", "jitter_alone")],
-            configuration: &[
-                "timers",
-                "pattern",
-                "priority",
-                "resolution_us",
-                "interval_us",
-            ],
-            ..ServiceRow::new("timer", "interval_jitter_alone")
-        },
-        ServiceRow {
-            of: &[("what", "lateness_alone")],
-            configuration: &[
-                "timers",
-                "pattern",
-                "priority",
-                "resolution_us",
-                "interval_us",
-            ],
-            ..ServiceRow::new("timer", "release_lateness_alone")
-        },
+        row("interval_jitter", &[("what", "jitter")]),
+        row("release_lateness", &[("what", "lateness")]),
+        row("interval_jitter_alone", &[("what", "jitter_alone")]),
+        row("release_lateness_alone", &[("what", "lateness_alone")]),
     ],
     emulated: Some(Emulated::unloaded(2.5)),
     kernels: Some(|gathered| {
@@ -148,6 +108,17 @@ pub const STUDY: Study<Tasks> = Study {
         Ok(Tasks { probe, work })
     })
 };
+
+const fn row(service: &'static str, of: &'static [(&'static str, &'static str)]) -> ServiceRow {
+    let row = ServiceRow::new("timer", service).of(of);
+    row.configured_by(&[
+        "timers",
+        "pattern",
+        "priority",
+        "resolution_us",
+        "interval_us",
+    ])
+}
 
 /// The tasks, in a probe.
 #[derive(Debug)]

@@ -59,11 +59,9 @@ pub const STUDY: Study<ThreeThreads> = Study {
     },
     findings,
     plots,
-    services: &[ServiceRow {
-        derived: Some("wait_beyond_section"),
-        configuration: &["mutex"],
-        ..ServiceRow::new("mutex", "hand_over")
-    }],
+    services: &[ServiceRow::new("mutex", "hand_over")
+        .of_derived("wait_beyond_section")
+        .configured_by(&["mutex"])],
     ..Study::with(|context, _| {
         Ok(ThreeThreads {
             cpu: context.launcher.placement.cpu.unwrap_or_default(),

@@ -53,30 +53,34 @@ pub const STUDY: Study<OneProbe> = Study {
     plots,
     findings,
     services: &[
-        ServiceRow {
-            of: &[("service", "futex")],
-            configuration: &["peer"],
-            otherwise: &[("by", "futex"), ("cpu", "other")],
-            may_lack: true,
-            ..ServiceRow::new("scheduler", "wake")
-        },
-        ServiceRow {
-            of: &[("service", "unix")],
-            configuration: &["peer"],
-            otherwise: &[("transport", "unix"), ("cpu", "other")],
-            may_lack: true,
-            ..ServiceRow::new("transport", "round_trip")
-        },
-        ServiceRow {
-            of: &[("service", "tcp")],
-            configuration: &["peer"],
-            otherwise: &[("transport", "tcp"), ("cpu", "other")],
-            may_lack: true,
-            ..ServiceRow::new("transport", "round_trip")
-        },
+        elsewhere(
+            ServiceRow::new("scheduler", "wake"),
+            &[("service", "futex")],
+            &[("by", "futex"), ("cpu", "other")],
+        ),
+        elsewhere(
+            ServiceRow::new("transport", "round_trip"),
+            &[("service", "unix")],
+            &[("transport", "unix"), ("cpu", "other")],
+        ),
+        elsewhere(
+            ServiceRow::new("transport", "round_trip"),
+            &[("service", "tcp")],
+            &[("transport", "tcp"), ("cpu", "other")],
+        ),
     ],
     ..Study::with(|context, _| Probe::start(&context.launcher, "os/other-cpu").map(OneProbe))
 };
+
+/// A host with one CPU does without it.
+const fn elsewhere(
+    row: ServiceRow,
+    of: &'static [(&'static str, &'static str)],
+    otherwise: &'static [(&'static str, &'static str)],
+) -> ServiceRow {
+    let row = row.of(of).otherwise(otherwise);
+    row.configured_by(&["peer"]).may_lack()
+}
 
 /// A probe, which is asked once a cell and round.
 #[derive(Debug)]

@@ -61,10 +61,8 @@ pub const STUDY: Study<TaskSets> = Study {
     plots,
     findings: findings::findings,
     notes: |_| vec![STALLS.to_owned()],
-    services: &[ServiceRow {
-        configuration: &["ready_tasks", "resolution_us"],
-        ..ServiceRow::new("scheduler", "ready_queue_switch")
-    }],
+    services: &[ServiceRow::new("scheduler", "ready_queue_switch")
+        .configured_by(&["ready_tasks", "resolution_us"])],
     emulated: Some(Emulated::unloaded(2.5)),
     kernels: Some(|gathered| essential(gathered, "Switch with tasks ready", &labels([]))),
     ..Study::with(|context, _| {

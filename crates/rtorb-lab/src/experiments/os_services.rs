@@ -60,51 +60,26 @@ pub const STUDY: Study<OneCpu> = Study {
     plots,
     findings: findings::findings,
     services: &[
-        ServiceRow {
-            of: &[("service", "clock_read")],
-            ..ServiceRow::new("clock", "read")
-        },
-        ServiceRow {
-            of: &[("service", "system_call")],
-            ..ServiceRow::new("kernel", "system_call")
-        },
-        ServiceRow {
-            of: &[("service", "set_timer")],
-            ..ServiceRow::new("timer", "set")
-        },
-        ServiceRow {
-            of: &[("service", "futex")],
-            otherwise: &[("by", "futex")],
-            ..ServiceRow::new("scheduler", "wake")
-        },
-        ServiceRow {
-            of: &[("service", "eventfd")],
-            otherwise: &[("by", "eventfd")],
-            ..ServiceRow::new("scheduler", "wake")
-        },
-        ServiceRow {
-            of: &[("service", "pi_lock")],
-            ..ServiceRow::new("mutex", "contended_lock")
-        },
-        ServiceRow {
-            of: &[("service", "pi_hand_over")],
-            ..ServiceRow::new("mutex", "release_to_waiter")
-        },
-        ServiceRow {
-            of: &[("service", "pipe")],
-            otherwise: &[("transport", "pipe")],
-            ..ServiceRow::new("transport", "round_trip")
-        },
-        ServiceRow {
-            of: &[("service", "unix")],
-            otherwise: &[("transport", "unix")],
-            ..ServiceRow::new("transport", "round_trip")
-        },
-        ServiceRow {
-            of: &[("service", "tcp")],
-            otherwise: &[("transport", "tcp")],
-            ..ServiceRow::new("transport", "round_trip")
-        },
+        ServiceRow::new("clock", "read").of(&[("service", "clock_read")]),
+        ServiceRow::new("kernel", "system_call").of(&[("service", "system_call")]),
+        ServiceRow::new("timer", "set").of(&[("service", "set_timer")]),
+        ServiceRow::new("scheduler", "wake")
+            .of(&[("service", "futex")])
+            .otherwise(&[("by", "futex")]),
+        ServiceRow::new("scheduler", "wake")
+            .of(&[("service", "eventfd")])
+            .otherwise(&[("by", "eventfd")]),
+        ServiceRow::new("mutex", "contended_lock").of(&[("service", "pi_lock")]),
+        ServiceRow::new("mutex", "release_to_waiter").of(&[("service", "pi_hand_over")]),
+        ServiceRow::new("transport", "round_trip")
+            .of(&[("service", "pipe")])
+            .otherwise(&[("transport", "pipe")]),
+        ServiceRow::new("transport", "round_trip")
+            .of(&[("service", "unix")])
+            .otherwise(&[("transport", "unix")]),
+        ServiceRow::new("transport", "round_trip")
+            .of(&[("service", "tcp")])
+            .otherwise(&[("transport", "tcp")]),
     ],
     emulated: Some(Emulated {
         is_quick: true,

@@ -73,11 +73,9 @@ pub const STUDY: Study<Loops> = Study {
         let is_host = context.effort.seeds().is_none();
         is_host.then(|| SLEEPS.to_owned()).into_iter().collect()
     },
-    services: &[ServiceRow {
-        of: &[("tool", "rtorb")],
-        configuration: &["cpu"],
-        ..ServiceRow::new("timer", "wakeup")
-    }],
+    services: &[ServiceRow::new("timer", "wakeup")
+        .of(&[("tool", "rtorb")])
+        .configured_by(&["cpu"])],
     emulated: Some(Emulated {
         loads: EmulatedLoads::All,
         is_quick: true,

@@ -16,42 +16,74 @@ pub struct Services {
 /// The series of an experiment's results that are a service of the platform.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceRow {
-    /// The labels that a series must have.
-    pub of: &'static [(&'static str, &'static str)],
-    /// The derived number that is meant; none for series.
-    pub derived: Option<&'static str>,
-    /// The part of the platform that serves.
-    pub component: &'static str,
-    /// What it does.
-    pub service: &'static str,
-    /// The labels that make the configuration, where a series has them.
-    pub configuration: &'static [&'static str],
-    /// What the configuration says where a series does not have the label.
-    pub otherwise: &'static [(&'static str, &'static str)],
-    /// Whether a platform may be without it, so that nothing is missing where it is not.
-    pub may_lack: bool,
+    pub(super) component: &'static str,
+    pub(super) service: &'static str,
+    pub(super) may_lack: bool,
+    of: &'static [(&'static str, &'static str)],
+    derived: Option<&'static str>,
+    configuration: &'static [&'static str],
+    otherwise: &'static [(&'static str, &'static str)],
 }
 
 impl ServiceRow {
-    /// All series of an experiment, without a configuration.
+    /// All series of an experiment, without a configuration: what this part of the platform does as this service.
     #[must_use]
     pub const fn new(component: &'static str, service: &'static str) -> Self {
         Self {
-            of: &[],
-            derived: None,
             component,
             service,
+            may_lack: false,
+            of: &[],
+            derived: None,
             configuration: &[],
             otherwise: &[],
-            may_lack: false,
+        }
+    }
+
+    /// Only the series that have these labels.
+    #[must_use]
+    pub const fn of(self, of: &'static [(&'static str, &'static str)]) -> Self {
+        Self { of, ..self }
+    }
+
+    /// The derived number of this name instead of series.
+    #[must_use]
+    pub const fn of_derived(self, name: &'static str) -> Self {
+        Self {
+            derived: Some(name),
+            ..self
+        }
+    }
+
+    /// The labels that make the configuration, where a series has them.
+    #[must_use]
+    pub const fn configured_by(self, configuration: &'static [&'static str]) -> Self {
+        Self {
+            configuration,
+            ..self
+        }
+    }
+
+    /// What the configuration says where a series does not have the label.
+    #[must_use]
+    pub const fn otherwise(self, otherwise: &'static [(&'static str, &'static str)]) -> Self {
+        Self { otherwise, ..self }
+    }
+
+    /// A platform may be without it: nothing is missing where it is not.
+    #[must_use]
+    pub const fn may_lack(self) -> Self {
+        Self {
+            may_lack: true,
+            ..self
         }
     }
 
     /// The services that these results have.
     pub(super) fn services(&self, results: &Results) -> Vec<Service> {
         match self.derived {
-            Some(name) => self.of_derived(results, name),
-            None => self.of_series(results),
+            Some(name) => self.derived_services(results, name),
+            None => self.series_services(results),
         }
     }
 
@@ -60,7 +92,7 @@ impl ServiceRow {
         service.component == self.component && service.service == self.service
     }
 
-    fn of_series(&self, results: &Results) -> Vec<Service> {
+    fn series_services(&self, results: &Results) -> Vec<Service> {
         let usable = |series: &&Series| series.wrong == 0 && series.count > 0;
         let matching = results.matching(self.of).filter(usable);
         let service = |series: &Series| {
@@ -75,7 +107,7 @@ impl ServiceRow {
     }
 
     /// Of a derived number, the rounds are the samples.
-    fn of_derived(&self, results: &Results, name: &str) -> Vec<Service> {
+    fn derived_services(&self, results: &Results, name: &str) -> Vec<Service> {
         let named = |derived: &&Derived| derived.name == name && !derived.rounds.is_empty();
         let service = |derived: &Derived| {
             let measured = Measured {

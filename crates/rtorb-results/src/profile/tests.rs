@@ -4,135 +4,98 @@ use super::*;
 use crate::synthetic;
 use crate::{Derived, Series, labels};
 
-/// A part of what the laboratory's experiments have.
+/// A row of each kind.
 const KNOWN: &[Services] = &[
     Services {
         experiment: "os/context-switch",
-        rows: &[ServiceRow {
-            of: &[("what", "switch")],
-            configuration: &["test"],
-            ..ServiceRow::new("scheduler", "context_switch")
-        }],
+        rows: &[ServiceRow::new("scheduler", "context_switch")
+            .of(&[("what", "switch")])
+            .configured_by(&["test"])],
     },
     Services {
         experiment: "os/ready-queue",
-        rows: &[ServiceRow {
-            configuration: &["ready_tasks", "resolution_us"],
-            ..ServiceRow::new("scheduler", "ready_queue_switch")
-        }],
+        rows: &[ServiceRow::new("scheduler", "ready_queue_switch")
+            .configured_by(&["ready_tasks", "resolution_us"])],
     },
     Services {
         experiment: "os/services",
         rows: &[
-            ServiceRow {
-                of: &[("service", "futex")],
-                otherwise: &[("by", "futex")],
-                ..ServiceRow::new("scheduler", "wake")
-            },
-            ServiceRow {
-                of: &[("service", "eventfd")],
-                otherwise: &[("by", "eventfd")],
-                ..ServiceRow::new("scheduler", "wake")
-            },
-            ServiceRow {
-                of: &[("service", "pipe")],
-                otherwise: &[("transport", "pipe")],
-                ..ServiceRow::new("transport", "round_trip")
-            },
-            ServiceRow {
-                of: &[("service", "unix")],
-                otherwise: &[("transport", "unix")],
-                ..ServiceRow::new("transport", "round_trip")
-            },
-            ServiceRow {
-                of: &[("service", "tcp")],
-                otherwise: &[("transport", "tcp")],
-                ..ServiceRow::new("transport", "round_trip")
-            },
+            ServiceRow::new("scheduler", "wake")
+                .of(&[("service", "futex")])
+                .otherwise(&[("by", "futex")]),
+            ServiceRow::new("scheduler", "wake")
+                .of(&[("service", "eventfd")])
+                .otherwise(&[("by", "eventfd")]),
+            ServiceRow::new("transport", "round_trip")
+                .of(&[("service", "pipe")])
+                .otherwise(&[("transport", "pipe")]),
+            ServiceRow::new("transport", "round_trip")
+                .of(&[("service", "unix")])
+                .otherwise(&[("transport", "unix")]),
+            ServiceRow::new("transport", "round_trip")
+                .of(&[("service", "tcp")])
+                .otherwise(&[("transport", "tcp")]),
         ],
     },
     Services {
         experiment: "os/other-cpu",
         rows: &[
-            ServiceRow {
-                of: &[("service", "futex")],
-                configuration: &["peer"],
-                otherwise: &[("by", "futex"), ("cpu", "other")],
-                may_lack: true,
-                ..ServiceRow::new("scheduler", "wake")
-            },
-            ServiceRow {
-                of: &[("service", "unix")],
-                configuration: &["peer"],
-                otherwise: &[("transport", "unix"), ("cpu", "other")],
-                may_lack: true,
-                ..ServiceRow::new("transport", "round_trip")
-            },
-            ServiceRow {
-                of: &[("service", "tcp")],
-                configuration: &["peer"],
-                otherwise: &[("transport", "tcp"), ("cpu", "other")],
-                may_lack: true,
-                ..ServiceRow::new("transport", "round_trip")
-            },
+            ELSEWHERE
+                .of(&[("service", "futex")])
+                .otherwise(&[("by", "futex"), ("cpu", "other")]),
+            ELSEWHERE
+                .of(&[("service", "unix")])
+                .otherwise(&[("cpu", "other")]),
+            ELSEWHERE
+                .of(&[("service", "tcp")])
+                .otherwise(&[("cpu", "other")]),
         ],
     },
     Services {
         experiment: "os/clock-overhead",
-        rows: &[ServiceRow {
-            of: &[("what", "overhead")],
-            configuration: &["tick", "resolution_us"],
-            ..ServiceRow::new("clock", "tick")
-        }],
+        rows: &[ServiceRow::new("clock", "tick")
+            .of(&[("what", "overhead")])
+            .configured_by(&["tick", "resolution_us"])],
     },
     Services {
         experiment: "os/interruptions",
         rows: &[
-            ServiceRow {
-                of: &[("what", "tick")],
-                ..ServiceRow::new("kernel", "tick")
-            },
-            ServiceRow {
-                of: &[("what", "theft")],
-                may_lack: true,
-                ..ServiceRow::new("hypervisor", "theft")
-            },
+            ServiceRow::new("kernel", "tick").of(&[("what", "tick")]),
+            ServiceRow::new("hypervisor", "theft")
+                .of(&[("what", "theft")])
+                .may_lack(),
         ],
     },
     Services {
         experiment: "os/wakeup",
-        rows: &[ServiceRow {
-            of: &[("tool", "rtorb")],
-            configuration: &["cpu"],
-            ..ServiceRow::new("timer", "wakeup")
-        }],
+        rows: &[ServiceRow::new("timer", "wakeup")
+            .of(&[("tool", "rtorb")])
+            .configured_by(&["cpu"])],
     },
     Services {
         experiment: "os/mutex",
-        rows: &[ServiceRow {
-            derived: Some("wait_beyond_section"),
-            configuration: &["mutex"],
-            ..ServiceRow::new("mutex", "hand_over")
-        }],
+        rows: &[ServiceRow::new("mutex", "hand_over")
+            .of_derived("wait_beyond_section")
+            .configured_by(&["mutex"])],
     },
     Services {
         experiment: "orb/throughput",
-        rows: &[ServiceRow {
-            of: &[("orb", "rtorb"), ("part", "call")],
-            configuration: &["operation", "len", "payload_bytes", "transport", "preset"],
-            otherwise: &[("preset", "default")],
-            ..ServiceRow::new("orb", "call")
-        }],
+        rows: &[ServiceRow::new("orb", "call")
+            .of(&[("orb", "rtorb"), ("part", "call")])
+            .configured_by(&["operation", "len", "payload_bytes", "transport", "preset"])
+            .otherwise(&[("preset", "default")])],
     },
     Services {
         experiment: "orb/event-cost",
-        rows: &[ServiceRow {
-            of: &[("what", "event")],
-            configuration: &["transport", "consumers", "payload_bytes"],
-            ..ServiceRow::new("event_channel", "event")
-        }],
+        rows: &[ServiceRow::new("event_channel", "event")
+            .of(&[("what", "event")])
+            .configured_by(&["transport", "consumers", "payload_bytes"])],
     },
 ];
+
+const ELSEWHERE: ServiceRow = ServiceRow::new("scheduler", "wake")
+    .configured_by(&["peer"])
+    .may_lack();
 
 /// One series of each kind that a profile takes, from the experiments that have it.
 fn measured() -> Vec<Results> {

@@ -9,7 +9,6 @@ use rtorb_kernels::baseline::{self, Baseline, Change, Checked, Measured, Sort};
 use rtorb_kernels::campaign::{self, Request, Selection};
 use rtorb_kernels::catalogue::{self, Kernel};
 use rtorb_kernels::initramfs::OwnFile;
-use rtorb_kernels::machine::Machine;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments::own_program;
 use rtorb_lab::processes::interrupt::Interrupt;
@@ -129,14 +128,7 @@ impl Check {
         let request = Request {
             kernels: self.kernels(baseline, &interrupt)?,
             preempt: baseline.plan.preempt.clone(),
-            machine: match baseline.plan.machine.as_str() {
-                "" => Machine::OneCpu,
-                name => Machine::named(name).with_context(|| {
-                    format!(
-                        "the baseline is of a machine {name:?}, which this program does not know"
-                    )
-                })?,
-            },
+            machine: baseline.plan.machine,
             selection: Selection {
                 boots: baseline.plan.boots.clone(),
                 ..Selection::default()

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rtorb_kernels::campaign::{self, Absent, Finished, Request, Selection, Standing, Watch};
@@ -56,8 +57,8 @@ pub(super) struct RunCampaign {
     /// Machine to emulate: one CPU, on which an instruction takes a nanosecond; the same with a clock whose ticks alone wake
     /// threads, as P3 had it; or one like the hosts of P1, with two CPUs of 125 to 250 million instructions a second, for
     /// orb/architectures.
-    #[arg(long, value_name = "MACHINE", default_value = "one-cpu", value_parser = ["one-cpu", "tick-clock", "p1"])]
-    machine: String,
+    #[arg(long, value_name = "MACHINE", default_value_t, value_parser = machine())]
+    machine: Machine,
     /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
     #[arg(long)]
     quick: bool,
@@ -98,7 +99,7 @@ impl RunCampaign {
                 &interrupt,
             )?,
             preempt: distinct(&self.preempt),
-            machine: self.machine(),
+            machine: self.machine,
             selection: Selection {
                 experiments: self.experiments(),
                 loads: distinct(&self.loads),
@@ -153,24 +154,13 @@ impl RunCampaign {
 }
 
 impl RunCampaign {
-    /// Returns the selected experiments and those of the user's own programs.
-    fn machine(&self) -> Machine {
-        Machine::named(&self.machine).unwrap_or_default()
-    }
-
-    /// Those that were named; otherwise those that the machine was made for.
+    /// Returns the selected experiments and those of the user's own programs; otherwise those that the machine was made for.
     fn experiments(&self) -> Vec<String> {
         let own = self.own_program.iter().map(OwnFile::experiment);
         let mut all: Vec<String> = self.experiments.iter().cloned().chain(own).collect();
         if all.is_empty() {
-            let made_for: &[&str] = match self.machine() {
-                Machine::OneCpu => &[],
-                Machine::TickClock => {
-                    &["os/ready-queue", "os/clock-overhead", "os/interval-jitter"]
-                }
-                Machine::P1 => &["orb/architectures"],
-            };
-            all.extend(made_for.iter().map(|name| (*name).to_owned()));
+            let made_for = self.machine.experiments().iter();
+            all.extend(made_for.map(|name| (*name).to_owned()));
         }
         distinct(&all)
     }
@@ -207,6 +197,11 @@ impl Drop for Fetching {
             report.finish();
         }
     }
+}
+
+fn machine() -> impl TypedValueParser<Value = Machine> {
+    let names = PossibleValuesParser::new(Machine::ALL.map(Machine::name));
+    names.try_map(|name| name.parse::<Machine>())
 }
 
 fn distinct(names: &[String]) -> Vec<String> {

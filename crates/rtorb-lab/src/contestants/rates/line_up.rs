@@ -1,5 +1,6 @@
 //! Everybody who takes part in an experiment of clients that call at a rate.
 
+use rtorb_host::placement::Placement;
 use rtorb_results::{Labels, ObtainedScheduling};
 
 use super::contestants::{Entrant, RateContestant};
@@ -18,14 +19,17 @@ pub struct LineUp {
 }
 
 impl LineUp {
-    /// Starts each of these with these objects, and has it prepared. Who fails is left out. The labels are those by which a
-    /// cell finds it.
+    /// Starts everybody of these cells with these objects, and has each prepared. Who fails is left out. Cells with the same
+    /// levels of `factors` have the same contestant. `placement` says where its server runs; `None` if this host has no such
+    /// place.
     ///
     /// # Errors
     /// The interrupt.
-    pub fn start(
+    pub(crate) fn start(
         launcher: &Launcher,
-        entrants: &[(Labels, Entrant)],
+        cells: &[Cell<'_>],
+        factors: &[&str],
+        placement: impl Fn(&Cell<'_>) -> Option<Placement>,
         objects: &[RateObject],
         mut prepare: impl FnMut(
             &Labels,
@@ -33,7 +37,17 @@ impl LineUp {
         ) -> Result<Vec<ObtainedScheduling>, LabError>,
     ) -> Result<Self, LabError> {
         let mut line_up = Self::default();
-        for (labels, entrant) in entrants {
+        let mut entrants: Vec<(Labels, Entrant)> = Vec::new();
+        for cell in cells {
+            let labels = cell.levels(factors);
+            let is_known = entrants.iter().any(|(known, _)| *known == labels);
+            if let (false, Some(name), Some(server)) =
+                (is_known, cell.level(PRESET), placement(cell))
+            {
+                entrants.push((labels, Entrant { name, server }));
+            }
+        }
+        for (labels, entrant) in &entrants {
             let started = RateContestant::start(launcher, entrant, objects);
             let prepared = started.and_then(|found| {
                 let prepared = found.map(|mut contestant| {
@@ -79,3 +93,6 @@ impl LineUp {
         self.left_out.clone()
     }
 }
+
+/// The factor that says who calls and serves.
+const PRESET: &str = "preset";

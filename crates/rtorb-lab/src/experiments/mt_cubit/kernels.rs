@@ -100,6 +100,7 @@ fn by_load(gathered: &Gathered<'_>, high: &Labels) -> Vec<String> {
         worst_of(gathered, &of)
     };
     let none = LabelValue::from("none");
+    let unit = gathered.unit();
     let mut said = Vec::new();
     for load in gathered.values(high, gathered.under) {
         for part in gathered.parts.iter().filter(|_| load != none) {
@@ -109,7 +110,7 @@ fn by_load(gathered: &Gathered<'_>, high: &Labels) -> Vec<String> {
                 continue;
             };
             said.push(format!(
-                "Worst call of the high-priority client on {}: {} k instr without load, {} k instr under {load}: {:.2} times.",
+                "Worst call of the high-priority client on {}: {} {unit} without load, {} {unit} under {load}: {:.2} times.",
                 part.name,
                 shown(alone_ns, "ns"),
                 shown(loaded_ns, "ns"),

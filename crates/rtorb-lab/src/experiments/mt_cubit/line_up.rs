@@ -11,7 +11,7 @@ use super::{
 };
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
-use crate::contestants::rates::contestants::{Entrant, RateContestant, Turn as Ran, saturating};
+use crate::contestants::rates::contestants::{RateContestant, Turn as Ran, saturating};
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{FirstReleases, Group, Releases, Run};
@@ -53,37 +53,28 @@ impl LineUp {
             real_time: launcher.is_real_time(),
         };
         let raw = Contestant::raw(launcher, Transport::Tcp, context.folder())?;
-        let mut entrants: Vec<(Labels, Entrant)> = Vec::new();
-        for cell in cells {
-            let labels = cell.levels(&ENTRANT);
-            let is_known = entrants.iter().any(|(known, _)| *known == labels);
-            let server = server_placement(context, cell);
-            if let (Some(name), Some(server), false) = (cell.level(PRESET), server, is_known) {
-                entrants.push((labels, Entrant { name, server }));
-            }
-        }
         let objects = [(LOW, true), (HIGH, false)].map(|(priority, works)| RateObject {
             priority: clients.priority(priority),
             works,
         });
         let mut call_costs_ns = BTreeMap::new();
+        let prepare = |labels: &Labels, contestant: &mut RateContestant| {
+            let scheduling = contestant.roll_call(&[clients.high(), clients.low(1)])?;
+            let of_it = cells.iter().filter(|cell| cell.is_of(labels));
+            for cell in of_it.filter(|cell| saturates(cell)) {
+                let cost_ns = clients.calibrate(contestant, cell)?;
+                call_costs_ns.insert(cell.levels(&COST), cost_ns);
+            }
+            Ok(scheduling)
+        };
+        let placement = |cell: &Cell<'_>| server_placement(context, cell);
         let others =
-            line_up::LineUp::start(launcher, &entrants, &objects, |labels, contestant| {
-                let scheduling = contestant.roll_call(&[clients.high(), clients.low(1)])?;
-                let of_it = cells.iter().filter(|cell| cell.is_of(labels));
-                for cell in of_it.filter(|cell| saturates(cell)) {
-                    let cost_ns = clients.calibrate(contestant, cell)?;
-                    call_costs_ns.insert(cell.levels(&COST), cost_ns);
-                }
-                Ok(scheduling)
-            })?;
+            line_up::LineUp::start(launcher, cells, &ENTRANT, placement, &objects, prepare)?;
         Ok(Self {
             raw,
             others,
             clients,
-            lacks_place: cells
-                .iter()
-                .any(|cell| server_placement(context, cell).is_none()),
+            lacks_place: cells.iter().any(|cell| placement(cell).is_none()),
             call_costs_ns,
         })
     }

@@ -9,9 +9,9 @@ use rtorb_results::{
 };
 
 use super::super::mt_cubit::{
-    ABOVE, BELOW, BETWEEN, Calls, JITTER, LOAD, LOW_CLIENTS, LineUp, MT_CUBIT, ONE_CPU, Of, P50,
-    P99, PLACEMENT, PRESET, RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY,
-    WORK, is_on, kernels, parameters, published, requests_meet,
+    self, ABOVE, BELOW, BETWEEN, Calls, JITTER, LOAD, LOW_CLIENTS, LineUp, ONE_CPU, Of, P50, P99,
+    PLACEMENT, PRESET, RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK,
+    is_on, kernels, published, requests_meet,
 };
 use crate::experiment::Effort;
 use crate::study::{
@@ -83,7 +83,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
         ("operation", Text("octet")),
         (LOAD, Text(TEN_HERTZ)),
     ],
-    parameters: &parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
     run_ms: |cell, effort| {
         if requests_meet(cell) && is_faithful(cell) {
             STUDY.amounts.of(effort).1
@@ -102,13 +102,11 @@ pub(super) const STUDY: Study<LineUp> = Study {
     plots,
     findings,
     notes: |context| {
-        let notes = [(true, FAITHFUL), (context.effort == Effort::Quick, QUICK)];
-        let notes = notes.into_iter().filter(|(is_so, _)| *is_so);
-        notes.map(|(_, note)| note.to_owned()).collect()
+        let quick = context.if_quick(QUICK);
+        [FAITHFUL.to_owned()].into_iter().chain(quick).collect()
     },
-    start: |context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)),
     kernels: Some(kernels::architectures),
-    ..MT_CUBIT
+    ..mt_cubit::study(|context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)))
 };
 
 /// A full run has all conditions, and those in which requests meet in all of P1's steps. Others have these alone, with the

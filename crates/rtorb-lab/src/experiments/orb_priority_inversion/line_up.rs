@@ -3,7 +3,6 @@
 use rtorb_results::{Labels, ObtainedScheduling, labels};
 
 use super::{FASTER, PRIORITIES, RATES_HZ, WORK};
-use crate::contestants::rates::contestants::Entrant;
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{FirstReleases, Group, Releases, Run, Times};
@@ -36,20 +35,15 @@ impl LineUp {
             priority: clients.priority(priority),
             works: true,
         });
-        let mut entrants: Vec<(Labels, Entrant)> = Vec::new();
-        for cell in cells {
-            let labels = cell.levels(&["preset"]);
-            if let Some(name) = cell.level("preset")
-                && entrants.iter().all(|(known, _)| *known != labels)
-            {
-                let server = context.launcher.placement;
-                entrants.push((labels, Entrant { name, server }));
-            }
-        }
-        let others =
-            line_up::LineUp::start(&context.launcher, &entrants, &objects, |_, contestant| {
-                contestant.roll_call(&clients.groups())
-            })?;
+        let ours = context.launcher.placement;
+        let others = line_up::LineUp::start(
+            &context.launcher,
+            cells,
+            &["preset"],
+            |_| Some(ours),
+            &objects,
+            |_, contestant| contestant.roll_call(&clients.groups()),
+        )?;
         Ok(Self { others, clients })
     }
 }

@@ -1,0 +1,295 @@
+//! The engine: how the cells of a study are measured, and what becomes of them.
+
+use std::collections::BTreeMap;
+
+use rtorb_host::description::kernel_tick_hz;
+use rtorb_results::cells::Cells;
+use rtorb_results::profile::ServiceRow;
+use rtorb_results::systems::Gathered;
+use rtorb_results::{LabelValue, Labels, LostRound, ObtainedScheduling, all_real_time, labels};
+
+use super::{Answered, Cell, Conditions, Factor, Sampled, Study, Subject, Turn, Value};
+use crate::error::LabError;
+use crate::experiment::{
+    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, is_complete,
+};
+
+impl<S: Subject> Study<S> {
+    /// The combinations of levels that are measured, in order.
+    pub(crate) fn cells(&self, effort: Effort) -> Vec<Labels> {
+        let fixed = self.fixed.iter();
+        let fixed =
+            fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
+        let mut all: Vec<Labels> = vec![fixed.collect()];
+        for factor in self.factors {
+            let with = |cell: &Labels, level: &Value| {
+                let level = level.with(effort);
+                let mut cell = cell.clone();
+                cell.extend(level.map(|level| (factor.label.to_owned(), level)));
+                cell
+            };
+            let each = all.iter();
+            all = each
+                .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
+                .collect();
+        }
+        all.retain(|cell| !(self.leaves_out)(&Cell::of(cell), effort));
+        all
+    }
+
+    /// Block after block, or all cells in one.
+    fn measure(
+        &self,
+        context: &Context,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let cells = self.cells(context.effort);
+        let all: Vec<Cell<'_>> = cells.iter().map(Cell::of).collect();
+        let mut subject = (self.start)(context, &all)?;
+        measured.scheduling = subject.scheduling()?;
+        subject.notes().iter().for_each(|note| progress.note(note));
+        let (rounds, _) = self.amounts.of(context.effort);
+        progress.begin(rounds * cells.len());
+        let level = |cell: &Labels| S::BLOCKS.and_then(|label| cell.get(label).cloned());
+        let mut blocks = cells.chunk_by(|one, next| level(one) == level(next));
+        let done = blocks.try_for_each(|block| {
+            self.take_rounds(context, block, &mut subject, measured, progress)
+        });
+        measured.notes = subject.notes();
+        done
+    }
+
+    /// Each cell once a round. Which comes first differs from round to round.
+    fn take_rounds(
+        &self,
+        context: &Context,
+        cells: &[Labels],
+        subject: &mut S,
+        measured: &mut Measured,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LabError> {
+        let (rounds, samples) = self.amounts.of(context.effort);
+        for round in 0..rounds {
+            context.begin_round(round);
+            for place in 0..cells.len() {
+                if context.interrupted() {
+                    return Err(LabError::Interrupted);
+                }
+                let cell = &cells[(place + round) % cells.len()];
+                let turn = Turn {
+                    context,
+                    round,
+                    samples,
+                    run_ms: (self.run_ms)(&Cell::of(cell), context.effort),
+                };
+                match subject.measure(&Cell::of(cell), &turn) {
+                    Ok(sampled) => {
+                        let marked = context.add_marks(sampled.marks);
+                        let is_emulated = context.effort.seeds().is_some();
+                        let marked = is_emulated.then_some(marked);
+                        measured.add(cell, (round, marked), sampled);
+                    }
+                    Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                    Err(error) => measured.lost.push(LostRound {
+                        round,
+                        what: self.name_of(cell),
+                        why: error.to_string(),
+                    }),
+                }
+                progress.step(&format!(
+                    "round {} of {rounds}: {}",
+                    round + 1,
+                    self.name_of(cell)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The levels of a cell in words.
+    fn name_of(&self, cell: &Labels) -> String {
+        let levels = self.factors.iter();
+        let levels = levels.filter_map(|factor| {
+            let value = cell.get(factor.label)?;
+            Some(format!("{} {value}", factor.label))
+        });
+        levels.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<S: Subject> Experiment for Study<S> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn reproduces(&self) -> &'static str {
+        self.reproduces
+    }
+
+    fn uses_agent(&self) -> bool {
+        self.uses_agent
+    }
+
+    fn emulated(&self) -> Option<Emulated> {
+        self.emulated
+    }
+
+    fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {
+        self.kernels.map(|view| view(gathered))
+    }
+
+    fn services(&self) -> &'static [ServiceRow] {
+        self.services
+    }
+
+    fn varies_load(&self) -> bool {
+        self.factors.iter().any(Factor::is_background_load)
+    }
+
+    fn parameters(&self, effort: Effort) -> Parameters {
+        let (rounds, samples) = self.amounts.of(effort);
+        let mut parameters = labels([
+            ("effort", effort.name().into()),
+            ("rounds", rounds.into()),
+            (self.amounts.samples, samples.into()),
+        ]);
+        let cells = self.cells(effort);
+        // Only the run knows the load.
+        let known = self.factors.iter();
+        for factor in known.filter(|factor| !factor.is_background_load()) {
+            let levels = factor.levels.iter();
+            let levels = levels.filter_map(|level| level.with(effort));
+            let is_measured = |level: &LabelValue| {
+                let mut cells = cells.iter();
+                cells.any(|cell| cell.get(factor.label) == Some(level))
+            };
+            let levels = levels.filter(is_measured).map(|level| level.to_string());
+            let levels = levels.collect::<Vec<_>>().join(" ");
+            parameters.insert(factor.label.to_owned(), levels.into());
+        }
+        for (name, value) in self.fixed.iter().chain(self.parameters) {
+            let value = value.with(effort);
+            parameters.extend(value.map(|value| ((*name).to_owned(), value)));
+        }
+        if self.period_ns > 0 {
+            let paced = (rounds * cells.len() * samples) as u64 * self.period_ns;
+            parameters.insert("paced_seconds".to_owned(), (paced / 1_000_000_000).into());
+            parameters.insert("awake".to_owned(), effort.seeds().is_none().into());
+        }
+        let run_ms = cells
+            .iter()
+            .map(|cell| (self.run_ms)(&Cell::of(cell), effort));
+        let paced_ms = rounds * run_ms.sum::<usize>();
+        if paced_ms > 0 {
+            parameters.insert("paced_seconds".to_owned(), (paced_ms / 1_000).into());
+        }
+        parameters.extend(S::parameters(effort));
+        parameters
+    }
+
+    fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
+        if let Some(obstacle) = (self.obstacle)(context) {
+            return Ok(Outcome {
+                complete: true,
+                notes: vec![obstacle.to_owned()],
+                ..Outcome::default()
+            });
+        }
+        let mut measured = Measured::default();
+        let done = self.measure(context, &mut measured, progress);
+        let complete = is_complete(done)?;
+        let real_time = all_real_time(&measured.scheduling);
+        let mut beside = (self.labels_of_run)(context);
+        beside.insert("real_time".to_owned(), real_time.into());
+        let conditions = Conditions {
+            effort: context.effort,
+            real_time,
+            preempt_rt: context.host.preempt_rt,
+            // An emulated machine is one whose time stands still while it does not run.
+            virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
+            tick_hz: kernel_tick_hz(&context.host.kernel_release),
+            numbers: measured.numbers,
+            answers: measured.answers,
+        };
+        let findings = (self.findings)(&measured.cells, &conditions);
+        let notes = (self.notes)(context).into_iter().chain(measured.notes);
+        Ok(Outcome {
+            complete,
+            series: [&measured.cells, &findings.cells]
+                .into_iter()
+                .flat_map(|cells| cells.series(&beside))
+                .chain(findings.series.into_iter().map(|mut series| {
+                    series.labels.extend(beside.clone());
+                    series
+                }))
+                .collect(),
+            scheduling: measured.scheduling,
+            lost: measured.lost,
+            columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
+            tables: (self.tables)(),
+            plots: (self.plots)().into_iter().chain(findings.plots).collect(),
+            highlights: findings.highlights,
+            derived: findings.derived,
+            claims: findings.claims,
+            conclusions: findings.conclusions,
+            published: findings.published,
+            notes: notes.chain(findings.notes).collect(),
+        })
+    }
+}
+
+/// What the engine has of a run.
+#[derive(Debug, Default)]
+struct Measured {
+    cells: Cells,
+    scheduling: Vec<ObtainedScheduling>,
+    lost: Vec<LostRound>,
+    numbers: BTreeMap<String, f64>,
+    notes: Vec<String>,
+    answers: Vec<Answered>,
+}
+
+impl Measured {
+    fn add(&mut self, cell: &Labels, (round, marked): (usize, Option<u64>), sampled: Sampled) {
+        for (part, times_ns) in sampled.parts {
+            let mut labels = cell.clone();
+            labels.extend(part);
+            self.cells.add(&labels, round, &times_ns, sampled.wrong);
+            self.cells.add_elapsed(&labels, sampled.elapsed_ns);
+            if let (Some(marked), Some(warm_up)) = (marked, sampled.warm_up) {
+                self.cells.mark(&labels, marked + warm_up + 1, &times_ns);
+            }
+        }
+        for (name, number) in sampled.numbers {
+            *self.numbers.entry(name).or_default() += number;
+        }
+        for found in sampled.scheduling {
+            self.note_scheduling(found);
+        }
+        self.answers.extend(sampled.answer.map(|answer| Answered {
+            labels: cell.clone(),
+            round,
+            answer,
+        }));
+    }
+
+    /// Of threads of a kind, of which cells have different numbers, the largest number is kept.
+    fn note_scheduling(&mut self, found: ObtainedScheduling) {
+        let same = |known: &&mut ObtainedScheduling| {
+            let as_many = ObtainedScheduling {
+                threads: known.threads,
+                ..found.clone()
+            };
+            **known == as_many
+        };
+        match self.scheduling.iter_mut().find(same) {
+            Some(known) => known.threads = known.threads.max(found.threads),
+            None => self.scheduling.push(found),
+        }
+    }
+}
