@@ -97,7 +97,7 @@ fn an_interface_may_have_hundreds_of_operations() {
     let outcome = rtorb_idl::check_text("big.idl", &text, &Options::default());
     let generated =
         generate(outcome.tree.as_ref().expect("the text is right")).expect("nothing is refused");
-    assert!(generated.contains("OperationTable<300, 2048>"));
+    assert!(generated.contains("OperationTable<300, 128, 2048>"));
 }
 
 fn text_of(path: &Path) -> String {

@@ -104,20 +104,27 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     }
 }
 
-/// Looks the operation up in a hash table. It has at least four slots for each name, so one probe is nearly always enough.
+/// Looks the operation up in a perfect hash table. A seed alone gives a few names slots of their own; more names are displaced
+/// by buckets.
 fn table(calls: &[Call<'_>]) -> TokenStream {
     let names = calls.iter().map(|call| &call.wire_name);
-    let count = Literal::usize_unsuffixed(calls.len());
-    let slots =
-        Literal::usize_unsuffixed((SLOTS_PER_NAME * calls.len().max(1)).next_power_of_two());
+    let buckets = match calls.len() {
+        ..=BY_SEED_MAX => 1,
+        many => (many / NAMES_PER_BUCKET).next_power_of_two(),
+    };
+    let slots = (SLOTS_PER_NAME * calls.len().max(1)).next_power_of_two();
+    let [count, buckets, slots] = [calls.len(), buckets, slots].map(Literal::usize_unsuffixed);
     quote! {
-        static TABLE: ::rtorb::codegen::OperationTable<#count, #slots> =
+        static TABLE: ::rtorb::codegen::OperationTable<#count, #buckets, #slots> =
             ::rtorb::codegen::OperationTable::new([#(#names),*]);
         TABLE.find(name)
     }
 }
 
 const SLOTS_PER_NAME: usize = 4;
+const NAMES_PER_BUCKET: usize = 4;
+/// The compiler finds a seed for so many names in a few attempts.
+const BY_SEED_MAX: usize = 24;
 
 /// Reads the arguments, calls the servant, and sends the reply. No local variable has a name in `taken`: the parameters have
 /// those.

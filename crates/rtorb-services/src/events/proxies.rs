@@ -171,7 +171,7 @@ impl SupplierProxy {
 
 impl ServedBy<SupplierProxy> for ProxyPushConsumer {
     fn find_operation(name: &[u8]) -> Option<usize> {
-        static TABLE: OperationTable<3, 16> =
+        static TABLE: OperationTable<3, 1, 16> =
             OperationTable::new(["push", "disconnect_push_consumer", "connect_push_supplier"]);
         TABLE.find(name)
     }

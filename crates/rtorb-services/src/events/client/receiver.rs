@@ -121,7 +121,7 @@ struct ReceiverServant {
 /// Written by hand: it decodes events into reused memory, where a generated skeleton makes new values.
 impl ServedBy<ReceiverServant> for PushConsumer {
     fn find_operation(name: &[u8]) -> Option<usize> {
-        static TABLE: OperationTable<2, 8> =
+        static TABLE: OperationTable<2, 1, 8> =
             OperationTable::new(["push", "disconnect_push_consumer"]);
         TABLE.find(name)
     }

@@ -277,7 +277,7 @@ struct GatewayConsumer(Callback);
 
 impl ServedBy<GatewayConsumer> for PushConsumer {
     fn find_operation(name: &[u8]) -> Option<usize> {
-        static TABLE: OperationTable<2, 8> =
+        static TABLE: OperationTable<2, 1, 8> =
             OperationTable::new(["push", "disconnect_push_consumer"]);
         TABLE.find(name)
     }
