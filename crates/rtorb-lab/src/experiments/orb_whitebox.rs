@@ -63,7 +63,7 @@ pub const STUDY: Study<LineUp> = Study {
             Number(SINGLE_COUNT as i64),
         ),
         ("high_period_us", Number(PERIOD_NS as i64 / 1_000)),
-        ("operation", Text("cube_long")),
+        ("operation", Text("cube_octet")),
     ],
     plots,
     findings: |_, conditions| findings::findings(conditions),

@@ -297,9 +297,10 @@ const HAND_OVER: &str = "hand_over";
 const UNCONTENDED: &str = "uncontended";
 pub(super) const SWITCH: &str = "switch";
 const DISTANCE_PERCENT_MAX: f64 = 10.0;
-const LEFT_BY_FUTEX: &str = "Suspend-resume: what is subtracted is a futex(2) call that finds nobody to wake and one that finds no reason \
-                             to sleep. That the other call makes a thread ready and this one takes itself off the ready queue is left in \
-                             the switch.";
+const LEFT_BY_FUTEX: &str = "Suspend-resume: the low-priority thread wakes the high-priority one, which sleeps again. What is subtracted is a \
+                             futex(2) call that finds nobody to wake and one that finds no reason to sleep, and the rest is halved, as in \
+                             P0 and P2. That the one call makes a thread ready and the other takes it off the ready queue is left in the \
+                             switch.";
 const LEFT_BY_MUTEX: &str = "Synchronized suspend-resume: what is subtracted is taking and giving back a free mutex, as in P0, which on Linux \
                              makes no system call. So the switch holds what the kernel does for a contended one: futex(2) to give it \
                              back and wake the waiting thread, the return from the call in which it slept, and with priority inheritance \

@@ -26,7 +26,7 @@ pub struct Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// Each wakes the other by a futex and sleeps on one itself. Linux suspends no thread otherwise (P0: "N/A").
+    /// The less urgent wakes the more urgent, which sleeps again, by a futex. Linux suspends no thread otherwise (P0: "N/A").
     SuspendResume,
     /// Both call sched_yield(2) again and again.
     Yield,

@@ -51,7 +51,7 @@ void client(Cubit_var cubit, int priority, int turns, int finished) {
     for (uint32_t call = 0; call < turn.count; ++call) {
       if (turn.period_ns > 0) sleep_until(next_ns += turn.period_ns);
       try {
-        wrong += cubit->cube_long(-117) != -117 * 117 * 117;
+        wrong += cubit->cube_octet(7) != 7 * 7 * 7 % 256;
       } catch (const CORBA::Exception&) {
         ++wrong;
       }
