@@ -39,7 +39,7 @@ pub(crate) struct Measure {
 /// Options of `rtorb measure` and of `rtorb lab run`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
-    /// Take at least the published sample counts: all experiments together need about nine hours instead of three minutes.
+    /// Take at least the published sample counts: all experiments together need about ten hours instead of three minutes.
     #[arg(long)]
     full: bool,
     /// Only try whether everything runs, in seconds; the numbers mean nothing.

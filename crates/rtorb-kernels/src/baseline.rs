@@ -46,6 +46,9 @@ pub struct Plan {
     pub boots: Vec<(String, Vec<String>)>,
     /// How many seeds.
     pub seeds: u16,
+    /// The published sample counts and levels; otherwise a look.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub full: bool,
     /// The machine; a file that names none is of that with one CPU.
     #[serde(default, skip_serializing_if = "is_default")]
     pub machine: Machine,
@@ -237,6 +240,7 @@ impl Plan {
             preempt,
             boots: identity.boots.clone(),
             seeds: identity.seeds,
+            full: identity.full,
             machine: Machine::of(identity),
         }
     }
@@ -267,8 +271,8 @@ fn system_name(system: &System) -> String {
     }
 }
 
-fn is_default(machine: &Machine) -> bool {
-    *machine == Machine::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// `load=tmpfs cpu=idle`, the load first.

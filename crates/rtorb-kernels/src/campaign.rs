@@ -110,8 +110,18 @@ pub fn run(
     let mut identity = identity(request, &emulator, &initramfs, &parts);
     (identity.systems, identity.asked) = (systems, asked);
     let earlier = files::earlier(&request.folder, &identity)?;
+    let all = plan::cases(identity.systems.len(), &parts);
+    if request.selection.full {
+        let seconds: f64 = all.iter().map(|case| case.part.cost_s()).sum();
+        let hours = seconds / 3_600.0 / request.guests.max(1) as f64;
+        watch.note(&format!(
+            "All {} boots take about {hours:.1} h on a quiet host, {} side by side.",
+            all.len(),
+            request.guests
+        ));
+    }
     let cases = Cases {
-        all: plan::cases(identity.systems.len(), &parts),
+        all,
         identity: identity.clone(),
         emulator,
         initramfs,
@@ -242,6 +252,7 @@ fn identity(
             .map(|part| (part.load.clone(), part.experiments.clone()))
             .collect(),
         seeds: request.seeds,
+        full: request.selection.full,
         shift: request.machine.shift(),
     }
 }

@@ -73,8 +73,9 @@ fn work() -> io::Result<()> {
             experiments,
             load,
             seeds,
+            full,
         } => {
-            let effort = Effort::Emulated { seeds };
+            let effort = Effort::Emulated { seeds, full };
             let context = Context::new(effort, "/init".into(), Interrupt::new());
             let mut context = context.map_err(io::Error::other)?;
             context.load = load.parse().map_err(io::Error::other)?;

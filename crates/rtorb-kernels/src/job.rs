@@ -15,6 +15,9 @@ pub enum Job {
         load: String,
         /// How many seeds: 1 and up.
         seeds: u16,
+        /// The published sample counts and levels; otherwise a look.
+        #[serde(default)]
+        full: bool,
     },
     /// Answers the kernel's symbols.
     Symbols,

@@ -233,7 +233,8 @@ impl Emulator {
             .arg("-append")
             .arg(command_line(boot.machine, boot.preempt))
             .args(boot.observers);
-        let mut silence = Silence::new();
+        // A guest says something before and after each experiment.
+        let mut silence = Silence::new(SILENCE_MAX.max(timeout / 4));
         let ended = run_tool_watched(&mut command, timeout, interrupt, &mut || {
             silence.look(&files)
         });
@@ -348,11 +349,13 @@ fn read(file: &mut File) -> std::io::Result<Vec<u8>> {
 struct Silence {
     said_octets: u64,
     since: Instant,
+    max: Duration,
 }
 
 impl Silence {
-    fn new() -> Self {
+    fn new(max: Duration) -> Self {
         Self {
+            max,
             said_octets: 0,
             since: Instant::now(),
         }
@@ -366,15 +369,13 @@ impl Silence {
             return Err(LabError::process("the guest", what));
         }
         if answer > self.said_octets {
-            *self = Self {
-                said_octets: answer,
-                since: Instant::now(),
-            };
+            self.said_octets = answer;
+            self.since = Instant::now();
         }
-        if self.since.elapsed() > SILENCE_MAX {
+        if self.since.elapsed() > self.max {
             Err(LabError::process(
                 "the guest",
-                format!("it said nothing for {} s", SILENCE_MAX.as_secs()),
+                format!("it said nothing for {} s", self.max.as_secs()),
             ))
         } else {
             Ok(())
@@ -427,7 +428,7 @@ const PACKAGE: &str = "qemu-system-x86";
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// What runs before the kernel does.
 const FIRMWARE: [&str; 3] = ["bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"];
-/// Far longer than the longest experiment takes on a busy host.
+/// Far longer than the longest experiment of ordinary length takes on a busy host.
 const SILENCE_MAX: Duration = Duration::from_secs(600);
 /// Of the answer and of the console, far more than any guest says.
 const OCTETS_MAX: u64 = 256 << 20;

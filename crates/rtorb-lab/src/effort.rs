@@ -10,13 +10,15 @@ pub enum Effort {
     /// A look, within three minutes for all experiments.
     #[default]
     Quick,
-    /// The published sample counts and more, within about nine hours for all experiments.
+    /// The published sample counts and more, within about ten hours for all experiments.
     Full,
     /// What an emulated machine is given (`rtorb-kernels`): one round a seed. Every sample costs the emulator its time, and none
     /// is disturbed by anything outside.
     Emulated {
         /// How many seeds, 1 and up: each begins its round at another moment.
         seeds: u16,
+        /// The published sample counts, over all seeds together, and the published levels; otherwise a look.
+        full: bool,
     },
 }
 
@@ -31,11 +33,17 @@ impl Effort {
         }
     }
 
+    /// True if every level is measured that was published.
+    #[must_use]
+    pub fn is_full(self) -> bool {
+        matches!(self, Self::Full | Self::Emulated { full: true, .. })
+    }
+
     /// How many seeds an emulated machine has, each of which is a round; `None` everywhere else.
     #[must_use]
     pub fn seeds(self) -> Option<usize> {
         match self {
-            Self::Emulated { seeds } => Some(usize::from(seeds)),
+            Self::Emulated { seeds, .. } => Some(usize::from(seeds)),
             Self::Glance | Self::Quick | Self::Full => None,
         }
     }

@@ -73,6 +73,11 @@ pub trait Experiment: Sync {
         &[]
     }
 
+    /// How much an effort measures, in a unit of its own: what another effort takes is guessed from the ratio.
+    fn amount(&self, _: Effort) -> usize {
+        1
+    }
+
     /// Measures. An interrupt is not an error: the outcome says that it is not complete.
     ///
     /// # Errors
@@ -599,7 +604,10 @@ mod tests {
         for unfit in others {
             assert_eq!(verdicts(unfit, Effort::Quick, 3, 0.0), [NotJudged; 3]);
         }
-        let emulated = Effort::Emulated { seeds: 3 };
+        let emulated = Effort::Emulated {
+            seeds: 3,
+            full: false,
+        };
         assert_eq!(
             verdicts(good(), emulated, 3, 0.0),
             [NotJudged, Missed, NotJudged]
@@ -609,7 +617,10 @@ mod tests {
     #[test]
     fn only_an_emulated_machine_has_seeds() {
         let mut context = Context::new(
-            Effort::Emulated { seeds: 4 },
+            Effort::Emulated {
+                seeds: 4,
+                full: false,
+            },
             "/bin/false".into(),
             Interrupt::new(),
         )
@@ -623,7 +634,10 @@ mod tests {
 
     #[test]
     fn every_series_of_an_emulated_machine_says_its_load() {
-        let effort = Effort::Emulated { seeds: 1 };
+        let effort = Effort::Emulated {
+            seeds: 1,
+            full: false,
+        };
         let mut context = Context::new(effort, "/bin/false".into(), Interrupt::new()).unwrap();
         let of = |load: Option<&str>| {
             let labels = load.map(|load| ("load".to_owned(), load.into()));

@@ -19,6 +19,7 @@ pub mod orb_histogram;
 pub mod orb_latency_jitter;
 pub mod orb_payload;
 pub mod orb_priority_inversion;
+pub mod orb_switches;
 pub mod orb_throughput;
 pub mod orb_whitebox;
 pub mod os_clock_overhead;
@@ -33,12 +34,12 @@ pub mod os_wakeup;
 pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 20] = [
+pub const ALL: [&dyn Experiment; 21] = [
     &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
     &os_other_cpu::STUDY,
-    &os_clock_overhead::STUDY,
+    &os_clock_overhead::SUITE,
     &os_interruptions::STUDY,
     &os_interval_jitter::STUDY,
     &os_wakeup::STUDY,
@@ -47,6 +48,7 @@ pub const ALL: [&dyn Experiment; 20] = [
     &orb_event_cost::STUDY,
     &orb_demux::STUDY,
     &orb_whitebox::STUDY,
+    &orb_switches::STUDY,
     &orb_latency_jitter::STUDY,
     &orb_architectures::SUITE,
     &orb_priority_inversion::STUDY,

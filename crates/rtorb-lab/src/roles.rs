@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use crate::contestants::{cubit, demux, event_channel, ping_pong, rates, square_wave, whitebox};
 use crate::experiments::{
-    orb_footprint, os_clock_overhead, os_context_switch, os_interruptions, os_interval_jitter,
-    os_ready_queue, os_services, os_wakeup, own_program,
+    orb_footprint, orb_switches, os_clock_overhead, os_context_switch, os_interruptions,
+    os_interval_jitter, os_ready_queue, os_services, os_wakeup, own_program,
 };
 use crate::model;
 use crate::processes::child::{self, Role};
@@ -27,6 +27,7 @@ const ROLES: &[&[Role]] = &[
     &[
         load::own::ROLE,
         own_program::ROLE,
+        probe::role::<orb_switches::probe::Question>(),
         probe::role::<os_clock_overhead::probe::Question>(),
         probe::role::<os_context_switch::probe::Question>(),
         probe::role::<os_interruptions::probe::Question>(),

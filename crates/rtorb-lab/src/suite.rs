@@ -1,5 +1,6 @@
 //! A suite: several studies that are run one after the other as one experiment.
 
+use rtorb_results::profile::ServiceRow;
 use rtorb_results::systems::Gathered;
 use rtorb_results::{LabelValue, LostRound};
 
@@ -59,8 +60,15 @@ impl Experiment for Suite {
                 all.entry(name).or_insert(value);
             }
         }
-        all.insert(PACED.to_owned(), LabelValue::Number(seconds));
+        if seconds > 0 {
+            all.insert(PACED.to_owned(), LabelValue::Number(seconds));
+        }
         all
+    }
+
+    fn amount(&self, effort: Effort) -> usize {
+        let studies = (self.studies)(effort).iter();
+        studies.map(|study| study.amount(effort)).sum()
     }
 
     fn varies_load(&self) -> bool {
@@ -78,6 +86,12 @@ impl Experiment for Suite {
     fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {
         let studies = (self.studies)(Effort::Full);
         studies.first().and_then(|study| study.kernels(gathered))
+    }
+
+    /// As the first study.
+    fn services(&self) -> &'static [ServiceRow] {
+        let studies = (self.studies)(Effort::Full);
+        studies.first().map_or(&[], |study| study.services())
     }
 
     /// A study that fails leaves the others alone, unless it is the first.
@@ -111,6 +125,9 @@ impl Experiment for Suite {
 impl Outcome {
     fn append(&mut self, mut other: Self) {
         self.complete &= other.complete;
+        if self.columns.is_empty() {
+            self.columns = other.columns;
+        }
         self.scheduling.append(&mut other.scheduling);
         self.highlights.append(&mut other.highlights);
         self.series.append(&mut other.series);

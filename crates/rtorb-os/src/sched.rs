@@ -181,7 +181,16 @@ pub struct Switches {
 
 /// Context switches of the calling thread since it began (RUSAGE_THREAD): one system call. An interrupt is not a switch.
 pub fn thread_switches() -> Switches {
-    let usage = usage::of(libc::RUSAGE_THREAD);
+    switches_of(libc::RUSAGE_THREAD)
+}
+
+/// Context switches of all threads since the process began (RUSAGE_SELF), also of those that have ended.
+pub fn process_switches() -> Switches {
+    switches_of(libc::RUSAGE_SELF)
+}
+
+fn switches_of(whom: libc::c_int) -> Switches {
+    let usage = usage::of(whom);
     Switches {
         voluntary: usage.ru_nvcsw as u64,
         involuntary: usage.ru_nivcsw as u64,

@@ -168,6 +168,9 @@ pub struct Identity {
     pub boots: Vec<(String, Vec<String>)>,
     /// How many seeds.
     pub seeds: u16,
+    /// The published sample counts and levels; otherwise a look.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
     /// The machine: an instruction takes 2 to the power of this many nanoseconds of virtual time.
     pub shift: u8,
 }

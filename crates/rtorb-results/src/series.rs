@@ -44,6 +44,18 @@ pub struct Series {
 }
 
 impl Series {
+    /// A series of a count, such as locks a request, that each round has once; `count` is how many requests were counted.
+    #[must_use]
+    pub fn of_counts(labels: Labels, unit: &str, count: u64, rounds: &[f64]) -> Self {
+        Self {
+            unit: unit.to_owned(),
+            count,
+            statistics: Statistics::of_rounds(rounds),
+            rounds_p50: rounds.to_vec(),
+            ..Self::from_recorder(labels, &Recorder::new())
+        }
+    }
+
     /// A series of times from a recorder.
     #[must_use]
     pub fn from_recorder(labels: Labels, recorder: &Recorder) -> Self {

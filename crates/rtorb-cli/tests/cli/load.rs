@@ -56,7 +56,10 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
     let running = start(&Load::mix(), &context, &Generator::Own).unwrap();
     assert_eq!(kinds(&running), Kind::MIX);
     drop(running);
-    context.effort = Effort::Emulated { seeds: 1 };
+    context.effort = Effort::Emulated {
+        seeds: 1,
+        full: false,
+    };
     let mut running = context.start_load(&Load::mix()).unwrap();
     assert_eq!(kinds(&running), Kind::EMULATED_MIX);
     assert!(

@@ -35,6 +35,7 @@ fn identity() -> Identity {
         loads: vec!["none".to_owned(), "tmpfs".to_owned()],
         boots: vec![("tmpfs".to_owned(), vec!["os/wakeup".to_owned()])],
         seeds: 2,
+        full: false,
         shift: 0,
     }
 }

@@ -215,6 +215,15 @@ fn differences(was: &Baseline, is: &Baseline) -> Vec<String> {
             before.seeds, now.seeds
         ));
     }
+    if before.full != now.full {
+        found.push("whether the published sample counts are taken".to_owned());
+    }
+    if before.machine != now.machine {
+        found.push(format!(
+            "the machine: was {}, is {}",
+            before.machine, now.machine
+        ));
+    }
     if before.preempt != now.preempt {
         found.push("the preemption models that kernels are told".to_owned());
     }

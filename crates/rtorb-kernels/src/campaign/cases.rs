@@ -123,6 +123,7 @@ impl Cases {
             experiments: case.part.experiments.clone(),
             load: case.part.load.clone(),
             seeds: self.identity.seeds,
+            full: self.identity.full,
         };
         let boot = Boot {
             machine: Machine::of(&self.identity),
@@ -132,8 +133,7 @@ impl Cases {
             job: &job,
             observers: &[],
         };
-        let experiments = u32::try_from(case.part.experiments.len()).unwrap_or(u32::MAX);
-        let timeout = BOOT_MAX + EXPERIMENT_MAX * experiments;
+        let timeout = case.part.time_limit();
         let octets = self
             .emulator
             .run_for_octets(&boot, timeout, &self.interrupt)?;
@@ -408,10 +408,6 @@ impl Progress {
     }
 }
 
-/// Longer than a boot takes on the busiest host.
-const BOOT_MAX: Duration = Duration::from_secs(300);
-/// The same of an experiment.
-const EXPERIMENT_MAX: Duration = Duration::from_secs(600);
 const DIFFERS: &str = "differs";
 const INTERRUPTED: &str = "the campaign was interrupted before";
 const NEVER_BEGUN: &str = "it was not begun";

@@ -64,7 +64,7 @@ fn differences(a: &Identity, b: &Identity) -> Vec<String> {
         words.collect::<Vec<_>>().join(", ")
     };
     let digest = |text: &String| text.get(..DIGITS).unwrap_or_default().to_owned();
-    let pairs: [(&str, String, String); 9] = [
+    let pairs: [(&str, String, String); 10] = [
         ("emulator", a.emulator.clone(), b.emulator.clone()),
         (
             "emulator's program",
@@ -85,6 +85,7 @@ fn differences(a: &Identity, b: &Identity) -> Vec<String> {
         ("kernels", systems(a), systems(b)),
         ("boots", boots(a), boots(b)),
         ("seeds", a.seeds.to_string(), b.seeds.to_string()),
+        ("full", a.full.to_string(), b.full.to_string()),
         ("shift", a.shift.to_string(), b.shift.to_string()),
     ];
     let differing = pairs.into_iter().filter(|(_, a, b)| a != b);

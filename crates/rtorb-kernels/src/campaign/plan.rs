@@ -1,7 +1,9 @@
 //! Which boots a campaign consists of, and in which order they are begun.
 
+use std::time::Duration;
+
 use rtorb_lab::LabError;
-use rtorb_lab::experiment::{Emulated, EmulatedLoads};
+use rtorb_lab::experiment::{Effort, Emulated, EmulatedLoads};
 use rtorb_lab::experiments;
 use rtorb_lab::processes::load::{Kind, Load};
 
@@ -14,6 +16,8 @@ pub struct Selection {
     pub loads: Vec<String>,
     /// A look: few experiments under the loads that tell kernels apart best.
     pub quick: bool,
+    /// The published sample counts and levels.
+    pub full: bool,
     /// Exactly these boots, each a load and its experiments, as an earlier campaign had them; none given are made of the rest.
     pub boots: Vec<(String, Vec<String>)>,
 }
@@ -23,6 +27,8 @@ pub struct Selection {
 pub(super) struct Part {
     pub(super) load: String,
     pub(super) experiments: Vec<String>,
+    /// With the published sample counts and levels.
+    pub(super) is_full: bool,
 }
 
 /// One boot: of which system, and which part.
@@ -57,6 +63,7 @@ impl Selection {
             let parts = self.boots.iter().map(|(load, experiments)| Part {
                 load: load.clone(),
                 experiments: experiments.clone(),
+                is_full: self.full,
             });
             return Ok(parts.collect());
         }
@@ -70,7 +77,7 @@ impl Selection {
         let parts = loads.iter().flat_map(|load| {
             let of_load = pairs.iter().filter(|(_, under)| under == load);
             let names = of_load.map(|(name, _)| (*name).to_owned()).collect();
-            split(load, names)
+            split(load, names, self.full)
         });
         Ok(parts.collect())
     }
@@ -100,8 +107,15 @@ impl Part {
     /// How long it takes in about, in seconds of a quiet host: by it boots are ordered, and nothing else follows from it.
     pub(super) fn cost_s(&self) -> f64 {
         let experiments = self.experiments.iter();
-        let experiments = experiments.map(|name| cost_s(name, &self.load));
+        let experiments = experiments.map(|name| cost_s(name, &self.load, self.is_full));
         BOOT_S + experiments.sum::<f64>()
+    }
+
+    /// After this time it is given up: longer than it takes on the busiest host.
+    pub(super) fn time_limit(&self) -> Duration {
+        let experiments = u32::try_from(self.experiments.len()).unwrap_or(u32::MAX);
+        let ordinary = BOOT_MAX + EXPERIMENT_MAX.saturating_mul(experiments);
+        ordinary.max(Duration::from_secs_f64(SLOWER_MAX * self.cost_s()))
     }
 }
 
@@ -141,11 +155,11 @@ pub(super) fn cases(systems: usize, parts: &[Part]) -> Vec<Case> {
 }
 
 /// In boots that are short enough to be spread over the guests.
-fn split(load: &str, experiments: Vec<String>) -> Vec<Part> {
+fn split(load: &str, experiments: Vec<String>, is_full: bool) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut cost = 0.0;
     for name in experiments {
-        let own = cost_s(&name, load);
+        let own = cost_s(&name, load, is_full);
         match parts.last_mut() {
             Some(part) if cost + own <= PART_S => {
                 cost += own;
@@ -156,6 +170,7 @@ fn split(load: &str, experiments: Vec<String>) -> Vec<Part> {
                 parts.push(Part {
                     load: load.to_owned(),
                     experiments: vec![name],
+                    is_full,
                 });
             }
         }
@@ -188,12 +203,19 @@ fn loads(emulated: Emulated, is_quick: bool) -> &'static [&'static str] {
     }
 }
 
-fn cost_s(experiment: &str, load: &str) -> f64 {
+fn cost_s(experiment: &str, load: &str, is_full: bool) -> f64 {
     let emulated = emulated(experiment);
-    if load == NONE {
+    let look_s = if load == NONE {
         emulated.cost_s
     } else {
         emulated.loaded_cost_s
+    };
+    match experiments::by_name(experiment) {
+        Ok(known) if is_full => {
+            let amount = |full| known.amount(Effort::Emulated { seeds: 4, full }).max(1) as f64;
+            look_s * amount(true) / amount(false)
+        }
+        _ => look_s,
     }
 }
 
@@ -221,6 +243,10 @@ pub const LOADS: [&str; Kind::EMULATED_MIX.len() + 2] = {
 };
 /// From the emulator's start to the guest's first experiment.
 const BOOT_S: f64 = 7.0;
+const BOOT_MAX: Duration = Duration::from_secs(300);
+const EXPERIMENT_MAX: Duration = Duration::from_secs(600);
+/// A busy host is at most so many times as slow as a quiet one.
+const SLOWER_MAX: f64 = 10.0;
 /// What a boot is split at: a part more is a boot more.
 const PART_S: f64 = 40.0;
 
@@ -249,6 +275,24 @@ mod tests {
 
     fn loads_of(pairs: &[(String, String)], experiment: &str) -> usize {
         pairs.iter().filter(|(name, _)| name == experiment).count()
+    }
+
+    #[test]
+    fn a_full_campaign_has_the_same_experiments_and_says_that_it_takes_longer() {
+        let of = |full| {
+            let selection = Selection {
+                full,
+                ..selection(&["os/wakeup", "orb/architectures"], &[NONE])
+            };
+            let parts = selection.parts().unwrap();
+            let seconds: f64 = parts.iter().map(Part::cost_s).sum();
+            let limits: Vec<Duration> = parts.iter().map(Part::time_limit).collect();
+            (pairs(&selection), seconds, limits)
+        };
+        let ((look, look_s, _), (full, full_s, limits)) = (of(false), of(true));
+        assert_eq!(look, full);
+        assert!(full_s > 10.0 * look_s, "{look_s} s and {full_s} s");
+        assert!(limits[0] > Duration::from_secs_f64(full_s));
     }
 
     #[test]

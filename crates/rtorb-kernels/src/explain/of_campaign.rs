@@ -56,6 +56,11 @@ pub fn explain(
 ) -> Result<Vec<Explanation>, LabError> {
     let record = Record::read(&request.folder)?;
     let identity = &record.identity;
+    if identity.full {
+        return Err(LabError::Incomplete {
+            what: TOO_LONG.to_owned(),
+        });
+    }
     let emulator = Emulator::find(executable, interrupt)?;
     let program = program::find(request.program.as_deref(), executable, interrupt)?;
     let initramfs = Initramfs::with_program(&program)?;
@@ -119,6 +124,7 @@ impl Here<'_> {
             experiments: answer.experiments.clone(),
             load: answer.load.clone(),
             seeds: self.identity.seeds,
+            full: self.identity.full,
         };
         let experiments = u32::try_from(answer.experiments.len()).unwrap_or(u32::MAX);
         let replay = Replay {
@@ -294,6 +300,8 @@ fn seed_of(candidate: &Candidate) -> Option<u16> {
     u16::try_from(round + 1).ok()
 }
 
+const TOO_LONG: &str = "a boot of a campaign with --full is too long for an instruction trace: run the campaign without it, and \
+                        explain that one";
 /// Each holds a trace in memory.
 const SIDE_BY_SIDE_MAX: usize = 4;
 /// As long as a campaign gives a boot and an experiment, and half as long again: a trace costs time.

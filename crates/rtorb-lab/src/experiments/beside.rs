@@ -123,7 +123,16 @@ mod tests {
     #[test]
     fn an_emulated_machine_has_the_load_that_it_was_booted_for() {
         for asked in ["none", "hog"] {
-            assert_eq!(load(Effort::Emulated { seeds: 1 }, asked), asked);
+            assert_eq!(
+                load(
+                    Effort::Emulated {
+                        seeds: 1,
+                        full: false
+                    },
+                    asked
+                ),
+                asked
+            );
         }
     }
 }

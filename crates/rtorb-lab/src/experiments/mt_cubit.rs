@@ -1,7 +1,8 @@
 //! MT_Cubit, which `orb/latency-jitter` and `orb/architectures` share: one high-priority client that calls at a rate, and
 //! more and more low-priority ones whose requests hold their servant.
 //!
-//! All on one CPU. In each round there are runs without low-priority clients, and what is said of the others is said beside
+//! `orb/latency-jitter` has P0's configuration, in which each low-priority client has a servant and a priority of its own;
+//! `orb/architectures` has P1's, in which they share both. All on one CPU. In each round there are runs without low-priority clients, and what is said of the others is said beside
 //! those.
 
 use rtorb_results::{Plot, PlotKind, StatisticName, labels};
@@ -16,7 +17,7 @@ use crate::study::{
 };
 pub(super) use findings::{Calls, JITTER, Of, P50, P99, findings};
 use line_up::CALL;
-pub(super) use line_up::LineUp;
+pub(super) use line_up::{LineUp, Servants};
 
 mod findings;
 pub(super) mod kernels;
@@ -69,8 +70,14 @@ pub(super) const NUMBERS: Factor = Factor {
 pub(super) const fn parameters(
     high_hz: ByEffort,
     run_of_others_ms: ByEffort,
-) -> [(&'static str, Value); 7] {
+    servants: Servants,
+) -> [(&'static str, Value); 8] {
+    let low_servants = match servants {
+        Servants::One => "one for all, with one priority",
+        Servants::Each => "one for each client, with a priority of its own: 59 and down",
+    };
     [
+        ("low_servants", Text(low_servants)),
         ("high_hz", Value::ByEffort(high_hz)),
         ("run_of_others_ms", Value::ByEffort(run_of_others_ms)),
         ("low_hz", Number(LOW_HZ as i64)),
@@ -93,10 +100,11 @@ pub(super) fn leaves_out(cell: &Cell<'_>, effort: Effort, quick: &[usize]) -> bo
     }
     let has_number = |numbers: &[usize]| numbers.contains(&cell.number(LOW_CLIENTS));
     levels.contains(&false)
+        || (effort.seeds().is_some() && cell.is(PRESET, OMNIORB))
         || match effort {
-            Effort::Full => false,
+            Effort::Full | Effort::Emulated { full: true, .. } => false,
             Effort::Glance => !has_number(&[0, 1]),
-            Effort::Emulated { .. } => !has_number(&[0, 10]) || cell.is(PRESET, OMNIORB),
+            Effort::Emulated { .. } => !has_number(&[0, 10]),
             Effort::Quick => !has_number(quick),
         }
 }
@@ -197,7 +205,7 @@ pub(super) const TOGETHER: &str = "together";
 pub(super) const SPREAD: &str = "spread";
 /// SCHED_FIFO of the high-priority client and its object. The servers' other threads have 50.
 const HIGH: u8 = 60;
-/// The same of the low-priority ones.
+/// The same of the low-priority ones; the lowest, where each has its own.
 const LOW: u8 = 10;
 /// How busy saturating clients keep the CPU.
 const SATURATING_SHARE: f64 = 0.9;

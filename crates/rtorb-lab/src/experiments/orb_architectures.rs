@@ -4,7 +4,8 @@
 //! ([`p1`]) has the conditions of P1, in which they meet.
 
 use super::mt_cubit::{
-    self, LOADS, LineUp, NUMBERS, PRESET, WORKS, findings, is_hardest, kernels, published, run_ms,
+    self, LOADS, LineUp, NUMBERS, PRESET, Servants, WORKS, findings, is_hardest, kernels,
+    published, run_ms,
 };
 use crate::contestants::OMNIORB;
 use crate::experiment::{Effort, Emulated};
@@ -58,7 +59,7 @@ const KIND: Study<LineUp> = Study {
             ],
         },
     ],
-    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::One),
     run_ms: |cell, effort| run_ms(cell, effort, (&KIND.amounts, RUN_OF_OTHERS_MS)),
     leaves_out,
     obstacle: |context| {
@@ -72,14 +73,16 @@ const KIND: Study<LineUp> = Study {
     notes: |context| context.if_quick(QUICK).into_iter().collect(),
     emulated: Some(Emulated::unloaded(7.0)),
     kernels: Some(kernels::architectures),
-    ..mt_cubit::study(|context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)))
+    ..mt_cubit::study(|context, cells| {
+        LineUp::start(context, cells, Servants::One, HIGH_HZ.of(context.effort))
+    })
 };
 
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     // Under the conditions of P1 a quick run has these.
     let is_left_to_p1 = |preset: &&str| effort == Effort::Quick && cell.is(PRESET, preset);
     mt_cubit::leaves_out(cell, effort, &[0, 50])
-        || (cell.has(PRESET) && effort != Effort::Full && !is_hardest(cell))
+        || (cell.has(PRESET) && !effort.is_full() && !is_hardest(cell))
         || (effort.seeds().is_some() && cell.is(PRESET, "default"))
         || P1S.iter().any(is_left_to_p1)
 }
@@ -113,7 +116,10 @@ mod tests {
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
-        let parameters = KIND.parameters(Effort::Emulated { seeds: 4 });
+        let parameters = KIND.parameters(Effort::Emulated {
+            seeds: 4,
+            full: false,
+        });
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 4);
         assert_eq!(parameters[LOW_CLIENTS], "0 10".into());

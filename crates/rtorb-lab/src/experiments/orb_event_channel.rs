@@ -115,7 +115,10 @@ mod tests {
         let number = |effort, name: &str| SUITE.parameters(effort)[name].number();
         let paced = |effort| number(effort, "paced_seconds").expect("a number");
         assert!((5..=20).contains(&paced(Effort::Quick)));
-        let emulated = Effort::Emulated { seeds: 4 };
+        let emulated = Effort::Emulated {
+            seeds: 4,
+            full: false,
+        };
         assert!(paced(emulated) <= 4);
         assert!(!SUITE.parameters(emulated).contains_key("flood"));
         assert_eq!(number(Effort::Full, "events_in_sequence"), Some(10_000_000));

@@ -160,7 +160,10 @@ mod tests {
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_under_its_one_load() {
         assert!(STUDY.varies_load());
-        let emulated = Effort::Emulated { seeds: 4 };
+        let emulated = Effort::Emulated {
+            seeds: 4,
+            full: false,
+        };
         assert_eq!(STUDY.cells(emulated).len(), 4);
         assert_eq!(STUDY.cells(Effort::Quick).len(), 8);
         let parameters = STUDY.parameters(emulated);

@@ -1,8 +1,8 @@
 //! `orb/latency-jitter`: what a high-priority client feels of more and more low-priority ones, with lanes.
 
 use super::mt_cubit::{
-    self, LOADS, LineUp, NUMBERS, PRESET, WORKS, findings, is_hardest, is_papers, kernels,
-    published, run_ms,
+    self, LOADS, LineUp, NUMBERS, PRESET, Servants, WORKS, findings, is_hardest, is_papers,
+    kernels, published, run_ms,
 };
 use crate::experiment::{Effort, Emulated, EmulatedLoads};
 use crate::study::{
@@ -15,12 +15,12 @@ pub const STUDY: Study<LineUp> = Study {
     name: "orb/latency-jitter",
     title: "What a high-priority client feels of more and more low-priority ones",
     reproduces: "P0 Figures 4 to 6 (MT_Cubit)",
-    // The papers' 4,000 calls over the rounds of a full run.
+    // P0's 4,000 calls of each low-priority client over the rounds of a full run.
     amounts: Amounts {
         glance: 50,
         emulated: 100,
         quick: [5, 400],
-        full: [5, 40_000],
+        full: [5, 80_000],
         samples: "run_ms",
     },
     factors: &[
@@ -33,7 +33,7 @@ pub const STUDY: Study<LineUp> = Study {
             levels: &[Absent, Text("tao"), Text("default")],
         },
     ],
-    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::Each),
     run_ms: |cell, effort| run_ms(cell, effort, (&STUDY.amounts, RUN_OF_OTHERS_MS)),
     leaves_out,
     findings: |cells, conditions| Findings {
@@ -46,13 +46,15 @@ pub const STUDY: Study<LineUp> = Study {
         ..Emulated::unloaded(7.0)
     }),
     kernels: Some(kernels::latency_jitter),
-    ..mt_cubit::study(|context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)))
+    ..mt_cubit::study(|context, cells| {
+        LineUp::start(context, cells, Servants::Each, HIGH_HZ.of(context.effort))
+    })
 };
 
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     let is_between = || !is_papers(cell) && !is_hardest(cell);
     mt_cubit::leaves_out(cell, effort, &[0, 10, 50])
-        || (cell.has(PRESET) && effort != Effort::Full && is_between())
+        || (cell.has(PRESET) && !effort.is_full() && is_between())
         || (effort.seeds().is_none() && cell.is(PRESET, "default"))
 }
 
@@ -64,7 +66,7 @@ const HIGH_HZ: ByEffort = ByEffort {
     quick: 250,
     full: 20,
 };
-/// How long each run takes under a load that is not the papers'. A fifth of the calls where the papers have none.
+/// How long each run takes under a load that is not the papers'. A tenth of the calls where the papers have none.
 const RUN_OF_OTHERS_MS: ByEffort = ByEffort {
     glance: 50,
     emulated: 100,
@@ -84,7 +86,10 @@ mod tests {
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
-        let parameters = STUDY.parameters(Effort::Emulated { seeds: 4 });
+        let parameters = STUDY.parameters(Effort::Emulated {
+            seeds: 4,
+            full: false,
+        });
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 5);
         assert_eq!(parameters[LOW_CLIENTS], "0 10".into());
@@ -102,7 +107,7 @@ mod tests {
         assert_eq!((count(Effort::Full, 0), count(Effort::Full, 50)), (4, 4));
         let full = STUDY.parameters(Effort::Full);
         // The raw exchange takes no time that was set.
-        let seconds = 5 * (8 * 40 + 3 * 8 * 8);
+        let seconds = 5 * (8 * 80 + 3 * 8 * 8);
         assert_eq!(full["paced_seconds"], LabelValue::Number(seconds));
     }
 }

@@ -19,18 +19,37 @@ use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Flag, Number, Text},
 };
+use crate::suite::{Member, Suite};
 use probe::{Executions, PAUSE, PROGRAM_PRIORITY, Question, TICK_PRIORITY};
 use tick::Tick;
 
 mod equations;
 mod findings;
+mod finest;
 mod kernels;
 mod overheads;
 pub mod probe;
 mod tick;
 
 /// The experiment.
-pub const STUDY: Study<TimedProgram> = Study {
+pub static SUITE: Suite = Suite {
+    name: STUDY.name,
+    title: STUDY.title,
+    reproduces: STUDY.reproduces,
+    studies: |effort| {
+        const ALL: &[&dyn Member] = &[&STUDY, &finest::STUDY];
+        // Only an emulated machine may be brought to where it makes no progress.
+        if effort.seeds().is_some() {
+            ALL
+        } else {
+            &ALL[..1]
+        }
+    },
+    notes: |_| Vec::new(),
+};
+
+/// What a tick costs.
+const STUDY: Study<TimedProgram> = Study {
     name: "os/clock-overhead",
     title: "The processor time that a clock tick costs, from a tick every 100 us to one every 100 ms",
     reproduces: "P3 Figures 3 to 5, Equations 1 to 6",
@@ -196,10 +215,10 @@ fn executions_without(effort: Effort) -> usize {
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     let measured: &[usize] = match effort {
         _ if cell.is("tick", "none") => &[COARSEST_US as usize],
+        Effort::Full | Effort::Emulated { full: true, .. } => return false,
         Effort::Emulated { .. } => &[100, 1_000, 10_000],
         Effort::Glance => &[500, 10_000],
         Effort::Quick => &[100, 200, 500, 1_000, 2_000, 10_000, 100_000],
-        Effort::Full => return false,
     };
     !measured.contains(&cell.number("resolution_us"))
 }

@@ -96,7 +96,7 @@ impl Subject for TwoThreads {
     fn parameters(effort: Effort) -> Parameters {
         let runs = match effort {
             Effort::Glance => 1,
-            Effort::Emulated { seeds } => usize::from(seeds),
+            Effort::Emulated { seeds, .. } => usize::from(seeds),
             Effort::Quick | Effort::Full => RUNS,
         };
         labels([("runs", runs.into())])

@@ -165,15 +165,17 @@ fn duration_ns(configuration: Configuration, releases: usize) -> u64 {
 }
 
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
+    if effort.is_full() {
+        return cell.number("timers") > 1 && Configuration::of(cell).is_alone();
+    }
     let (resolutions_us, timers, alone): (&[usize], &[usize], &[&str]) = match effort {
         Effort::Emulated { .. } => (&[500], &[1, 5, 10], &["alone_1", "alone_4"]),
         Effort::Glance => (&[500], &[1, 2, 5], &["alone_1", "alone_4"]),
-        Effort::Quick => (
+        Effort::Quick | Effort::Full => (
             &[500, 1_000],
             &[1, 2, 5, 10, 20],
             &["alone_1", "alone_4", "alone_16"],
         ),
-        Effort::Full => return cell.number("timers") > 1 && Configuration::of(cell).is_alone(),
     };
     let is_alone = Configuration::of(cell).is_alone();
     let is_wanted = if is_alone {
@@ -340,7 +342,15 @@ mod tests {
         };
         assert!(of(Effort::Quick, STUDY.amounts.quick) < 13_000_000_000);
         let emulated = [4, STUDY.amounts.emulated];
-        assert!(of(Effort::Emulated { seeds: 4 }, emulated) < 1_500_000_000);
+        assert!(
+            of(
+                Effort::Emulated {
+                    seeds: 4,
+                    full: false
+                },
+                emulated
+            ) < 1_500_000_000
+        );
     }
 
     #[test]

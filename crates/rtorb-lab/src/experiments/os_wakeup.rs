@@ -315,7 +315,10 @@ mod tests {
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_of_two_thousand_samples() {
-        let effort = Effort::Emulated { seeds: 4 };
+        let effort = Effort::Emulated {
+            seeds: 4,
+            full: false,
+        };
         let (rounds, samples) = STUDY.amounts.of(effort);
         assert_eq!((rounds, STUDY.cells(effort).len()), (4, 1));
         let mut late_ns = vec![7; samples];

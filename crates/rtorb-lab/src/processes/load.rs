@@ -271,9 +271,9 @@ fn time_limit(effort: Effort) -> Duration {
     let minutes = match effort {
         Effort::Glance => 5,
         Effort::Quick => 15,
-        Effort::Full => FULL_MINUTES,
+        Effort::Full | Effort::Emulated { full: true, .. } => FULL_MINUTES,
         // Virtual ones: the longest experiment takes some seconds a seed.
-        Effort::Emulated { seeds } => (5 + u64::from(seeds)).min(FULL_MINUTES),
+        Effort::Emulated { seeds, .. } => (5 + u64::from(seeds)).min(FULL_MINUTES),
     };
     Duration::from_secs(minutes * 60)
 }
@@ -319,7 +319,13 @@ mod tests {
 
     #[test]
     fn the_mix_is_what_suits_the_place() {
-        let (host, emulated) = (Effort::Quick, Effort::Emulated { seeds: 4 });
+        let (host, emulated) = (
+            Effort::Quick,
+            Effort::Emulated {
+                seeds: 4,
+                full: false,
+            },
+        );
         assert_eq!(Load::mix().kinds(host), Kind::MIX);
         assert_eq!(Load::mix().kinds(emulated), Kind::EMULATED_MIX);
         assert!(Load::none().kinds(emulated).is_empty());
@@ -333,7 +339,7 @@ mod tests {
 
     #[test]
     fn every_load_ends_some_time() {
-        let emulated = |seeds| time_limit(Effort::Emulated { seeds });
+        let emulated = |seeds| time_limit(Effort::Emulated { seeds, full: false });
         assert!(emulated(1) < emulated(20));
         assert_eq!(emulated(u16::MAX), time_limit(Effort::Full));
     }

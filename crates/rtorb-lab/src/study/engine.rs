@@ -147,6 +147,15 @@ impl<S: Subject> Experiment for Study<S> {
         self.services
     }
 
+    fn amount(&self, effort: Effort) -> usize {
+        let (rounds, samples) = self.amounts.of(effort);
+        let of_cell = |cell: &Labels| match (self.run_ms)(&Cell::of(cell), effort) {
+            0 => samples,
+            run_ms => run_ms,
+        };
+        rounds * self.cells(effort).iter().map(of_cell).sum::<usize>()
+    }
+
     fn varies_load(&self) -> bool {
         self.factors.iter().any(Factor::is_background_load)
     }

@@ -57,7 +57,12 @@ impl Amounts {
     pub(crate) fn of(&self, effort: Effort) -> (usize, usize) {
         match effort {
             Effort::Glance => (1, self.glance),
-            Effort::Emulated { seeds } => (usize::from(seeds), self.emulated),
+            Effort::Emulated { seeds, full } => {
+                let seeds = usize::from(seeds);
+                let [rounds, samples] = self.full;
+                let published = (rounds * samples).div_ceil(seeds.max(1));
+                (seeds, if full { published } else { self.emulated })
+            }
             Effort::Quick => self.quick.into(),
             Effort::Full => self.full.into(),
         }
@@ -136,9 +141,9 @@ impl ByEffort {
     pub(crate) fn of(self, effort: Effort) -> usize {
         match effort {
             Effort::Glance => self.glance,
-            Effort::Emulated { .. } => self.emulated,
+            Effort::Emulated { full: false, .. } => self.emulated,
             Effort::Quick => self.quick,
-            Effort::Full => self.full,
+            Effort::Full | Effort::Emulated { full: true, .. } => self.full,
         }
     }
 }

@@ -51,6 +51,7 @@ impl BootOnce {
                 experiments: self.experiments.clone(),
                 load: self.load.clone(),
                 seeds: self.seeds,
+                full: false,
             }
         };
         let kernel = catalogue::Kernel {

@@ -131,6 +131,7 @@ impl Check {
             machine: baseline.plan.machine,
             selection: Selection {
                 boots: baseline.plan.boots.clone(),
+                full: baseline.plan.full,
                 ..Selection::default()
             },
             seeds: baseline.plan.seeds,

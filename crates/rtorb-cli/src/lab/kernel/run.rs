@@ -62,6 +62,9 @@ pub(super) struct RunCampaign {
     /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
     #[arg(long)]
     quick: bool,
+    /// Take the published sample counts and levels: hours, which are told before the first boot.
+    #[arg(long, conflicts_with_all = ["quick", "explain"])]
+    full: bool,
     /// Statically linked rtorb for the guests [default: this program, or target/static/rtorb].
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -104,6 +107,7 @@ impl RunCampaign {
                 experiments: self.experiments(),
                 loads: distinct(&self.loads),
                 quick: self.quick,
+                full: self.full,
                 boots: Vec::new(),
             },
             seeds: self.seeds,

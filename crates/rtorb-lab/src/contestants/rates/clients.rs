@@ -65,10 +65,7 @@ impl Clients {
 
     fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
         let written = match question {
-            "go" => {
-                let prepared = self.prepared.take().ok_or("nothing is prepared")?;
-                prepared.go()?.write(output)
-            }
+            "go" => self.go()?.write(output),
             _ => {
                 self.prepare(&question.parse()?)?;
                 writeln!(output, "prepared")
@@ -77,8 +74,20 @@ impl Clients {
         written.map_err(|error| error.to_string())
     }
 
+    /// Opens the barrier for those that were prepared, and waits for them to end.
+    ///
+    /// # Errors
+    /// That nothing is prepared; that a call failed.
+    pub fn go(&mut self) -> Result<Ran, String> {
+        let prepared = self.prepared.take().ok_or("nothing is prepared")?;
+        prepared.go()
+    }
+
     /// Starts the threads, has each make a few calls, and leaves them at the barrier.
-    fn prepare(&mut self, run: &Run) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What the host refused; that there is no such object; that a call failed.
+    pub fn prepare(&mut self, run: &Run) -> Result<(), String> {
         // Those of a run that never went end here, since nobody can start them any more.
         self.prepared = None;
         let mut prepared = Prepared {
@@ -275,7 +284,7 @@ mod tests {
         };
         assert!(clients.answer("go", &mut Vec::new()).is_err());
         clients.prepare(&run).unwrap();
-        let ran = clients.prepared.take().unwrap().go().unwrap();
+        let ran = clients.go().unwrap();
         let [high, low] = &ran.groups[..] else {
             panic!("two groups")
         };

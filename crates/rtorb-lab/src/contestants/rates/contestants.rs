@@ -237,18 +237,21 @@ impl RateContestant {
     ///
     /// # Errors
     /// As [`Self::run`]; that no call was made.
-    pub fn calibrate(&mut self, group: &Group, work_us: u64) -> Result<f64, LabError> {
+    pub fn calibrate(&mut self, groups: &[Group], work_us: u64) -> Result<f64, LabError> {
         let guess_ns = (work_us * 1_000 + CALL_COST_GUESS_NS) as f64;
-        let first_ns = self.call_cost_ns(saturating(group, guess_ns, CALIBRATION_SHARE))?;
-        self.call_cost_ns(saturating(group, first_ns, CALIBRATION_SHARE))
+        let first_ns = self.call_cost_ns(groups, guess_ns)?;
+        self.call_cost_ns(groups, first_ns)
     }
 
-    fn call_cost_ns(&mut self, group: Group) -> Result<f64, LabError> {
+    fn call_cost_ns(&mut self, groups: &[Group], guess_ns: f64) -> Result<f64, LabError> {
+        let mut groups = groups.to_vec();
+        saturate(&mut groups, guess_ns, CALIBRATION_SHARE);
+        let longest_ns = groups.iter().map(|group| group.period_ns).max();
         let run = Run {
-            duration_ns: CALIBRATION_NS.max(2 * group.period_ns),
+            duration_ns: CALIBRATION_NS.max(2 * longest_ns.unwrap_or(0)),
             round: 0,
             first: FirstReleases::Spread,
-            groups: vec![group],
+            groups,
         };
         let cost_ns = self.run(&run)?.call_cost_ns();
         cost_ns
@@ -291,16 +294,16 @@ impl fmt::Display for RateContestant {
     }
 }
 
-/// The low-priority clients that together keep the CPU busy to `share`, each call taking `call_cost_ns` on both sides.
-#[must_use]
-pub fn saturating(group: &Group, call_cost_ns: f64, share: f64) -> Group {
-    let period_ns = group.clients as f64 * call_cost_ns / share;
+/// Sets the rate at which the clients of these groups together keep the CPU busy to `share`, each call taking `call_cost_ns`
+/// on both sides.
+pub fn saturate(groups: &mut [Group], call_cost_ns: f64, share: f64) {
+    let clients: usize = groups.iter().map(|group| group.clients).sum();
+    let period_ns = clients as f64 * call_cost_ns / share;
     // More releases than so many a second would measure the timer.
     let calls = (RELEASE_PERIOD_NS_MIN / period_ns.max(1.0)).ceil().max(1.0);
-    Group {
-        calls: calls as usize,
-        period_ns: (period_ns * calls).round() as u64,
-        ..group.clone()
+    for group in groups {
+        group.calls = calls as usize;
+        group.period_ns = (period_ns * calls).round() as u64;
     }
 }
 
@@ -332,12 +335,15 @@ mod tests {
 
     #[test]
     fn saturating_clients_share_what_the_cpu_can_do() {
-        let fifty = saturating(&low(50), 515_000.0, 0.9);
-        assert_eq!((fifty.calls, fifty.period_ns), (1, 28_611_111));
+        let mut fifty = [low(20), low(30)];
+        saturate(&mut fifty, 515_000.0, 0.9);
+        for group in &fifty {
+            assert_eq!((group.calls, group.period_ns), (1, 28_611_111));
+        }
         // One client that calls every 11 us is released less often and makes several calls each time.
-        let one = saturating(&low(1), 10_000.0, 0.9);
-        assert_eq!(one.calls, 18);
-        assert_eq!(one.period_ns, 200_000);
+        let mut one = [low(1)];
+        saturate(&mut one, 10_000.0, 0.9);
+        assert_eq!((one[0].calls, one[0].period_ns), (18, 200_000));
     }
 
     #[test]

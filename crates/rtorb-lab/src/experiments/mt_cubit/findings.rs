@@ -6,7 +6,7 @@ use rtorb_results::statistics::Statistics;
 use rtorb_results::{Claim, Derived, Highlight, LabelValue, Labels, labels_with, labels_without};
 
 use super::line_up::{BOTH_SIDES, CALL, MISSED};
-use super::{HIGH, LOAD, LOW, LOW_CLIENTS, PRESET, SATURATING, SATURATING_SHARE, WORK};
+use super::{HIGH, LOAD, LOW_CLIENTS, PRESET, SATURATING, SATURATING_SHARE, WORK};
 use crate::contestants::OMNIORB;
 use crate::study::{Conditions, Findings};
 
@@ -238,8 +238,9 @@ impl<'a> Calls<'a> {
         let mut notes = Vec::new();
         if conditions.real_time {
             notes.push(format!(
-                "The high-priority client and its object have SCHED_FIFO {HIGH}, low-priority clients and theirs {LOW}, and the \
-                 processes themselves 50, with the threads of pools without lanes and of omniORB: {KIND_CASE}"
+                "The high-priority client and its object have SCHED_FIFO {HIGH}, low-priority clients and theirs less (parameters \
+                 `low_servants` and `priority_low`), and the processes themselves 50, with the threads of pools without lanes \
+                 and of omniORB: {KIND_CASE}"
             ));
         }
         if self

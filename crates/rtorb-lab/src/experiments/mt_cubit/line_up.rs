@@ -7,11 +7,11 @@ use rtorb_results::{Labels, ObtainedScheduling, labels};
 
 use super::{
     ABOVE, BELOW, BETWEEN, HIGH, LOAD, LOW, LOW_CLIENTS, LOW_HZ, PLACEMENT, PRESET, RELEASE,
-    SATURATING, SATURATING_SHARE, SERVER_CPU, TOGETHER, TWO_HOSTS, URGENCY, WORK,
+    SATURATING, SATURATING_SHARE, SERVER_CPU, TOGETHER, TWO_HOSTS, URGENCY, WORK, is_papers,
 };
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
-use crate::contestants::rates::contestants::{RateContestant, Turn as Ran, saturating};
+use crate::contestants::rates::contestants::{RateContestant, Turn as Ran, saturate};
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{FirstReleases, Group, Releases, Run};
@@ -38,6 +38,19 @@ pub struct LineUp {
 struct Clients {
     high_hz: u64,
     real_time: bool,
+    servants: Servants,
+    /// The number of servants for low-priority clients.
+    low_servants: usize,
+}
+
+/// Whom the low-priority clients call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::experiments) enum Servants {
+    /// One servant, all with one priority: P1 Figure 2.
+    One,
+    /// Each a servant of its own, each pair with a priority of its own: P0 Figure 3. At the papers' load all clients are
+    /// released at once.
+    Each,
 }
 
 impl LineUp {
@@ -45,21 +58,33 @@ impl LineUp {
     pub(in crate::experiments) fn start(
         context: &Context,
         cells: &[Cell<'_>],
+        servants: Servants,
         high_hz: usize,
     ) -> Result<Self, LabError> {
         let launcher = &context.launcher;
+        let of_others = cells.iter().filter(|cell| cell.has(LOW_CLIENTS));
+        let most = of_others.map(|cell| cell.number(LOW_CLIENTS)).max();
         let clients = Clients {
             high_hz: high_hz as u64,
             real_time: launcher.is_real_time(),
+            servants,
+            low_servants: match servants {
+                Servants::One => 1,
+                Servants::Each => most.unwrap_or(0).max(1),
+            },
         };
         let raw = Contestant::raw(launcher, Transport::Tcp, context.folder())?;
-        let objects = [(LOW, true), (HIGH, false)].map(|(priority, works)| RateObject {
-            priority: clients.priority(priority),
-            works,
-        });
+        let low = (0..clients.low_servants).map(|servant| (clients.low_priority(servant), true));
+        let objects: Vec<RateObject> = low
+            .chain([(HIGH, false)])
+            .map(|(priority, works)| RateObject {
+                priority: clients.priority(priority),
+                works,
+            })
+            .collect();
         let mut call_costs_ns = BTreeMap::new();
         let prepare = |labels: &Labels, contestant: &mut RateContestant| {
-            let scheduling = contestant.roll_call(&[clients.high(), clients.low(1)])?;
+            let scheduling = contestant.roll_call(&clients.groups(clients.low_servants))?;
             let of_it = cells.iter().filter(|cell| cell.is_of(labels));
             for cell in of_it.filter(|cell| saturates(cell)) {
                 let cost_ns = clients.calibrate(contestant, cell)?;
@@ -93,9 +118,17 @@ impl Clients {
         if self.real_time { priority } else { 0 }
     }
 
+    /// Where each has a priority of its own, they come down from the high one.
+    fn low_priority(self, servant: usize) -> u8 {
+        match self.servants {
+            Servants::One => LOW,
+            Servants::Each => HIGH - 1 - servant as u8,
+        }
+    }
+
     fn high(self) -> Group {
         Group {
-            object: 1,
+            object: self.low_servants,
             priority: self.priority(HIGH),
             clients: 1,
             period_ns: NS_PER_S / self.high_hz,
@@ -105,15 +138,27 @@ impl Clients {
     }
 
     /// So many low-priority clients, at the rate of the papers.
-    fn low(self, clients: usize) -> Group {
-        Group {
-            object: 0,
-            priority: self.priority(LOW),
+    fn low(self, clients: usize) -> Vec<Group> {
+        let group = |servant, clients| Group {
+            object: servant,
+            priority: self.priority(self.low_priority(servant)),
             clients,
             period_ns: NS_PER_S / LOW_HZ,
             releases: Releases::Latest,
             ..self.high()
+        };
+        match self.servants {
+            _ if clients == 0 => Vec::new(),
+            Servants::One => vec![group(0, clients)],
+            Servants::Each => (0..clients).map(|servant| group(servant, 1)).collect(),
         }
+    }
+
+    /// The high-priority client and so many low-priority ones.
+    fn groups(self, low_clients: usize) -> Vec<Group> {
+        let mut groups = vec![self.high()];
+        groups.extend(self.low(low_clients));
+        groups
     }
 
     fn calibrate(self, contestant: &mut RateContestant, cell: &Cell<'_>) -> Result<f64, LabError> {
@@ -124,21 +169,21 @@ impl Clients {
 
     /// A run of the high-priority client, and the low-priority ones of this cell. `call_cost_ns` is what a call of theirs takes.
     fn run(self, cell: &Cell<'_>, turn: &Turn<'_>, call_cost_ns: Option<f64>) -> Run {
-        let first = if cell.is(RELEASE, TOGETHER) {
+        let is_barrier = self.servants == Servants::Each && is_papers(cell);
+        let first = if is_barrier || cell.is(RELEASE, TOGETHER) {
             FirstReleases::Together
         } else {
             FirstReleases::Spread
         };
-        let low_clients = cell.number(LOW_CLIENTS);
-        let low = (low_clients > 0).then(|| match call_cost_ns {
-            Some(cost_ns) => saturating(&self.low(low_clients), cost_ns, SATURATING_SHARE),
-            None => self.low(low_clients),
-        });
+        let mut groups = self.groups(cell.number(LOW_CLIENTS));
+        if let Some(cost_ns) = call_cost_ns {
+            saturate(&mut groups[1..], cost_ns, SATURATING_SHARE);
+        }
         Run {
             duration_ns: turn.run_ms as u64 * 1_000_000,
             round: turn.round,
             first,
-            groups: std::iter::once(self.high()).chain(low).collect(),
+            groups,
         }
     }
 }
@@ -173,7 +218,14 @@ impl Subject for LineUp {
 /// The times of each role, from sending and from the release, and the shares of the CPU.
 fn sampled(orb: Orb, ran: Ran) -> Sampled {
     let mut sampled = Sampled::default();
-    for (role, times) in ["high", "low"].into_iter().zip(ran.ran.groups) {
+    let mut groups = ran.ran.groups.into_iter();
+    let high = groups.next();
+    let low = groups.reduce(|mut all, one| {
+        all.append(one);
+        all
+    });
+    for (role, times) in [("high", high), ("low", low)] {
+        let Some(times) = times else { continue };
         let of = |kind| {
             let mut labels = part(orb, kind);
             labels.insert("role".to_owned(), role.into());
@@ -264,9 +316,20 @@ mod tests {
     use crate::processes::interrupt::Interrupt;
 
     fn run(load: &str, low_clients: usize, call_cost_ns: Option<f64>) -> Run {
+        run_of(Servants::One, load, low_clients, call_cost_ns)
+    }
+
+    fn run_of(
+        servants: Servants,
+        load: &str,
+        low_clients: usize,
+        call_cost_ns: Option<f64>,
+    ) -> Run {
         let clients = Clients {
             high_hz: 20,
             real_time: true,
+            servants,
+            low_servants: 50,
         };
         let context = Context::new(Effort::Quick, "/bin/false".into(), Interrupt::new());
         let turn = Turn {
@@ -277,7 +340,7 @@ mod tests {
         };
         let levels = labels([
             (LOAD, load.into()),
-            (WORK, 500usize.into()),
+            (WORK, (if load == SATURATING { 500usize } else { 0 }).into()),
             (LOW_CLIENTS, low_clients.into()),
         ]);
         clients.run(&Cell::of(&levels), &turn, call_cost_ns)
@@ -298,6 +361,28 @@ mod tests {
     }
 
     #[test]
+    fn each_pair_has_a_priority_of_its_own_and_all_are_released_at_once() {
+        let run = run_of(Servants::Each, "10hz", 50, None);
+        assert_eq!(run.first, FirstReleases::Together);
+        let pairs: Vec<(usize, u8)> = run
+            .groups
+            .iter()
+            .map(|group| (group.object, group.priority))
+            .collect();
+        assert_eq!(
+            (pairs[0], pairs[1], pairs[50]),
+            ((50, 60), (0, 59), (49, 10))
+        );
+        let hardest = run_of(Servants::Each, SATURATING, 50, Some(510_000.0));
+        assert_eq!(hardest.first, FirstReleases::Spread);
+        let share: f64 = hardest.groups[1..]
+            .iter()
+            .map(|group| 510_000.0 / group.period_ns as f64)
+            .sum();
+        assert!((share - SATURATING_SHARE).abs() < 1e-3);
+    }
+
+    #[test]
     fn a_run_has_the_times_of_each_role_and_what_the_cpu_did() {
         let times = |ns| Times {
             sent_ns: vec![ns],
@@ -309,21 +394,21 @@ mod tests {
             ran: Default::default(),
             cpu: CpuShares::Together(0.5),
         };
-        ran.ran.groups = vec![times(10), times(20)];
+        ran.ran.groups = vec![times(10), times(20), times(30)];
         let sampled = sampled(Orb::Rtorb, ran);
         let parts: Vec<String> = sampled
             .parts
             .iter()
-            .map(|(labels, ns)| format!("{} {} {}", labels["role"], labels["part"], ns[0]))
+            .map(|(labels, ns)| format!("{} {} {ns:?}", labels["role"], labels["part"]))
             .collect();
         let expected = [
-            "high call 10",
-            "high from_release 11",
-            "low call 20",
-            "low from_release 21",
+            "high call [10]",
+            "high from_release [11]",
+            "low call [20, 30]",
+            "low from_release [21, 31]",
         ];
         assert_eq!(parts, expected);
-        assert_eq!((sampled.wrong, sampled.numbers[MISSED]), (2, 4.0));
+        assert_eq!((sampled.wrong, sampled.numbers[MISSED]), (3, 6.0));
         assert_eq!(sampled.answer.expect("shares").numbers[BOTH_SIDES], 0.5);
     }
 }

@@ -10,8 +10,8 @@ use rtorb_results::{
 
 use super::super::mt_cubit::{
     self, ABOVE, BELOW, BETWEEN, Calls, JITTER, LOAD, LOW_CLIENTS, LineUp, ONE_CPU, Of, P50, P99,
-    PLACEMENT, PRESET, RELEASE, SERVER_CPU, SPREAD, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK,
-    is_on, kernels, published, requests_meet,
+    PLACEMENT, PRESET, RELEASE, SERVER_CPU, SPREAD, Servants, TEN_HERTZ, TOGETHER, TWO_HOSTS,
+    URGENCY, WORK, is_on, kernels, published, requests_meet,
 };
 use crate::experiment::Effort;
 use crate::study::{
@@ -83,7 +83,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
         ("operation", Text("octet")),
         (LOAD, Text(TEN_HERTZ)),
     ],
-    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS),
+    parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::One),
     run_ms: |cell, effort| {
         if requests_meet(cell) && is_faithful(cell) {
             STUDY.amounts.of(effort).1
@@ -106,11 +106,13 @@ pub(super) const STUDY: Study<LineUp> = Study {
         [FAITHFUL.to_owned()].into_iter().chain(quick).collect()
     },
     kernels: Some(kernels::architectures),
-    ..mt_cubit::study(|context, cells| LineUp::start(context, cells, HIGH_HZ.of(context.effort)))
+    ..mt_cubit::study(|context, cells| {
+        LineUp::start(context, cells, Servants::One, HIGH_HZ.of(context.effort))
+    })
 };
 
-/// A full run has all conditions, and those in which requests meet in all of P1's steps. Others have these alone, with the
-/// fewest clients and the most.
+/// A full run has all conditions, and those in which requests meet in all of P1's steps. Others have these alone: an emulated
+/// machine in all steps, a host with the fewest clients and the most.
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     let low_clients = cell.number(LOW_CLIENTS);
     let is_extreme = [FEWEST as usize, 50].contains(&low_clients);
@@ -119,9 +121,7 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
         Effort::Glance => is_on(cell, ONE_CPU, BELOW) && low_clients == 5,
         Effort::Quick => is_on(cell, ONE_CPU, BELOW) && is_extreme,
         // The machine has two CPUs, as each of P1's hosts.
-        Effort::Emulated { .. } => {
-            is_on(cell, SERVER_CPU, BETWEEN) && (is_extreme || [10, 25].contains(&low_clients))
-        }
+        Effort::Emulated { .. } => is_on(cell, SERVER_CPU, BETWEEN),
     };
     !(requests_meet(cell) && is_faithful(cell) && is_measured)
 }

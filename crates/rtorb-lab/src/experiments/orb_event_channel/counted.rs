@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::statistics::{Recorder, Statistics, median};
+use rtorb_results::statistics::median;
 use rtorb_results::{CellValue, Claim, LabelValue, Labels, Series, TableView, labels_with};
 
 use super::{served, table, words};
@@ -241,12 +241,9 @@ fn findings(conditions: &Conditions) -> Findings {
             get("voluntary_switches")? + get("involuntary_switches")?,
         ))
     };
-    let series = all.iter().map(|(labels, counted)| Series {
-        unit: "per_event".to_owned(),
-        count: counted.events as u64,
-        statistics: Statistics::of_rounds(&counted.rounds),
-        rounds_p50: counted.rounds.clone(),
-        ..Series::from_recorder(labels.clone(), &Recorder::new())
+    let series = all.iter().map(|(labels, counted)| {
+        let events = counted.events as u64;
+        Series::of_counts(labels.clone(), "per_event", events, &counted.rounds)
     });
     Findings {
         series: series.collect(),

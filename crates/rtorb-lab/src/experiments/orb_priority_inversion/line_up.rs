@@ -152,7 +152,14 @@ mod tests {
 
     #[test]
     fn whoever_calls_more_often_is_more_urgent() {
-        for effort in [Effort::Quick, Effort::Full, Effort::Emulated { seeds: 4 }] {
+        for effort in [
+            Effort::Quick,
+            Effort::Full,
+            Effort::Emulated {
+                seeds: 4,
+                full: false,
+            },
+        ] {
             let clients = Clients {
                 real_time: true,
                 effort,
@@ -180,7 +187,10 @@ mod tests {
 
     #[test]
     fn an_emulated_machine_has_a_round_a_seed_and_little_time() {
-        let parameters = STUDY.parameters(Effort::Emulated { seeds: 4 });
+        let parameters = STUDY.parameters(Effort::Emulated {
+            seeds: 4,
+            full: false,
+        });
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 4);
         let quick = STUDY.parameters(Effort::Quick);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::statistics::{Recorder, Statistics, median};
+use rtorb_results::statistics::median;
 use rtorb_results::{Claim, Highlight, Labels, Published, Series, labels_with};
 
 use super::{CLIENTS, PRESET, TEN};
@@ -87,13 +87,11 @@ impl<'a> Counts<'a> {
                 labels.insert(of_which.to_owned(), which.into());
             }
             let is_time = what.starts_with(CPU_TIME);
+            let unit = if is_time { "ns" } else { "per_request" };
+            let requests = counted.requests as u64;
             Series {
-                unit: if is_time { "ns" } else { "per_request" }.to_owned(),
-                count: counted.requests as u64,
-                statistics: Statistics::of_rounds(&counted.rounds),
-                rounds_p50: counted.rounds.clone(),
                 wrong: counted.wrong as u64,
-                ..Series::from_recorder(labels, &Recorder::new())
+                ..Series::of_counts(labels, unit, requests, &counted.rounds)
             }
         };
         counts.map(series).collect()

@@ -1,7 +1,10 @@
 //! The cost of a tick on each operating system.
 
+use rtorb_results::campaign::SYSTEM;
+use rtorb_results::{CellValue, TableView, labels};
+
+use super::finest::{END_NS, of_limited};
 use crate::experiment::Outcome;
-use rtorb_results::labels;
 
 use crate::systems::{By, Compared, essential};
 use rtorb_results::systems::Gathered;
@@ -20,6 +23,22 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         .parts
         .iter()
         .any(|part| part.results.host.preempt_rt);
+    let mut view = essential(gathered, compared.what, &of);
+    view.tables.push(TableView {
+        id: "finest".to_owned(),
+        title: "How long the program takes beside more and more ticks".to_owned(),
+        caption: format!(
+            "P3 section 5.1: the finest clock with which a system makes progress. The program computes for {} us. Ticks end after {} us: \
+             where it takes longer than that, it made no progress beside them.",
+            super::PROGRAM_NS / 1_000,
+            END_NS / 1_000
+        ),
+        of: of_limited(),
+        rows: vec![SYSTEM.to_owned()],
+        columns: vec!["resolution_us".to_owned()],
+        values: vec![CellValue::Median],
+        ..TableView::default()
+    });
     Outcome {
         highlights: compared.highlight(gathered).into_iter().collect(),
         conclusions: compared.conclusions(gathered),
@@ -27,7 +46,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
             .then(|| NO_SIGNALS.to_owned())
             .into_iter()
             .collect(),
-        ..essential(gathered, compared.what, &of)
+        ..view
     }
 }
 

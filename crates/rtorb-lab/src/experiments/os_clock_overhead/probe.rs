@@ -32,6 +32,8 @@ pub(super) struct Executions {
     pub(super) resolution_ns: u64,
     /// From the beginning of P to the first tick.
     pub(super) first_ns: u64,
+    /// From the beginning of P until no thread ticks any more.
+    pub(super) end_ns: u64,
     pub(super) count: usize,
 }
 
@@ -47,6 +49,7 @@ impl Executions {
             } else {
                 resolution_ns
             },
+            end_ns: u64::MAX,
             count,
         }
     }
@@ -64,7 +67,16 @@ impl Executions {
             tick,
             resolution_ns,
             first_ns: resolution_ns,
+            end_ns: u64::MAX,
             count,
+        }
+    }
+
+    /// By a thread, which stops after this time from the beginning of P, however far P has come.
+    pub(super) fn until(end_ns: u64, resolution_ns: u64, count: usize) -> Self {
+        Self {
+            end_ns,
+            ..Self::of(Tick::Thread, resolution_ns, count)
         }
     }
 }
@@ -134,6 +146,7 @@ fn execute(
     let times = Times {
         first_ns: begin_ns + executions.first_ns,
         period_ns: executions.resolution_ns,
+        end_ns: begin_ns.saturating_add(executions.end_ns),
     };
     ticks.start(executions.tick, times)?;
     while monotonic_ns() < begin_ns {

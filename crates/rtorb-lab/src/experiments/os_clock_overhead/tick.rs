@@ -39,6 +39,8 @@ pub(super) struct Times {
     /// Absolute.
     pub(super) first_ns: u64,
     pub(super) period_ns: u64,
+    /// Absolute: then a thread ticks no more, also if it is late for every tick.
+    pub(super) end_ns: u64,
 }
 
 /// Both kinds, ready to be started by the thread that they shall interrupt.
@@ -119,6 +121,7 @@ struct Shared {
     state: AtomicU32,
     next_ns: AtomicU64,
     period_ns: AtomicU64,
+    end_ns: AtomicU64,
     ticks: AtomicU64,
 }
 
@@ -126,6 +129,7 @@ impl Shared {
     fn begin(&self, times: Times) {
         self.next_ns.store(times.first_ns, Ordering::Relaxed);
         self.period_ns.store(times.period_ns, Ordering::Relaxed);
+        self.end_ns.store(times.end_ns, Ordering::Relaxed);
         self.tell(RUNNING);
     }
 
@@ -150,7 +154,14 @@ impl Shared {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         // A wait also ends when it is interrupted or stopped: that is no tick.
         let timed_out = !futex::wait(&self.state, RUNNING, Some(next_ns));
-        if timed_out && monotonic_ns() >= next_ns {
+        let now_ns = monotonic_ns();
+        if now_ns >= self.end_ns.load(Ordering::Relaxed) {
+            // It fails when the program has ended meanwhile and said so.
+            let (running, relaxed) = (RUNNING, Ordering::Relaxed);
+            let _ = self
+                .state
+                .compare_exchange(running, IDLE, Ordering::AcqRel, relaxed);
+        } else if timed_out && now_ns >= next_ns {
             self.ticks.fetch_add(1, Ordering::Relaxed);
             let period_ns = self.period_ns.load(Ordering::Relaxed);
             self.next_ns.store(next_ns + period_ns, Ordering::Relaxed);
@@ -186,6 +197,7 @@ pub(super) mod tests {
             let times = Times {
                 first_ns: begin_ns + 1_000_000,
                 period_ns: 1_000_000,
+                end_ns: u64::MAX,
             };
             ticks.start(tick, times).unwrap();
             while ticks.count(tick) - before < 3 && monotonic_ns() - begin_ns < 5_000_000_000 {}
@@ -196,12 +208,30 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_thread_that_is_late_for_every_tick_stops_at_the_end() {
+        let mut ticks = ticks();
+        let end_ns = monotonic_ns() + 5_000_000;
+        let times = Times {
+            first_ns: 1,
+            period_ns: 1,
+            end_ns,
+        };
+        ticks.start(Tick::Thread, times).unwrap();
+        let is_running = || ticks.thread.shared.state.load(Ordering::Acquire) == RUNNING;
+        while is_running() && monotonic_ns() < end_ns + 5_000_000_000 {
+            std::thread::yield_now();
+        }
+        assert!(!is_running() && monotonic_ns() >= end_ns);
+    }
+
+    #[test]
     fn a_coarse_tick_is_stopped_before_it_is_due() {
         let begin_ns = monotonic_ns();
         let mut ticks = ticks();
         let times = Times {
             first_ns: begin_ns + 60_000_000_000,
             period_ns: 60_000_000_000,
+            end_ns: u64::MAX,
         };
         ticks.start(Tick::Thread, times).unwrap();
         ticks.stop(Tick::Thread);

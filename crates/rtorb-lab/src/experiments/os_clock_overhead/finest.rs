@@ -1,0 +1,175 @@
+//! The finest clock with which a system makes progress (P3 section 5.1): below it, ticks take the whole CPU.
+//!
+//! P3's systems hung. Here the ticks stop by themselves, and only emulated machines are brought there.
+
+use std::time::Duration;
+
+use rtorb_results::cells::Cells;
+use rtorb_results::{Highlight, Labels, Published, labels};
+
+use super::PROGRAM_NS;
+use super::probe::{Executions, Question};
+use crate::error::LabError;
+use crate::processes::computation::Computation;
+use crate::processes::probe::Probe;
+use crate::study::{
+    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
+
+/// The program beside ticks that come more and more often.
+pub(super) const STUDY: Study<TickingProgram> = Study {
+    name: super::STUDY.name,
+    title: "The finest clock with which a system makes progress",
+    reproduces: "P3 section 5.1",
+    amounts: Amounts {
+        glance: 1,
+        emulated: 1,
+        quick: [1, 1],
+        full: [4, 1],
+        samples: "executions_finest_per_round",
+    },
+    factors: &[Factor {
+        label: RESOLUTION,
+        levels: &[
+            Number(1),
+            Number(2),
+            Number(3),
+            Number(5),
+            Number(7),
+            Number(10),
+            Number(15),
+            Number(20),
+            Number(50),
+        ],
+    }],
+    fixed: &[("tick", Text("thread")), ("what", Text(LIMITED))],
+    parameters: &[("ticks_end_after_us", Number((END_NS / 1_000) as i64))],
+    leaves_out: |_, effort| effort.seeds().is_none(),
+    findings,
+    ..Study::with(|context, _| {
+        let mut probe = Probe::start(&context.launcher, "finest-clock")?;
+        Ok(TickingProgram {
+            program: probe.calibrate(Duration::from_nanos(PROGRAM_NS))?,
+            probe,
+        })
+    })
+};
+
+/// P, in a probe.
+#[derive(Debug)]
+pub(super) struct TickingProgram {
+    probe: Probe<Question>,
+    program: Computation,
+}
+
+impl Subject for TickingProgram {
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let placement = &turn.context.launcher.placement;
+        let resolution_ns = 1_000 * cell.number(RESOLUTION) as u64;
+        let answer = self.probe.ask(
+            &Question {
+                program: self.program,
+                cpu: placement.cpu,
+                real_time: placement.fifo.is_some(),
+                executions: vec![Executions::until(END_NS, resolution_ns, turn.samples)],
+            },
+            WITHIN,
+        )?;
+        Ok(Sampled::of(answer).of_threads(&["program", "tick"]))
+    }
+}
+
+fn findings(cells: &Cells, _: &Conditions) -> Findings {
+    let Some((finest, slowdown)) = finest(cells) else {
+        return Findings::default();
+    };
+    let hangs = cells
+        .all()
+        .filter(|(_, samples)| samples.median_ns() >= Some(END_NS as f64));
+    let below = hangs
+        .filter_map(|(labels, _)| labels[RESOLUTION].number())
+        .max();
+    let below = below.map_or_else(
+        || "none of the finer ones stopped it".to_owned(),
+        |us| format!("with a tick every {us} us it makes none until the ticks end"),
+    );
+    Findings {
+        highlights: vec![Highlight {
+            what: "the finest clock with which a program makes progress".to_owned(),
+            value: finest as f64,
+            unit: "us".to_owned(),
+            beside: format!("the program takes {slowdown:.1} times as long"),
+        }],
+        conclusions: vec![format!(
+            "The finest clock with which the program makes progress has a tick every {finest} us: it takes {slowdown:.1} times as long \
+             as it computes; {below}."
+        )],
+        published: vec![Published {
+            source: "P3 section 5.1".to_owned(),
+            what: "the resolution below which the system hangs".to_owned(),
+            published: "50 us (QNX), 70 us (RTLinux), 80 us (OSEKWorks)".to_owned(),
+            ours: format!("{finest} us; {below}"),
+        }],
+        ..Findings::default()
+    }
+}
+
+/// The finest resolution, in microseconds, at which P ended before the ticks did, and how many times as long it took.
+fn finest(cells: &Cells) -> Option<(i64, f64)> {
+    let ended = |(labels, ns): (&Labels, f64)| {
+        let resolution = labels[RESOLUTION].number()?;
+        (ns < END_NS as f64).then_some((resolution, ns / PROGRAM_NS as f64))
+    };
+    let all = cells
+        .all()
+        .filter_map(|(labels, samples)| Some((labels, samples.median_ns()?)));
+    all.filter_map(ended)
+        .min_by_key(|(resolution, _)| *resolution)
+}
+
+/// The labels of these executions.
+pub(super) fn of_limited() -> Labels {
+    labels([("tick", "thread".into()), ("what", LIMITED.into())])
+}
+
+const RESOLUTION: &str = "resolution_us";
+const LIMITED: &str = "execution_beside_ticks_that_end";
+/// When ticks end: then P has had no time for ten times as long as it takes.
+pub(super) const END_NS: u64 = 10 * PROGRAM_NS;
+const WITHIN: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Effort;
+
+    #[test]
+    fn the_finest_is_the_one_at_which_the_program_ends_before_the_ticks() {
+        let mut cells = Cells::default();
+        for (us, ns) in [
+            (2u64, END_NS + 9_000_000),
+            (5, END_NS),
+            (7, 42_000_000),
+            (50, 12_000_000),
+        ] {
+            let mut labels = of_limited();
+            labels.insert(RESOLUTION.to_owned(), us.into());
+            cells.add(&labels, 0, &[ns], 0);
+        }
+        assert_eq!(finest(&cells), Some((7, 4.0)));
+        let found = findings(&cells, &Conditions::default());
+        assert!(
+            found.conclusions[0].contains("every 5 us"),
+            "{:?}",
+            found.conclusions
+        );
+    }
+
+    #[test]
+    fn no_host_is_brought_there() {
+        for effort in [Effort::Glance, Effort::Quick, Effort::Full] {
+            assert_eq!(STUDY.cells(effort).len(), 0);
+        }
+    }
+}
