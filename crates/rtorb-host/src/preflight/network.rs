@@ -39,9 +39,9 @@ fn interfaces(host: &Host) -> Finding {
         }
     });
     SUBJECT.good(if interfaces.is_empty() {
-        "no network interface is up but the loopback interface".to_owned()
+        "only the loopback interface is up".to_owned()
     } else {
-        format!("network interfaces: {}", listed(names.collect()))
+        format!("interfaces that are up: {}", listed(names.collect()))
     })
 }
 

@@ -96,7 +96,7 @@ fn a_laptop_needs_everything() {
     says("cpu-dma-latency", "No such file");
     says(
         "network-interfaces",
-        "network interfaces: docker0 (without a device), wlp2s0",
+        "interfaces that are up: docker0 (without a device), wlp2s0",
     );
     says("interrupt-coalescing", "wlp2s0 waits up to 70 us");
     says(
