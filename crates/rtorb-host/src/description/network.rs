@@ -64,9 +64,10 @@ impl Network {
         };
         let mut names = system.names(FOLDER);
         names.sort();
+        let visible = system.exists(FOLDER) && is_own_namespace(system, &names);
         let interfaces = names.into_iter().filter_map(of).take(INTERFACES_MAX);
         Self {
-            interfaces: system.exists(FOLDER).then(|| interfaces.collect()),
+            interfaces: visible.then(|| interfaces.collect()),
             coalescing_visible: system.answers.network.coalescing.is_some(),
             busy_poll_us: system.number("/proc/sys/net/core/busy_poll"),
             busy_read_us: system.number("/proc/sys/net/core/busy_read"),
@@ -129,6 +130,21 @@ impl InterfaceInterrupt {
             thread_priority: priorities(threads, &format!("irq/{number}-")).min(),
         }
     }
+}
+
+/// Whether these interfaces of /sys are those of this process. After unshare(1) they are those of another network namespace,
+/// until /sys is mounted again.
+fn is_own_namespace(system: &System, names: &[String]) -> bool {
+    let Some(table) = system.read("/proc/self/net/dev") else {
+        return true;
+    };
+    let own: BTreeSet<&str> = table
+        .lines()
+        .filter_map(|line| Some(line.split_once(':')?.0.trim()))
+        .collect();
+    let shown = names.iter().map(String::as_str);
+    let shown = shown.filter(|name| system.exists(&format!("{FOLDER}/{name}/ifindex")));
+    shown.collect::<BTreeSet<&str>>() == own
 }
 
 /// The numbers of a device's interrupts: its message-signalled ones, and those of its name.

@@ -28,7 +28,7 @@ fn interfaces(host: &Host) -> Finding {
     let Some(interfaces) = &host.network.interfaces else {
         return SUBJECT.unknown(
             "which network interfaces the host has is not visible",
-            "look at /sys/class/net on the host itself",
+            "look at /sys/class/net on the host itself, or mount /sys anew in this network namespace",
         );
     };
     let names = interfaces.iter().map(|(name, interface)| {

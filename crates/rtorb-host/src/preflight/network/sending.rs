@@ -8,7 +8,7 @@ pub(super) fn queueing_discipline(host: &Host) -> Option<Finding> {
         id: "queueing-discipline",
         topic: Topic::Network,
         why: "a packet of an urgent call waits until all earlier packets are sent, unless the interface sends by priority \
-              (SO_PRIORITY)",
+              (SO_PRIORITY, which `enable_network_priority` sets)",
     };
     let judge = |name: &str, interface: &Interface| {
         let kinds = &interface.disciplines;
@@ -26,9 +26,7 @@ pub(super) fn queueing_discipline(host: &Host) -> Option<Finding> {
         } else if any_in(&WITHOUT_PRIORITY) {
             Verdict::advice(
                 format!("{name} sends no packet before others for its priority ({shown})"),
-                format!(
-                    "{bands}; `enable_network_priority` gives calls of the highest priorities SO_PRIORITY 6"
-                ),
+                bands,
             )
         } else if !all_in(&["noqueue"]) {
             Verdict::unknown(

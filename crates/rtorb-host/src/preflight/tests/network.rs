@@ -116,6 +116,19 @@ fn interrupts_are_those_of_the_device_or_of_the_device_above_a_virtio_device() {
 }
 
 #[test]
+fn interfaces_of_another_network_namespace_are_not_visible() {
+    let machine = Machine::laptop();
+    let heads = "Inter-|   Receive\n face |bytes    packets\n";
+    let listed = |lines: &str| {
+        machine.file("/proc/self/net/dev", &format!("{heads}{lines}"));
+        machine.describe().network.interfaces
+    };
+    let own = "    lo: 9 9\nwlp2s0: 9 9\ndocker0: 0 0\nenp3s0: 0 0\n";
+    assert_eq!(listed(own).unwrap().len(), 2);
+    assert_eq!(listed("    lo: 9 9\n"), None);
+}
+
+#[test]
 fn a_finding_names_a_few_interfaces_and_counts_the_others() {
     let mut host = Machine::tuned_x86().describe();
     eth0(&mut host).disciplines = vec!["fq_codel".to_owned()];
