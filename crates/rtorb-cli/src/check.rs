@@ -144,13 +144,14 @@ const GRAVE: [(Severity, &str); 3] = [
     (Severity::Unknown, "UNKNOWN: cannot be read from here"),
 ];
 const GOOD: &str = "GOOD: needs no change";
-const TOPICS: [Topic; 7] = [
+const TOPICS: [Topic; 8] = [
     Topic::Kernel,
     Topic::Permissions,
     Topic::Memory,
     Topic::Cpus,
     Topic::Clocks,
     Topic::Interference,
+    Topic::Network,
     Topic::Other,
 ];
 

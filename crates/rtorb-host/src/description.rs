@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::idle_states::DmaLatency;
+pub use crate::netlink::Coalescing;
 use crate::system::{System, cpu_list, field};
 pub use cpus::{IdleState, Idling, best_cpu};
 pub use groups::RealTimeGroups;
 pub use interrupts::Interrupts;
 pub use kernel::KernelOptions;
 pub use memory::MemoryMoves;
+pub use network::{Interface, InterfaceInterrupt, Network};
 pub use stolen::{StolenTime, stolen_ms};
 
 mod cpus;
@@ -20,6 +22,7 @@ mod groups;
 mod interrupts;
 mod kernel;
 mod memory;
+mod network;
 mod stolen;
 mod virtualisation;
 
@@ -121,6 +124,9 @@ pub struct Host {
     /// What the kernel may do with memory under a running program.
     #[serde(default)]
     pub memory_moves: MemoryMoves,
+    /// The network interfaces, and what the kernel does with their packets.
+    #[serde(default)]
+    pub network: Network,
     /// The load averages when the description was made: one, five and fifteen minutes.
     pub load_average: Option<String>,
 }
@@ -177,6 +183,7 @@ impl Host {
             name: system.read("/proc/sys/kernel/hostname"),
             preemption: kernel::preemption(system, configuration, preempt_rt),
             preempt_rt,
+            network: Network::of(system, &threads.handlers),
             kernel_options: KernelOptions::of(system, configuration, preempt_rt),
             kernel_threads: threads.kernel,
             kernel_release,

@@ -1,11 +1,12 @@
 //! The host of a measurement: its description, what stands in the way of real time ([`preflight`]), and on which CPU and with
 //! which priority threads run ([`placement`]).
 //!
-//! Everything is read from /proc, /sys and /dev. What cannot be read is `None`, never a guess.
+//! Everything is read from /proc, /sys and /dev, or asked by netlink. What cannot be read is `None`, never a guess.
 #![forbid(unsafe_code)]
 
 pub mod description;
 pub mod idle_states;
+mod netlink;
 pub mod placement;
 pub mod preflight;
 pub mod system;

@@ -12,6 +12,7 @@ mod cpus;
 mod interference;
 mod kernel;
 mod memory;
+mod network;
 mod permissions;
 
 /// One thing about the host that a real-time program should know.
@@ -62,6 +63,8 @@ pub enum Topic {
     Clocks,
     /// Who takes time from a program.
     Interference,
+    /// What delays packets on their way through the host.
+    Network,
     /// Of results that were written before findings had topics.
     #[default]
     Other,
@@ -91,6 +94,7 @@ impl Topic {
             Self::Cpus => "CPUs",
             Self::Clocks => "clocks",
             Self::Interference => "interference",
+            Self::Network => "network",
             Self::Other => "other",
         }
     }
@@ -105,6 +109,7 @@ pub fn findings(host: &Host) -> Vec<Finding> {
     findings.extend(cpus::findings(host));
     findings.extend(clocks::findings(host));
     findings.extend(interference::findings(host));
+    findings.extend(network::findings(host));
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.topic));
     findings
 }

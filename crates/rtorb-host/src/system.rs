@@ -12,6 +12,8 @@ use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::ThreadConfig;
 use rustix::process::{Resource, getrlimit};
 
+use crate::netlink::NetworkAnswers;
+
 /// A host that can be looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
@@ -33,6 +35,8 @@ pub(crate) struct Answers {
     pub(crate) open_files_limit: Option<u64>,
     /// For how long stolen time is watched.
     pub(crate) watch: Duration,
+    /// What netlink tells about network interfaces.
+    pub(crate) network: NetworkAnswers,
 }
 
 impl System {
@@ -55,6 +59,7 @@ impl System {
                 rttime_limit_us: limit(Resource::Rttime),
                 open_files_limit: limit(Resource::Nofile),
                 watch: WATCH,
+                network: NetworkAnswers::of_this_host(),
             },
         }
     }

@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 use super::Host;
+use crate::netlink::{Coalescing, Discipline, InterfaceCoalescing, NetworkAnswers, ROOT};
 use crate::system::{Answers, System};
 
 /// A machine made of files.
@@ -21,7 +22,7 @@ pub(crate) struct Machine {
 impl Machine {
     /// Root on an arm64 board with PREEMPT_RT whose last CPU is kept for real-time work.
     pub(crate) fn rt_board() -> Self {
-        let machine = Self::new("aarch64");
+        let mut machine = Self::new("aarch64");
         machine.files(&[
             ("/proc/sys/kernel/osrelease", "6.12.25-rt9-v8"),
             ("/proc/sys/kernel/version", "#1 SMP PREEMPT_RT Debian 1:6.12.25"),
@@ -49,13 +50,17 @@ impl Machine {
         ]);
         machine.governor("performance", 4);
         machine.kernel_thread(41, "irq/48-eth0", 50);
+        machine.file("/proc/sys/net/core/busy_poll", "50");
+        machine.file("/proc/sys/net/core/busy_read", "50");
+        machine.interface((2, "eth0"), "pfifo_fast");
+        machine.device("eth0", "of:NethernetT(null)Craspberrypi,rp1-gem", &[]);
         machine.kernel_thread(17, "ktimers/0", 1);
         machine.tuned()
     }
 
     /// Root on an x86 machine with PREEMPT_RT where everything is as it should be.
     pub(crate) fn tuned_x86() -> Self {
-        let machine = Self::new("x86_64");
+        let mut machine = Self::new("x86_64");
         machine.files(&[
             ("/proc/sys/kernel/osrelease", "6.12.9-rt6"),
             ("/proc/sys/kernel/version", "#1 SMP PREEMPT_RT"),
@@ -90,6 +95,13 @@ impl Machine {
         machine.octets("/dev/cpu/2/msr", &registers);
         machine.governor("performance", 4);
         machine.kernel_thread(18, "migration/0", 99);
+        machine.kernel_thread(40, "irq/30-eth0", 50);
+        machine.file("/proc/sys/net/core/busy_poll", "50");
+        machine.file("/proc/sys/net/core/busy_read", "0");
+        machine.interface((2, "eth0"), "mq");
+        machine.device("eth0", "pci:v00008086d000015F3", &[30, 31]);
+        machine.discipline(2, 1, "pfifo_fast");
+        machine.coalescing(2, 0);
         machine.tuned()
     }
 
@@ -131,6 +143,16 @@ impl Machine {
         ]);
         machine.governor("powersave", 2);
         machine.kernel_thread(18, "migration/0", 99);
+        machine.file("/proc/sys/net/core/busy_poll", "0");
+        machine.file("/proc/sys/net/core/busy_read", "0");
+        machine.interface((1, "lo"), "noqueue");
+        machine.file("/sys/class/net/lo/flags", "0x9");
+        machine.interface((2, "wlp2s0"), "fq_codel");
+        machine.device("wlp2s0", "pci:v00008086d00002723", &[31]);
+        machine.coalescing(2, 70);
+        machine.interface((3, "docker0"), "noqueue");
+        machine.interface((4, "enp3s0"), "mq");
+        machine.file("/sys/class/net/enp3s0/flags", "0x1002");
         machine.answers.fifo_granted = false;
         machine.answers.memory_lock_bytes = Some(8 << 20);
         machine.answers.rtprio_limit = Some(0);
@@ -186,9 +208,56 @@ impl Machine {
             ("/run/.containerenv", ""),
         ]);
         machine.answers.fifo_granted = false;
+        machine.answers.network = NetworkAnswers::default();
         machine.answers.memory_lock_bytes = Some(64 << 10);
         machine.answers.rtprio_limit = Some(0);
         machine
+    }
+
+    /// Adds an interface that is up, with one queue for each direction and no device.
+    pub(crate) fn interface(&mut self, (index, name): (u32, &str), discipline: &str) {
+        let folder = format!("/sys/class/net/{name}");
+        self.files(&[
+            (&format!("{folder}/flags"), "0x1003"),
+            (&format!("{folder}/ifindex"), &index.to_string()),
+            (&format!("{folder}/queues/rx-0/rps_cpus"), "0"),
+            (&format!("{folder}/queues/tx-0/xps_cpus"), "0"),
+            (&format!("{folder}/threaded"), "0"),
+        ]);
+        self.discipline(index, ROOT, discipline);
+    }
+
+    /// Gives an interface a device with message-signalled interrupts of these numbers.
+    pub(crate) fn device(&self, name: &str, modalias: &str, interrupts: &[u32]) {
+        let folder = format!("/sys/class/net/{name}/device");
+        self.file(&format!("{folder}/modalias"), modalias);
+        for number in interrupts {
+            self.file(&format!("{folder}/msi_irqs/{number}"), "msix");
+        }
+    }
+
+    /// Adds a queueing discipline to the interface of this index.
+    pub(crate) fn discipline(&mut self, interface: u32, parent: u32, kind: &str) {
+        let answers = self.answers.network.disciplines.get_or_insert_default();
+        answers.push(Discipline {
+            interface,
+            handle: 0,
+            parent,
+            kind: kind.to_owned(),
+        });
+    }
+
+    /// Lets the device of the interface of this index wait before it interrupts.
+    pub(crate) fn coalescing(&mut self, interface: u32, delay_us: u32) {
+        let answers = self.answers.network.coalescing.get_or_insert_default();
+        answers.push(InterfaceCoalescing {
+            interface,
+            coalescing: Coalescing {
+                receive_us: Some(delay_us),
+                receive_frames: None,
+                adaptive: None,
+            },
+        });
     }
 
     /// The description of it.
@@ -221,6 +290,10 @@ impl Machine {
                 rttime_limit_us: None,
                 open_files_limit: Some(4096),
                 watch: Duration::ZERO,
+                network: NetworkAnswers {
+                    coalescing: Some(Vec::new()),
+                    disciplines: Some(Vec::new()),
+                },
             },
         };
         new.file("/proc/2/comm", "kthreadd\n");
@@ -270,7 +343,7 @@ impl Machine {
         }
     }
 
-    fn kernel_thread(&self, number: u32, name: &str, priority: u32) {
+    pub(crate) fn kernel_thread(&self, number: u32, name: &str, priority: u32) {
         self.file(
             &format!("/proc/{number}/stat"),
             &stat(number, name, 2, priority),

@@ -29,6 +29,17 @@ pub(super) struct Threads {
     pub(super) kernel: Option<BTreeMap<String, u32>>,
     /// Whether a daemon moves interrupts from CPU to CPU.
     pub(super) irqbalance: Option<bool>,
+    /// The threads that handle interrupts (`irq/...`) or receive packets (`napi/...`).
+    pub(super) handlers: Vec<KernelThread>,
+}
+
+/// A thread of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KernelThread {
+    /// Before Linux 5.17 its first 15 bytes only.
+    pub(super) name: String,
+    /// Its real-time priority; 0 is none.
+    pub(super) priority: u32,
 }
 
 impl KernelOptions {
@@ -58,6 +69,7 @@ impl Threads {
         }
         let mut kernel: BTreeMap<String, u32> = BTreeMap::new();
         let mut irqbalance = false;
+        let mut handlers = Vec::new();
         let numbers = system.names("/proc").into_iter();
         for number in numbers.filter(|name| name.bytes().all(|octet| octet.is_ascii_digit())) {
             // A process may end while it is looked at.
@@ -66,14 +78,24 @@ impl Threads {
                 continue;
             };
             irqbalance |= process.name == "irqbalance";
-            if process.parent == KTHREADD && process.priority > 0 {
+            if process.parent != KTHREADD {
+                continue;
+            }
+            if process.priority > 0 {
                 let highest = kernel.entry(process.kind()).or_default();
                 *highest = (*highest).max(process.priority);
+            }
+            if matches!(process.kind().as_str(), "irq" | "napi") {
+                handlers.push(KernelThread {
+                    name: process.name.to_owned(),
+                    priority: process.priority,
+                });
             }
         }
         Self {
             kernel: Some(kernel),
             irqbalance: Some(irqbalance),
+            handlers,
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::description::fake::Machine;
+use crate::description::{Coalescing, Interface};
+
+mod network;
 
 #[test]
 fn a_tuned_machine_has_only_good_findings() {
@@ -69,6 +72,9 @@ fn a_laptop_needs_everything() {
         "tsc",
         "irq-affinity",
         "irqbalance",
+        "interrupt-coalescing",
+        "threaded-napi",
+        "queueing-discipline",
     ];
     assert_eq!(of(&findings, Severity::Advice), advice);
     // The module for the register is not loaded.
@@ -88,6 +94,17 @@ fn a_laptop_needs_everything() {
     says("idle-states", "C10, which takes 890 us");
     says("kernel-debugging", "DEBUG_PREEMPT");
     says("cpu-dma-latency", "No such file");
+    says(
+        "network-interfaces",
+        "interfaces that are up: docker0 (without a device), wlp2s0",
+    );
+    says("interrupt-coalescing", "wlp2s0 waits up to 70 us");
+    says(
+        "network-queues",
+        "wlp2s0 (receive queues: 1, transmit queues: 1) interrupts on CPUs 1",
+    );
+    says("busy-polling", "no thread polls network devices");
+    says("queueing-discipline", "(fq_codel)");
 }
 
 #[test]
@@ -148,6 +165,7 @@ fn what_a_container_cannot_see_is_unknown_and_never_guessed() {
         "irqbalance",
         "steal",
         "smi",
+        "network-interfaces",
     ];
     assert_eq!(of(&findings, Severity::Unknown), unknown);
     assert!(
@@ -308,6 +326,7 @@ fn a_host_of_older_results_is_read() {
         "open_files_limit",
         "capabilities",
         "memory_moves",
+        "network",
     ];
     for name in new {
         assert!(fields.remove(name).is_some(), "{name}");
@@ -331,7 +350,7 @@ fn ids_are_unique_and_topics_known() {
 /// What is changed, and what is then found.
 type Change = (&'static str, Severity, fn(&mut Host));
 
-const CHANGES: [Change; 30] = [
+const CHANGES: [Change; 45] = [
     ("preempt-rt", Severity::Unfit, |host| {
         host.preempt_rt = false
     }),
@@ -414,7 +433,62 @@ const CHANGES: [Change; 30] = [
     ("smi", Severity::Unknown, |host| {
         host.stolen.smi_watched = None
     }),
+    ("network-interfaces", Severity::Unknown, |host| {
+        host.network.interfaces = None
+    }),
+    ("interrupt-coalescing", Severity::Advice, |host| {
+        eth0(host).coalescing = Some(Coalescing {
+            receive_us: Some(50),
+            ..Coalescing::default()
+        })
+    }),
+    ("interrupt-coalescing", Severity::Unknown, |host| {
+        host.network.coalescing_visible = false
+    }),
+    ("network-queues", Severity::Advice, |host| {
+        eth0(host).interrupts[0].cpus = Some("0-3".to_owned())
+    }),
+    ("network-queues", Severity::Unknown, |host| {
+        eth0(host).interrupts[0].cpus = None
+    }),
+    ("threaded-napi", Severity::Advice, |host| {
+        eth0(host).napi_threaded = Some(true);
+        eth0(host).napi_priorities = vec![50, 0];
+    }),
+    ("threaded-napi", Severity::Unknown, |host| {
+        eth0(host).napi_threaded = Some(true)
+    }),
+    ("threaded-napi", Severity::Unknown, |host| {
+        eth0(host).napi_threaded = None
+    }),
+    ("network-interrupt-threads", Severity::Advice, |host| {
+        eth0(host).interrupts[0].thread_priority = Some(0)
+    }),
+    ("busy-polling", Severity::Advice, |host| {
+        host.network.busy_poll_us = Some(0)
+    }),
+    ("busy-polling", Severity::Unknown, |host| {
+        host.network.busy_read_us = None
+    }),
+    ("queueing-discipline", Severity::Advice, |host| {
+        eth0(host).disciplines = vec!["fq_codel".to_owned(), "pfifo_fast".to_owned()]
+    }),
+    ("queueing-discipline", Severity::Unknown, |host| {
+        eth0(host).disciplines = vec!["htb".to_owned()]
+    }),
+    ("queueing-discipline", Severity::Unknown, |host| {
+        eth0(host).disciplines = vec!["noqueue".to_owned()]
+    }),
+    ("queueing-discipline", Severity::Unknown, |host| {
+        eth0(host).disciplines.clear()
+    }),
 ];
+
+/// The network interface of the tuned machine.
+fn eth0(host: &mut Host) -> &mut Interface {
+    let interfaces = host.network.interfaces.as_mut();
+    interfaces.unwrap().get_mut("eth0").unwrap()
+}
 
 /// The ids of a severity, in the order in which they are shown.
 fn of(findings: &[Finding], severity: Severity) -> Vec<&str> {

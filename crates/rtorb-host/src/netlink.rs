@@ -1,0 +1,245 @@
+//! What the kernel says about network interfaces by netlink(7) and by no file: when a device interrupts, and in which order
+//! packets leave.
+//!
+//! Every user may ask. Netlink needs no `unsafe` code, as the ioctl(2) of ethtool(8) would.
+
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
+
+pub use coalescing::Coalescing;
+pub(crate) use disciplines::Discipline;
+#[cfg(test)]
+pub(crate) use disciplines::ROOT;
+
+mod coalescing;
+mod disciplines;
+
+/// The kernel's answers about all network interfaces. `None` where the kernel gives no answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NetworkAnswers {
+    /// The interrupt settings of those devices that have any.
+    pub(crate) coalescing: Option<Vec<InterfaceCoalescing>>,
+    /// The queueing disciplines of all interfaces.
+    pub(crate) disciplines: Option<Vec<Discipline>>,
+}
+
+impl NetworkAnswers {
+    /// Asks the kernel. Takes at most a few seconds, and usually less than a millisecond.
+    pub(crate) fn of_this_host() -> Self {
+        Self {
+            coalescing: coalescing::ask(),
+            disciplines: disciplines::ask(),
+        }
+    }
+}
+
+/// The interrupt settings of one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InterfaceCoalescing {
+    /// The index of the interface.
+    pub(crate) interface: u32,
+    pub(crate) coalescing: Coalescing,
+}
+
+/// A request for all objects of a kind.
+#[derive(Clone, Copy, Debug)]
+struct Dump<'a> {
+    /// `None` is NETLINK_ROUTE.
+    protocol: Option<Protocol>,
+    kind: u16,
+    body: &'a [u8],
+}
+
+impl Dump<'_> {
+    /// Returns the bodies of the kernel's messages, one for each object; `None` if the kernel refuses.
+    fn ask(self) -> Option<Vec<Vec<u8>>> {
+        let socket = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            self.protocol,
+        )
+        .ok()?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIME_MAX)).ok()?;
+        send(&socket, &self.message(), SendFlags::empty()).ok()?;
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+        let mut bodies = Vec::new();
+        for _ in 0..DATAGRAMS_MAX {
+            let (received, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::empty()).ok()?;
+            if let Part::Last = read_datagram(&buffer[..received], &mut bodies)? {
+                return Some(bodies);
+            }
+        }
+        None
+    }
+
+    /// The request with its header, struct nlmsghdr of linux/netlink.h.
+    fn message(self) -> Vec<u8> {
+        let length = u32::try_from(HEADER_BYTES + self.body.len()).unwrap_or(u32::MAX);
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend(self.kind.to_ne_bytes());
+        message.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+        message.extend([0; SEQUENCE_AND_PORT_BYTES]);
+        message.extend(self.body);
+        message
+    }
+}
+
+/// Whether more datagrams follow.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    More,
+    Last,
+}
+
+/// Appends the bodies of a datagram's messages. Returns `None` if one is an error or malformed.
+fn read_datagram(datagram: &[u8], bodies: &mut Vec<Vec<u8>>) -> Option<Part> {
+    let mut rest = datagram;
+    while !rest.is_empty() {
+        let length = usize::try_from(u32_at(rest, 0)?).ok()?;
+        let body = rest.get(HEADER_BYTES..length)?;
+        match u16_at(rest, 4)? {
+            NLMSG_ERROR => return None,
+            NLMSG_DONE => return (u32_at(body, 0).unwrap_or(0) == 0).then_some(Part::Last),
+            kind if kind >= NLMSG_MIN_TYPE => bodies.push(body.to_vec()),
+            _ => {}
+        }
+        rest = rest.get(aligned(length)..).unwrap_or_default();
+    }
+    Some(Part::More)
+}
+
+/// The first attribute of a kind (struct nlattr of linux/netlink.h).
+fn attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
+    let mut rest = attributes;
+    while !rest.is_empty() {
+        let length = usize::from(u16_at(rest, 0)?);
+        let value = rest.get(ATTRIBUTE_HEADER_BYTES..length)?;
+        if u16_at(rest, 2)? & NLA_TYPE_MASK == kind {
+            return Some(value);
+        }
+        rest = rest.get(aligned(length)..).unwrap_or_default();
+    }
+    None
+}
+
+/// An attribute's text without its final zero byte.
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value)
+        .trim_end_matches('\0')
+        .to_owned()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_ne_bytes(*bytes))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u16::from_ne_bytes(*bytes))
+}
+
+/// Messages and attributes begin at multiples of four bytes.
+fn aligned(length: usize) -> usize {
+    length.next_multiple_of(4)
+}
+
+/// linux/netlink.h.
+const HEADER_BYTES: usize = 16;
+const SEQUENCE_AND_PORT_BYTES: usize = 8;
+const ATTRIBUTE_HEADER_BYTES: usize = 4;
+const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_DUMP: u16 = 0x300;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLMSG_MIN_TYPE: u16 = 16;
+/// Without the flags for nesting and byte order.
+const NLA_TYPE_MASK: u16 = 0x3fff;
+/// The kernel sends at most 32 KiB at once (netlink(7)).
+const DATAGRAM_BYTES_MAX: usize = 1 << 16;
+/// Enough for 10,000 interfaces.
+const DATAGRAMS_MAX: usize = 256;
+/// The kernel answers at once.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of the kernel.
+    pub(super) fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut message = Dump {
+            protocol: None,
+            kind,
+            body,
+        }
+        .message();
+        message.resize(aligned(message.len()), 0);
+        message
+    }
+
+    /// An attribute of a message.
+    pub(super) fn attribute_bytes(kind: u16, value: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(ATTRIBUTE_HEADER_BYTES + value.len()).unwrap();
+        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+        bytes.extend(value);
+        bytes.resize(aligned(bytes.len()), 0);
+        bytes
+    }
+
+    #[test]
+    fn a_datagram_has_several_messages() {
+        let mut bodies = Vec::new();
+        let two = [message(21, b"first"), message(21, b"second")].concat();
+        assert_eq!(read_datagram(&two, &mut bodies), Some(Part::More));
+        let last = message(NLMSG_DONE, &[0; 4]);
+        assert_eq!(read_datagram(&last, &mut bodies), Some(Part::Last));
+        assert_eq!(bodies.len(), 2);
+        assert!(bodies[1].starts_with(b"second"));
+    }
+
+    #[test]
+    fn an_error_and_a_malformed_datagram_give_nothing() {
+        let refused = message(NLMSG_ERROR, &(-95i32).to_ne_bytes());
+        let failed = message(NLMSG_DONE, &(-95i32).to_ne_bytes());
+        let mut empty = message(21, b"");
+        empty[..4].copy_from_slice(&0u32.to_ne_bytes());
+        let mut long = message(21, b"body");
+        long[..4].copy_from_slice(&u32::MAX.to_ne_bytes());
+        let cut = message(21, b"body")[..10].to_vec();
+        for datagram in [refused, failed, empty, long, cut] {
+            assert_eq!(read_datagram(&datagram, &mut Vec::new()), None);
+        }
+    }
+
+    #[test]
+    fn attributes_are_found_behind_others_and_never_outside() {
+        let nested = 0x8000;
+        let bytes = [
+            attribute_bytes(1, b"abc"),
+            attribute_bytes(nested | 2, b"z"),
+        ]
+        .concat();
+        assert_eq!(attribute(&bytes, 2), Some(&b"z"[..]));
+        assert_eq!(attribute(&bytes, 3), None);
+        assert_eq!(attribute(&bytes[..bytes.len() - 4], 2), None);
+        assert_eq!(attribute(&[0, 0, 0, 0], 1), None);
+    }
+
+    #[test]
+    fn this_kernel_names_the_disciplines_of_its_interfaces() {
+        // A sandbox may refuse netlink: then there is no answer.
+        for found in NetworkAnswers::of_this_host()
+            .disciplines
+            .into_iter()
+            .flatten()
+        {
+            assert!(!found.kind.is_empty());
+        }
+    }
+}
