@@ -29,11 +29,11 @@ pub struct Strategies {
 }
 
 impl Strategies {
-    /// CORBAplus 2.1.1 (P1 2.2.2): one connection for all client threads and one thread that reads it; in the server one I/O
-    /// thread, a queue, and a pool of workers.
+    /// CORBAplus 2.1.1 (P1 2.2.2): one connection for all client threads and one thread that sends and reads for all; in the
+    /// server one I/O thread, a queue, and a pool of workers.
     pub const CORBAPLUS: Self = Self::new(
         ConnectionStrategy::Multiplexed {
-            wait: WaitStrategy::Reactor,
+            wait: WaitStrategy::ConnectionThread,
         },
         DispatchStrategy::WorkerPool,
     );
