@@ -27,31 +27,55 @@ const LARGE: usize = 12 << 20;
 
 #[test]
 fn all_threads_have_one_connection_and_each_its_own_replies() {
-    let opened = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&opened);
-    let server = FakeServer::new(move |_, mut peer: Peer| {
-        counted.fetch_add(1, Ordering::SeqCst);
-        while let Some(asked) = peer.message() {
-            let id = request_id(&asked).expect("a request");
-            peer.send(&reply(id, 0, |body| {
-                body.raw(&asked[asked.len() - 4..]);
-            }));
-        }
-    });
-    let object = object(Orb::builder(), &server);
+    let (server, opened) = echoing();
+    // With room for all their requests, and with room for two.
+    for room in [1024, 2] {
+        let limits = Limits::with(|limits| limits.queued_requests_max = room);
+        let object = object(Orb::builder().limits(limits), &server);
+        thread::scope(|scope| {
+            for thread in 0..THREADS as u32 {
+                let object = &object;
+                scope.spawn(move || {
+                    for turn in 0..200 {
+                        let number = 1000 * thread + turn;
+                        assert_eq!(echo(object, number), Ok(number));
+                        let sent = object.invoke_oneway("push", |w| w.primitive(number));
+                        sent.expect("the socket takes it");
+                    }
+                });
+            }
+        });
+    }
+    assert_eq!(opened.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_call_at_its_deadline_is_right_or_fails_while_the_queue_is_full() {
+    let (server, _) = echoing();
+    let limits = Limits::with(|limits| limits.queued_requests_max = 2);
+    let object = object(Orb::builder().limits(limits), &server);
     thread::scope(|scope| {
         for thread in 0..THREADS as u32 {
-            let object = &object;
+            let timeout = Duration::from_micros(50) * (thread + 1);
+            let hasty = object.with_round_trip_timeout(Some(timeout));
             scope.spawn(move || {
                 for turn in 0..200 {
                     let number = 1000 * thread + turn;
-                    let echoed = object.invoke("echo", |w| w.primitive(number), |r| r.primitive());
-                    assert_eq!(echoed, Ok(number));
+                    match echo(&hasty, number) {
+                        Ok(echoed) => assert_eq!(echoed, number),
+                        Err(failed) if failed.kind == ExceptionKind::Timeout => {}
+                        // The timeouts of others took one connection after another away while it waited for room.
+                        Err(failed) => {
+                            let told = (failed.kind, failed.completed);
+                            let expected = (ExceptionKind::Transient, CompletionStatus::No);
+                            assert_eq!(told, expected, "{failed}");
+                        }
+                    }
                 }
             });
         }
     });
-    assert_eq!(opened.load(Ordering::SeqCst), 1);
+    assert_eq!(echo(&object, 7), Ok(7));
 }
 
 #[test]
@@ -140,7 +164,8 @@ fn a_timeout_while_a_request_is_being_sent_leaves_the_connection() {
     let stuck = Stuck::new();
     let object = object(Orb::builder(), &stuck.server);
     assert_eq!(ask(&object), Ok(true));
-    let hasty = object.with_round_trip_timeout(Some(SHORT));
+    // Long enough to begin on a busy host.
+    let hasty = object.with_round_trip_timeout(Some(20 * SHORT));
     let failed = eat(&hasty, LARGE).expect_err("nothing is read");
     expect_timeout(&failed, CompletionStatus::Maybe);
     assert_eq!(ask(&object), Ok(true));
@@ -167,6 +192,29 @@ fn an_accepted_oneway_is_sent_even_if_the_orb_ends_at_once() {
         .map(|_| came.recv_timeout(LONG).expect("it comes"))
         .collect();
     assert_eq!(all, (0..ONEWAYS).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_connection_with_a_oneway_in_its_queue_is_not_closed_for_another() {
+    let (stuck, other) = (Stuck::new(), Stuck::new());
+    let orb = with(Orb::builder().limits(Limits::with(|limits| limits.shared_connections_max = 1)));
+    let [object, another] = [&stuck, &other].map(|stuck| {
+        let object = orb.string_to_object(&stuck.server.reference());
+        object.expect("a reference")
+    });
+    assert_eq!(ask(&object), Ok(true));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let bytes = vec![1u8; LARGE];
+            let sent = object.invoke_oneway("push", |w| bytes.encode(w));
+            sent.expect("the server reads it at last");
+        });
+        stuck.await_begun();
+        let failed = ask(&another).expect_err("the only connection is in use");
+        assert_eq!(failed.kind, ExceptionKind::NoResources, "{failed}");
+        stuck.go_on(Then::Read);
+    });
+    assert_eq!(ask(&another), Ok(true));
 }
 
 #[test]
@@ -247,6 +295,22 @@ impl Stuck {
     }
 }
 
+/// A server that answers with the last four bytes of a request, and the number of its connections.
+fn echoing() -> (FakeServer, Arc<AtomicUsize>) {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&opened);
+    let server = FakeServer::new(move |_, mut peer: Peer| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        while let Some(asked) = peer.message() {
+            let id = request_id(&asked).expect("a request");
+            peer.send(&reply(id, 0, |body| {
+                body.raw(&asked[asked.len() - 4..]);
+            }));
+        }
+    });
+    (server, opened)
+}
+
 fn with(builder: OrbBuilder) -> Orb {
     let wait = WaitStrategy::ConnectionThread;
     let builder = builder.connection(ConnectionStrategy::Multiplexed { wait });
@@ -261,6 +325,11 @@ fn object(builder: OrbBuilder, server: &FakeServer) -> ObjectRef {
 
 fn ask(object: &ObjectRef) -> Result<bool, SystemException> {
     object.is_a("IDL:Any:1.0")
+}
+
+/// Calls an operation whose result is its argument.
+fn echo(object: &ObjectRef, number: u32) -> Result<u32, SystemException> {
+    object.invoke("echo", |w| w.primitive(number), |r| r.primitive())
 }
 
 fn eat(object: &ObjectRef, bytes: usize) -> Result<(), SystemException> {

@@ -14,8 +14,18 @@ pub(super) struct SendQueue {
     requests_max: usize,
     /// More memory than this is given back when the queue is empty.
     idle_bytes_max: usize,
-    /// True while the oldest request is being sent: it cannot be withdrawn.
-    is_sending: bool,
+    oldest: Oldest,
+}
+
+/// How far the oldest request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Oldest {
+    /// Nothing of it is sent.
+    Unsent,
+    /// The thread is sending it now.
+    BeingSent,
+    /// A part of it is sent, and the socket takes no more.
+    Stuck,
 }
 
 /// A request in the queue.
@@ -49,8 +59,10 @@ pub(super) enum QueueError {
 pub(super) enum GivenUp {
     /// Nothing of it is sent, and nothing will be.
     Unsent,
-    /// It is being sent, and stays in the queue.
-    Begun,
+    /// The thread is sending it now. It stays in the queue.
+    BeingSent,
+    /// A part of it is sent, and the socket takes no more. It stays in the queue.
+    Stuck,
 }
 
 impl SendQueue {
@@ -61,7 +73,7 @@ impl SendQueue {
             outbox: Outbox::new(0),
             requests_max: 0,
             idle_bytes_max: 0,
-            is_sending: false,
+            oldest: Oldest::Unsent,
         }
     }
 
@@ -72,7 +84,7 @@ impl SendQueue {
             outbox: Outbox::new(bounds.bytes_max).with_memory(BYTES_AT_FIRST),
             requests_max: bounds.requests_max,
             idle_bytes_max: bounds.idle_bytes_max.max(BYTES_AT_FIRST),
-            is_sending: false,
+            oldest: Oldest::Unsent,
         }
     }
 
@@ -110,27 +122,32 @@ impl SendQueue {
             return false;
         };
         message.begin(&self.outbox.unsent()[..oldest.bytes]);
-        self.is_sending = true;
+        self.oldest = Oldest::BeingSent;
         true
     }
 
-    /// Notes that the socket took nothing of the oldest request: it can be withdrawn again.
-    pub(super) fn postpone(&mut self) {
-        self.is_sending = false;
+    /// Notes that the socket takes no more now. If it took nothing of the oldest request, that one can be removed again.
+    pub(super) fn postpone(&mut self, has_begun: bool) {
+        self.oldest = if has_begun {
+            Oldest::Stuck
+        } else {
+            Oldest::Unsent
+        };
     }
 
     /// Removes the request that was being sent.
     pub(super) fn finish(&mut self) -> Option<QueuedRequest> {
-        if !core::mem::take(&mut self.is_sending) {
+        if self.oldest == Oldest::Unsent {
             return None;
         }
+        self.oldest = Oldest::Unsent;
         let sent = self.requests.pop_front()?;
         self.outbox.advance(sent.bytes);
         self.outbox.trim(self.idle_bytes_max);
         Some(sent)
     }
 
-    /// Removes a request unless it is being sent; `None` if it is not in the queue.
+    /// Removes a request unless some of it may be sent; `None` if it is not in the queue.
     pub(super) fn give_up(&mut self, request_id: u32) -> Option<GivenUp> {
         let mut skip = 0;
         for (place, request) in self.requests.iter().enumerate() {
@@ -138,8 +155,10 @@ impl SendQueue {
                 skip += request.bytes;
                 continue;
             }
-            if self.is_sending && place == 0 {
-                return Some(GivenUp::Begun);
+            match self.oldest {
+                Oldest::BeingSent if place == 0 => return Some(GivenUp::BeingSent),
+                Oldest::Stuck if place == 0 => return Some(GivenUp::Stuck),
+                _ => {}
             }
             self.outbox.withdraw(skip, request.bytes);
             self.requests.remove(place);
@@ -148,7 +167,7 @@ impl SendQueue {
         None
     }
 
-    /// Removes the newest request unless it is being sent.
+    /// Removes the newest request unless some of it may be sent.
     pub(super) fn give_up_newest(&mut self) -> Option<QueuedRequest> {
         let newest = *self.requests.back()?;
         let given_up = self.give_up(newest.request_id)?;
@@ -224,10 +243,12 @@ mod tests {
         (1..=3).for_each(|number| push(&mut queue, number).expect("there is room"));
         let mut message = MessageInProgress::default();
         assert!(queue.begin(&mut message));
-        assert_eq!(queue.give_up(1), Some(GivenUp::Begun));
+        assert_eq!(queue.give_up(1), Some(GivenUp::BeingSent));
+        queue.postpone(true);
+        assert_eq!(queue.give_up(1), Some(GivenUp::Stuck));
         assert_eq!(queue.give_up(2), Some(GivenUp::Unsent));
         assert_eq!(queue.give_up(2), None);
-        queue.postpone();
+        queue.postpone(false);
         assert_eq!(queue.give_up(1), Some(GivenUp::Unsent));
         assert_eq!(send(&mut queue), Some(3));
         assert!(queue.is_empty());

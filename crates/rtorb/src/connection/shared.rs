@@ -301,7 +301,8 @@ impl SharedConnection {
     fn retire_with(&self, waiting: &mut Waiting) {
         waiting.pending.retire();
         self.is_closed.store(true, Ordering::Release);
-        self.refuse_queued(waiting);
+        // Threads that wait for room are not let in any more.
+        self.room.notify_all(&self.waiting);
         if waiting.pending.is_empty() {
             self.end_with(waiting, ReplyError::Closed);
         }

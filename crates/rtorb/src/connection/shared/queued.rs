@@ -108,8 +108,8 @@ impl SharedConnection {
                 }
             }
             if !message.is_sent() {
+                self.waiting.lock().queue.postpone(message.has_begun());
                 if !message.has_begun() {
-                    self.waiting.lock().queue.postpone();
                     message.clear();
                 }
                 return Remaining::Requests;
@@ -146,7 +146,7 @@ impl SharedConnection {
         self.end_with(&mut waiting, failed(errno));
     }
 
-    /// Ends the waits of all requests that are not begun, of a connection that takes no more: their threads may send them on
+    /// Ends the waits of all requests that are not begun, when the connection ends or is stuck: their threads may send them on
     /// another one.
     pub(super) fn refuse_queued(&self, waiting: &mut Waiting) {
         while let Some(unsent) = waiting.queue.give_up_newest() {
@@ -170,8 +170,11 @@ impl SharedConnection {
                 self.room.notify_all(&self.waiting);
                 entry.deliver_error(ReplyError::NotSent);
             }
-            Some(GivenUp::Begun) => {
-                // The peer takes no bytes: later requests would wait for that too.
+            Some(begun) => {
+                if begun == GivenUp::Stuck {
+                    // The peer takes no bytes: the requests behind this one would wait for that too.
+                    self.refuse_queued(waiting);
+                }
                 self.retire_with(waiting);
                 entry.deliver_error(ReplyError::SendTimedOut);
             }
