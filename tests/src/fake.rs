@@ -71,6 +71,11 @@ impl Peer {
         message(&mut self.socket).ok()
     }
 
+    /// Waits until the client has sent something or is gone, and reads nothing.
+    pub fn await_bytes(&mut self) {
+        let _ = self.socket.peek(&mut [0]);
+    }
+
     /// Sends octets; a client that is gone needs none.
     pub fn send(&mut self, octets: &[u8]) {
         use std::io::Write;

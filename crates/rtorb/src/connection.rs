@@ -5,7 +5,8 @@
 //! `multiplexed` has one for each band.
 //!
 //! `single` is a connection that one thread at a time uses, `shared` one on which many threads wait at once. `opening` opens
-//! the stream of both, a `client` is what all connections share, an `invocation` is what they send, a `reply` how it ends, and a `route` says where it goes.
+//! the stream of both, a `client` is what all connections share, an `invocation` is what they send, a `reply` how it ends, and
+//! a `route` says where it goes. A `send_queue` has the requests of a shared connection whose own thread sends.
 //! `without_waiting` sends oneways that wait for nothing over `single` connections.
 
 pub(crate) mod banded;
@@ -16,6 +17,7 @@ mod multiplexed;
 mod opening;
 mod reply;
 mod route;
+mod send_queue;
 mod shared;
 mod single;
 pub(crate) mod without_waiting;

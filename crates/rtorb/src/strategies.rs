@@ -29,11 +29,11 @@ pub struct Strategies {
 }
 
 impl Strategies {
-    /// CORBAplus 2.1.1 (P1 2.2.2): one connection for all client threads and one thread that reads it; in the server one I/O
-    /// thread, a queue, and a pool of workers.
+    /// CORBAplus 2.1.1 (P1 2.2.2): one connection for all client threads and one thread that sends and reads for all; in the
+    /// server one I/O thread, a queue, and a pool of workers.
     pub const CORBAPLUS: Self = Self::new(
         ConnectionStrategy::Multiplexed {
-            wait: WaitStrategy::Reactor,
+            wait: WaitStrategy::ConnectionThread,
         },
         DispatchStrategy::WorkerPool,
     );
@@ -212,6 +212,9 @@ axis! {
         /// One of the waiting threads leads: it reads for all of them, and makes another thread the leader once it has its own
         /// reply.
         LeaderFollowers "leader_followers",
+        /// A thread of each connection sends the requests of all, in the order of their arrival, and reads their replies. Every
+        /// call waits for it, of whatever priority: use it to compare architectures.
+        ConnectionThread "connection_thread",
     }
 }
 
@@ -273,7 +276,7 @@ mod tests {
         let error = WaitStrategy::from_str("sleep").expect_err("no such way");
         assert_eq!(
             error.to_string(),
-            "`sleep` is no wait strategy; there are read, reactor, leader_followers"
+            "`sleep` is no wait strategy; there are read, reactor, leader_followers, connection_thread"
         );
     }
 

@@ -2,8 +2,10 @@
 //!
 //! `read`: the thread reads from its own connection; `watchdog` ends a wait whose deadline has passed. On a connection that
 //! many threads wait on, each has a `waiter`: with `reactor` a thread of the ORB reads for all, with `leader_followers` one
-//! of the waiting threads does. Both see the connection as a [`ReplySource`].
+//! of the waiting threads does, with `connection_thread` a thread of the connection reads and sends for all. They see the
+//! connection as a [`ReplySource`].
 
+pub(crate) mod connection_thread;
 pub(crate) mod leader_followers;
 pub(crate) mod reactor;
 pub(crate) mod read;
@@ -13,10 +15,11 @@ pub(crate) mod watchdog;
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::exception::Phase;
 use crate::transport::Stream;
+use connection_thread::{ConnectionThreads, MessageInProgress, Remaining, ThreadSignal};
 use core::fmt::Debug;
 use rtorb_wire::connection::Deadline;
 use rustix::io::Errno;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// A connection that several threads wait on, and one thread reads for all of them.
@@ -36,8 +39,11 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Makes the thread that has waited longest the leader; nobody if no thread waits.
     fn pass_lead(&self);
 
-    /// Stops waiting for a reply; false if it is being delivered.
+    /// Stops waiting for a reply; false if it, or the reason why there is none, is being delivered.
     fn give_up(&self, request_id: u32) -> bool;
+
+    /// Sends queued requests without waiting, a bounded number of them. `message` keeps what the socket does not take.
+    fn send_queued(&self, message: &mut MessageInProgress) -> Remaining;
 }
 
 /// How threads wait for replies on a connection that they share.
@@ -49,6 +55,8 @@ pub(crate) enum SharedWait {
     Reactor(reactor::Reactor),
     /// One of the waiting threads reads for all.
     LeaderFollowers,
+    /// A thread of each connection sends and reads for all.
+    ConnectionThread(ConnectionThreads),
 }
 
 /// Waits until the reply to the request of that id is with the waiter; false if the deadline passed first.
@@ -58,20 +66,21 @@ impl SharedWait {
     /// The function that waits for a reply.
     pub(crate) fn await_reply(&self) -> AwaitReply {
         match self {
-            Self::Reactor(_) => reactor::await_reply,
+            Self::Reactor(_) | Self::ConnectionThread(_) => reactor::await_reply,
             Self::Read | Self::LeaderFollowers => leader_followers::await_reply,
         }
     }
 
-    /// Adds a new connection.
+    /// Adds a new connection. Returns the signal of its own thread, if it has one: that thread sends its requests.
     pub(crate) fn add(
         &self,
         source: Weak<dyn ReplySource>,
         stream: &Stream,
-    ) -> Result<(), (Phase, Errno)> {
+    ) -> Result<Option<Arc<ThreadSignal>>, (Phase, Errno)> {
         match self {
-            Self::Reactor(reactor) => reactor.watch(source, stream),
-            Self::Read | Self::LeaderFollowers => Ok(()),
+            Self::Reactor(reactor) => reactor.watch(source, stream).map(|()| None),
+            Self::ConnectionThread(threads) => threads.start(source, stream).map(Some),
+            Self::Read | Self::LeaderFollowers => Ok(None),
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use rtorb::{Orb, OrbBuilder};
+use rtorb::{ConnectionStrategy, Limits, Orb, OrbBuilder, WaitStrategy};
 use rtorb_tests::fake::{FakeServer, Peer, yes};
 use rtorb_tests::ours::{Ours, activate_readable};
 use rtorb_tests::running::until;
@@ -56,13 +57,57 @@ fn an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have() {
     });
 }
 
+#[test]
+fn a_connections_own_thread_ends_with_it() {
+    let wait = WaitStrategy::ConnectionThread;
+    let strategy = ConnectionStrategy::Multiplexed { wait };
+    let threads = |count: usize| {
+        let what = format!("connections have {count} threads");
+        until(&what, || {
+            (named("rtorb-client-").len() == count).then_some(())
+        });
+    };
+    let limits = Limits::with(|limits| limits.shared_connections_max = 2);
+    let orb = orb(Orb::builder().connection(strategy).limits(limits));
+    let servers = [(); 3].map(|()| counting().0);
+    let objects = servers.each_ref().map(|server| {
+        let object = orb.string_to_object(&server.reference());
+        object.expect("legal")
+    });
+    for (object, count) in objects.iter().zip([1, 2, 2]) {
+        assert_eq!(object.is_a("IDL:Any:1.0"), Ok(true));
+        threads(count);
+    }
+    // A request of which nobody knows what became of it takes its connection with it.
+    let silent = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
+    let object = orb.string_to_object(&silent.reference()).expect("legal");
+    let hasty = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
+    hasty.is_a("IDL:Any:1.0").expect_err("it is silent");
+    threads(1);
+    let private = Orb::builder().connection(strategy);
+    {
+        let other = private.build().expect("the ORB can be built");
+        let object = other.string_to_object(&servers[0].reference());
+        assert_eq!(object.expect("legal").is_a("IDL:Any:1.0"), Ok(true));
+        threads(2);
+    }
+    threads(1);
+    drop((orb, objects, object, hasty));
+    threads(0);
+}
+
 /// Threads of this process that end calls whose timeout has passed.
 fn watchdogs() -> Vec<PathBuf> {
+    named("rtorb-watchdog")
+}
+
+/// Threads of this process whose names begin so.
+fn named(start: &str) -> Vec<PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
     let tasks = tasks.flatten().map(|task| task.path());
     tasks
         .filter(|task| {
-            std::fs::read(task.join("comm")).is_ok_and(|name| name.starts_with(b"rtorb-watchdog"))
+            std::fs::read(task.join("comm")).is_ok_and(|name| name.starts_with(start.as_bytes()))
         })
         .collect()
 }

@@ -5,8 +5,8 @@ use crate::giop;
 
 /// Bytes that wait until the transport takes them, within a bound.
 ///
-/// They go before any other message of the connection. A client keeps at most the rest of one message; a server keeps
-/// replies in the order in which they were made.
+/// They go before any other message of the connection. A client keeps at most the rest of one message, or the queue of a
+/// connection whose own thread sends; a server keeps replies in the order in which they were made.
 #[derive(Debug)]
 pub struct Outbox {
     /// The bytes kept; the first `sent` of them went meanwhile.
@@ -43,6 +43,13 @@ impl Outbox {
             sent: 0,
             bytes_max,
         }
+    }
+
+    /// Allocates the memory of the first `bytes` bytes now.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.bytes.reserve(bytes);
+        self
     }
 
     /// Keeps a message except for its first `sent` bytes, which the transport took. Keeps all or nothing.
@@ -92,6 +99,19 @@ impl Outbox {
             self.bytes.clear();
             self.sent = 0;
         }
+    }
+
+    /// Removes `count` bytes that are behind the first `skip` unsent ones: a message that is not to be sent any more.
+    #[cold]
+    pub fn withdraw(&mut self, skip: usize, count: usize) {
+        debug_assert!(
+            skip + count <= self.len(),
+            "more is withdrawn than there is"
+        );
+        let from = (self.sent + skip).min(self.bytes.len());
+        let to = (from + count).min(self.bytes.len());
+        self.bytes.drain(from..to);
+        self.advance(0);
     }
 
     /// The bytes to send next.
@@ -196,6 +216,26 @@ mod tests {
         assert!(outbox.is_empty());
         outbox.trim(0);
         assert_eq!((outbox.len(), outbox.bytes.capacity()), (0, 0));
+    }
+
+    #[test]
+    fn a_message_that_is_withdrawn_leaves_the_others_whole() {
+        let bytes = vec![1; 100];
+        let message = message(&bytes, &[]);
+        let whole = message.to_octets();
+        let mut outbox = Outbox::new(4 * whole.len()).with_memory(whole.len());
+        for _ in 0..3 {
+            outbox.keep(&message, 0).expect("there is room");
+        }
+        outbox.advance(10);
+        outbox.withdraw(whole.len() - 10, whole.len());
+        assert_eq!(outbox.unsent(), [&whole[10..], &whole[..]].concat());
+        outbox.withdraw(whole.len() - 10, whole.len());
+        outbox.advance(whole.len() - 10);
+        assert_eq!((outbox.is_empty(), outbox.len()), (true, 0));
+        outbox.keep(&message, 0).expect("there is room");
+        outbox.withdraw(0, whole.len());
+        assert!(outbox.is_empty());
     }
 
     #[test]

@@ -94,15 +94,15 @@ impl Client {
 }
 
 impl Sharing {
-    /// The state of a strategy. If it has a reactor, its thread will run as `reactor_thread` says.
-    pub(crate) fn new(strategy: ConnectionStrategy, reactor_thread: ThreadConfig) -> Self {
+    /// The state of a strategy. The reactor, or each connection's thread, will run as `reader_thread` says.
+    pub(crate) fn new(strategy: ConnectionStrategy, reader_thread: ThreadConfig) -> Self {
         match strategy {
             ConnectionStrategy::Exclusive => Self::Exclusive,
             ConnectionStrategy::Multiplexed { wait } => {
-                Self::Multiplexed(Multiplexed::new(wait, reactor_thread))
+                Self::Multiplexed(Multiplexed::new(wait, reader_thread))
             }
             ConnectionStrategy::Banded { wait } => {
-                Self::Banded(Multiplexed::new(wait, reactor_thread))
+                Self::Banded(Multiplexed::new(wait, reader_thread))
             }
         }
     }

@@ -14,6 +14,7 @@ use super::{Channel, exclusive, opening};
 use crate::clock::monotonic_ns;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::strategies::WaitStrategy;
+use crate::wait::connection_thread::ConnectionThreads;
 use crate::wait::reactor::Reactor;
 use crate::wait::{self, SharedWait};
 use rtorb_os::sync::{Mutex, MutexGuard};
@@ -224,13 +225,16 @@ struct OpenConnection {
 }
 
 impl Multiplexed {
-    /// The state of a client without connections. If there is a reactor, its thread will run as `reactor_thread` says.
-    pub(crate) fn new(wait: WaitStrategy, reactor_thread: ThreadConfig) -> Self {
+    /// The state of a client without connections. The reactor, or each connection's thread, will run as `reader_thread` says.
+    pub(crate) fn new(wait: WaitStrategy, reader_thread: ThreadConfig) -> Self {
         Self {
             wait: match wait {
                 WaitStrategy::Read => SharedWait::Read,
-                WaitStrategy::Reactor => SharedWait::Reactor(Reactor::new(reactor_thread)),
+                WaitStrategy::Reactor => SharedWait::Reactor(Reactor::new(reader_thread)),
                 WaitStrategy::LeaderFollowers => SharedWait::LeaderFollowers,
+                WaitStrategy::ConnectionThread => {
+                    SharedWait::ConnectionThread(ConnectionThreads::new(reader_thread))
+                }
             },
             open: Mutex::default(),
         }

@@ -3,23 +3,29 @@
 //! A thread writes its request into its own buffer, so that the lock of the stream is held for one system call; the lock
 //! inherits the priority of threads that wait for it. The wait strategy says which thread reads. A thread whose deadline
 //! passes retires the connection: the threads that wait there still get their replies, and no new request goes there.
+//!
+//! With the wait strategy `connection_thread`, threads do not send: they put their requests into a queue (`queued`).
+
+mod queued;
 
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
+use super::send_queue::SendQueue;
 use crate::exception::{Cause, ExceptionKind, SystemException};
 use crate::outgoing;
 use crate::transport::Stream;
+use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
 use crate::wait::read::failed;
 use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
 use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait};
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb_os::sync::{Mutex, MutexGuard};
+use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{ClientState, Deadline, Pending, Receiver, Reply, ReplyError, Side};
 use rtorb_wire::giop::{Header, Response};
 use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// A connection of all client threads of a channel.
@@ -37,14 +43,20 @@ pub(super) struct SharedConnection {
     waiting: Mutex<Waiting>,
     /// Held by the thread that reads.
     receiver: Mutex<Receiver>,
+    /// For the connection's own thread, if it has one: that thread sends the queued requests, and reads.
+    signal: OnceLock<Arc<ThreadSignal>>,
+    /// The queue has room again, or the connection takes no more requests.
+    room: Condvar,
 }
 
 /// The threads that wait on a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiting {
     pending: Pending<Entry>,
     /// True while one of the threads reads for all.
     has_leader: bool,
+    /// Requests for the connection's own thread to send. Each has an entry in `pending`, oneways too.
+    queue: SendQueue,
 }
 
 /// A thread that waits for its reply.
@@ -72,8 +84,34 @@ struct Caller<'s> {
     others: Others,
 }
 
+impl Caller<'_> {
+    fn check_let_in(&self, pending: &Pending<Entry>) -> Result<(), ReplyError> {
+        let is_let_in = self.others == Others::Any || pending.is_empty();
+        if pending.is_open() && is_let_in {
+            Ok(())
+        } else {
+            Err(ReplyError::ClosedBefore)
+        }
+    }
+
+    fn entry(&self) -> Entry {
+        Entry {
+            waiter: Arc::clone(self.waiter),
+            is_sent: false,
+        }
+    }
+}
+
+impl Entry {
+    /// Ends the wait without a reply.
+    fn deliver_error(&self, why: ReplyError) {
+        self.waiter.deliver(|delivery| delivery.error = Some(why));
+    }
+}
+
 impl SharedConnection {
-    /// A connection over a stream. With the wait strategy `reactor`, the ORB's reactor reads it.
+    /// A connection over a stream. With the wait strategy `reactor`, the ORB's reactor reads it. With `connection_thread`, its
+    /// own thread starts.
     pub(super) fn new(
         invocation: &Invocation<'_>,
         stream: Stream,
@@ -89,11 +127,20 @@ impl SharedConnection {
             state: ClientState::new(char_code_set),
             is_closed: AtomicBool::new(false),
             sending: Mutex::new(()),
-            waiting: Mutex::default(),
+            waiting: Mutex::new(Waiting {
+                pending: Pending::default(),
+                has_leader: false,
+                queue: match wait {
+                    SharedWait::ConnectionThread(_) => queued::queue(&core.limits),
+                    _ => SendQueue::unused(),
+                },
+            }),
             receiver: Mutex::new(Receiver::new(Side::Client, core.limits.receive())),
+            signal: OnceLock::new(),
+            room: Condvar::new(),
         });
         let source: Weak<dyn ReplySource> = Arc::<Self>::downgrade(&shared);
-        wait.add(source, &shared.stream).map_err(|(phase, errno)| {
+        let signal = wait.add(source, &shared.stream).map_err(|(phase, errno)| {
             SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
                 phase,
                 endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
@@ -101,6 +148,9 @@ impl SharedConnection {
                 errno: Some(errno.into()),
             })
         })?;
+        if let Some(signal) = signal {
+            shared.signal.get_or_init(|| signal);
+        }
         Ok(shared)
     }
 
@@ -146,6 +196,9 @@ impl SharedConnection {
         caller: &Caller<'_>,
         message: &Writer<'_>,
     ) -> Result<(), ReplyError> {
+        if let Some(signal) = self.signal.get() {
+            return self.send_by_thread(signal, invocation, caller, message);
+        }
         let turn = self.turn_to_send(caller)?;
         let is_awaited = invocation.response != Response::None;
         if is_awaited {
@@ -242,12 +295,17 @@ impl SharedConnection {
     /// Lets no more requests in; closes the connection unless a thread waits on it.
     #[cold]
     fn retire(&self) {
-        let mut waiting = self.waiting.lock();
-        if waiting.pending.is_empty() {
-            return self.end_with(&mut waiting, ReplyError::Closed);
-        }
+        self.retire_with(&mut self.waiting.lock());
+    }
+
+    fn retire_with(&self, waiting: &mut Waiting) {
         waiting.pending.retire();
         self.is_closed.store(true, Ordering::Release);
+        // Threads that wait for room are not let in any more.
+        self.room.notify_all(&self.waiting);
+        if waiting.pending.is_empty() {
+            self.end_with(waiting, ReplyError::Closed);
+        }
     }
 
     /// Ends the connection: all threads that wait get the reason.
@@ -259,25 +317,19 @@ impl SharedConnection {
     fn end_with(&self, waiting: &mut Waiting, why: ReplyError) {
         self.is_closed.store(true, Ordering::Release);
         self.stream.shut();
+        self.refuse_queued(waiting);
         // Under the lock, so that a thread that gives up its request finds the reason delivered.
         for entry in waiting.pending.end(why) {
-            entry.waiter.deliver(|delivery| delivery.error = Some(why));
+            entry.deliver_error(why);
         }
     }
 
     /// Adds a request that is about to be sent to the pending ones, if a thread waits for its reply.
     fn register(&self, caller: &Caller<'_>, is_awaited: bool) -> Result<(), ReplyError> {
         let pending = &mut self.waiting.lock().pending;
-        let is_let_in = caller.others == Others::Any || pending.is_empty();
-        if !pending.is_open() || !is_let_in {
-            return Err(ReplyError::ClosedBefore);
-        }
+        caller.check_let_in(pending)?;
         if is_awaited {
-            let entry = Entry {
-                waiter: Arc::clone(caller.waiter),
-                is_sent: false,
-            };
-            pending.insert(caller.request_id, entry);
+            pending.insert(caller.request_id, caller.entry());
         }
         Ok(())
     }
@@ -351,6 +403,22 @@ impl ReplySource for SharedConnection {
     }
 
     fn give_up(&self, request_id: u32) -> bool {
-        self.waiting.lock().pending.remove(request_id).is_some()
+        let mut waiting = self.waiting.lock();
+        match waiting.pending.remove(request_id) {
+            Some(entry) => !self.give_up_queued(&mut waiting, request_id, &entry),
+            None => false,
+        }
+    }
+
+    fn send_queued(&self, message: &mut MessageInProgress) -> Remaining {
+        self.send_some(message)
+    }
+}
+
+impl Drop for SharedConnection {
+    fn drop(&mut self) {
+        if let Some(signal) = self.signal.get() {
+            signal.end();
+        }
     }
 }

@@ -377,8 +377,9 @@ options! {
     watchdog_thread(config: ThreadConfig) => watchdog_thread = config;
 
     /// Scheduling of the thread that reads replies for all client threads with
-    /// [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor); by default it inherits from the thread that makes the first call.
-    /// Every call waits for this thread: give it the priority of the most urgent call.
+    /// [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor), and of each connection's thread with
+    /// [`WaitStrategy::ConnectionThread`](crate::WaitStrategy::ConnectionThread); by default it inherits from the thread that makes
+    /// the first call, or opens the connection. Every call waits for this thread: give it the priority of the most urgent call.
     reactor_thread(config: ThreadConfig) => reactor_thread = config;
 
     /// Timeout of a call, from sending the request to receiving the reply (RelativeRoundtripTimeout); 30 s by default, `None`

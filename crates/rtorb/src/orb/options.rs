@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The known options, for messages.
 const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|mt_orbix|tao, \
-                     -ORBConnection exclusive|multiplexed|banded, -ORBWait read|reactor|leader_followers, \
+                     -ORBConnection exclusive|multiplexed|banded, -ORBWait read|reactor|leader_followers|connection_thread, \
                      -ORBDispatch thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes, \
                      -ORBPoolThreads N, -ORBLanes PRIORITY:STATIC[+DYNAMIC],..., -ORBBands LOW-HIGH,..., \
                      -ORBBindPriorityBands yes|no, \

@@ -21,8 +21,8 @@ pub enum SyncScope {
     /// * [`BEHIND_ANOTHER`](Self::BEHIND_ANOTHER): if part of an earlier oneway is still unsent;
     /// * [`IN_USE`](Self::IN_USE): if another thread uses the connection for a call or a oneway.
     ///
-    /// It needs a connection that one thread at a time uses: with the wait strategies `reactor` and `leader_followers` it fails
-    /// with INV_POLICY. With `exclusive`, each thread has to open its own connection; with `multiplexed` and `banded`, all
+    /// It needs a connection that one thread at a time uses: with every wait strategy but `read` it fails with
+    /// INV_POLICY. With `exclusive`, each thread has to open its own connection; with `multiplexed` and `banded`, all
     /// threads use the connection that one of them opened. With
     /// [`PrivateConnection`](crate::realtime::Policy::PrivateConnection), only this reference uses it. The unsent part is lost with
     /// its connection: when the connection breaks, when the last reference with a private connection is dropped, or when the
@@ -32,7 +32,8 @@ pub enum SyncScope {
     /// next send, over TCP usually the second. If the host is silent, sends fail only when this host's kernel gives up
     /// (COMM_FAILURE). Earlier oneways are lost without notice. A call with a reply checks the server.
     None,
-    /// When the socket has taken all of it (SYNC_WITH_TRANSPORT). The caller opens the connection if there is none.
+    /// When the socket has taken all of it (SYNC_WITH_TRANSPORT). The caller opens the connection if there is none. With the wait
+    /// strategy `connection_thread` it waits until the connection's thread has sent it.
     #[default]
     WithTransport,
 }

@@ -332,7 +332,8 @@ const CONSTRUCTIONS: [(&str, &str); 6] = [
         "corbaplus",
         "Requests of all priorities come over one connection into one queue, and a worker takes a request's priority only \
          when it has taken the request: one of high priority can wait behind those before it, and for a worker. In the \
-         client one thread, with the priority of the process, reads the replies of all.",
+         client one thread, with the priority of the process, sends the requests of all in the order of their arrival, \
+         and reads the replies of all.",
     ),
     (
         "minicool",

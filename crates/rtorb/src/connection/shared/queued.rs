@@ -1,0 +1,184 @@
+//! A shared connection whose own thread sends: callers put their requests into its queue.
+//!
+//! A request that is not begun when the connection ends or its deadline passes is certainly not sent, and leaves the queue.
+
+use super::super::send_queue::{GivenUp, QueueBounds, QueueError, SendQueue};
+use super::{Caller, Entry, Invocation, Others, SharedConnection, Waiting};
+use crate::limits::Limits;
+use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
+use crate::wait::read::failed;
+use rtorb_wire::Writer;
+use rtorb_wire::connection::ReplyError;
+use rtorb_wire::giop::Response;
+use rustix::io::Errno;
+
+/// The queue of a new connection.
+pub(super) fn queue(limits: &Limits) -> SendQueue {
+    SendQueue::new(QueueBounds {
+        requests_max: limits.queued_requests() as usize,
+        // Larger than one message, in however many fragments it is: an empty queue takes any.
+        bytes_max: limits.queued_octets_max(),
+        idle_bytes_max: limits.message_octets_max,
+    })
+}
+
+/// The connection's thread reads after it has sent this many requests.
+const SENDS_MAX: usize = 16;
+
+impl SharedConnection {
+    /// Lets the connection's thread send a message. Returns when it is in the queue; for a oneway, when it is sent.
+    ///
+    /// A oneway waits, because [`SyncScope::WithTransport`](crate::SyncScope) promises that the socket has taken it.
+    pub(super) fn send_by_thread(
+        &self,
+        signal: &ThreadSignal,
+        invocation: &Invocation<'_>,
+        caller: &Caller<'_>,
+        message: &Writer<'_>,
+    ) -> Result<(), ReplyError> {
+        let is_oneway = invocation.response == Response::None;
+        caller.waiter.begin();
+        let was_empty = self.enqueue(invocation, caller, is_oneway, message)?;
+        if was_empty {
+            signal.wake();
+        }
+        if !is_oneway {
+            return Ok(());
+        }
+        let (id, deadline_ns) = (caller.request_id, caller.deadline.at_ns());
+        if !(self.await_reply)(self, caller.waiter, id, deadline_ns) {
+            return Err(ReplyError::SendTimedOut);
+        }
+        let error = caller.waiter.delivery.lock().error;
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Puts a message into the queue when there is room, until the caller's deadline. Returns true if the queue was empty: then
+    /// the thread must be woken.
+    fn enqueue(
+        &self,
+        invocation: &Invocation<'_>,
+        caller: &Caller<'_>,
+        is_oneway: bool,
+        message: &Writer<'_>,
+    ) -> Result<bool, ReplyError> {
+        let (id, fragment_bytes) = (caller.request_id, invocation.core.fragment_bytes);
+        let mut waiting = self.waiting.lock();
+        loop {
+            caller.check_let_in(&waiting.pending)?;
+            let was_empty = waiting.queue.is_empty();
+            match waiting.queue.push(id, is_oneway, message, fragment_bytes) {
+                Ok(()) => {
+                    waiting.pending.insert(id, caller.entry());
+                    return Ok(was_empty);
+                }
+                Err(QueueError::NoMemory) => {
+                    return Err(ReplyError::SendFailed {
+                        os_error: Errno::NOMEM.raw_os_error(),
+                        is_stale: false,
+                    });
+                }
+                Err(QueueError::Full) if caller.others == Others::None => {
+                    return Err(ReplyError::ClosedBefore);
+                }
+                Err(QueueError::Full) => {}
+            }
+            match caller.deadline.at_ns() {
+                None => self.room.wait(&mut waiting),
+                Some(deadline_ns) => {
+                    if !self.room.wait_until(&mut waiting, deadline_ns) {
+                        return Err(ReplyError::NotSent);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends requests of the queue until it is empty, the socket takes no more, or the thread must read.
+    pub(super) fn send_some(&self, message: &mut MessageInProgress) -> Remaining {
+        for _ in 0..SENDS_MAX {
+            if message.is_sent() && !self.waiting.lock().queue.begin(message) {
+                return Remaining::Nothing;
+            }
+            match self.stream.send_message_now(message.unsent(), &[]) {
+                Ok(sent) => message.advance(sent),
+                Err(errno) => {
+                    self.fail_sending(errno);
+                    return Remaining::End;
+                }
+            }
+            if !message.is_sent() {
+                self.waiting.lock().queue.postpone(message.has_begun());
+                if !message.has_begun() {
+                    message.clear();
+                }
+                return Remaining::Requests;
+            }
+            if self.finish_sending() {
+                return Remaining::Nothing;
+            }
+        }
+        Remaining::Requests
+    }
+
+    /// Removes the request that is sent whole from the queue, and ends the wait of a oneway. Returns true if the queue is empty.
+    fn finish_sending(&self) -> bool {
+        let mut waiting = self.waiting.lock();
+        let sent = waiting.queue.finish();
+        if let Some(sent) = sent.filter(|sent| sent.is_oneway) {
+            let entry = waiting.pending.remove(sent.request_id);
+            if let Some(entry) = entry {
+                entry.waiter.deliver(|delivery| delivery.error = None);
+            }
+        }
+        self.room.notify_all(&self.waiting);
+        waiting.queue.is_empty()
+    }
+
+    /// Ends the connection because the socket failed while a request was sent.
+    #[cold]
+    fn fail_sending(&self, errno: Errno) {
+        let mut waiting = self.waiting.lock();
+        let begun = waiting.queue.finish();
+        if let Some(entry) = begun.and_then(|begun| waiting.pending.remove(begun.request_id)) {
+            entry.deliver_error(self.state.send_failed(errno.raw_os_error()));
+        }
+        self.end_with(&mut waiting, failed(errno));
+    }
+
+    /// Ends the waits of all requests that are not begun, when the connection ends or is stuck: their threads may send them on
+    /// another one.
+    pub(super) fn refuse_queued(&self, waiting: &mut Waiting) {
+        while let Some(unsent) = waiting.queue.give_up_newest() {
+            if let Some(entry) = waiting.pending.remove(unsent.request_id) {
+                entry.deliver_error(ReplyError::ClosedBefore);
+            }
+        }
+        self.room.notify_all(&self.waiting);
+    }
+
+    /// Gives up a request whose deadline has passed, if it is still in the queue, and ends its wait. False if it is sent.
+    pub(super) fn give_up_queued(
+        &self,
+        waiting: &mut Waiting,
+        request_id: u32,
+        entry: &Entry,
+    ) -> bool {
+        match waiting.queue.give_up(request_id) {
+            None => return false,
+            Some(GivenUp::Unsent) => {
+                self.room.notify_all(&self.waiting);
+                entry.deliver_error(ReplyError::NotSent);
+            }
+            Some(begun) => {
+                if begun == GivenUp::Stuck {
+                    // The peer takes no bytes: the requests behind this one would wait for that too.
+                    self.refuse_queued(waiting);
+                }
+                self.retire_with(waiting);
+                entry.deliver_error(ReplyError::SendTimedOut);
+            }
+        }
+        true
+    }
+}
