@@ -25,7 +25,7 @@ pub const STUDY: Study<SlowLink> = Study {
     amounts: Amounts {
         glance: 100,
         emulated: 100,
-        quick: [3, 350],
+        quick: [3, 300],
         full: [10, 5_000],
         samples: "run_ms",
     },
@@ -60,6 +60,7 @@ pub const STUDY: Study<SlowLink> = Study {
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
     plots,
     findings: findings::findings,
+    notes: |_| vec![NO_WIRE.to_owned()],
     ..Study::with(SlowLink::start)
 };
 
@@ -158,6 +159,8 @@ const BESIDE: &str = "beside";
 /// TCP leaves about three packets of a connection in the queue of the host (`tcp_limit_output_bytes` in the kernel's
 /// ip-sysctl.rst): with one client the queue would be too short to tell one order from another.
 const BULK_CLIENTS: usize = 4;
+const NO_WIRE: &str = "The link limits rates, and is no wire: a marked packet within its reserved rate leaves at once. On a wire it would first \
+                       wait for the rest of one packet that has begun, in each direction.";
 const NO_FIFO: &str = "Nothing was measured: without SCHED_FIFO, calls have no priorities by which packets could be marked.";
 const NEEDS: &str = "The experiment makes a slow link of its own. It needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN), `unshare` and \
                      `nsenter` of util-linux, `ip` and `tc` of iproute2, and a kernel with CONFIG_NET_NS, CONFIG_VETH, \
