@@ -24,6 +24,7 @@ pub mod cubit;
 pub mod demux;
 pub mod event_channel;
 pub mod operations;
+pub mod packets;
 pub mod peers;
 pub mod ping_pong;
 mod questions;

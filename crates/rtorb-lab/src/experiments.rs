@@ -17,6 +17,7 @@ pub mod orb_event_cost;
 pub mod orb_footprint;
 pub mod orb_histogram;
 pub mod orb_latency_jitter;
+pub mod orb_packet_inversion;
 pub mod orb_payload;
 pub mod orb_priority_inversion;
 pub mod orb_switches;
@@ -34,7 +35,7 @@ pub mod os_wakeup;
 pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 21] = [
+pub const ALL: [&dyn Experiment; 22] = [
     &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
@@ -52,6 +53,7 @@ pub const ALL: [&dyn Experiment; 21] = [
     &orb_latency_jitter::STUDY,
     &orb_architectures::SUITE,
     &orb_priority_inversion::STUDY,
+    &orb_packet_inversion::STUDY,
     &orb_histogram::STUDY,
     &orb_payload::STUDY,
     &orb_event_channel::SUITE,

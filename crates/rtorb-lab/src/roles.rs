@@ -4,7 +4,9 @@
 
 use std::process::ExitCode;
 
-use crate::contestants::{cubit, demux, event_channel, ping_pong, rates, square_wave, whitebox};
+use crate::contestants::{
+    cubit, demux, event_channel, packets, ping_pong, rates, square_wave, whitebox,
+};
 use crate::experiments::{
     orb_footprint, orb_switches, os_clock_overhead, os_context_switch, os_interruptions,
     os_interval_jitter, os_ready_queue, os_services, os_wakeup, own_program,
@@ -19,6 +21,7 @@ const ROLES: &[&[Role]] = &[
     cubit::roles::ROLES,
     demux::ROLES,
     rates::roles::ROLES,
+    packets::roles::ROLES,
     square_wave::roles::ROLES,
     event_channel::roles::ROLES,
     whitebox::roles::ROLES,

@@ -1,0 +1,213 @@
+//! The clients: one that makes small urgent calls at a rate, and some that transfer bulk data as fast as they can.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use rtorb::rt::Policy;
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb_host::placement::obtained_by_priority;
+use rtorb_os::clock::monotonic_ns;
+use rtorb_os::sched::current_policy;
+use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_os::timer::PeriodicTimer;
+
+use super::{BULK, BULK_BYTES, Calls, Run, Traffic, URGENT, builder, tcp};
+use crate::contestants::CALL_TIMEOUT;
+use crate::contestants::cubit::idl::Cubit;
+use crate::contestants::questions::{self, json};
+
+/// The clients of the two objects of a [`server`](super::server).
+#[derive(Debug)]
+pub struct Clients {
+    urgent: Cubit,
+    bulk: Cubit,
+}
+
+impl Clients {
+    /// Makes an ORB and takes the references. With `marks`, packets have the marks of their call's priority.
+    ///
+    /// # Errors
+    /// What the ORB said.
+    pub fn open(marks: bool, urgent: &str, bulk: &str) -> Result<Self, String> {
+        // The ORB's own threads run as this one does, not as the client whose call happens to start them.
+        let own_threads = ThreadConfig {
+            policy: Some(current_policy()),
+            ..ThreadConfig::default()
+        };
+        let orb = builder()?
+            .client_policies([Policy::ClientProtocol(tcp(marks))])
+            .watchdog_thread(own_threads)
+            .round_trip_timeout(Some(CALL_TIMEOUT))
+            .build()
+            .map_err(|error| error.to_string())?;
+        let cubit = |reference: &str| {
+            orb.string_to_object(reference)
+                .and_then(|object| Cubit::narrow(&object))
+                .map_err(|exception| exception.to_string())
+        };
+        Ok(Self {
+            urgent: cubit(urgent)?,
+            bulk: cubit(bulk)?,
+        })
+    }
+
+    /// Makes a [`Run`] for each question, until standard input ends.
+    ///
+    /// # Errors
+    /// What the input or output said.
+    pub fn serve(self) -> io::Result<()> {
+        questions::serve(|run: Run| json(&self.run(&run)?))
+    }
+
+    fn run(&self, run: &Run) -> Result<Calls, String> {
+        if run.bulk_clients > BULK_CLIENTS_MAX {
+            return Err(format!(
+                "{} bulk clients are too many: at most {BULK_CLIENTS_MAX}",
+                run.bulk_clients
+            ));
+        }
+        let begin_ns = monotonic_ns();
+        let bulk = Bulk::start(&self.bulk, run.bulk_clients)?;
+        let (start, barrier) = channel();
+        let (cubit, duration_ns) = (self.urgent.clone(), run.duration_ns);
+        let urgent = move || call(&cubit, duration_ns, &barrier);
+        let urgent = thread("urgent", URGENT, urgent)?;
+        let scheduling = obtained_by_priority("clients", std::process::id());
+        // If it has failed already, it says why below.
+        let _ = start.send(());
+        let calls = joined(urgent)?;
+        let bytes = bulk.finish()?;
+        Ok(Calls {
+            bulk: Traffic {
+                bytes,
+                elapsed_ns: monotonic_ns() - begin_ns,
+            },
+            scheduling,
+            ..calls
+        })
+    }
+}
+
+/// Makes small calls at a rate once the barrier opens. A call that takes longer than the period delays the next one.
+fn call(cubit: &Cubit, duration_ns: u64, barrier: &Receiver<()>) -> Result<Calls, String> {
+    let answer = || {
+        let answer = cubit.cube_octet(ARGUMENT);
+        answer.map_err(|exception| format!("an urgent call: {exception}"))
+    };
+    for _ in 0..WARM_UP_CALLS {
+        answer()?;
+    }
+    let calls_max = usize::try_from(duration_ns / PERIOD_NS + 1).unwrap_or(CALLS_MAX);
+    let mut calls = Calls {
+        times_ns: Vec::with_capacity(calls_max.min(CALLS_MAX)),
+        ..Calls::default()
+    };
+    barrier
+        .recv()
+        .map_err(|_| "the run was given up".to_owned())?;
+    let begin_ns = monotonic_ns();
+    let mut timer = PeriodicTimer::starting_at(begin_ns, PERIOD_NS);
+    while timer.next_ns() - begin_ns < duration_ns && calls.times_ns.len() < CALLS_MAX {
+        timer.wait();
+        let before_ns = monotonic_ns();
+        let answer = answer()?;
+        calls.times_ns.push(monotonic_ns() - before_ns);
+        calls.wrong += u64::from(answer != ANSWER);
+    }
+    Ok(calls)
+}
+
+/// Threads that transfer bulk data. Dropping it has them stop.
+#[derive(Debug)]
+struct Bulk {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Option<Result<u64, String>>>>,
+}
+
+impl Bulk {
+    /// Starts the threads. When this returns, each has transferred data once.
+    fn start(cubit: &Cubit, clients: usize) -> Result<Self, String> {
+        let mut bulk = Self {
+            stop: Arc::default(),
+            threads: Vec::new(),
+        };
+        let (tell_begun, begun) = channel();
+        for _ in 0..clients {
+            let (cubit, stop, tell_begun) =
+                (cubit.clone(), Arc::clone(&bulk.stop), tell_begun.clone());
+            let transfers = move || transfer(&cubit, &stop, &tell_begun);
+            bulk.threads.push(thread("bulk", BULK, transfers)?);
+        }
+        for _ in 0..clients {
+            begun
+                .recv_timeout(BEGIN_TIMEOUT)
+                .map_err(|_| "a bulk client did not begin in time".to_owned())??;
+        }
+        Ok(bulk)
+    }
+
+    /// Stops the threads and returns the bytes that they have transferred in each direction.
+    fn finish(mut self) -> Result<u64, String> {
+        self.stop.store(true, Ordering::Relaxed);
+        let threads = std::mem::take(&mut self.threads);
+        threads.into_iter().map(joined).sum()
+    }
+}
+
+impl Drop for Bulk {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Transfers bulk data until it is stopped. The object returns as many bytes as it gets.
+fn transfer(
+    cubit: &Cubit,
+    stop: &AtomicBool,
+    begun: &Sender<Result<(), String>>,
+) -> Result<u64, String> {
+    let data = vec![ARGUMENT; BULK_BYTES];
+    let mut bytes = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let answer = cubit.cube_octet_sequence(&data);
+        let answer = answer.map_err(|exception| format!("a bulk transfer: {exception}"));
+        // Whoever waits for the first transfer may have given up.
+        if bytes == 0 {
+            let _ = begun.send(answer.as_ref().map(drop).map_err(Clone::clone));
+        }
+        bytes += answer?.len() as u64;
+    }
+    Ok(bytes)
+}
+
+/// Starts a thread of this SCHED_FIFO priority, by which its calls have that CORBA priority.
+fn thread<T: Send + 'static>(
+    name: &str,
+    priority: u8,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<Option<T>>, String> {
+    let config = ThreadConfig {
+        policy: Some(SchedPolicy::Fifo(priority)),
+        ..ThreadConfig::default()
+    };
+    spawn(name, &config, work).map_err(|refused| refused.to_string())
+}
+
+fn joined<T>(thread: JoinHandle<Option<Result<T, String>>>) -> Result<T, String> {
+    let result = thread.join().ok().flatten();
+    result.ok_or("a client panicked")?
+}
+
+/// The time from one urgent call to the next: 250 a second, half of the rate that is assured to them.
+pub const PERIOD_NS: u64 = 4_000_000;
+/// For the connection, and what the ORB makes for a thread's first call.
+const WARM_UP_CALLS: usize = 3;
+const ARGUMENT: u8 = 7;
+const ANSWER: u8 = ARGUMENT.wrapping_mul(ARGUMENT).wrapping_mul(ARGUMENT);
+/// A line of that many times is half as long as the laboratory reads.
+const CALLS_MAX: usize = 50_000;
+const BULK_CLIENTS_MAX: usize = 16;
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(8);

@@ -1,0 +1,27 @@
+//! The server and the clients as processes.
+
+use super::clients::Clients;
+use super::marks;
+use super::server::Server;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, ready};
+
+/// A server with an object for urgent calls and one for bulk data, and clients of both.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("packet-server", |words| {
+        let [marked, endpoint] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let server = Server::open(marks(marked)?, endpoint)?;
+        end_with_input()?;
+        ready(&server.references().join(" "));
+        server.run()
+    }),
+    Role::here("packet-clients", |words| {
+        let [marked, urgent, bulk] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        let clients = Clients::open(marks(marked)?, urgent, bulk)?;
+        ready("");
+        clients.serve().map_err(|error| error.to_string())
+    }),
+];

@@ -1,0 +1,167 @@
+//! `orb/packet-inversion`: urgent calls beside bulk transfers of low priority over one slow link, without and with marks of
+//! packets by priority.
+//!
+//! The link and its queueing discipline are the same in all cells. Only the marks differ.
+
+use rtorb_results::{Plot, PlotKind, StatisticName};
+
+use crate::contestants::packets::clients::PERIOD_NS;
+use crate::contestants::packets::link::{ASSURED_MBIT, Link, RATE_MBIT};
+use crate::contestants::packets::{BULK, BULK_BYTES, Pair, Run, URGENT, URGENT_DSCP};
+use crate::error::LabError;
+use crate::experiment::Context;
+use crate::study::{
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{Number, Text},
+};
+
+mod findings;
+
+/// The experiment.
+pub const STUDY: Study<SlowLink> = Study {
+    name: "orb/packet-inversion",
+    title: "How long urgent calls wait for packets of bulk data on a slow link, without and with marks of packets by priority",
+    reproduces: "P2 section 3.1.3 (packet-based priority inversion)",
+    amounts: Amounts {
+        glance: 100,
+        emulated: 100,
+        quick: [3, 300],
+        full: [10, 5_000],
+        samples: "run_ms",
+    },
+    factors: &[
+        Factor {
+            label: NETWORK_PRIORITY,
+            levels: &[Text(OFF), Text(ON)],
+        },
+        Factor {
+            label: BULK_DATA,
+            levels: &[Text(NONE), Text(BESIDE)],
+        },
+    ],
+    fixed: &[
+        ("orb", Text("rtorb")),
+        ("preset", Text("tao")),
+        ("transport", Text("tcp")),
+        ("operation", Text("octet")),
+    ],
+    parameters: &[
+        ("link_mbit", Number(RATE_MBIT as i64)),
+        ("link_mbit_assured_to_urgent", Number(ASSURED_MBIT as i64)),
+        ("urgent_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
+        ("urgent_priority", Number(URGENT as i64)),
+        ("urgent_dscp", Number(URGENT_DSCP as i64)),
+        ("bulk_priority", Number(BULK as i64)),
+        ("bulk_clients", Number(BULK_CLIENTS as i64)),
+        ("bulk_bytes", Number(BULK_BYTES as i64)),
+    ],
+    columns: &[BULK_DATA],
+    run_ms: |_, effort| STUDY.amounts.of(effort).1,
+    obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
+    plots,
+    findings: findings::findings,
+    notes: |_| vec![NO_WIRE.to_owned()],
+    ..Study::with(SlowLink::start)
+};
+
+/// Two pairs at the ends of one link, of which the second marks its packets.
+#[derive(Debug)]
+pub struct SlowLink {
+    /// `None` if this host has no link.
+    pairs: Option<[Pair; 2]>,
+    notes: Vec<String>,
+    // After the pairs, which are in its namespaces.
+    _link: Option<Link>,
+}
+
+impl SlowLink {
+    fn start(context: &Context, _: &[Cell<'_>]) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
+        let link = match Link::start(launcher) {
+            Ok(link) => link,
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            Err(error) => {
+                return Ok(Self {
+                    pairs: None,
+                    notes: vec![format!("Nothing was measured: {error}. {NEEDS}")],
+                    _link: None,
+                });
+            }
+        };
+        let pairs = [
+            Pair::start(launcher, &link, false)?,
+            Pair::start(launcher, &link, true)?,
+        ];
+        Ok(Self {
+            pairs: Some(pairs),
+            notes: Vec::new(),
+            _link: Some(link),
+        })
+    }
+}
+
+impl Subject for SlowLink {
+    fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let Some([unmarked, marked]) = &mut self.pairs else {
+            return Ok(Sampled::default());
+        };
+        let is_on = cell.is(NETWORK_PRIORITY, ON);
+        let pair = if is_on { marked } else { unmarked };
+        let is_beside = cell.is(BULK_DATA, BESIDE);
+        let calls = pair.run(&Run {
+            duration_ns: turn.run_ms as u64 * 1_000_000,
+            bulk_clients: if is_beside { BULK_CLIENTS } else { 0 },
+        })?;
+        let level = if is_on { ON } else { OFF };
+        let numbers = [
+            (findings::bulk_bytes(level), calls.bulk.bytes),
+            (findings::bulk_ns(level), calls.bulk.elapsed_ns),
+        ];
+        let numbers = numbers.into_iter().filter(|_| is_beside);
+        Ok(Sampled {
+            wrong: calls.wrong,
+            scheduling: calls.scheduling,
+            numbers: numbers
+                .map(|(name, number)| (name, number as f64))
+                .collect(),
+            ..Sampled::whole(calls.times_ns)
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+fn plots() -> Vec<Plot> {
+    vec![Plot {
+        caption: "From sending to having the reply. The bars beside bulk data are as short as those alone, but for a packet in each \
+                  direction, where the link serves urgent packets first and can tell them from others."
+            .to_owned(),
+        kind: PlotKind::Bars,
+        x: NETWORK_PRIORITY.to_owned(),
+        x_title: "marks of packets by priority".to_owned(),
+        lines: vec![BULK_DATA.to_owned()],
+        values: vec![StatisticName::P50, StatisticName::P99],
+        log_y: true,
+        ..Plot::named("packets", "Urgent calls alone and beside bulk data")
+    }]
+}
+
+/// The label of the marks of packets.
+const NETWORK_PRIORITY: &str = "network_priority";
+const OFF: &str = "off";
+const ON: &str = "on";
+/// The label of what is transferred meanwhile.
+const BULK_DATA: &str = "bulk";
+const NONE: &str = "none";
+const BESIDE: &str = "beside";
+/// TCP leaves about three packets of a connection in the queue of the host (`tcp_limit_output_bytes` in the kernel's
+/// ip-sysctl.rst): with one client the queue would be too short to tell one order from another.
+const BULK_CLIENTS: usize = 4;
+const NO_WIRE: &str = "The link limits rates, and is no wire: a marked packet within its reserved rate leaves at once. On a wire it would first \
+                       wait for the rest of one packet that has begun, in each direction.";
+const NO_FIFO: &str = "Nothing was measured: without SCHED_FIFO, calls have no priorities by which packets could be marked.";
+const NEEDS: &str = "The experiment makes a slow link of its own. It needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN), `unshare` and \
+                     `nsenter` of util-linux, `ip` and `tc` of iproute2, and a kernel with CONFIG_NET_NS, CONFIG_VETH, \
+                     CONFIG_NET_SCH_HTB and CONFIG_NET_CLS_U32.";

@@ -1,0 +1,257 @@
+//! What urgent calls wait for, in numbers and in words.
+
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::statistics::Statistics;
+use rtorb_results::{Claim, Derived, Highlight, Published, labels};
+
+use super::{BESIDE, BULK_DATA, NETWORK_PRIORITY, NONE, OFF, ON};
+use crate::contestants::packets::link::{PACKET_NS, RATE_MBIT};
+use crate::study::{Conditions, Findings};
+
+pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
+    let [off, on] = [OFF, ON].map(|level| Level::of(cells, level));
+    let words = words(&off, &on);
+    Findings {
+        highlights: [&off, &on]
+            .into_iter()
+            .filter_map(Level::highlight)
+            .collect(),
+        derived: derived(&off, &on, conditions),
+        claims: claims(&off, &on),
+        published: words.iter().map(|words| published(words)).collect(),
+        conclusions: words.into_iter().collect(),
+        ..Findings::default()
+    }
+}
+
+/// The urgent calls with or without marks.
+struct Level<'a> {
+    name: &'static str,
+    alone: Option<&'a Samples>,
+    beside: Option<&'a Samples>,
+}
+
+impl<'a> Level<'a> {
+    fn of(cells: &'a Cells, name: &'static str) -> Self {
+        let samples = |bulk: &str| {
+            let wanted = [(NETWORK_PRIORITY, name.into()), (BULK_DATA, bulk.into())];
+            cells.with(&wanted).next().map(|(_, samples)| samples)
+        };
+        Self {
+            name,
+            alone: samples(NONE),
+            beside: samples(BESIDE),
+        }
+    }
+
+    /// How many times as long a call takes beside bulk data.
+    fn beside_to_alone(&self, of: &Percentile) -> ByRound {
+        of.rounds(self.beside).divided_by(&of.rounds(self.alone))
+    }
+
+    fn highlight(&self) -> Option<Highlight> {
+        let (beside, alone) = (self.beside?.statistics(), self.alone?.statistics());
+        Some(Highlight {
+            what: format!(
+                "an urgent call beside bulk data, network priority {}, 99 %",
+                self.name
+            ),
+            value: beside.p99 / 1e3,
+            unit: "us".to_owned(),
+            beside: format!(
+                "median {:.1} us; alone {:.1} us, 99 % {:.1} us",
+                beside.p50 / 1e3,
+                alone.p50 / 1e3,
+                alone.p99 / 1e3
+            ),
+        })
+    }
+}
+
+/// A percentile of a round.
+struct Percentile {
+    name: &'static str,
+    of: fn(&Statistics) -> f64,
+}
+
+impl Percentile {
+    fn rounds(&self, samples: Option<&Samples>) -> ByRound {
+        samples.map_or_else(ByRound::default, |samples| samples.rounds(self.of))
+    }
+}
+
+const P50: Percentile = Percentile {
+    name: "p50",
+    of: |round| round.p50,
+};
+const P99: Percentile = Percentile {
+    name: "p99",
+    of: |round| round.p99,
+};
+
+fn claims(off: &Level<'_>, on: &Level<'_>) -> Vec<Claim> {
+    let [beside, alone] = [on.beside, on.alone].map(|samples| P99.rounds(samples));
+    let packets = beside.less(&alone).map(|ns| ns / PACKET_NS as f64);
+    let wait = Claim::at_most(
+        "packets-ahead-p99",
+        "with marks: what bulk data adds to the 99th percentile of an urgent call, in times of a full packet on the link",
+        &packets,
+        PACKETS_AHEAD_MAX,
+        "packets",
+    );
+    let inversion = Claim::at_most(
+        "marked-to-unmarked-p99",
+        "beside bulk data: the 99th percentile of an urgent call with marks, to that without",
+        &beside.divided_by(&P99.rounds(off.beside)),
+        MARKED_TO_UNMARKED_MAX,
+        "ratio",
+    );
+    [wait, inversion].into_iter().flatten().collect()
+}
+
+fn derived(off: &Level<'_>, on: &Level<'_>, conditions: &Conditions) -> Vec<Derived> {
+    let of_level = |level: &Level<'_>| labels([(NETWORK_PRIORITY, level.name.into())]);
+    let mut all = Vec::new();
+    for of in [&P50, &P99] {
+        for level in [off, on] {
+            let name = format!("beside_to_alone_{}", of.name);
+            let ratios = level.beside_to_alone(of);
+            all.extend(Derived::of_rounds(&name, of_level(level), "ratio", &ratios));
+        }
+        let name = format!("marked_to_unmarked_{}", of.name);
+        let ratios = of.rounds(on.beside).divided_by(&of.rounds(off.beside));
+        let labels = labels([(BULK_DATA, BESIDE.into())]);
+        all.extend(Derived::of_rounds(&name, labels, "ratio", &ratios));
+    }
+    all.extend([off, on].into_iter().filter_map(|level| {
+        let number = |name: String| conditions.numbers.get(&name).copied();
+        let (bytes, elapsed_ns) = (
+            number(bulk_bytes(level.name))?,
+            number(bulk_ns(level.name))?,
+        );
+        Some(Derived {
+            name: "bulk_share_of_link".to_owned(),
+            labels: of_level(level),
+            unit: "ratio".to_owned(),
+            value: bytes * 8e3 / f64::from(RATE_MBIT) / elapsed_ns.max(1.0),
+            rounds: Vec::new(),
+        })
+    }));
+    all
+}
+
+/// The name of the number of bytes that bulk clients have transferred in each direction.
+pub(super) fn bulk_bytes(level: &str) -> String {
+    format!("bulk_bytes_{level}")
+}
+
+/// The name of the time that they took.
+pub(super) fn bulk_ns(level: &str) -> String {
+    format!("bulk_ns_{level}")
+}
+
+fn words(off: &Level<'_>, on: &Level<'_>) -> Option<String> {
+    let of = |level: &Level<'_>| {
+        let beside_ms = P99.rounds(level.beside).median()? / 1e6;
+        let times = level.beside_to_alone(&P99).median()?;
+        Some(format!(
+            "{beside_ms:.2} ms, {times:.1} times as long as alone"
+        ))
+    };
+    Some(format!(
+        "Beside bulk data an urgent call takes (99 %) {} without marks; with marks {}.",
+        of(off)?,
+        of(on)?
+    ))
+}
+
+fn published(words: &str) -> Published {
+    Published {
+        source: "P2 section 3.1.3".to_owned(),
+        what: "packet-based priority inversion".to_owned(),
+        published: "FIFO queueing of packets: higher priority threads must block until their packet is at the front of the queue"
+            .to_owned(),
+        ours: words.to_owned(),
+    }
+}
+
+/// A packet that the link has begun to carry is not interrupted: one ahead of the request, and one ahead of the reply.
+const PACKETS_AHEAD_MAX: f64 = 2.0;
+/// Without marks, a call waits for the packets of all bulk clients in each direction: at least twice as many.
+const MARKED_TO_UNMARKED_MAX: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use rtorb_results::Verdict::{self, Held, Missed, NotJudged};
+
+    use super::*;
+
+    /// The findings with these times of each round in us: alone, beside bulk data without marks, and with marks.
+    fn found(alone_us: &[u64], off_us: &[u64], on_us: &[u64]) -> Findings {
+        let mut cells = Cells::default();
+        for (level, bulk, rounds_us) in [
+            (OFF, NONE, alone_us),
+            (OFF, BESIDE, off_us),
+            (ON, NONE, alone_us),
+            (ON, BESIDE, on_us),
+        ] {
+            let labels = labels([(NETWORK_PRIORITY, level.into()), (BULK_DATA, bulk.into())]);
+            for (round, us) in rounds_us.iter().enumerate() {
+                cells.add(&labels, round, &[us * 1_000], 0);
+            }
+        }
+        findings(&cells, &Conditions::default())
+    }
+
+    fn verdicts(found: &Findings) -> [Verdict; 2] {
+        let ids: Vec<&str> = found.claims.iter().map(|claim| claim.id.as_str()).collect();
+        assert_eq!(ids, ["packets-ahead-p99", "marked-to-unmarked-p99"]);
+        [found.claims[0].verdict, found.claims[1].verdict]
+    }
+
+    #[test]
+    fn two_packets_ahead_are_no_inversion() {
+        let found = found(&[200; 3], &[20_000; 3], &[2_400; 3]);
+        assert_eq!(verdicts(&found), [Held, Held]);
+        let expected = "20.00 ms, 100.0 times as long as alone without marks; with marks 2.40 ms, 12.0 times as long as alone";
+        let words = &found.conclusions[0];
+        assert!(words.contains(expected), "{words}");
+        assert_eq!(&found.published[0].ours, words);
+        assert!(found.highlights[0].beside.contains("alone 200"));
+        assert_eq!((found.highlights.len(), found.derived.len()), (2, 6));
+    }
+
+    #[test]
+    fn marks_that_nobody_heeds_are_missed() {
+        let found = found(&[200; 3], &[20_000; 3], &[19_000, 20_000, 21_000]);
+        assert_eq!(verdicts(&found), [Missed, Missed]);
+    }
+
+    #[test]
+    fn rounds_that_disagree_decide_nothing() {
+        let found = found(&[200; 5], &[6_000; 5], &[1_000, 5_000, 900, 4_800, 3_000]);
+        assert_eq!(verdicts(&found), [NotJudged, NotJudged]);
+    }
+
+    #[test]
+    fn a_host_without_a_link_claims_nothing() {
+        let found = found(&[], &[], &[]);
+        assert!(found.claims.is_empty() && found.derived.is_empty());
+        assert!(found.conclusions.is_empty() && found.published.is_empty());
+    }
+
+    #[test]
+    fn the_share_of_bulk_data_is_that_of_one_direction() {
+        let numbers = [(bulk_bytes(ON), 625_000.0), (bulk_ns(ON), 1e9)];
+        let conditions = Conditions {
+            numbers: numbers.into_iter().collect(),
+            ..Conditions::default()
+        };
+        let found = findings(&Cells::default(), &conditions);
+        let [share] = &found.derived[..] else {
+            panic!("{:?}", found.derived)
+        };
+        assert!((share.value - 0.5).abs() < 1e-9, "{}", share.value);
+    }
+}
