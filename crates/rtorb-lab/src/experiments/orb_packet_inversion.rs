@@ -6,7 +6,7 @@
 use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::contestants::packets::clients::PERIOD_NS;
-use crate::contestants::packets::link::{ASSURED_MBIT, Link, RATE_MBIT};
+use crate::contestants::packets::link::{Link, RATE_MBIT};
 use crate::contestants::packets::{BULK, BULK_BYTES, Pair, Run, URGENT, URGENT_DSCP};
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -47,7 +47,6 @@ pub const STUDY: Study<SlowLink> = Study {
     ],
     parameters: &[
         ("link_mbit", Number(RATE_MBIT as i64)),
-        ("link_mbit_assured_to_urgent", Number(ASSURED_MBIT as i64)),
         ("urgent_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
         ("urgent_priority", Number(URGENT as i64)),
         ("urgent_dscp", Number(URGENT_DSCP as i64)),
@@ -60,7 +59,6 @@ pub const STUDY: Study<SlowLink> = Study {
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
     plots,
     findings: findings::findings,
-    notes: |_| vec![NO_WIRE.to_owned()],
     ..Study::with(SlowLink::start)
 };
 
@@ -135,8 +133,8 @@ impl Subject for SlowLink {
 
 fn plots() -> Vec<Plot> {
     vec![Plot {
-        caption: "From sending to having the reply. The bars beside bulk data are as short as those alone, but for a packet in each \
-                  direction, where the link serves urgent packets first and can tell them from others."
+        caption: "From sending to having the reply. With marks a call waits for the rest of one packet in each direction, without them for \
+                  all packets that came before it."
             .to_owned(),
         kind: PlotKind::Bars,
         x: NETWORK_PRIORITY.to_owned(),
@@ -159,8 +157,6 @@ const BESIDE: &str = "beside";
 /// TCP leaves about three packets of a connection in the queue of the host (`tcp_limit_output_bytes` in the kernel's
 /// ip-sysctl.rst): with one client the queue would be too short to tell one order from another.
 const BULK_CLIENTS: usize = 4;
-const NO_WIRE: &str = "The link limits rates, and is no wire: a marked packet within its reserved rate leaves at once. On a wire it would first \
-                       wait for the rest of one packet that has begun, in each direction.";
 const NO_FIFO: &str = "Nothing was measured: without SCHED_FIFO, calls have no priorities by which packets could be marked.";
 const NEEDS: &str = "The experiment makes a slow link of its own. It needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN), `unshare` and \
                      `nsenter` of util-linux, `ip` and `tc` of iproute2, and a kernel with CONFIG_NET_NS, CONFIG_VETH, \

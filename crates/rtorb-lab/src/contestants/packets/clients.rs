@@ -201,7 +201,7 @@ fn joined<T>(thread: JoinHandle<Option<Result<T, String>>>) -> Result<T, String>
     result.ok_or("a client panicked")?
 }
 
-/// The time from one urgent call to the next: 250 a second, half of the rate that is assured to them.
+/// The time from one urgent call to the next: 250 a second take less than a twentieth of the link.
 pub const PERIOD_NS: u64 = 4_000_000;
 /// For the connection, and what the ORB makes for a thread's first call.
 const WARM_UP_CALLS: usize = 3;

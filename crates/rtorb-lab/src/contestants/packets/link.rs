@@ -45,13 +45,9 @@ impl Link {
         let peer = link.keeper(End::Server).id().to_string();
         link.configure(launcher, End::Clients, JOIN, &[&peer])?;
         let rate = format!("{RATE_MBIT}mbit");
-        let (assured, rest) = (
-            format!("{ASSURED_MBIT}mbit"),
-            format!("{}mbit", RATE_MBIT - ASSURED_MBIT),
-        );
         let type_of_service = format!("{:#x}", URGENT_DSCP << 2);
         for end in [End::Clients, End::Server] {
-            let arguments = [end.address(), &rate, &assured, &rest, &type_of_service];
+            let arguments = [end.address(), &rate, &type_of_service];
             link.configure(launcher, end, SET_UP, &arguments)?;
         }
         Ok(link)
@@ -115,8 +111,6 @@ impl End {
 
 /// The rate of the link, in each direction.
 pub const RATE_MBIT: u32 = 10;
-/// The part of the rate that is reserved for urgent packets. Others use it while there are none.
-pub const ASSURED_MBIT: u32 = 1;
 /// The time of a full packet on the link: 1,500 bytes and the header of Ethernet.
 pub const PACKET_NS: u64 = 1_514 * 8 * 1_000 / RATE_MBIT as u64;
 
@@ -132,22 +126,22 @@ const KEEPER: [&str; 7] = [
 ];
 /// Makes the two devices; the argument is a process in the other namespace.
 const JOIN: &str = "ip link add slow type veth peer name slow netns \"$1\"";
-/// Arguments: address, rate of the link, rate for urgent packets, rate for the others, type of service of urgent packets.
+/// Arguments: address, rate of the link, type of service of urgent packets.
 ///
 /// Each segment is a packet (`gso_max_segs`): otherwise TCP gives the device up to 64 KiB as one packet, and an urgent one
-/// waits for all of it. The class of urgent packets is served first. A burst is one packet long, so that the rate holds from
-/// packet to packet.
+/// waits for all of it. A burst is one packet long. Both classes borrow the rate of the link, urgent packets first, so the link
+/// carries one packet after another, as a wire does. With a rate of its own a class would not wait for the other's packets.
 const SET_UP: &str = r#"
 ip address add "$1/24" dev slow
 ip link set slow gso_max_segs 1
 ip link set slow up
 tc qdisc replace dev slow root handle 1: htb default 20
 tc class add dev slow parent 1: classid 1:1 htb rate "$2" ceil "$2" burst 1600 cburst 1600
-tc class add dev slow parent 1:1 classid 1:10 htb rate "$3" ceil "$2" burst 1600 cburst 1600 quantum 1514 prio 0
-tc class add dev slow parent 1:1 classid 1:20 htb rate "$4" ceil "$2" burst 1600 cburst 1600 quantum 1514 prio 1
+tc class add dev slow parent 1:1 classid 1:10 htb rate 8kbit ceil "$2" burst 1600 cburst 1600 quantum 1514 prio 0
+tc class add dev slow parent 1:1 classid 1:20 htb rate 8kbit ceil "$2" burst 1600 cburst 1600 quantum 1514 prio 1
 tc qdisc add dev slow parent 1:10 pfifo limit 100
 tc qdisc add dev slow parent 1:20 pfifo limit 100
-tc filter add dev slow parent 1: protocol ip u32 match ip dsfield "$5" 0xfc flowid 1:10
+tc filter add dev slow parent 1: protocol ip u32 match ip dsfield "$3" 0xfc flowid 1:10
 "#;
 /// Far longer than any of the scripts takes.
 const TOOL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -176,8 +176,9 @@ fn published(words: &str) -> Published {
     }
 }
 
-/// A packet that the link has begun to carry is not interrupted: one ahead of the request, and one ahead of the reply.
-const PACKETS_AHEAD_MAX: f64 = 2.0;
+/// A packet that the link has begun to carry is not interrupted: there may be one ahead of the request and one ahead of the
+/// reply. The third is for timers and threads that are late.
+const PACKETS_AHEAD_MAX: f64 = 3.0;
 /// Without marks, a call waits for the packets of all bulk clients in each direction: at least twice as many.
 const MARKED_TO_UNMARKED_MAX: f64 = 0.5;
 
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn two_packets_ahead_are_no_inversion() {
+    fn a_packet_ahead_in_each_direction_is_no_inversion() {
         let found = found(&[200; 3], &[20_000; 3], &[2_400; 3]);
         assert_eq!(verdicts(&found), [Held, Held]);
         let expected = "20.00 ms, 100.0 times as long as alone without marks; with marks 2.40 ms, 12.0 times as long as alone";
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn rounds_that_disagree_decide_nothing() {
-        let found = found(&[200; 5], &[6_000; 5], &[1_000, 5_000, 900, 4_800, 3_000]);
+        let found = found(&[200; 5], &[6_000; 5], &[1_000, 5_500, 900, 5_800, 3_500]);
         assert_eq!(verdicts(&found), [NotJudged, NotJudged]);
     }
 
