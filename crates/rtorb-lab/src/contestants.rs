@@ -29,6 +29,7 @@ pub mod peers;
 pub mod ping_pong;
 mod questions;
 pub mod rates;
+pub(crate) mod real_time;
 pub mod square_wave;
 pub mod whitebox;
 

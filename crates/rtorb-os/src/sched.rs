@@ -189,8 +189,8 @@ pub fn process_switches() -> Switches {
     switches_of(libc::RUSAGE_SELF)
 }
 
-fn switches_of(whom: libc::c_int) -> Switches {
-    let usage = usage::of(whom);
+fn switches_of(threads: libc::c_int) -> Switches {
+    let usage = usage::of(threads);
     Switches {
         voluntary: usage.ru_nvcsw as u64,
         involuntary: usage.ru_nivcsw as u64,

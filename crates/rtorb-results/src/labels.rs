@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub type Labels = BTreeMap<String, LabelValue>;
 
 /// The value of a label or a parameter.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LabelValue {
     /// Yes or no.

@@ -213,7 +213,7 @@ axis! {
         /// reply.
         LeaderFollowers "leader_followers",
         /// A thread of each connection sends the requests of all, in the order of their arrival, and reads their replies. Every
-        /// call waits for it, of whatever priority: use it to compare architectures.
+        /// call waits for that thread, whatever its priority: use this strategy to compare architectures.
         ConnectionThread "connection_thread",
     }
 }

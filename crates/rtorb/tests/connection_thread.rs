@@ -230,8 +230,8 @@ fn fragments_of_many_threads_do_not_mix() {
     });
 }
 
-/// A server that answers the first request of its first connection, and then does not read until it is told to. Later
-/// connections it serves.
+/// A server that answers the first request of its first connection and then stops reading until it is told to read. It serves
+/// later connections.
 struct Stuck {
     server: FakeServer,
     begun: Receiver<()>,

@@ -15,6 +15,7 @@ use crate::contestants::burst::{Burst, Samples, Verb};
 use crate::contestants::operations::Operation;
 use idl::{Cubit, CubitServant, Many, Oneof};
 
+pub(in crate::contestants) mod objects;
 pub(crate) mod roles;
 
 #[allow(missing_docs, clippy::all, reason = "generated")]

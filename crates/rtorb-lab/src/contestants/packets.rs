@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
-use rtorb::rt::{NetworkPriority, NetworkPriorityTable, Priority, Protocol, TcpProtocolProperties};
+use rtorb::rt::{NetworkPriority, NetworkPriorityTable, Protocol, TcpProtocolProperties};
 use rtorb::{OrbBuilder, Strategies};
 use rtorb_results::ObtainedScheduling;
 use serde::{Deserialize, Serialize};
 
 use crate::contestants::questions;
+use crate::contestants::real_time::corba;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 use link::{End, Link};
@@ -142,8 +143,4 @@ fn tcp(marks: bool) -> Vec<Protocol> {
         enable_network_priority: marks,
         ..TcpProtocolProperties::default()
     })]
-}
-
-fn corba(priority: u8) -> Result<Priority, String> {
-    Priority::new(priority.into()).map_err(|exception| exception.to_string())
 }

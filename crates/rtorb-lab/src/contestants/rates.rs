@@ -31,6 +31,13 @@ pub mod line_up;
 pub(crate) mod roles;
 pub mod server;
 
+/// The priority of a pair of client and servant that has one of its own. The high-priority pair is the first, 0.
+pub const fn priority_of_pair(pair: usize) -> u8 {
+    HIGHEST_OF_PAIRS.saturating_sub(pair as u8)
+}
+
+const HIGHEST_OF_PAIRS: u8 = 60;
+
 /// What a process of clients is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {

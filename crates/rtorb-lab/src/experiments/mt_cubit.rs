@@ -2,12 +2,13 @@
 //! more and more low-priority ones whose requests hold their servant.
 //!
 //! `orb/latency-jitter` has P0's configuration, in which each low-priority client has a servant and a priority of its own;
-//! `orb/architectures` has P1's, in which they share both. All on one CPU. In each round there are runs without low-priority clients, and what is said of the others is said beside
-//! those.
+//! `orb/architectures` has P1's, in which they share both. All on one CPU. Each round also has runs without low-priority
+//! clients. What is said of the others is said beside those.
 
 use rtorb_results::{Plot, PlotKind, StatisticName, labels};
 
 use crate::contestants::OMNIORB;
+use crate::contestants::rates::priority_of_pair;
 use crate::contestants::rates::server::POOL_THREADS;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
@@ -204,7 +205,7 @@ pub(super) const RELEASE: &str = "first_release";
 pub(super) const TOGETHER: &str = "together";
 pub(super) const SPREAD: &str = "spread";
 /// SCHED_FIFO of the high-priority client and its object. The servers' other threads have 50.
-const HIGH: u8 = 60;
+const HIGH: u8 = priority_of_pair(0);
 /// The same of the low-priority ones; the lowest, where each has its own.
 const LOW: u8 = 10;
 /// How busy saturating clients keep the CPU.

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::Cells;
 use rtorb_results::{
@@ -159,14 +160,17 @@ impl Subject for Processes {
 
 fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     let cells = switches(conditions);
-    let series = cells.iter().map(|(labels, calls, rounds)| {
-        Series::of_counts(labels.clone(), "per_request", *calls, &rounds.values())
+    let series = cells.iter().map(|(labels, counted)| {
+        let rounds = counted.rounds.values();
+        Series::of_counts(labels.clone(), "per_request", counted.calls, &rounds)
     });
     let with_most = cells
         .iter()
-        .filter(|(labels, ..)| labels[LOW_CLIENTS] == MOST.into());
+        .filter(|(labels, _)| labels[LOW_CLIENTS] == MOST.into());
     let shown: Vec<(String, f64)> = with_most
-        .filter_map(|(labels, _, rounds)| Some((labels[PROCESSES].to_string(), rounds.median()?)))
+        .filter_map(|(labels, counted)| {
+            Some((labels[PROCESSES].to_string(), counted.rounds.median()?))
+        })
         .collect();
     let highlight = |(processes, value): &(String, f64)| Highlight {
         what: format!(
@@ -196,29 +200,30 @@ fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     }
 }
 
-type Counted = (Labels, u64, ByRound);
+/// The number of calls, and the switches of a call in each round.
+#[derive(Default)]
+struct Counted {
+    calls: u64,
+    rounds: ByRound,
+}
 
-/// The switches of a call in each round, by cell, with the number of calls.
-fn switches(conditions: &Conditions) -> Vec<Counted> {
-    let mut all: Vec<Counted> = Vec::new();
+/// What was counted in each cell.
+fn switches(conditions: &Conditions) -> IndexMap<Labels, Counted> {
+    let mut all: IndexMap<Labels, Counted> = IndexMap::new();
     for kept in &conditions.answers {
         let numbers = &kept.answer.numbers;
         let (Some(switches), Some(calls)) = (numbers.get(SWITCHES), numbers.get(CALLS)) else {
             continue;
         };
         let labels = labels_with(&kept.labels, [("what", "switches".into())]);
-        let place = all.iter().position(|(known, ..)| *known == labels);
-        let place = place.unwrap_or_else(|| {
-            all.push((labels, 0, ByRound::default()));
-            all.len() - 1
-        });
-        all[place].1 += *calls as u64;
-        all[place].2.set(kept.round, switches / calls);
+        let counted = all.entry(labels).or_default();
+        counted.calls += *calls as u64;
+        counted.rounds.set(kept.round, switches / calls);
     }
     all
 }
 
-fn claim((labels, _, rounds): &Counted) -> Option<Claim> {
+fn claim((labels, counted): (&Labels, &Counted)) -> Option<Claim> {
     let (processes, low_clients) = (&labels[PROCESSES], &labels[LOW_CLIENTS]);
     Claim::at_most(
         format!("per-call.{processes}.{low_clients}"),
@@ -226,7 +231,7 @@ fn claim((labels, _, rounds): &Counted) -> Option<Claim> {
             "client and server in {}, low-priority clients: {low_clients}: context switches a call",
             in_words(&processes.to_string())
         ),
-        rounds,
+        &counted.rounds,
         SWITCHES_MAX,
         "switches",
     )

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::rt::{Policy, PriorityModel, ThreadpoolLane};
 use rtorb::thread::ThreadConfig;
 use rtorb::{Orb, Poa, PoaPolicies, Strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushSupplier;
@@ -31,6 +31,7 @@ use super::plan::{Begins, ComponentPlan, Subscription};
 use super::records::Kept;
 use crate::contestants::event_channel::rtec;
 use crate::contestants::rates::answer_lines;
+use crate::contestants::real_time::corba;
 use roots::{Roots, Times};
 use servant::{Performer, Servant};
 use ways::{Failures, Way};
@@ -312,10 +313,6 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
         .listen("iiop://127.0.0.1:0")
         .and_then(rtorb::OrbBuilder::build)
         .map_err(|error| error.to_string())
-}
-
-fn corba(priority: u8) -> Result<Priority, String> {
-    Priority::new(priority.into()).map_err(|exception| exception.to_string())
 }
 
 fn subscribe(

@@ -24,7 +24,7 @@ enum Oldest {
     Unsent,
     /// The thread is sending it now.
     BeingSent,
-    /// A part of it is sent, and the socket takes no more.
+    /// The thread has sent a part of it, and the socket is full.
     Stuck,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum GivenUp {
     Unsent,
     /// The thread is sending it now. It stays in the queue.
     BeingSent,
-    /// A part of it is sent, and the socket takes no more. It stays in the queue.
+    /// The thread has sent a part of it, and the socket is full. It stays in the queue.
     Stuck,
 }
 

@@ -62,7 +62,7 @@ pub(super) struct RunCampaign {
     /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
     #[arg(long)]
     quick: bool,
-    /// Take the published sample counts and levels: hours, which are told before the first boot.
+    /// Take the published sample counts and levels. The program says how many hours that takes before the first boot.
     #[arg(long, conflicts_with_all = ["quick", "explain"])]
     full: bool,
     /// Statically linked rtorb for the guests [default: this program, or target/static/rtorb].

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb::thread::ThreadConfig;
 use rtorb::{DispatchStrategy, Limits, Orb};
-use rtorb_os::sched::current_policy;
 use rtorb_services::events::{Channel, ChannelConfig, Statistics, WhenFull, strategies};
 use serde::{Deserialize, Serialize};
 
 use super::{CONSUMERS_MAX, Served};
 use crate::contestants::questions;
-use crate::contestants::square_wave::receiver::lane;
+use crate::contestants::real_time::{as_this_thread, lane};
 use crate::contestants::whitebox::start_counting;
 
 /// A channel that listens, and does not serve yet.
@@ -39,10 +37,6 @@ impl Server {
             // For events and for questions.
             limits.shared_connections_max = 2 * PEERS_MAX;
         });
-        let own_threads = ThreadConfig {
-            policy: Some(current_policy()),
-            ..ThreadConfig::default()
-        };
         let builder = if lanes.is_empty() {
             Orb::builder().best_effort()
         } else {
@@ -52,7 +46,7 @@ impl Server {
             .strategies(strategies(DispatchStrategy::Lanes))
             .limits(limits)
             .lanes(lanes.iter().copied())
-            .watchdog_thread(own_threads)
+            .watchdog_thread(as_this_thread())
             .listen(endpoint)
             .and_then(rtorb::OrbBuilder::build)
             .map_err(|error| error.to_string())?;

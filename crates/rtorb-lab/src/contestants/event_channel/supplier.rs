@@ -9,7 +9,6 @@ use std::time::Duration;
 use rtorb::thread::ThreadConfig;
 use rtorb::{Orb, Strategies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::sched::current_policy;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
 use serde::{Deserialize, Serialize};
@@ -18,6 +17,7 @@ use super::rtec::{self, Stamp};
 use super::{Sending, Sent};
 use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::questions::{self, json};
+use crate::contestants::real_time::as_this_thread;
 
 /// The supplier's process.
 #[derive(Debug)]
@@ -115,15 +115,11 @@ impl Supplier {
     }
 }
 
-/// An ORB of a client of the channel; its own threads run as this one does, not as the thread whose call happens to start them.
+/// An ORB of a client of the channel.
 pub(in crate::contestants) fn client_orb() -> Result<Orb, String> {
-    let own_threads = ThreadConfig {
-        policy: Some(current_policy()),
-        ..ThreadConfig::default()
-    };
     Orb::builder()
         .strategies(Strategies::TAO)
-        .watchdog_thread(own_threads)
+        .watchdog_thread(as_this_thread())
         .round_trip_timeout(Some(CALL_TIMEOUT))
         .build()
         .map_err(|error| error.to_string())

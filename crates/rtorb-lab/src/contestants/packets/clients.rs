@@ -10,13 +10,12 @@ use rtorb::rt::Policy;
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sched::current_policy;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::PeriodicTimer;
 
 use super::{BULK, BULK_BYTES, Calls, Run, Traffic, URGENT, builder, tcp};
-use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::cubit::idl::Cubit;
+use crate::contestants::cubit::objects::open_client;
 use crate::contestants::questions::{self, json};
 
 /// The clients of the two objects of a [`server`](super::server).
@@ -32,25 +31,12 @@ impl Clients {
     /// # Errors
     /// What the ORB said.
     pub fn open(marks: bool, urgent: &str, bulk: &str) -> Result<Self, String> {
-        // The ORB's own threads run as this one does, not as the client whose call happens to start them.
-        let own_threads = ThreadConfig {
-            policy: Some(current_policy()),
-            ..ThreadConfig::default()
-        };
-        let orb = builder()?
-            .client_policies([Policy::ClientProtocol(tcp(marks))])
-            .watchdog_thread(own_threads)
-            .round_trip_timeout(Some(CALL_TIMEOUT))
-            .build()
-            .map_err(|error| error.to_string())?;
-        let cubit = |reference: &str| {
-            orb.string_to_object(reference)
-                .and_then(|object| Cubit::narrow(&object))
-                .map_err(|exception| exception.to_string())
-        };
+        let builder = builder()?.client_policies([Policy::ClientProtocol(tcp(marks))]);
+        let mut cubits = open_client(builder, &[urgent, bulk])?.into_iter();
+        let mut next = || cubits.next().ok_or("the ORB made too few objects");
         Ok(Self {
-            urgent: cubit(urgent)?,
-            bulk: cubit(bulk)?,
+            urgent: next()?,
+            bulk: next()?,
         })
     }
 
@@ -174,7 +160,7 @@ fn transfer(
     while !stop.load(Ordering::Relaxed) {
         let answer = cubit.cube_octet_sequence(&data);
         let answer = answer.map_err(|exception| format!("a bulk transfer: {exception}"));
-        // Whoever waits for the first transfer may have given up.
+        // The receiver may have given up.
         if bytes == 0 {
             let _ = begun.send(answer.as_ref().map(drop).map_err(Clone::clone));
         }

@@ -1,12 +1,11 @@
 //! The server: an object for urgent calls and one for bulk data, each with a lane of its own.
 
-use rtorb::rt::{Policy, PriorityModel};
-use rtorb::{Orb, PoaPolicies};
+use rtorb::Orb;
+use rtorb::rt::Policy;
 
-use super::{BULK, URGENT, builder, corba, tcp};
-use crate::contestants::cubit::Cuber;
-use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::square_wave::receiver::lane;
+use super::{BULK, URGENT, builder, tcp};
+use crate::contestants::cubit::{Cuber, objects};
+use crate::contestants::real_time::{declared, lane};
 
 /// A server that listens, and does not serve yet.
 #[derive(Debug)]
@@ -56,18 +55,6 @@ impl Server {
 }
 
 fn activate(orb: &Orb, adapter: &str, priority: u8, marks: bool) -> Result<String, String> {
-    let policies = PoaPolicies::default()
-        .with(Policy::PriorityModel {
-            model: PriorityModel::ServerDeclared,
-            server_priority: corba(priority)?,
-        })
-        .with(Policy::ServerProtocol(tcp(marks)));
-    let root = orb.root_poa().map_err(|exception| exception.to_string())?;
-    let poa = root
-        .create_poa(adapter, policies)
-        .map_err(|error| error.to_string())?;
-    let cubit: Cubit = poa
-        .activate(Cuber::new(orb.clone()))
-        .map_err(|error| error.to_string())?;
-    Ok(orb.object_to_string(cubit.as_object()))
+    let policies = declared(priority)?.with(Policy::ServerProtocol(tcp(marks)));
+    objects::activate(orb, adapter, policies, Cuber::new(orb.clone()))
 }

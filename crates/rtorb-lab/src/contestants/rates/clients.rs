@@ -7,13 +7,12 @@ use std::time::Duration;
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Orb, Strategies};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sched::current_policy;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::PeriodicTimer;
 
 use super::{Group, Ran, Releases, Run, Times, answer_lines, process_cpu_ns};
-use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::cubit::idl::Cubit;
+use crate::contestants::cubit::objects::open_client;
 
 /// The objects that clients may call, and those clients that wait at the barrier.
 #[derive(Debug)]
@@ -29,24 +28,8 @@ impl Clients {
     /// What the ORB said.
     pub fn open(preset: &str, references: &[&str]) -> Result<Self, String> {
         let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
-        // The ORB's own threads run as this one does, not as the client whose call happens to start them.
-        let own_threads = ThreadConfig {
-            policy: Some(current_policy()),
-            ..ThreadConfig::default()
-        };
-        let orb = Orb::builder()
-            .strategies(strategies)
-            .watchdog_thread(own_threads)
-            .round_trip_timeout(Some(CALL_TIMEOUT))
-            .build()
-            .map_err(|error| error.to_string())?;
-        let objects = references.iter().map(|reference| {
-            orb.string_to_object(reference)
-                .and_then(|object| Cubit::narrow(&object))
-                .map_err(|exception| exception.to_string())
-        });
         Ok(Self {
-            objects: objects.collect::<Result<_, _>>()?,
+            objects: open_client(Orb::builder().strategies(strategies), references)?,
             prepared: None,
         })
     }

@@ -1,5 +1,6 @@
 //! Everybody who takes part in an experiment of clients that call at a rate.
 
+use indexmap::IndexMap;
 use rtorb_host::placement::Placement;
 use rtorb_results::{Labels, ObtainedScheduling};
 
@@ -37,14 +38,11 @@ impl LineUp {
         ) -> Result<Vec<ObtainedScheduling>, LabError>,
     ) -> Result<Self, LabError> {
         let mut line_up = Self::default();
-        let mut entrants: Vec<(Labels, Entrant)> = Vec::new();
+        let mut entrants: IndexMap<Labels, Entrant> = IndexMap::new();
         for cell in cells {
-            let labels = cell.levels(factors);
-            let is_known = entrants.iter().any(|(known, _)| *known == labels);
-            if let (false, Some(name), Some(server)) =
-                (is_known, cell.level(PRESET), placement(cell))
-            {
-                entrants.push((labels, Entrant { name, server }));
+            if let (Some(name), Some(server)) = (cell.level(PRESET), placement(cell)) {
+                let entrant = Entrant { name, server };
+                entrants.entry(cell.levels(factors)).or_insert(entrant);
             }
         }
         for (labels, entrant) in &entrants {

@@ -4,12 +4,11 @@ use std::io::{self, BufReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
-use rtorb::{Orb, PoaPolicies, Strategies};
+use rtorb::{Orb, Strategies};
 
 use super::{answer_lines, process_cpu_ns};
-use crate::contestants::cubit::Cuber;
-use crate::contestants::cubit::idl::Cubit;
+use crate::contestants::cubit::{Cuber, objects};
+use crate::contestants::real_time::{declared, lane};
 use crate::processes::child::number;
 
 /// One object of a [`Server`].
@@ -123,42 +122,19 @@ impl Server {
 /// Threads of the pools of presets that have one, whatever the priorities.
 pub const POOL_THREADS: usize = 4;
 
-fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
-    Ok(ThreadpoolLane {
-        lane_priority: corba(priority)?,
-        static_threads: 1,
-        dynamic_threads: 0,
-    })
-}
-
-fn corba(priority: u8) -> Result<Priority, String> {
-    Priority::new(priority.into()).map_err(|exception| exception.to_string())
-}
-
 fn activate(
     orb: &Orb,
     index: usize,
     object: RateObject,
     work_ns: &Arc<AtomicU64>,
 ) -> Result<String, String> {
-    let mut policies = PoaPolicies::default();
-    if object.priority > 0 {
-        policies = policies.with(Policy::PriorityModel {
-            model: PriorityModel::ServerDeclared,
-            server_priority: corba(object.priority)?,
-        });
-    }
     let servant = if object.works {
         Cuber::working(orb.clone(), Arc::clone(work_ns))
     } else {
         Cuber::new(orb.clone())
     };
-    let root = orb.root_poa().map_err(|exception| exception.to_string())?;
-    let poa = root
-        .create_poa(&format!("object-{index}"), policies)
-        .map_err(|error| error.to_string())?;
-    let cubit: Cubit = poa.activate(servant).map_err(|error| error.to_string())?;
-    Ok(orb.object_to_string(cubit.as_object()))
+    let adapter = format!("object-{index}");
+    objects::activate(orb, &adapter, declared(object.priority)?, servant)
 }
 
 fn answer(question: &str, work_ns: &AtomicU64, output: &mut impl Write) -> Result<(), String> {

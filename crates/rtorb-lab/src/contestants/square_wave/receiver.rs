@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::rt::{Policy, PriorityModel, ThreadpoolLane};
 use rtorb::{ExceptionKind, Limits, Orb, Poa, PoaPolicies, Strategies, SystemException};
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
@@ -16,6 +16,7 @@ use super::pulse::{Output, Pulse};
 use super::{EDGES_MAX, Edge};
 use crate::contestants::event_channel::rtec;
 use crate::contestants::questions::{self, json};
+use crate::contestants::real_time::lane;
 
 /// A receiver that listens, and does not serve yet.
 #[derive(Debug)]
@@ -155,15 +156,6 @@ pub(in crate::contestants) fn server(
         .create_poa(adapter, policies)
         .map_err(|error| error.to_string())?;
     Ok((orb, poa))
-}
-
-/// A lane of one thread.
-pub(in crate::contestants) fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
-    Ok(ThreadpoolLane {
-        lane_priority: Priority::new(priority.into()).map_err(|exception| exception.to_string())?,
-        static_threads: 1,
-        dynamic_threads: 0,
-    })
 }
 
 /// An adapter whose objects take the priority of the call, or that of the lane when it brings none.

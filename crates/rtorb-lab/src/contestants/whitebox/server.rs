@@ -2,15 +2,13 @@
 
 use std::error::Error;
 
-use rtorb::rt::{Policy, Priority, PriorityModel};
-use rtorb::{Orb, PoaPolicies, Strategies};
+use rtorb::{Orb, Strategies};
 use serde::de::IgnoredAny;
 
 use super::Priorities;
-use crate::contestants::cubit::Cuber;
-use crate::contestants::cubit::idl::Cubit;
+use crate::contestants::cubit::{Cuber, objects};
 use crate::contestants::questions;
-use crate::contestants::square_wave::receiver::lane;
+use crate::contestants::real_time::{declared, lane};
 
 /// A server that listens, and does not serve yet.
 #[derive(Debug)]
@@ -51,16 +49,6 @@ impl Server {
     }
 }
 
-/// Activates a Cubit in an adapter whose objects have this priority, if it is not 0.
-fn activate(orb: &Orb, adapter: &str, priority: u8) -> Result<String, Box<dyn Error>> {
-    let mut policies = PoaPolicies::default();
-    if priority > 0 {
-        policies = policies.with(Policy::PriorityModel {
-            model: PriorityModel::ServerDeclared,
-            server_priority: Priority::new(priority.into())?,
-        });
-    }
-    let poa = orb.root_poa()?.create_poa(adapter, policies)?;
-    let cubit: Cubit = poa.activate(Cuber::new(orb.clone()))?;
-    Ok(orb.object_to_string(cubit.as_object()))
+fn activate(orb: &Orb, adapter: &str, priority: u8) -> Result<String, String> {
+    objects::activate(orb, adapter, declared(priority)?, Cuber::new(orb.clone()))
 }

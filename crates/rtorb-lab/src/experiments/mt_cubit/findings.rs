@@ -1,5 +1,6 @@
 //! What follows from the measured times: how much of the load the high-priority client feels, and whether the claims hold.
 
+use indexmap::IndexMap;
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::Cells;
 use rtorb_results::statistics::Statistics;
@@ -234,7 +235,7 @@ impl<'a> Calls<'a> {
     }
 
     /// What a reader must know.
-    fn notes(self, conditions: &Conditions, shares: &[(Labels, ByRound)]) -> Vec<String> {
+    fn notes(self, conditions: &Conditions, shares: &IndexMap<Labels, ByRound>) -> Vec<String> {
         let mut notes = Vec::new();
         if conditions.real_time {
             notes.push(format!(
@@ -275,26 +276,21 @@ impl<'a> Calls<'a> {
 }
 
 /// The shares of the CPU that both sides took together; where they have a CPU each, of each side. Each with its labels.
-fn shares(conditions: &Conditions) -> Vec<(Labels, ByRound)> {
-    let mut all: Vec<(Labels, ByRound)> = Vec::new();
+fn shares(conditions: &Conditions) -> IndexMap<Labels, ByRound> {
+    let mut all: IndexMap<Labels, ByRound> = IndexMap::new();
     for kept in &conditions.answers {
         for (side, share) in &kept.answer.numbers {
             let mut labels = kept.labels.clone();
             if side != BOTH_SIDES {
                 labels.insert("side".to_owned(), side.as_str().into());
             }
-            let place = all.iter().position(|(known, _)| *known == labels);
-            let place = place.unwrap_or_else(|| {
-                all.push((labels, ByRound::default()));
-                all.len() - 1
-            });
-            all[place].1.set(kept.round, *share);
+            all.entry(labels).or_default().set(kept.round, *share);
         }
     }
     all
 }
 
-fn cpu_shares(shares: &[(Labels, ByRound)]) -> impl Iterator<Item = Derived> {
+fn cpu_shares(shares: &IndexMap<Labels, ByRound>) -> impl Iterator<Item = Derived> {
     shares.iter().filter_map(|(labels, rounds)| {
         Derived::of_rounds("cpu_share", labels.clone(), "ratio", rounds)
     })

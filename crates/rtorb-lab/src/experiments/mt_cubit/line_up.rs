@@ -13,6 +13,7 @@ use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::rates::contestants::{RateContestant, Turn as Ran, saturate};
 use crate::contestants::rates::line_up;
+use crate::contestants::rates::priority_of_pair;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{FirstReleases, Group, Releases, Run};
 use crate::contestants::{Contestant, Orb, Transport};
@@ -43,7 +44,7 @@ struct Clients {
     low_servants: usize,
 }
 
-/// Whom the low-priority clients call.
+/// The servants of the low-priority clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::experiments) enum Servants {
     /// One servant, all with one priority: P1 Figure 2.
@@ -122,7 +123,7 @@ impl Clients {
     fn low_priority(self, servant: usize) -> u8 {
         match self.servants {
             Servants::One => LOW,
-            Servants::Each => HIGH - 1 - servant as u8,
+            Servants::Each => priority_of_pair(servant + 1),
         }
     }
 

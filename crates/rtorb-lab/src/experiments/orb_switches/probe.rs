@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contestants::rates::clients::Clients;
 use crate::contestants::rates::server::{RateObject, Server};
-use crate::contestants::rates::{FirstReleases, Group, Releases, Run};
+use crate::contestants::rates::{FirstReleases, Group, Releases, Run, priority_of_pair};
 use crate::processes::probe::{self, Answer};
 
 /// Every client calls so often, one call after another.
@@ -96,7 +96,7 @@ pub(super) fn objects(real_time: bool, low_clients: usize) -> impl Iterator<Item
 /// That of a client, the high-priority one first, and of its servant.
 fn priority(real_time: bool, client: usize) -> u8 {
     if real_time {
-        HIGH.saturating_sub(client as u8)
+        priority_of_pair(client)
     } else {
         0
     }
@@ -105,6 +105,5 @@ fn priority(real_time: bool, client: usize) -> u8 {
 /// The number that has the context switches of the process.
 pub(super) const SWITCHES: &str = "switches";
 const PRESET: &str = "tao";
-const HIGH: u8 = 60;
 /// Each is released once.
 const PERIOD_NS: u64 = 1_000_000_000;

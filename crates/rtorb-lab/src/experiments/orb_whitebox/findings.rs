@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use rtorb_results::statistics::median;
 use rtorb_results::{Claim, Highlight, Labels, Published, Series, labels_with};
 
@@ -24,7 +25,7 @@ pub(super) fn findings(conditions: &Conditions) -> Findings {
 
 /// All counts of a request: those of each preset and number of clients, in the order of the run, by the names that
 /// [`Numbers`](crate::contestants::whitebox::contestant::Numbers) have.
-struct Counts<'a>(Vec<(&'a Labels, BTreeMap<&'a str, Counted>)>);
+struct Counts<'a>(IndexMap<&'a Labels, BTreeMap<&'a str, Counted>>);
 
 /// A count of a request.
 #[derive(Default)]
@@ -36,13 +37,18 @@ struct Counted {
 
 impl<'a> Counts<'a> {
     fn of(conditions: &'a Conditions) -> Self {
-        let mut all = Self(Vec::new());
+        let mut all = Self(IndexMap::new());
         for kept in &conditions.answers {
             let numbers = &kept.answer.numbers;
             let (requests, wrong) = (numbers[REQUESTS], numbers[WRONG]);
             let counts = numbers.iter().filter(|(name, _)| name.contains(' '));
             for (name, count) in counts {
-                let counted = all.cell(&kept.labels).entry(name).or_default();
+                let counted = all
+                    .0
+                    .entry(&kept.labels)
+                    .or_default()
+                    .entry(name)
+                    .or_default();
                 counted.rounds.push(count / requests);
                 counted.requests += requests;
                 if words(name)[1] == USER_LOCKS {
@@ -52,15 +58,6 @@ impl<'a> Counts<'a> {
         }
         all.0.iter_mut().for_each(|(_, cell)| share_out(cell));
         all
-    }
-
-    fn cell(&mut self, labels: &'a Labels) -> &mut BTreeMap<&'a str, Counted> {
-        let known = self.0.iter().position(|(known, _)| *known == labels);
-        let place = known.unwrap_or_else(|| {
-            self.0.push((labels, BTreeMap::new()));
-            self.0.len() - 1
-        });
-        &mut self.0[place].1
     }
 
     fn series(&self) -> Vec<Series> {

@@ -1,0 +1,358 @@
+//! One run of an experiment: its load, its surroundings, and which verdicts it supports.
+
+use rtorb_host::Host;
+use rtorb_host::description::stolen_ms;
+use rtorb_host::preflight::{self, Finding};
+use rtorb_os::clock::monotonic_ns;
+use rtorb_results::timestamp;
+use rtorb_results::{LabelValue, Results, SCHEMA, Series, all_real_time};
+
+use super::{Context, Experiment, Outcome, Parameters, Progress};
+use crate::effort::Effort;
+use crate::error::LabError;
+use crate::processes::awake::{AWAKE_AT_MOST, Awake};
+
+/// The note of a run that is not complete.
+const INTERRUPTED: &str =
+    "The run was interrupted: what is shown was measured, the rest is missing.";
+
+/// The note of a run whose processes were not scheduled as the claims ask for.
+const NOT_REAL_TIME: &str = "The claims are for processes that have SCHED_FIFO on one CPU: they were not judged in this run.";
+
+/// Why a time is not judged in an emulated machine.
+const EMULATED_TIME: &str = "a time of hardware cannot be judged by counts of instructions";
+
+/// The share of a run that a hypervisor may take. Beyond it, no claim about times is judged.
+const STOLEN_SHARE_MAX: f64 = 0.01;
+
+/// Runs an experiment and describes the run.
+///
+/// # Errors
+/// As [`Experiment::run`].
+pub fn run(
+    experiment: &dyn Experiment,
+    context: &Context,
+    progress: &mut dyn Progress,
+) -> Result<Results, LabError> {
+    let started = timestamp::now();
+    let begin_ns = monotonic_ns();
+    let cpu = context.launcher.placement.cpu;
+    let stolen_before_ms = stolen_ms(cpu);
+    let mut parameters = experiment.parameters(context.effort);
+    if context.effort.seeds().is_some() {
+        // As `Awake` has it.
+        parameters.insert("cpu_kept_awake".to_owned(), false.into());
+    }
+    // An emulated machine is booted for one load: there is nothing to vary.
+    let varies_load = experiment.varies_load() && context.effort.seeds().is_none();
+    let running = if varies_load {
+        None
+    } else {
+        Some(context.start_load(&context.load)?)
+    };
+    let awake = keep_awake(experiment, context);
+    let mut outcome = match experiment.run(context, progress) {
+        // Nothing can be reached any more, whatever it looked like.
+        Err(_) if context.launcher.agent_lost().is_some() => Outcome::default(),
+        outcome => outcome?,
+    };
+    if let Some(awake) = awake {
+        parameters.insert("cpus_kept_awake".to_owned(), awake.is_kept().into());
+    }
+    let server_host = describe_agent(experiment, context, &mut parameters, &mut outcome);
+    if let Some(mut running) = running {
+        running.check()?;
+        label_with_load(&mut outcome.series, context);
+        parameters.insert("load".to_owned(), context.load.to_string().into());
+        if !context.load.is_none() {
+            parameters.insert("load_generator".to_owned(), running.generator().into());
+        }
+    }
+    let stolen_ms = stolen_since(cpu, stolen_before_ms);
+    let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
+    let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
+    outcome.judge(context.effort, &parameters, stolen_share);
+    outcome.finish(experiment, context.effort);
+    outcome
+        .notes
+        .extend(stolen_ms.and_then(note_of_stolen_time));
+    Ok(Results {
+        schema: SCHEMA.to_owned(),
+        experiment: experiment.name().to_owned(),
+        title: experiment.title().to_owned(),
+        reproduces: experiment.reproduces().to_owned(),
+        run: context.run.clone(),
+        started,
+        duration_s,
+        stolen_ms,
+        complete: outcome.complete,
+        parameters,
+        findings: findings(context),
+        host: context.host.clone(),
+        server_host,
+        emulation: None,
+        judgement: None,
+        scheduling: outcome.scheduling,
+        highlights: outcome.highlights,
+        series: outcome.series,
+        columns: outcome.columns,
+        tables: outcome.tables,
+        plots: outcome.plots,
+        derived: outcome.derived,
+        claims: outcome.claims,
+        lost: outcome.lost,
+        conclusions: outcome.conclusions,
+        published: outcome.published,
+        notes: outcome.notes,
+    })
+}
+
+/// None of an emulated machine: what a host should be set to says nothing about it.
+fn findings(context: &Context) -> Vec<Finding> {
+    match context.effort {
+        Effort::Emulated { .. } => Vec::new(),
+        Effort::Glance | Effort::Quick | Effort::Full => preflight::findings(&context.host),
+    }
+}
+
+/// What the hypervisor took since it was asked before.
+fn stolen_since(cpu: Option<usize>, before_ms: Option<u64>) -> Option<u64> {
+    let both = stolen_ms(cpu).zip(before_ms);
+    both.map(|(after, before)| after.saturating_sub(before))
+}
+
+fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {
+    (stolen_ms > 0).then(|| {
+        format!(
+            "The hypervisor gave the measured CPU to others for {stolen_ms} ms while this was measured: that is in the largest samples, \
+             and says nothing about this kernel or the ORB."
+        )
+    })
+}
+
+/// Keeps the clients' CPU from sleeping while its caller waits for another host; the agent does the same with the servers'.
+/// On one host the two sides keep the CPU busy in turn.
+fn keep_awake(experiment: &dyn Experiment, context: &Context) -> Option<Awake> {
+    let uses = context.launcher.agent.is_some() && experiment.uses_agent();
+    uses.then(|| Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST))
+}
+
+/// Says what the agent had to do with it, and answers its host if that ran the servers.
+fn describe_agent(
+    experiment: &dyn Experiment,
+    context: &Context,
+    parameters: &mut Parameters,
+    outcome: &mut Outcome,
+) -> Option<Host> {
+    let agent = context.launcher.agent.as_ref()?;
+    if let Some(why) = agent.lost() {
+        outcome.complete = false;
+        let address = agent.address();
+        outcome.notes.push(format!(
+            "The agent at {address} was lost: {why}. What is shown was measured before, the rest is missing."
+        ));
+    }
+    if !experiment.uses_agent() {
+        outcome.notes.push(AGENT_UNUSED.to_owned());
+        return None;
+    }
+    parameters.insert("agent".to_owned(), agent.address().into());
+    Some(agent.host().clone())
+}
+
+/// Says under which load each series was measured. Where `load` says how clients call, it is `background_load`. In an emulated
+/// machine none is a load too: it stands beside the others in one table.
+fn label_with_load(series: &mut [Series], context: &Context) {
+    let load = &context.load;
+    if load.is_none() && context.effort.seeds().is_none() {
+        return;
+    }
+    let load: LabelValue = load.to_string().into();
+    for series in series {
+        match series.labels.get("load") {
+            Some(known) if *known == load => continue,
+            Some(_) => series
+                .labels
+                .insert("background_load".to_owned(), load.clone()),
+            None => series.labels.insert("load".to_owned(), load.clone()),
+        };
+    }
+}
+
+impl Outcome {
+    /// Completes what an experiment cannot know of its run.
+    fn finish(&mut self, experiment: &dyn Experiment, effort: Effort) {
+        for claim in &mut self.claims {
+            claim.id = format!("{}.{}", experiment.name(), claim.id);
+        }
+        if effort.seeds().is_none() {
+            // Their rounds are no seeds: the largest of all is what counts.
+            let each = self.series.iter_mut();
+            each.for_each(|series| series.rounds_max.clear());
+        }
+    }
+
+    /// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs.
+    fn judge(&mut self, effort: Effort, parameters: &Parameters, stolen_share: f64) {
+        let is_real_time = all_real_time(&self.scheduling);
+        let is_complete = self.complete;
+        for claim in &mut self.claims {
+            let planned = parameters.get(claim.planned_as());
+            let planned = planned.and_then(LabelValue::number).unwrap_or(0) as usize;
+            match (effort, claim.rounds) {
+                (Effort::Glance, _) => claim.take_back(A_GLANCE),
+                // Quotients compare instructions with instructions; a time that was claimed is one of real hardware.
+                (Effort::Emulated { .. }, _) if claim.unit != "ratio" => {
+                    claim.take_back(EMULATED_TIME)
+                }
+                _ if !is_complete => claim.take_back(INTERRUPTED),
+                _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
+                (_, Some(rounds)) if rounds < planned => {
+                    claim.take_back(format!(
+                        "{} of {planned} rounds were lost",
+                        planned - rounds
+                    ));
+                }
+                (_, Some(_)) if stolen_share > STOLEN_SHARE_MAX => claim.take_back(format!(
+                    "the hypervisor took {:.1} % of the time; at most {:.1} % are allowed",
+                    100.0 * stolen_share,
+                    100.0 * STOLEN_SHARE_MAX
+                )),
+                _ => {}
+            }
+        }
+        let mut note = |text: &str| {
+            if !self.notes.iter().any(|known| known == text) {
+                self.notes.push(text.to_owned());
+            }
+        };
+        if !is_complete {
+            note(INTERRUPTED);
+        }
+        if !self.claims.is_empty() && !is_real_time {
+            note(NOT_REAL_TIME);
+        }
+        match effort {
+            Effort::Glance => note(A_GLANCE),
+            Effort::Emulated { .. } => note(IN_INSTRUCTIONS),
+            Effort::Quick | Effort::Full => {}
+        }
+    }
+}
+
+const AGENT_UNUSED: &str = "Measured on the laboratory's host alone: the agent had no part in it.";
+/// What a reader must know of results of an emulated machine.
+pub const IN_INSTRUCTIONS: &str = "Measured in an emulated machine: a nanosecond is an instruction of the guest. There are no caches, no buses and \
+                        one CPU, so this compares the lengths of paths through kernel and ORB and says nothing of hardware.";
+const A_GLANCE: &str =
+    "A glance: that it runs. There are far too few samples for any number here to mean something.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_results::{Claim, ObtainedScheduling, Verdict};
+
+    use crate::processes::interrupt::Interrupt;
+
+    fn threads(real_time: bool) -> ObtainedScheduling {
+        ObtainedScheduling {
+            process: "measured".to_owned(),
+            threads: 1,
+            policy: "SCHED_FIFO".to_owned(),
+            priority: 50,
+            cpus: "1".to_owned(),
+            real_time,
+        }
+    }
+
+    /// A held claim over three rounds, a count, and a quotient.
+    fn outcome(complete: bool, real_time: bool) -> Outcome {
+        let times = Claim::at_most("time", "", &[1.0, 1.1, 1.0][..].into(), 2.0, "us");
+        let quotients = Claim::at_most("quotient", "", &[3.0, 3.1, 3.0][..].into(), 2.0, "ratio");
+        let mut claims: Vec<Claim> = times.into_iter().chain(quotients).collect();
+        claims.push(Claim::counted("count", "", 0.0, 0.0, "events"));
+        Outcome {
+            complete,
+            claims,
+            scheduling: vec![threads(real_time)],
+            ..Outcome::default()
+        }
+    }
+
+    fn verdicts(mut outcome: Outcome, effort: Effort, rounds: usize, stolen: f64) -> [Verdict; 3] {
+        let parameters = Parameters::from([("rounds".to_owned(), rounds.into())]);
+        outcome.judge(effort, &parameters, stolen);
+        [0, 1, 2].map(|index| outcome.claims[index].verdict)
+    }
+
+    #[test]
+    fn a_run_that_cannot_support_a_claim_does_not_judge_it() {
+        use Verdict::{Held, Missed, NotJudged};
+        let good = || outcome(true, true);
+        assert_eq!(
+            verdicts(good(), Effort::Quick, 3, 0.0),
+            [Held, Missed, Held]
+        );
+        assert_eq!(verdicts(good(), Effort::Glance, 3, 0.0), [NotJudged; 3]);
+        // A lost round is never made up for by the others. A count has no rounds.
+        assert_eq!(
+            verdicts(good(), Effort::Quick, 4, 0.0),
+            [NotJudged, NotJudged, Held]
+        );
+        assert_eq!(
+            verdicts(good(), Effort::Quick, 3, 0.02),
+            [NotJudged, NotJudged, Held]
+        );
+        let others = [outcome(false, true), outcome(true, false)];
+        for unfit in others {
+            assert_eq!(verdicts(unfit, Effort::Quick, 3, 0.0), [NotJudged; 3]);
+        }
+        let emulated = Effort::Emulated {
+            seeds: 3,
+            full: false,
+        };
+        assert_eq!(
+            verdicts(good(), emulated, 3, 0.0),
+            [NotJudged, Missed, NotJudged]
+        );
+    }
+
+    #[test]
+    fn every_series_of_an_emulated_machine_says_its_load() {
+        let effort = Effort::Emulated {
+            seeds: 1,
+            full: false,
+        };
+        let mut context = Context::new(effort, "/bin/false".into(), Interrupt::new()).unwrap();
+        let of = |load: Option<&str>| {
+            let labels = load.map(|load| ("load".to_owned(), load.into()));
+            let labels = labels.into_iter().collect();
+            Series::from_recorder(labels, &rtorb_results::statistics::Recorder::new())
+        };
+        let mut series = [of(None), of(Some("none")), of(Some("10hz"))];
+        label_with_load(&mut series, &context);
+        let shown =
+            |index: usize, name: &str| series[index].labels.get(name).map(ToString::to_string);
+        assert_eq!(shown(0, "load").as_deref(), Some("none"));
+        assert_eq!(
+            (shown(1, "load").as_deref(), shown(1, "background_load")),
+            (Some("none"), None)
+        );
+        assert_eq!(shown(2, "load").as_deref(), Some("10hz"));
+        assert_eq!(shown(2, "background_load").as_deref(), Some("none"));
+        context.effort = Effort::Quick;
+        let mut series = [of(None)];
+        label_with_load(&mut series, &context);
+        assert!(series[0].labels.is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_is_said_once() {
+        let mut outcome = Outcome {
+            notes: vec![INTERRUPTED.to_owned()],
+            ..Outcome::default()
+        };
+        outcome.judge(Effort::Glance, &Parameters::new(), 0.0);
+        assert_eq!(outcome.notes, [INTERRUPTED, A_GLANCE]);
+    }
+}
