@@ -102,6 +102,9 @@ pub fn run(
     let (started, begin) = (timestamp::now(), Instant::now());
     let parts = request.selection.parts()?;
     let emulator = Emulator::find(executable, interrupt)?;
+    if let Some(doubt) = emulator.doubt(request.machine) {
+        watch.note(doubt);
+    }
     let program = program::find(request.program.as_deref(), executable, interrupt)?;
     check_own_programs(&parts, &request.own_programs)?;
     let initramfs = Initramfs::with_program(&program)?;

@@ -42,6 +42,8 @@ pub struct Emulator {
     pub firmware_sha256: String,
     /// The CPUs that emulators may use.
     cpus: Vec<usize>,
+    /// Whether this host grants SCHED_FIFO.
+    fifo_granted: bool,
     /// How many were started.
     boots: Arc<AtomicUsize>,
 }
@@ -118,6 +120,16 @@ impl Machine {
         }
     }
 
+    /// Whether its CPUs take turns. The emulator's main thread may run a timer that is due before the next CPU has its turn, or
+    /// after it, and the guest sees the difference. With one FIFO priority on one CPU its threads run until they block, so that
+    /// their order does not depend on the host.
+    fn has_turns(self) -> bool {
+        match self {
+            Self::OneCpu | Self::TickClock => false,
+            Self::P1 => true,
+        }
+    }
+
     /// `sleep=off` is what makes a run repeatable: an idle CPU's time jumps to the next timer.
     fn arguments(self) -> Vec<&'static str> {
         let own: &[&str] = match self {
@@ -170,6 +182,7 @@ impl Emulator {
     /// # Errors
     /// That there is none, with the package to install; or the interrupt.
     pub fn find(executable: &Path, interrupt: &Interrupt) -> Result<Self, LabError> {
+        let host = Host::describe();
         let version = ask(&["--version"], interrupt)?;
         let program = in_path(PROGRAM).unwrap_or_else(|| PROGRAM.into());
         let octets = fs::read(&program).map_err(LabError::file(&program))?;
@@ -181,19 +194,27 @@ impl Emulator {
             version: version.lines().next().unwrap_or_default().to_owned(),
             sha256: sha256(&octets),
             firmware_sha256: sha256(&firmware(&folders)?),
-            cpus: cpu_list(Host::describe().cpus_allowed.as_deref().unwrap_or_default()),
+            cpus: cpu_list(host.cpus_allowed.as_deref().unwrap_or_default()),
+            fifo_granted: host.fifo_granted,
             boots: Arc::default(),
         })
     }
 
+    /// Why a boot of this machine may not repeat on this host; `None` if it does.
+    #[must_use]
+    pub fn doubt(&self, machine: Machine) -> Option<&'static str> {
+        (machine.has_turns() && !self.fifo_granted).then_some(NO_FIFO)
+    }
+
     /// The next of the CPUs, for all threads of the emulator. If two of them run at once, the guest is interrupted a few hundred
     /// instructions earlier or later now and then.
-    fn place(&self) -> Placement {
+    fn place(&self, machine: Machine) -> Placement {
         let turn = self.boots.fetch_add(1, Ordering::Relaxed);
         let cpu = self.cpus.get(turn % self.cpus.len().max(1));
+        let fifo = machine.has_turns() && self.fifo_granted;
         Placement {
             cpu: cpu.copied(),
-            fifo: None,
+            fifo: fifo.then_some(EMULATOR_PRIORITY),
         }
     }
 
@@ -223,7 +244,7 @@ impl Emulator {
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, LabError> {
         let mut files = Files::open(boot)?;
-        let mut command = child_command(&self.executable, self.place());
+        let mut command = child_command(&self.executable, self.place(boot.machine));
         command.arg("exec").arg(&self.program);
         command.args(boot.machine.arguments());
         files.name_to(&mut command);
@@ -459,6 +480,10 @@ const COMMAND_LINE: &str = "console=ttyS0 quiet nokaslr norandmaps random.trust_
 pub(super) const ANSWER_PORT: u64 = 0xe9;
 pub(super) const EXIT_PORT: u64 = 0xf4;
 const CONSOLE_LINES: usize = 12;
+/// The least urgent one: nothing that is measured waits for an emulator.
+const EMULATOR_PRIORITY: u8 = 1;
+const NO_FIFO: &str = "This host grants no SCHED_FIFO, without which an emulated machine with several CPUs may not repeat. `rtorb check` says how \
+                       to get it.";
 
 #[cfg(test)]
 mod tests {
