@@ -126,7 +126,7 @@ impl<'a> Staircase<'a> {
             "the release"
         };
         let (preset, work_us) = (self.preset(), self.work_us());
-        Claim::at_most(
+        let mut claim = Claim::at_most(
             format!("staircase-{}.{work_us}us.{}", of.id, self.labels["part"]),
             format!(
                 "{preset}, {work_us} us of work: the {} Hz client's {} from {since}, to that of the {} Hz client (worst step)",
@@ -135,7 +135,24 @@ impl<'a> Staircase<'a> {
             &step.ratios,
             STEP_MAX,
             "ratio",
-        )
+        )?;
+        if let Some(calls) = self.too_few_calls(of) {
+            claim.take_back(format!(
+                "a client has {calls} calls in a round, whose {} is the largest of them: clients of other rates cannot be compared with it",
+                of.name
+            ));
+        }
+        Some(claim)
+    }
+
+    /// The calls that the slowest client has in a round, if these are too few for a percentile.
+    fn too_few_calls(&self, of: &Percentile) -> Option<u64> {
+        let clients = self.clients.iter();
+        let counts = clients.map(|client| {
+            let rounds = client.samples.rounds(of.of).len() as u64;
+            client.samples.count() / rounds.max(1)
+        });
+        counts.min().filter(|calls| *calls < of.calls_min)
     }
 }
 
@@ -155,17 +172,21 @@ struct Percentile {
     id: &'static str,
     name: &'static str,
     of: fn(&Statistics) -> f64,
+    /// With fewer calls in a round it depends on their number.
+    calls_min: u64,
 }
 
 const P50: Percentile = Percentile {
     id: "p50",
     name: "median",
     of: |round| round.p50,
+    calls_min: 0,
 };
 const P99: Percentile = Percentile {
     id: "p99",
     name: "99th percentile",
     of: |round| round.p99,
+    calls_min: 100,
 };
 
 /// Each client of the promised preset, with most work.
@@ -304,8 +325,8 @@ mod tests {
 
     use super::*;
 
-    /// The cells of clients of `tao` that have the same times from sending and from the release: one a round.
-    fn cells(clients: &[(u64, &[u64])]) -> Cells {
+    /// The cells of clients of `tao` that have the same times from sending and from the release: one time in each round.
+    fn cells(clients: &[(u64, &[u64])], calls: usize) -> Cells {
         let mut cells = Cells::default();
         for part in [SENDING, RELEASE] {
             for (rate_hz, rounds_ns) in clients {
@@ -317,7 +338,7 @@ mod tests {
                     ("priority", (rate_hz + 10).into()),
                 ]);
                 for (round, round_ns) in rounds_ns.iter().enumerate() {
-                    cells.add(&labels, round, &[*round_ns], 0);
+                    cells.add(&labels, round, &vec![*round_ns; calls], 0);
                 }
             }
         }
@@ -325,7 +346,7 @@ mod tests {
     }
 
     fn found(clients: &[(u64, &[u64])]) -> Findings {
-        findings(&cells(clients), &Conditions::default())
+        findings(&cells(clients, 100), &Conditions::default())
     }
 
     #[test]
@@ -354,13 +375,24 @@ mod tests {
 
     #[test]
     fn an_inversion_over_more_than_one_step_is_found() {
-        let cells = cells(&[(20, &[11_900; 3]), (10, &[10_900; 3]), (5, &[10_000; 3])]);
+        let clients: [(u64, &[u64]); 3] =
+            [(20, &[11_900; 3]), (10, &[10_900; 3]), (5, &[10_000; 3])];
+        let cells = cells(&clients, 100);
         let step = Staircase::all(&cells)[0].worst_step(&P50).unwrap();
         assert_eq!((step.upper_hz, step.lower_hz), (20, 5));
         let found = findings(&cells, &Conditions::default());
         assert_eq!(Verdicts::of(&found.claims).missed, 4);
         assert!(found.conclusions[0].contains("inverted"));
         assert!(self::found(&[]).claims.is_empty());
+    }
+
+    #[test]
+    fn the_largest_of_a_few_calls_is_no_percentile() {
+        let clients: [(u64, &[u64]); 2] = [(20, &[30_000; 3]), (10, &[10_000; 3])];
+        let found = findings(&cells(&clients, 99), &Conditions::default());
+        let verdicts: Vec<Verdict> = found.claims.iter().map(|claim| claim.verdict).collect();
+        let [missed, open] = [Verdict::Missed, Verdict::NotJudged];
+        assert_eq!(verdicts, [missed, open, missed, open]);
     }
 
     #[test]
