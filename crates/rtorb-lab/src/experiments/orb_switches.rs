@@ -185,6 +185,10 @@ fn findings(_: &Cells, conditions: &Conditions) -> Findings {
         .iter()
         .map(|(processes, value)| format!("{value:.2} in {}", in_words(processes)))
         .collect();
+    let conclusion = format!(
+        "Beside {MOST} low-priority clients, the context switches of a two-way call are {}.",
+        words.join(" and ")
+    );
     let published = (!words.is_empty()).then(|| Published {
         source: "P2 section 3.1.2 (Solaris, NT)".to_owned(),
         what: "context switches of a two-way call, 1 to 50 low-priority clients".to_owned(),
@@ -195,6 +199,7 @@ fn findings(_: &Cells, conditions: &Conditions) -> Findings {
         series: series.collect(),
         highlights: shown.iter().map(highlight).collect(),
         claims: cells.iter().filter_map(claim).collect(),
+        conclusions: published.as_ref().map(|_| conclusion).into_iter().collect(),
         published: published.into_iter().collect(),
         ..Findings::default()
     }
@@ -300,5 +305,7 @@ mod tests {
             (600, 2.0)
         );
         assert!(found.published[0].ours.contains("2.00 in one process"));
+        let expected = "Beside 50 low-priority clients, the context switches of a two-way call are 2.00 in one process.";
+        assert_eq!(found.conclusions, [expected]);
     }
 }
