@@ -36,7 +36,7 @@ pub const STUDY: Study<Systems> = Study {
     amounts: Amounts {
         glance: 20,
         emulated: 50,
-        quick: [3, 200],
+        quick: [3, 100],
         full: [25, 400],
         samples: "events_per_round",
     },

@@ -74,7 +74,7 @@ impl Plan {
                 connections: &CONNECTIONS[..3],
             },
             Effort::Quick => Self {
-                rounds: 2,
+                rounds: 1,
                 connections: &CONNECTIONS,
             },
             Effort::Full => Self {

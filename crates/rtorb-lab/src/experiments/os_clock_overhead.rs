@@ -56,7 +56,7 @@ const STUDY: Study<TimedProgram> = Study {
     amounts: Amounts {
         glance: 2,
         emulated: 1,
-        quick: [13, 2],
+        quick: [9, 2],
         full: [2_500, 4],
         samples: "executions_signal_per_round",
     },

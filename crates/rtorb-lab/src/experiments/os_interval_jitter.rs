@@ -37,7 +37,7 @@ pub const STUDY: Study<Tasks> = Study {
     amounts: Amounts {
         glance: 20,
         emulated: 40,
-        quick: [3, 60],
+        quick: [3, 45],
         full: [21, 500],
         samples: "releases_per_round",
     },
