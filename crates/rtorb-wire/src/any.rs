@@ -1,10 +1,12 @@
 //! `any`: a value with its type.
 
 mod layout;
+mod state;
 mod transcode;
 mod typed;
 mod value;
 
+pub use state::{KnownTypes, NOTHING_KNOWN, State, StateType, VALUE_BASE, find as find_state_type};
 pub use typed::Typed;
 pub use value::Value;
 
@@ -98,6 +100,14 @@ impl Any {
     /// When it is nested too deeply.
     pub fn value(&self) -> Result<Value, DecodeError> {
         Value::decode(&self.type_code, &mut self.reader())
+    }
+
+    /// The value, decoded by its TypeCode, with derived valuetypes that `known` finds.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn value_with(&self, known: KnownTypes<'_>) -> Result<Value, DecodeError> {
+        Value::decode_with(&self.type_code, known, &mut self.reader())
     }
 
     /// The type of the value.

@@ -1,5 +1,7 @@
 //! Errors of decoding and of encoding.
 
+use crate::type_code::Kind;
+
 /// The received bytes are not a valid value or message.
 ///
 /// The ORB converts it into a system exception, usually MARSHAL.
@@ -105,8 +107,9 @@ pub enum DecodeError {
         /// The limit.
         max: usize,
     },
-    /// A value of a kind that the ORB cannot read by its TypeCode (NO_IMPLEMENT).
-    #[error("a value of TypeCode kind {kind} cannot be read from an any")]
+    /// A value of a kind that no message can contain, or that only its own program can read: a local interface, a native type, a
+    /// custom valuetype.
+    #[error("a value of TypeCode kind {kind} cannot be read by its TypeCode")]
     Unsupported {
         /// The TypeCode kind.
         kind: u32,
@@ -119,6 +122,10 @@ pub enum DecodeError {
 impl DecodeError {
     pub(crate) const fn bad_tag(what: &'static str, value: u32) -> Self {
         Self::BadTag { what, value }
+    }
+
+    pub(crate) const fn unsupported(kind: Kind) -> Self {
+        Self::Unsupported { kind: kind as u32 }
     }
 
     pub(crate) const fn bad_type_code(value: u32) -> Self {

@@ -3,17 +3,18 @@
 mod cdr;
 mod compare;
 mod kind;
+mod scope;
 mod shape;
 mod text;
 
 pub(crate) use cdr::{read_label, write_label};
 pub use kind::Kind;
+pub use scope::Scope;
 pub use shape::{
     Aggregate, Alias, Elements, Enumeration, Label, Member, Named, Shape, Union, UnionMember,
     ValueMember, ValueType, Visibility,
 };
 
-use core::iter::successors;
 use shape::Summary;
 
 /// The description of an IDL type. It is cheap to clone.
@@ -247,20 +248,5 @@ impl TypeCode {
             type_code = &alias.content;
         }
         type_code
-    }
-}
-
-/// The types that enclose a part of a type. A recursive type refers to one of them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scope<'t> {
-    pub(crate) type_code: &'t TypeCode,
-    pub(crate) outer: Option<&'t Scope<'t>>,
-}
-
-impl<'t> Scope<'t> {
-    /// The nearest enclosing type with that id.
-    pub(crate) fn find(scope: Option<&'t Self>, id: &str) -> Option<&'t Self> {
-        let mut scopes = successors(scope, |scope| scope.outer);
-        scopes.find(|scope| scope.type_code.repository_id() == Some(id))
     }
 }

@@ -1,10 +1,13 @@
 //! TypeCodes and anys: golden vectors, round trips and refusals.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
-use rtorb_wire::any::{ExtractError, Value};
+use rtorb_wire::any::{ExtractError, State, Value};
 use rtorb_wire::cdr::{BoundedSequence, BoundedString, ByteOrder, Fixed, LongDouble, WString};
 use rtorb_wire::type_code::{Kind, Named, Shape};
-use rtorb_wire::{Any, Decode, DecodeError, Encode, EncodeError, Reader, TypeCode, Typed, Writer};
+use rtorb_wire::{
+    Any, Decode, DecodeError, Encode, EncodeError, Reader, TypeCode, Typed, Writer, valuetype,
+};
+use std::sync::Arc;
 
 fn hex(text: &str) -> Vec<u8> {
     text.split_whitespace()
@@ -362,4 +365,139 @@ fn a_type_that_grows_by_doubling_is_refused() {
         read::<TypeCode>(&many, ByteOrder::Little),
         Err(DecodeError::BadTypeCode { .. })
     ));
+}
+
+/// `valuetype Base { long x; }`, `valuetype Derived : Base { Base other; }`, and a box of a string.
+fn valuetypes() -> [TypeCode; 3] {
+    let base = valuetype::type_code(
+        "IDL:Base:1.0",
+        "Base",
+        0,
+        TypeCode::NULL,
+        [("x", TypeCode::LONG, true)],
+    );
+    let own = [("other", base.clone(), true)];
+    let derived = valuetype::type_code("IDL:Derived:1.0", "Derived", 3, base.clone(), own);
+    let text = valuetype::box_type_code("IDL:Text:1.0", "Text", TypeCode::STRING);
+    [base, derived, text]
+}
+
+fn state(id: &str, members: Vec<Value>) -> Arc<State> {
+    Arc::new(State {
+        repository_id: id.into(),
+        members,
+    })
+}
+
+//= GIOP 1.2 §15.3.4
+//% test
+#[test]
+fn valuetypes_go_through_anys_with_null_and_sharing() {
+    let [base, derived, text] = valuetypes();
+    let shared = Value::Valuetype(Some(state("IDL:Base:1.0", vec![Value::Long(7)])));
+    let whole = state("IDL:Derived:1.0", vec![Value::Long(1), shared.clone()]);
+    let boxed = state("IDL:Text:1.0", vec![Value::String("t".to_owned())]);
+    let members = [
+        ("a", base.clone()),
+        ("b", base),
+        ("c", derived),
+        ("d", text),
+    ];
+    let all = TypeCode::structure("IDL:All:1.0", "All", members);
+    let value = Value::Members(vec![
+        shared.clone(),
+        shared,
+        Value::Valuetype(Some(whole)),
+        Value::Valuetype(Some(boxed)),
+    ]);
+    let any = Any::from_parts(all.clone(), &value).unwrap();
+    for order in [ByteOrder::Big, ByteOrder::Little] {
+        // Once behind an octet, so that the alignment changes.
+        for prefix in [0, 1] {
+            let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
+            w.octets(&[0; 4][..prefix]).unwrap();
+            any.encode(&mut w).unwrap();
+            let sent = w.to_octets();
+            let mut r = Reader::new(&sent, order);
+            r.take(prefix).unwrap();
+            let came = Any::decode(&mut r).unwrap();
+            assert_eq!((r.remaining(), came.value()), (0, Ok(value.clone())));
+            let Ok(Value::Members(members)) = came.value() else {
+                panic!("{came:?}")
+            };
+            let [
+                Value::Valuetype(Some(a)),
+                Value::Valuetype(Some(b)),
+                Value::Valuetype(Some(c)),
+                _,
+            ] = &members[..]
+            else {
+                panic!("{members:?}")
+            };
+            assert!(Arc::ptr_eq(a, b));
+            assert!(
+                matches!(&c.members[1], Value::Valuetype(Some(other)) if Arc::ptr_eq(a, other))
+            );
+            // A truncated stream is an error and no panic.
+            for end in 0..sent.len() {
+                let _ = Any::decode(&mut Reader::new(&sent[..end], order)).map(|any| any.value());
+            }
+        }
+    }
+    let null = Value::Members(vec![
+        Value::Valuetype(None),
+        Value::Valuetype(None),
+        Value::Valuetype(None),
+        Value::Valuetype(None),
+    ]);
+    let any = Any::from_parts(all, &null).unwrap();
+    assert_eq!(any.value(), Ok(null));
+}
+
+#[test]
+fn a_derived_valuetype_is_read_if_it_is_known_and_else_truncated() {
+    let [base, derived, _] = valuetypes();
+    let mut w = Writer::new(Vec::new(), 1 << 20);
+    w.begin_value(&["IDL:Derived:1.0", "IDL:Base:1.0"], true)
+        .unwrap();
+    w.chunk(|w| w.primitive(5i32)).unwrap();
+    w.chunk(|w| w.null_value()).unwrap();
+    w.end_value(1).unwrap();
+    w.primitive(77u8).unwrap();
+    let sent = w.to_octets();
+    let mut r = Reader::new(&sent, ByteOrder::NATIVE);
+    let truncated = state("IDL:Base:1.0", vec![Value::Long(5)]);
+    assert_eq!(
+        Value::decode(&base, &mut r),
+        Ok(Value::Valuetype(Some(truncated)))
+    );
+    assert_eq!(r.primitive::<u8>(), Ok(77));
+    let known = |id: &str| (id == "IDL:Derived:1.0").then(|| derived.clone());
+    let mut r = Reader::new(&sent, ByteOrder::NATIVE);
+    let read = Value::decode_with(&base, &known, &mut r).unwrap();
+    let whole = state(
+        "IDL:Derived:1.0",
+        vec![Value::Long(5), Value::Valuetype(None)],
+    );
+    assert_eq!(read, Value::Valuetype(Some(whole)));
+    let mut w = Writer::new(Vec::new(), 1 << 20);
+    read.encode_with(&base, &known, &mut w).unwrap();
+    let again = w.to_octets();
+    let mut r = Reader::new(&again, ByteOrder::NATIVE);
+    assert_eq!(Value::decode_with(&base, &known, &mut r), Ok(read.clone()));
+    let mut w = Writer::new(Vec::new(), 1 << 20);
+    assert_eq!(read.encode(&base, &mut w), Err(EncodeError::WrongType));
+}
+
+#[test]
+fn an_indirection_to_a_valuetype_of_another_type_is_refused() {
+    let [base, _, text] = valuetypes();
+    let pair = TypeCode::structure("IDL:Pair:1.0", "Pair", [("a", text), ("b", base)]);
+    let mut w = Writer::new(Vec::new(), 1 << 20);
+    let position = w.begin_value(&["IDL:Text:1.0"], false).unwrap();
+    w.str("t").unwrap();
+    w.value_again(position).unwrap();
+    let sent = w.to_octets();
+    let read = Value::decode(&pair, &mut Reader::new(&sent, ByteOrder::NATIVE));
+    assert_eq!(read, Err(DecodeError::UnknownValue));
 }

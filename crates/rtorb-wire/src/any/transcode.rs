@@ -1,5 +1,6 @@
 //! Copies values between streams with different byte order, alignment or code set, by their TypeCode.
 
+use super::state::{NOTHING_KNOWN, State};
 use super::{check_bound, layout};
 use crate::cdr::{LongDouble, Primitive, WChar, WString};
 use crate::type_code::{Kind, Scope, Shape, TypeCode, read_label, write_label};
@@ -67,18 +68,30 @@ fn value(
             }
         }
         Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _) => reference(r, w),
-        Shape::Named(Kind::AbstractInterface, _) => abstract_interface(r, w),
+        //= GIOP 1.2 §15.3.7
+        //# An abstract interface is a boolean, and an object reference if it is true or a valuetype if it is false.
+        Shape::Named(Kind::AbstractInterface, _) => {
+            let is_reference = r.primitive::<u8>()? != 0;
+            w.primitive(u8::from(is_reference))?;
+            if is_reference {
+                reference(r, w)
+            } else {
+                state(&scope, r, w)
+            }
+        }
         Shape::Recursive(id) => {
             let found = Scope::find(outer, id).ok_or(DecodeError::bad_type_code(0))?;
             deeper(r, |r| value(found.type_code, found.outer, r, w))
         }
-        Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) | Shape::Named(..) => {
-            Err(DecodeError::Unsupported {
-                kind: type_code.kind() as u32,
-            }
-            .into())
-        }
+        Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) => state(&scope, r, w),
+        Shape::Named(kind, _) => Err(DecodeError::unsupported(*kind).into()),
     }
+}
+
+/// Copies a valuetype. A derived type is truncated, because the any's TypeCode does not have its members.
+fn state(scope: &Scope<'_>, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
+    let state = State::decode(scope, NOTHING_KNOWN, r)?;
+    Ok(State::encode(state.as_ref(), scope, NOTHING_KNOWN, w)?)
 }
 
 fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
@@ -172,24 +185,6 @@ fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
         w.counted_octets(r.octets()?)?;
     }
     Ok(())
-}
-
-/// Copies a reference or a null value.
-//= GIOP 1.2 §15.3.7
-//# An abstract interface is a boolean, and an object reference if it is true or a valuetype if it is false.
-fn abstract_interface(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
-    let is_reference = r.primitive::<u8>()? != 0;
-    w.primitive(u8::from(is_reference))?;
-    if is_reference {
-        return reference(r, w);
-    }
-    match r.primitive::<u32>()? {
-        0 => Ok(w.primitive(0u32)?),
-        _ => Err(DecodeError::Unsupported {
-            kind: Kind::Value as u32,
-        }
-        .into()),
-    }
 }
 
 /// Runs `copy` one level deeper.

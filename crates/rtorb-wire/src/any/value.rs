@@ -1,10 +1,12 @@
 //! A value decoded by its TypeCode, for tools that learn the type at run time.
 
+use super::state::{KnownTypes, NOTHING_KNOWN, State};
 use super::{Any, check_bound};
 use crate::cdr::{LongDouble, WChar, WString};
 use crate::ior::Ior;
 use crate::type_code::{Kind, Label, Scope, Shape, TypeCode, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
+use std::sync::Arc;
 
 /// A value of any IDL type.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,15 +66,29 @@ pub enum Value {
     TypeCode(TypeCode),
     /// An object reference.
     Reference(Ior),
+    /// A valuetype, boxed or not; `None` is the null value. Shared values are one `Arc`.
+    Valuetype(Option<Arc<State>>),
 }
 
 impl Value {
-    /// Reads a value of `type_code`.
+    /// Reads a value of `type_code`. A derived valuetype is truncated to the type that `type_code` names, if its sender allows it.
     ///
     /// # Errors
-    /// When the bytes are not such a value, or its kind is not supported (valuetypes).
+    /// When the bytes are not such a value, or no value of its kind can be received (local interfaces, custom valuetypes).
     pub fn decode(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        decode(type_code, None, r)
+        Self::decode_with(type_code, NOTHING_KNOWN, r)
+    }
+
+    /// Reads a value of `type_code`, with derived valuetypes that `known` finds.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn decode_with(
+        type_code: &TypeCode,
+        known: KnownTypes<'_>,
+        r: &mut Reader<'_>,
+    ) -> Result<Self, DecodeError> {
+        decode(&Scope::new(type_code), known, r)
     }
 
     /// Writes the value as one of `type_code`.
@@ -80,7 +96,20 @@ impl Value {
     /// # Errors
     /// [`EncodeError::WrongType`] when it is of another type, or another error when it cannot be sent.
     pub fn encode(&self, type_code: &TypeCode, w: &mut Writer<'_>) -> Result<(), EncodeError> {
-        encode(self, type_code, None, w)
+        self.encode_with(type_code, NOTHING_KNOWN, w)
+    }
+
+    /// Writes the value as one of `type_code`, with derived valuetypes that `known` finds.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn encode_with(
+        &self,
+        type_code: &TypeCode,
+        known: KnownTypes<'_>,
+        w: &mut Writer<'_>,
+    ) -> Result<(), EncodeError> {
+        encode(self, &Scope::new(type_code), known, w)
     }
 
     /// The number of elements of a sequence or array.
@@ -93,13 +122,13 @@ impl Value {
     }
 }
 
-fn decode(
-    type_code: &TypeCode,
-    outer: Option<&Scope<'_>>,
+pub(super) fn decode(
+    scope: &Scope<'_>,
+    known: KnownTypes<'_>,
     r: &mut Reader<'_>,
 ) -> Result<Value, DecodeError> {
-    let scope = Scope { type_code, outer };
-    let inside = Some(&scope);
+    let type_code = scope.type_code;
+    let part = |part, r: &mut Reader<'_>| decode(&scope.inside(part), known, r);
     Ok(match type_code.shape() {
         Shape::Plain(kind) => return decode_plain(*kind, r),
         Shape::String { bound } => {
@@ -114,28 +143,28 @@ fn decode(
         }
         Shape::Fixed { digits, .. } => Value::Fixed(r.fixed_decimal(*digits)?),
         Shape::Enum(_) => Value::Enum(read_label(type_code, r)? as u32),
-        Shape::Alias(alias) => return r.nested(|r| decode(&alias.content, inside, r)),
+        Shape::Alias(alias) => return r.nested(|r| part(&alias.content, r)),
         Shape::Sequence(elements) => {
             let count = r.count(1)?;
             check_bound(count, elements.count)?;
-            return r.nested(|r| decode_run(&elements.element, count, inside, r));
+            return r.nested(|r| decode_run(&scope.inside(&elements.element), count, known, r));
         }
         Shape::Array(elements) => {
             let count = elements.count as usize;
-            return r.nested(|r| decode_run(&elements.element, count, inside, r));
+            return r.nested(|r| decode_run(&scope.inside(&elements.element), count, known, r));
         }
         Shape::Struct(aggregate) | Shape::Except(aggregate) => r.nested(|r| {
             if let Shape::Except(_) = type_code.shape() {
                 r.string_octets()?;
             }
             let members = aggregate.members.iter();
-            let members = members.map(|member| decode(&member.type_code, inside, r));
+            let members = members.map(|member| part(&member.type_code, r));
             members.collect::<Result<_, _>>().map(Value::Members)
         })?,
         Shape::Union(union) => {
             let discriminator = read_label(&union.discriminator, r)?;
             let member = union.select(discriminator);
-            let value = member.map(|member| r.nested(|r| decode(&member.type_code, inside, r)));
+            let value = member.map(|member| r.nested(|r| part(&member.type_code, r)));
             Value::Union {
                 discriminator,
                 value: value.transpose()?.map(Box::new),
@@ -144,15 +173,20 @@ fn decode(
         Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _) => {
             Value::Reference(Ior::decode(r)?)
         }
+        //= GIOP 1.2 §15.3.7
+        //# An abstract interface is a boolean, and an object reference if it is true or a valuetype if it is false.
+        Shape::Named(Kind::AbstractInterface, _) if r.primitive::<u8>()? != 0 => {
+            Value::Reference(Ior::decode(r)?)
+        }
+        Shape::Named(Kind::AbstractInterface, _)
+        | Shape::ValueBox(_)
+        | Shape::Value(_)
+        | Shape::Event(_) => Value::Valuetype(State::decode(scope, known, r)?),
         Shape::Recursive(id) => {
-            let found = Scope::find(outer, id).ok_or(DecodeError::bad_type_code(0))?;
-            return r.nested(|r| decode(found.type_code, found.outer, r));
+            let found = scope.enclosing(id).ok_or(DecodeError::bad_type_code(0))?;
+            return r.nested(|r| decode(found, known, r));
         }
-        _ => {
-            return Err(DecodeError::Unsupported {
-                kind: type_code.kind() as u32,
-            });
-        }
+        Shape::Named(kind, _) => return Err(DecodeError::unsupported(*kind)),
     })
 }
 
@@ -180,30 +214,30 @@ fn decode_plain(kind: Kind, r: &mut Reader<'_>) -> Result<Value, DecodeError> {
 }
 
 fn decode_run(
-    element: &TypeCode,
+    scope: &Scope<'_>,
     count: usize,
-    outer: Option<&Scope<'_>>,
+    known: KnownTypes<'_>,
     r: &mut Reader<'_>,
 ) -> Result<Value, DecodeError> {
-    if element.unaliased().kind() == Kind::Octet {
+    if scope.type_code.unaliased().kind() == Kind::Octet {
         return Ok(Value::Octets(r.take(count)?.to_vec()));
     }
     // It grows with the bytes received, because the length of an array comes from the TypeCode.
     let mut elements = Vec::new();
     for _ in 0..count {
-        elements.push(decode(element, outer, r)?);
+        elements.push(decode(scope, known, r)?);
     }
     Ok(Value::Elements(elements))
 }
 
-fn encode(
+pub(super) fn encode(
     value: &Value,
-    type_code: &TypeCode,
-    outer: Option<&Scope<'_>>,
+    scope: &Scope<'_>,
+    known: KnownTypes<'_>,
     w: &mut Writer<'_>,
 ) -> Result<(), EncodeError> {
-    let scope = Scope { type_code, outer };
-    let inside = Some(&scope);
+    let type_code = scope.type_code;
+    let part = |value, part, w: &mut Writer<'_>| encode(value, &scope.inside(part), known, w);
     match (type_code.shape(), value) {
         (Shape::Plain(kind), value) => encode_plain(value, *kind, w),
         (Shape::String { bound }, Value::String(text)) => {
@@ -223,15 +257,15 @@ fn encode(
             }
             w.primitive(*ordinal)
         }
-        (Shape::Alias(alias), value) => encode(value, &alias.content, inside, w),
+        (Shape::Alias(alias), value) => part(value, &alias.content, w),
         (Shape::Sequence(elements), value) => {
             let count = value.elements().ok_or(EncodeError::WrongType)?;
             fits(count, elements.count)?;
             w.count(count)?;
-            encode_run(value, &elements.element, inside, w)
+            encode_run(value, &scope.inside(&elements.element), known, w)
         }
         (Shape::Array(elements), value) if value.elements() == Some(elements.count as usize) => {
-            encode_run(value, &elements.element, inside, w)
+            encode_run(value, &scope.inside(&elements.element), known, w)
         }
         (Shape::Struct(aggregate) | Shape::Except(aggregate), Value::Members(values))
             if values.len() == aggregate.members.len() =>
@@ -240,7 +274,7 @@ fn encode(
                 w.str(&aggregate.named.id)?;
             }
             let mut pairs = values.iter().zip(&aggregate.members);
-            pairs.try_for_each(|(value, member)| encode(value, &member.type_code, inside, w))
+            pairs.try_for_each(|(value, member)| part(value, &member.type_code, w))
         }
         (
             Shape::Union(union),
@@ -251,7 +285,7 @@ fn encode(
         ) => {
             write_label(&union.discriminator, *discriminator, w)?;
             match (union.select(*discriminator), value) {
-                (Some(member), Some(value)) => encode(value, &member.type_code, inside, w),
+                (Some(member), Some(value)) => part(value, &member.type_code, w),
                 (None, None) => Ok(()),
                 _ => Err(EncodeError::WrongDiscriminator),
             }
@@ -260,9 +294,21 @@ fn encode(
             Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _),
             Value::Reference(ior),
         ) => ior.write(w),
+        (Shape::Named(Kind::AbstractInterface, _), Value::Reference(ior)) => {
+            w.primitive(1u8)?;
+            ior.write(w)
+        }
+        (Shape::Named(Kind::AbstractInterface, _), Value::Valuetype(state)) => {
+            w.primitive(0u8)?;
+            State::encode(state.as_ref(), scope, known, w)
+        }
+        (Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_), Value::Valuetype(state)) => {
+            State::encode(state.as_ref(), scope, known, w)
+        }
         (Shape::Recursive(id), value) => {
-            let found = Scope::find(outer, id).ok_or(EncodeError::IncompleteTypeCode)?;
-            encode(value, found.type_code, found.outer, w)
+            let found = scope.enclosing(id);
+            let found = found.ok_or(EncodeError::IncompleteTypeCode)?;
+            encode(value, found, known, w)
         }
         _ => Err(EncodeError::WrongType),
     }
@@ -293,16 +339,18 @@ fn encode_plain(value: &Value, kind: Kind, w: &mut Writer<'_>) -> Result<(), Enc
 
 fn encode_run(
     value: &Value,
-    element: &TypeCode,
-    outer: Option<&Scope<'_>>,
+    scope: &Scope<'_>,
+    known: KnownTypes<'_>,
     w: &mut Writer<'_>,
 ) -> Result<(), EncodeError> {
     match value {
         Value::Elements(items) => {
             let mut items = items.iter();
-            items.try_for_each(|item| encode(item, element, outer, w))
+            items.try_for_each(|item| encode(item, scope, known, w))
         }
-        Value::Octets(octets) if element.unaliased().kind() == Kind::Octet => w.octets(octets),
+        Value::Octets(octets) if scope.type_code.unaliased().kind() == Kind::Octet => {
+            w.octets(octets)
+        }
         _ => Err(EncodeError::WrongType),
     }
 }

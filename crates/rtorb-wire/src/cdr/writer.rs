@@ -3,8 +3,9 @@
 use super::{ByteOrder, CharCodeSet, DEPTH_MAX, Primitive};
 use crate::EncodeError;
 use arrayvec::ArrayVec;
-use core::any::TypeId;
+use core::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The message borrows runs of at least this many bytes instead of copying them.
 ///
@@ -57,6 +58,8 @@ struct Values {
     written: HashMap<Identity, usize>,
     /// The number of values that are being written, each inside the one before.
     depth: u8,
+    /// Values that the message does not borrow, so that no other value can get the address of one.
+    kept: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl<'a> Writer<'a> {
@@ -364,6 +367,11 @@ impl<'a> Writer<'a> {
         values.depth += 1;
         values.written.insert(identity, position);
         Ok(())
+    }
+
+    /// Keeps a value that was written until the end of the stream.
+    pub(crate) fn keep_value(&mut self, value: Arc<dyn Any + Send + Sync>) {
+        self.values.get_or_insert_default().kept.push(value);
     }
 
     pub(crate) fn close_value(&mut self) {

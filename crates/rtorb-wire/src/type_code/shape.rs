@@ -286,7 +286,8 @@ impl Summary {
                 }
             }
             Shape::Enum(_) => Self::leaf(4, false),
-            Shape::Alias(alias) | Shape::ValueBox(alias) => Self::EMPTY.with(&alias.content),
+            Shape::Alias(alias) => Self::EMPTY.with(&alias.content),
+            Shape::ValueBox(alias) => Self::EMPTY.with(&alias.content).with_text(),
             Shape::Value(value) | Shape::Event(value) => {
                 let types = value.members.iter().map(|member| &member.type_code);
                 types
