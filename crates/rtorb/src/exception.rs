@@ -1,5 +1,7 @@
 //! System exceptions. Errors of the layers below become exceptions here.
 
+mod marshal;
+
 use crate::endpoint::Endpoint;
 use core::fmt;
 use rtorb_wire::{DecodeError, EncodeError};
@@ -214,9 +216,12 @@ impl SystemException {
             DecodeError::BadText => Self::omg(ExceptionKind::DataConversion, 1),
             DecodeError::BadEnum { .. } => Self::omg(ExceptionKind::BadParam, 25),
             DecodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 6),
-            DecodeError::Unsupported { .. } => Self::plain(ExceptionKind::NoImplement),
             DecodeError::BadTypeCode { .. } => Self::omg(ExceptionKind::BadTypecode, 1),
-            _ => Self::plain(ExceptionKind::Marshal),
+            other => Self::new(
+                ExceptionKind::Marshal,
+                marshal::minor(other),
+                CompletionStatus::No,
+            ),
         }
     }
 
@@ -317,9 +322,9 @@ impl SystemException {
             (ExceptionKind::BadOperation, _) => {
                 Some("client and server were built from different IDL")
             }
-            (ExceptionKind::Marshal, _) => {
-                Some("client and server disagree on the types, or a limit was passed")
-            }
+            (ExceptionKind::Marshal, _) => marshal::broken_rule(self.minor).or(Some(
+                "client and server disagree on the types, or a limit was passed",
+            )),
             (ExceptionKind::BadInvOrder, _) if self.minor == OMG | 3 => Some(
                 "a servant of a reactive server called its own server: use thread_per_connection",
             ),
