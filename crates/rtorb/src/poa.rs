@@ -6,6 +6,7 @@
 mod adapter;
 mod adapters;
 mod chosen_policies;
+mod dynamic;
 mod locator;
 mod manager;
 mod operation_table;
@@ -15,9 +16,11 @@ mod rt_poa;
 mod rt_policies;
 
 pub use crate::server::PoaManagerState;
+pub use crate::server::ServerCall;
 #[doc(hidden)]
 pub use crate::server::unknown_operation;
 pub use adapter::{Poa, PoaError};
+pub use dynamic::DynamicServant;
 pub use manager::PoaManager;
 #[doc(hidden)]
 pub use operation_table::OperationTable;
@@ -27,7 +30,7 @@ pub(crate) use adapters::Adapters;
 
 use crate::exception::SystemException;
 use crate::interface::Interface;
-use crate::server::{LocatedId, Servant, ServerCall};
+use crate::server::{LocatedId, Servant};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
 

@@ -343,7 +343,10 @@ impl Poa {
         activation: Activation<'_>,
         servant: S,
     ) -> Result<I, PoaError> {
-        self.place::<I>(activation, Box::new(Tie::<I, S>::new(servant)))
+        self.core.server.timing.prepare_serving(I::timings());
+        let servant = Box::new(Tie::<I, S>::new(servant));
+        let object = self.place(activation, I::REPOSITORY_ID, servant)?;
+        Ok(I::unchecked_narrow(object))
     }
 
     /// WrongPolicy unless object ids are assigned so.
@@ -351,13 +354,14 @@ impl Poa {
         PoaError::wrong_policy_unless(self.adapter.policies.id_assignment == expected)
     }
 
-    fn place<I: Interface>(
+    /// Activates a servant as an object of the interface with that repository id.
+    pub(super) fn place(
         &self,
         Activation { id, priority }: Activation<'_>,
+        repository_id: &str,
         servant: Box<dyn Servant>,
-    ) -> Result<I, PoaError> {
+    ) -> Result<ObjectRef, PoaError> {
         let table = &self.core.server.objects;
-        self.core.server.timing.prepare_serving(I::timings());
         // A refused servant is dropped after the lock is released: its destructor may call this adapter.
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
@@ -396,7 +400,7 @@ impl Poa {
             }
         };
         objects.by_id.insert(id, place);
-        Ok(self.reference(&key, priority))
+        Ok(self.reference(repository_id, &key, priority))
     }
 
     /// Installs a servant locator, which serves all objects of the adapter.
@@ -459,18 +463,24 @@ impl Poa {
 
     /// A reference to the object with that id of a persistent adapter.
     pub(super) fn named_reference<I: Interface>(&self, id: &[u8], priority: Option<Priority>) -> I {
-        self.reference(&ObjectKey::named(&self.adapter.path, id), priority)
+        let key = ObjectKey::named(&self.adapter.path, id);
+        I::unchecked_narrow(self.reference(I::REPOSITORY_ID, &key, priority))
     }
 
-    fn reference<I: Interface>(&self, object_key: &[u8], priority: Option<Priority>) -> I {
+    fn reference(
+        &self,
+        repository_id: &str,
+        object_key: &[u8],
+        priority: Option<Priority>,
+    ) -> ObjectRef {
         let published = Published {
-            repository_id: I::REPOSITORY_ID,
+            repository_id,
             object_key,
             rt: &self.adapter.rt,
             priority,
         };
         let ior = published::ior(&self.core, &published);
-        I::unchecked_narrow(ObjectRef::new(self.client.clone(), ior))
+        ObjectRef::new(self.client.clone(), ior)
     }
 
     /// Deactivates the object with this id, if it still has the expected table entry: another object may have been activated since.

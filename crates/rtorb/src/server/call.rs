@@ -114,9 +114,21 @@ impl<'m> ServerCall<'m> {
     /// # Errors
     /// When a member cannot be encoded; the client gets that exception instead.
     pub fn raise<E: UserException>(&mut self, exception: &E) -> Result<(), SystemException> {
+        self.raise_with(E::REPOSITORY_ID, |w| exception.encode(w))
+    }
+
+    /// Sends a user exception with that repository id and the members that `encode` writes. Sends nothing for a oneway.
+    ///
+    /// # Errors
+    /// When a member cannot be encoded; the client gets that exception instead.
+    pub fn raise_with<'r>(
+        &mut self,
+        repository_id: &str,
+        encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
         self.reply.send(self.out, ReplyStatus::UserException, |w| {
-            w.str(E::REPOSITORY_ID)?;
-            exception.encode(w)
+            w.str(repository_id)?;
+            encode(w)
         })
     }
 }

@@ -25,7 +25,11 @@ pub(super) fn invoke(
             call.reply(|w| id.encode(w))
         })),
         b"_bind_priority_band" => Some(bind_band(request, call)),
-        b"_interface" => Some(Err(SystemException::omg(ExceptionKind::IntfRepos, 1))),
+        b"_interface" => Some(target.present().and_then(|object| {
+            let definition = object.servant.interface_definition();
+            let definition = definition.ok_or(NO_REPOSITORY)?;
+            call.reply(|w| definition.encode(w))
+        })),
         b"_component" | b"_domain_managers" => Some(Err(unknown_operation())),
         _ => None,
     }
@@ -55,3 +59,6 @@ fn bind_band(
     }
     call.reply(|_| Ok(()))
 }
+
+/// The exception of `_interface` for an object whose interface is in no repository.
+const NO_REPOSITORY: SystemException = SystemException::omg(ExceptionKind::IntfRepos, 1);

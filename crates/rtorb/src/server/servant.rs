@@ -15,8 +15,13 @@ pub(crate) trait Servant: Send + Sync {
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException>;
-    fn repository_id(&self) -> &'static str;
+    fn repository_id(&self) -> &str;
     fn is_a(&self, repository_id: &str) -> bool;
+
+    /// The definition of its interface in an interface repository.
+    fn interface_definition(&self) -> Option<Ior> {
+        None
+    }
 
     /// OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
     fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
