@@ -122,6 +122,11 @@ const LAYERS: &[Layer] = &[
         builds_with: &[],
     },
     Layer {
+        name: "rtorb-dynamic",
+        needs: &["rtorb-idl", "rtorb", "rtorb-wire", "rtorb-os"],
+        builds_with: &[],
+    },
+    Layer {
         name: "rtorb-services",
         needs: &["rtorb-sched", "rtorb", "rtorb-os"],
         builds_with: &["rtorb-idl"],
@@ -159,6 +164,7 @@ const BELOW_THE_COMMAND: &[&str] = &[
     "rtorb-report",
     "rtorb-results",
     "rtorb-host",
+    "rtorb-dynamic",
     "rtorb-services",
     "rtorb-sched",
     "rtorb-idl",

@@ -1,0 +1,214 @@
+//! Calls in JSON: arguments from JSON, results and exceptions to JSON.
+
+use rtorb::SystemException;
+use rtorb::any::Value;
+use serde_json::{Map, Value as Json, json};
+
+use crate::interface::Operation;
+use crate::json::{EXCEPTION, JsonError, WriteError, example, from_json, to_json};
+use crate::request::{Failure, Results};
+use crate::types::Types;
+
+/// Wrong arguments.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentError {
+    /// Too few or too many.
+    #[error("{given} arguments are given, but {expected} are expected: {signature}")]
+    Count {
+        /// Their number.
+        given: usize,
+        /// The expected number.
+        expected: usize,
+        /// The operation in IDL.
+        signature: String,
+    },
+    /// Text that is no JSON.
+    #[error("argument {} ({name}): {text:?} is not JSON ({reason}){}", index + 1, advice(text, expected))]
+    Text {
+        /// Its place.
+        index: usize,
+        /// The parameter's name.
+        name: String,
+        /// The text.
+        text: String,
+        /// Why it is no JSON.
+        reason: String,
+        /// An example of right JSON, if it is not very long.
+        expected: Option<String>,
+    },
+    /// JSON that is no value of the parameter's type.
+    #[error(transparent)]
+    Value(#[from] JsonError),
+}
+
+/// What to write instead of a text that is no JSON.
+fn advice(text: &str, expected: &Option<String>) -> String {
+    match expected {
+        Some(example) if example.starts_with('"') => {
+            format!(
+                "; a string has quotes, which a shell needs in quotes: '{}'",
+                json!(text)
+            )
+        }
+        Some(example) if example.len() < ADVICE_MAX => format!("; an example is {example}"),
+        _ => String::new(),
+    }
+}
+
+/// The JSON forms of an operation's arguments, results and exceptions.
+impl Operation {
+    /// The values of the `in` and `inout` parameters in order, from one JSON value for each.
+    ///
+    /// # Errors
+    /// [`ArgumentError`] has the place: `argument 2 (position).x`.
+    pub fn inputs_from_json(
+        &self,
+        types: &Types,
+        arguments: &[Json],
+    ) -> Result<Vec<Value>, ArgumentError> {
+        let expected = self.inputs().count();
+        if expected != arguments.len() {
+            return Err(ArgumentError::Count {
+                given: arguments.len(),
+                expected,
+                signature: self.signature(types),
+            });
+        }
+        let read = |(place, (parameter, json)): (usize, (&crate::interface::Parameter, &Json))| {
+            let value = from_json(types, json, &parameter.type_code);
+            let step = format!("argument {} ({})", place + 1, parameter.name);
+            value.map_err(|error| error.within(step).into())
+        };
+        self.inputs().zip(arguments).enumerate().map(read).collect()
+    }
+
+    /// The values of the `in` and `inout` parameters in order, from the text of a JSON value for each.
+    ///
+    /// # Errors
+    /// As [`inputs_from_json`](Self::inputs_from_json), and for text that is no JSON.
+    pub fn inputs_from_text(
+        &self,
+        types: &Types,
+        arguments: &[impl AsRef<str>],
+    ) -> Result<Vec<Value>, ArgumentError> {
+        let mut parameters = self.inputs();
+        let read = |(index, text): (usize, &_)| {
+            let text = AsRef::<str>::as_ref(text);
+            let parameter = parameters.next();
+            serde_json::from_str(text).map_err(|error| ArgumentError::Text {
+                index,
+                name: parameter.map(|it| it.name.clone()).unwrap_or_default(),
+                text: text.chars().take(ADVICE_MAX).collect(),
+                reason: error.to_string(),
+                expected: parameter
+                    .and_then(|it| example(&it.type_code))
+                    .map(|it| it.to_string()),
+            })
+        };
+        // Too many arguments are told as such, even if they are no JSON.
+        if self.inputs().count() != arguments.len() {
+            return self.inputs_from_json(types, &vec![Json::Null; arguments.len()]);
+        }
+        let values = arguments.iter().enumerate().map(read);
+        self.inputs_from_json(types, &values.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// The values of the `in` and `inout` parameters as JSON.
+    ///
+    /// # Errors
+    /// [`WriteError`], if a value is of another type.
+    pub fn inputs_to_json(&self, types: &Types, inputs: &[Value]) -> Result<Vec<Json>, WriteError> {
+        let values = self.inputs().zip(inputs);
+        values
+            .map(|(it, value)| to_json(types, value, &it.type_code))
+            .collect()
+    }
+
+    /// The result as JSON, or `{"return": RESULT, NAME: VALUE}` if there are `out` or `inout` parameters.
+    ///
+    /// # Errors
+    /// [`WriteError`], if a value is of another type, or too large.
+    pub fn results_to_json(&self, types: &Types, results: &Results) -> Result<Json, WriteError> {
+        let returns = to_json(types, &results.returns, &self.returns)?;
+        let mut object = Map::new();
+        for (parameter, value) in self.outputs().zip(&results.outputs) {
+            let value = to_json(types, value, &parameter.type_code)?;
+            object.insert(parameter.name.clone(), value);
+        }
+        if object.is_empty() {
+            return Ok(returns);
+        }
+        object.insert(RETURN.to_owned(), returns);
+        Ok(Json::Object(object))
+    }
+
+    /// The results that JSON means: the inverse of [`results_to_json`](Self::results_to_json).
+    ///
+    /// # Errors
+    /// [`JsonError`] has the place.
+    pub fn results_from_json(&self, types: &Types, json: &Json) -> Result<Results, JsonError> {
+        let part = |name: &str| json.get(name).unwrap_or(&Json::Null);
+        if self.outputs().next().is_none() {
+            let returns = from_json(types, json, &self.returns)?;
+            return Ok(Results {
+                returns,
+                outputs: Vec::new(),
+            });
+        }
+        let read = |name: &str, type_code| {
+            let value = from_json(types, part(name), type_code);
+            value.map_err(|error| error.within(format!(".{name}")))
+        };
+        let outputs = self.outputs().map(|it| read(&it.name, &it.type_code));
+        Ok(Results {
+            returns: read(RETURN, &self.returns)?,
+            outputs: outputs.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Examples of the arguments; `None` in the place of one that would be very long.
+    pub fn example_inputs(&self) -> Vec<Option<Json>> {
+        self.inputs().map(|it| example(&it.type_code)).collect()
+    }
+
+    /// An example of the results, if it is not very long.
+    pub fn example_results(&self) -> Option<Json> {
+        let returns = example(&self.returns)?;
+        let outputs = self.outputs();
+        let outputs = outputs.map(|it| Some((it.name.clone(), example(&it.type_code)?)));
+        let mut object = outputs.collect::<Option<Map<_, _>>>()?;
+        if object.is_empty() {
+            return Some(returns);
+        }
+        object.insert(RETURN.to_owned(), returns);
+        Some(Json::Object(object))
+    }
+}
+
+impl Failure {
+    /// `{"exception": REPOSITORY-ID, NAME: VALUE}`; of a system exception with `minor` and `completed`.
+    ///
+    /// # Errors
+    /// [`WriteError`], if a member has no JSON.
+    pub fn to_json(&self, types: &Types) -> Result<Json, WriteError> {
+        match self {
+            Self::User { type_code, members } => to_json(types, members, type_code),
+            Self::Undeclared { repository_id } => Ok(json!({ EXCEPTION: repository_id })),
+            Self::System(SystemException {
+                kind,
+                minor,
+                completed,
+                ..
+            }) => Ok(json!({
+                EXCEPTION: kind.repository_id(),
+                "minor": minor,
+                "completed": completed.to_string(),
+            })),
+        }
+    }
+}
+
+/// The characters of a wrong text, or of an example, that a message shows.
+const ADVICE_MAX: usize = 200;
+/// The key of the result beside `out` parameters.
+const RETURN: &str = "return";

@@ -1,0 +1,64 @@
+//! Values as JSON, and JSON as values: `docs/call.md` has the form of each type.
+
+mod example;
+mod number;
+mod read;
+mod write;
+
+pub use example::example;
+pub use read::{JsonError, from_json};
+pub use write::{WriteError, to_json};
+
+use rtorb::type_code::{Kind, Scope, TypeCode};
+
+use crate::types::Types;
+
+/// The valuetypes that `types` has, for decoding and encoding.
+pub fn known(types: &Types) -> impl Fn(&str) -> Option<TypeCode> + '_ {
+    |id| types.by_id(id).cloned()
+}
+
+/// The key of a state's type. A member of that name makes room for it: no IDL name begins with an underscore.
+fn type_key(scope: &Scope<'_>) -> &'static str {
+    let mut key = "type";
+    let found: Result<(), ()> = scope.each_state_member(&mut |member, _| {
+        if &*member.name == "type" {
+            key = "_type";
+        }
+        Ok(())
+    });
+    debug_assert!(found.is_ok());
+    key
+}
+
+/// The key of a member of an exception, beside the key of its repository id.
+fn exception_key(name: &str) -> &str {
+    if name == EXCEPTION {
+        "_exception"
+    } else {
+        name
+    }
+}
+
+/// True if the JSON of this type may be `null`, so that a box of it needs a form of its own.
+fn may_be_null(type_code: &TypeCode) -> bool {
+    // The kind of a recursive type is null, and it may be a valuetype.
+    matches!(
+        type_code.unaliased().kind(),
+        Kind::Any
+            | Kind::ObjectReference
+            | Kind::AbstractInterface
+            | Kind::Value
+            | Kind::ValueBox
+            | Kind::Event
+            | Kind::Null
+            | Kind::Void
+    )
+}
+
+/// The key of an exception's repository id.
+pub const EXCEPTION: &str = "exception";
+/// The text before the digits of bytes.
+const HEX: &str = "hex:";
+/// A reader that takes numbers as doubles would change larger ones.
+const EXACT_MAX: u64 = 1 << 53;

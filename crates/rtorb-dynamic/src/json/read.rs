@@ -1,0 +1,556 @@
+//! A value from JSON.
+
+use core::fmt;
+use std::sync::Arc;
+
+use rtorb::any::{Any, State, Value, find_state_type};
+use rtorb::cdr::LongDouble;
+use rtorb::ior::Ior;
+use rtorb::type_code::{Elements, Kind, Label, Scope, Shape, TypeCode, Union};
+use rtorb::url::{Location, ObjectUrl};
+use serde_json::{Map, Value as Json};
+
+use super::number::fixed_of_text;
+use super::{EXCEPTION, HEX, example, exception_key, known, may_be_null, type_key};
+use crate::types::Types;
+
+/// JSON that is no value of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// The steps to the wrong place, innermost first.
+    steps: Vec<String>,
+    /// The expected type, as IDL.
+    pub expected: String,
+    /// What is wrong.
+    pub problem: String,
+    /// The text of a right value, if it is short.
+    pub example: Option<String>,
+}
+
+impl JsonError {
+    /// The place in the JSON: `.members[2].name`, empty for the whole.
+    pub fn place(&self) -> String {
+        self.steps.iter().rev().map(String::as_str).collect()
+    }
+
+    /// The same error in a larger value, of which the value is the part that `step` names.
+    #[must_use]
+    pub fn within(mut self, step: impl Into<String>) -> Self {
+        self.steps.push(step.into());
+        self
+    }
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place();
+        let place = place.strip_prefix('.').unwrap_or(&place);
+        if !place.is_empty() {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "{}, but {} is expected", self.problem, self.expected)?;
+        match &self.example {
+            Some(example) => write!(f, ", such as {example}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+/// The value of `type_code` that JSON means.
+///
+/// # Errors
+/// [`JsonError`] has the place, the expected type and an example.
+pub fn from_json(types: &Types, json: &Json, type_code: &TypeCode) -> Result<Value, JsonError> {
+    Reader { types }.value(json, &Scope::new(type_code))
+}
+
+struct Reader<'t> {
+    types: &'t Types,
+}
+
+impl Reader<'_> {
+    fn value(&self, json: &Json, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        match scope.type_code.shape() {
+            Shape::Plain(kind) => self.plain(json, *kind, scope),
+            Shape::String { bound } => self.text(json, *bound, scope).map(Value::String),
+            Shape::WString { bound } => self.text(json, *bound, scope).map(Value::WString),
+            Shape::Fixed { digits, scale } => {
+                let text = match json {
+                    Json::Number(number) => Some(number.to_string()),
+                    Json::String(text) => Some(text.clone()),
+                    _ => None,
+                };
+                let number = text.and_then(|text| fixed_of_text(&text, *digits, *scale));
+                let number = number.ok_or_else(|| self.wrong(json, scope))?;
+                Ok(Value::Fixed(number))
+            }
+            Shape::Enum(enumeration) => {
+                let wrong = || {
+                    let names = enumeration.enumerators.join(", ");
+                    self.error(scope, format!("{} is none of {names}", short(json)))
+                };
+                let name = json.as_str().ok_or_else(|| self.wrong(json, scope))?;
+                let place = enumeration.enumerators.iter().position(|it| &**it == name);
+                // An enum has fewer enumerators than a u32 can count.
+                place
+                    .map(|place| Value::Enum(place as u32))
+                    .ok_or_else(wrong)
+            }
+            Shape::Alias(alias) => {
+                let inner = self.value(json, &scope.inside(&alias.content));
+                inner.map_err(|error| self.named(error, scope))
+            }
+            Shape::Recursive(id) => match scope.enclosing(id) {
+                Some(found) => self.value(json, found),
+                None => Err(self.no_values(scope)),
+            },
+            Shape::Sequence(elements) => {
+                let value = self.elements(json, elements, scope)?;
+                let count = length(&value);
+                if elements.count != 0 && count > elements.count as usize {
+                    return Err(self.error(scope, format!("{count} elements are too many")));
+                }
+                Ok(value)
+            }
+            Shape::Array(elements) => {
+                let value = self.elements(json, elements, scope)?;
+                let count = length(&value);
+                if count != elements.count as usize {
+                    return Err(self.error(scope, format!("it has {count} elements")));
+                }
+                Ok(value)
+            }
+            Shape::Struct(_) | Shape::Except(_) => self.structure(json, scope),
+            Shape::Union(union) => self.union(json, union, scope),
+            Shape::Named(Kind::Native | Kind::LocalInterface, _) => Err(self.no_values(scope)),
+            Shape::Named(Kind::AbstractInterface, _) if json.is_object() => self.state(json, scope),
+            Shape::Named(..) => self.reference(json, scope).map(Value::Reference),
+            Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) => self.state(json, scope),
+        }
+    }
+
+    fn plain(&self, json: &Json, kind: Kind, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        let value = match kind {
+            Kind::Null | Kind::Void => json.is_null().then_some(Value::Nothing),
+            Kind::Boolean => json.as_bool().map(Value::Boolean),
+            Kind::Octet => integer(json).map(Value::Octet),
+            Kind::Short => integer(json).map(Value::Short),
+            Kind::UShort => integer(json).map(Value::UShort),
+            Kind::Long => integer(json).map(Value::Long),
+            Kind::ULong => integer(json).map(Value::ULong),
+            Kind::LongLong => integer(json).map(Value::LongLong),
+            Kind::ULongLong => integer(json).map(Value::ULongLong),
+            // A double beyond the largest float would become infinite.
+            Kind::Float => real(json)
+                .filter(|it| !it.is_finite() || (*it as f32).is_finite())
+                .map(|it| Value::Float(it as f32)),
+            Kind::Double => real(json).map(Value::Double),
+            Kind::LongDouble => long_double(json).map(Value::LongDouble),
+            Kind::Char => character(json).map(Value::Char),
+            Kind::WChar => character(json).map(Value::WChar),
+            Kind::Principal => octets(json).map(Value::Octets),
+            Kind::Any => return self.any(json, scope).map(Value::Any),
+            Kind::TypeCode => return self.type_code(json, scope).map(Value::TypeCode),
+            _ => return Err(self.no_values(scope)),
+        };
+        value.ok_or_else(|| self.wrong(json, scope))
+    }
+
+    fn text(&self, json: &Json, bound: u32, scope: &Scope<'_>) -> Result<String, JsonError> {
+        let text = json.as_str().ok_or_else(|| self.wrong(json, scope))?;
+        if text.contains('\0') {
+            return Err(self.error(scope, "it contains a zero character".to_owned()));
+        }
+        let count = text.chars().count();
+        if bound != 0 && count > bound as usize {
+            return Err(self.error(scope, format!("{count} characters are too many")));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn elements(
+        &self,
+        json: &Json,
+        elements: &Elements,
+        scope: &Scope<'_>,
+    ) -> Result<Value, JsonError> {
+        let is_octets = elements.element.unaliased().kind() == Kind::Octet;
+        if is_octets && let Some(octets) = octets(json) {
+            return Ok(Value::Octets(octets));
+        }
+        let items = json.as_array().ok_or_else(|| self.wrong(json, scope))?;
+        let element = scope.inside(&elements.element);
+        let read = |(place, item): (usize, &Json)| {
+            let value = self.value(item, &element);
+            value.map_err(|error| error.within(format!("[{place}]")))
+        };
+        let values = items.iter().enumerate().map(read);
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        if !is_octets {
+            return Ok(Value::Elements(values));
+        }
+        let octets = values.into_iter().filter_map(|it| match it {
+            Value::Octet(octet) => Some(octet),
+            _ => None,
+        });
+        Ok(Value::Octets(octets.collect()))
+    }
+
+    fn structure(&self, json: &Json, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        let (Shape::Struct(made) | Shape::Except(made)) = scope.type_code.shape() else {
+            return Err(self.no_values(scope));
+        };
+        let mut members = Members::of(json).ok_or_else(|| self.wrong(json, scope))?;
+        let is_exception = scope.type_code.kind() == Kind::Except;
+        if is_exception {
+            let id = members.take(EXCEPTION).and_then(Json::as_str);
+            if id.is_some_and(|id| id != &*made.named.id) {
+                return Err(self.error(scope, format!("`{EXCEPTION}` names another exception")));
+            }
+        }
+        let mut values = Vec::with_capacity(made.members.len());
+        for member in &made.members {
+            let key = if is_exception {
+                exception_key(&member.name)
+            } else {
+                &member.name
+            };
+            values.push(self.member(&mut members, key, &scope.inside(&member.type_code), scope)?);
+        }
+        self.end(&members, scope)?;
+        Ok(Value::Members(values))
+    }
+
+    fn member(
+        &self,
+        members: &mut Members<'_>,
+        name: &str,
+        member: &Scope<'_>,
+        whole: &Scope<'_>,
+    ) -> Result<Value, JsonError> {
+        match members.take(name) {
+            Some(json) => {
+                let value = self.value(json, member);
+                value.map_err(|error| error.within(format!(".{name}")))
+            }
+            None => Err(self.error(whole, format!("the member `{name}` is missing"))),
+        }
+    }
+
+    /// Refuses members that the type does not have.
+    fn end(&self, members: &Members<'_>, scope: &Scope<'_>) -> Result<(), JsonError> {
+        match members.rest() {
+            Some(name) => Err(self.error(scope, format!("there is no member `{name}`"))),
+            None => Ok(()),
+        }
+    }
+
+    fn union(&self, json: &Json, union: &Union, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        let mut members = Members::of(json).ok_or_else(|| self.wrong(json, scope))?;
+        let discriminator_scope = scope.inside(&union.discriminator);
+        let discriminator = self.member(&mut members, "d", &discriminator_scope, scope)?;
+        let discriminator = label(&discriminator).ok_or_else(|| self.no_values(scope))?;
+        let value = match union.select(discriminator) {
+            Some(member) => {
+                let member = scope.inside(&member.type_code);
+                Some(Box::new(self.member(&mut members, "v", &member, scope)?))
+            }
+            None => None,
+        };
+        self.end(&members, scope)?;
+        Ok(Value::Union {
+            discriminator,
+            value,
+        })
+    }
+
+    fn any(&self, json: &Json, scope: &Scope<'_>) -> Result<Any, JsonError> {
+        if json.is_null() {
+            return Ok(Any::NULL);
+        }
+        let mut members = Members::of(json).ok_or_else(|| self.wrong(json, scope))?;
+        let missing = |name| self.error(scope, format!("the member `{name}` is missing"));
+        let type_text = members.take("type").ok_or_else(|| missing("type"))?;
+        let value = members.take("value").ok_or_else(|| missing("value"))?;
+        self.end(&members, scope)?;
+        let type_code = self.type_code(type_text, &scope.inside(&TypeCode::TYPE_CODE));
+        let type_code = type_code.map_err(|error| error.within(".type"))?;
+        let value = self.value(value, &Scope::new(&type_code));
+        let value = value.map_err(|error| error.within(".value"))?;
+        let any = Any::from_parts(type_code, &value);
+        any.map_err(|error| self.error(scope, error.to_string()).within(".value"))
+    }
+
+    fn type_code(&self, json: &Json, scope: &Scope<'_>) -> Result<TypeCode, JsonError> {
+        let text = json.as_str().ok_or_else(|| self.wrong(json, scope))?;
+        let parsed = self.types.parse(text);
+        parsed.map_err(|error| self.error(scope, error.to_string()))
+    }
+
+    fn reference(&self, json: &Json, scope: &Scope<'_>) -> Result<Ior, JsonError> {
+        if json.is_null() {
+            return Ok(Ior::NIL);
+        }
+        let text = json.as_str().ok_or_else(|| self.wrong(json, scope))?;
+        let type_id = scope.type_code.repository_id().unwrap_or_default();
+        let told = |error: &dyn fmt::Display| {
+            self.error(scope, format!("{} is no reference: {error}", short(json)))
+        };
+        match ObjectUrl::parse(text).map_err(|error| told(&error))? {
+            ObjectUrl::Ior(ior) => Ok(ior),
+            ObjectUrl::Corbaloc(Location::Addresses(place)) => {
+                place.to_ior(type_id).map_err(|error| told(&error))
+            }
+            _ => Err(told(&"write an IOR: or a corbaloc: with an address")),
+        }
+    }
+
+    fn state(&self, json: &Json, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        if json.is_null() {
+            return Ok(Value::Valuetype(None));
+        }
+        let known = known(self.types);
+        let formal_id = scope.type_code.repository_id().unwrap_or_default();
+        let id = match self.stated_type(json, scope)? {
+            Some(stated) => stated.repository_id().unwrap_or_default().to_owned(),
+            None => formal_id.to_owned(),
+        };
+        let Some(found) = find_state_type(scope, &id, &known) else {
+            let problem = if id == formal_id {
+                "the member `type` is missing".to_owned()
+            } else {
+                format!("{id} does not derive from it")
+            };
+            return Err(self.error(scope, problem));
+        };
+        let members = found.in_scope(scope, |scope| self.members(json, scope, id != formal_id))?;
+        let repository_id = id.into();
+        let state = State {
+            repository_id,
+            members,
+        };
+        Ok(Value::Valuetype(Some(Arc::new(state))))
+    }
+
+    /// The type that the key of a derived valuetype states.
+    fn stated_type(&self, json: &Json, scope: &Scope<'_>) -> Result<Option<TypeCode>, JsonError> {
+        if let Shape::ValueBox(_) = scope.type_code.shape() {
+            return Ok(None);
+        }
+        let key = type_key(scope);
+        let stated = json.get("_type").or_else(|| json.get(key));
+        let Some(stated) = stated.and_then(Json::as_str) else {
+            return Ok(None);
+        };
+        let parsed = self.types.parse(stated);
+        let parsed = parsed.map_err(|error| {
+            self.error(scope, error.to_string())
+                .within(format!(".{key}"))
+        })?;
+        Ok(Some(parsed.unaliased().clone()))
+    }
+
+    fn members(
+        &self,
+        json: &Json,
+        scope: &Scope<'_>,
+        is_derived: bool,
+    ) -> Result<Vec<Value>, JsonError> {
+        if let Shape::ValueBox(boxed) = scope.type_code.shape() {
+            let content = scope.inside(&boxed.content);
+            if !is_derived && !may_be_null(&boxed.content) {
+                return Ok(vec![self.value(json, &content)?]);
+            }
+            let mut members = Members::of(json).ok_or_else(|| self.wrong(json, scope))?;
+            members.take("type");
+            let value = self.member(&mut members, "value", &content, scope)?;
+            self.end(&members, scope)?;
+            return Ok(vec![value]);
+        }
+        let mut members = Members::of(json).ok_or_else(|| self.wrong(json, scope))?;
+        members.take("_type");
+        members.take(type_key(scope)).filter(|it| it.is_string());
+        let mut values = Vec::new();
+        scope.each_state_member(&mut |member, inner| {
+            let part = inner.inside(&member.type_code);
+            values.push(self.member(&mut members, &member.name, &part, scope)?);
+            Ok(())
+        })?;
+        self.end(&members, scope)?;
+        Ok(values)
+    }
+
+    fn wrong(&self, json: &Json, scope: &Scope<'_>) -> JsonError {
+        self.error(scope, format!("{} is {}", short(json), kind(json)))
+    }
+
+    fn no_values(&self, scope: &Scope<'_>) -> JsonError {
+        self.error(scope, "no message can contain such a value".to_owned())
+    }
+
+    fn error(&self, scope: &Scope<'_>, problem: String) -> JsonError {
+        let example = example(scope.type_code).map(|it| it.to_string());
+        JsonError {
+            steps: Vec::new(),
+            expected: self.types.text(scope.type_code),
+            problem,
+            example: example.filter(|it| it.len() <= EXAMPLE_MAX),
+        }
+    }
+
+    /// An error in the whole value, with the name of the alias beside its content.
+    fn named(&self, mut error: JsonError, scope: &Scope<'_>) -> JsonError {
+        if error.steps.is_empty() && !error.expected.contains(" (") {
+            error.expected = format!("{} ({})", self.types.text(scope.type_code), error.expected);
+        }
+        error
+    }
+}
+
+/// The members of a JSON object that are not read yet.
+struct Members<'j> {
+    object: &'j Map<String, Json>,
+    taken: Vec<String>,
+}
+
+impl<'j> Members<'j> {
+    fn of(json: &'j Json) -> Option<Self> {
+        let object = json.as_object()?;
+        Some(Self {
+            object,
+            taken: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, name: &str) -> Option<&'j Json> {
+        let value = self.object.get(name);
+        if value.is_some() {
+            self.taken.push(name.to_owned());
+        }
+        value
+    }
+
+    /// A member that was not taken.
+    fn rest(&self) -> Option<&str> {
+        if self.taken.len() >= self.object.len() {
+            return None;
+        }
+        let mut names = self.object.keys().map(String::as_str);
+        names.find(|name| !self.taken.iter().any(|taken| taken == name))
+    }
+}
+
+fn length(value: &Value) -> usize {
+    match value {
+        Value::Elements(values) => values.len(),
+        Value::Octets(octets) => octets.len(),
+        _ => 0,
+    }
+}
+
+/// An integer as a number, or as text, which every JSON writer keeps exact.
+fn integer<T: TryFrom<i128>>(json: &Json) -> Option<T> {
+    let number = match json {
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => i128::from(number),
+            (_, Some(number)) => i128::from(number),
+            // 1.0 and 1e3 are integers too.
+            _ => number
+                .as_f64()
+                .filter(|it| it.fract() == 0.0 && it.abs() <= EXACT_DOUBLE)?
+                as i128,
+        },
+        Json::String(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    T::try_from(number).ok()
+}
+
+fn real(json: &Json) -> Option<f64> {
+    match json {
+        Json::Number(number) => number.as_f64(),
+        // The texts of numbers that JSON does not have.
+        Json::String(text) => match text.as_str() {
+            "NaN" => Some(f64::NAN),
+            "inf" => Some(f64::INFINITY),
+            "-inf" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn long_double(json: &Json) -> Option<LongDouble> {
+    let bits = || {
+        let digits = json.as_str()?.strip_prefix(HEX)?;
+        let is_whole = digits.len() == 32 && digits.bytes().all(|it| it.is_ascii_hexdigit());
+        is_whole
+            .then(|| u128::from_str_radix(digits, 16).ok())
+            .flatten()
+    };
+    real(json)
+        .map(LongDouble::from)
+        .or_else(|| bits().map(LongDouble))
+}
+
+fn character(json: &Json) -> Option<char> {
+    let mut characters = json.as_str()?.chars();
+    let character = characters.next()?;
+    characters.next().is_none().then_some(character)
+}
+
+/// The bytes of `hex:` and digits.
+fn octets(json: &Json) -> Option<Vec<u8>> {
+    let digits = json.as_str()?.strip_prefix(HEX)?;
+    let is_whole =
+        digits.bytes().all(|it| it.is_ascii_hexdigit()) && digits.len().is_multiple_of(2);
+    let octet = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+    is_whole.then(|| (0..digits.len()).step_by(2).filter_map(octet).collect())
+}
+
+/// The number of a discriminator.
+fn label(value: &Value) -> Option<Label> {
+    Some(match value {
+        Value::Boolean(value) => Label::from(*value),
+        Value::Octet(value) => Label::from(*value),
+        Value::Short(value) => Label::from(*value),
+        Value::UShort(value) => Label::from(*value),
+        Value::Long(value) => Label::from(*value),
+        Value::ULong(value) => Label::from(*value),
+        Value::LongLong(value) => *value,
+        Value::ULongLong(value) => value.cast_signed(),
+        Value::Char(value) | Value::WChar(value) => Label::from(u32::from(*value)),
+        Value::Enum(ordinal) => Label::from(*ordinal),
+        _ => return None,
+    })
+}
+
+/// The beginning of a JSON text.
+fn short(json: &Json) -> String {
+    let text = json.to_string();
+    let mut beginning: String = text.chars().take(SHOWN_MAX).collect();
+    if beginning.len() < text.len() {
+        beginning.push_str("...");
+    }
+    beginning
+}
+
+const fn kind(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a string",
+        Json::Array(_) => "an array",
+        Json::Object(_) => "an object",
+    }
+}
+
+/// Above it, doubles skip integers.
+const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
+/// The characters of a wrong value that a message shows.
+const SHOWN_MAX: usize = 40;
+/// The longest example in a message.
+const EXAMPLE_MAX: usize = 300;

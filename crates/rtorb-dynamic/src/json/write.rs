@@ -1,0 +1,217 @@
+//! A value as JSON.
+
+use core::fmt::Write as _;
+
+use rtorb::any::{Any, State, Value, find_state_type};
+use rtorb::type_code::{Kind, Label, Scope, Shape, TypeCode};
+use rtorb_wire::DecodeError;
+use serde_json::{Map, Number, Value as Json, json};
+
+use super::number::{exact_double, fixed_text};
+use super::{EXACT_MAX, EXCEPTION, HEX, exception_key, known, may_be_null, type_key};
+use crate::types::Types;
+
+/// Why a value has no JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The value is not of the type.
+    #[error("the value is not of its type")]
+    WrongType,
+    /// Shared values, each written as often as it occurs, are too many.
+    #[error("the value has more than {VALUES_MAX} parts, because values in it are shared")]
+    TooLarge,
+    /// The value of an any cannot be decoded.
+    #[error(transparent)]
+    Any(#[from] DecodeError),
+}
+
+/// The JSON of a value of `type_code`.
+///
+/// # Errors
+/// [`WriteError`], if the value is of another type, or has too many parts.
+pub fn to_json(types: &Types, value: &Value, type_code: &TypeCode) -> Result<Json, WriteError> {
+    Writer { types, values: 0 }.value(value, &Scope::new(type_code))
+}
+
+struct Writer<'t> {
+    types: &'t Types,
+    /// The values written so far. Shared values could make a short message endless.
+    values: usize,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value, scope: &Scope<'_>) -> Result<Json, WriteError> {
+        self.values += 1;
+        if self.values > VALUES_MAX {
+            return Err(WriteError::TooLarge);
+        }
+        let type_code = scope.type_code;
+        Ok(match (value, type_code.shape()) {
+            (value, Shape::Alias(alias)) => self.value(value, &scope.inside(&alias.content))?,
+            (value, Shape::Recursive(id)) => {
+                let found = scope.enclosing(id).ok_or(WriteError::WrongType)?;
+                self.value(value, found)?
+            }
+            (Value::Fixed(unscaled), Shape::Fixed { scale, .. }) => {
+                json!(fixed_text(*unscaled, *scale))
+            }
+            (Value::Enum(ordinal), Shape::Enum(enumeration)) => {
+                let name = enumeration.enumerators.get(*ordinal as usize);
+                json!(name.ok_or(WriteError::WrongType)?)
+            }
+            (Value::Members(values), Shape::Struct(made) | Shape::Except(made)) => {
+                let is_exception = type_code.kind() == Kind::Except;
+                let mut object = Map::new();
+                if is_exception {
+                    object.insert(EXCEPTION.to_owned(), json!(made.named.id));
+                }
+                for (member, value) in made.members.iter().zip(values) {
+                    let value = self.value(value, &scope.inside(&member.type_code))?;
+                    let key = if is_exception {
+                        exception_key(&member.name)
+                    } else {
+                        &member.name
+                    };
+                    object.insert(key.to_owned(), value);
+                }
+                Json::Object(object)
+            }
+            (
+                Value::Union {
+                    discriminator,
+                    value,
+                },
+                Shape::Union(union),
+            ) => {
+                let mut object = Map::new();
+                object.insert("d".to_owned(), label(*discriminator, &union.discriminator)?);
+                if let (Some(value), Some(member)) = (value, union.select(*discriminator)) {
+                    let value = self.value(value, &scope.inside(&member.type_code))?;
+                    object.insert("v".to_owned(), value);
+                }
+                Json::Object(object)
+            }
+            (Value::Elements(values), Shape::Sequence(made) | Shape::Array(made)) => {
+                let element = scope.inside(&made.element);
+                let values = values.iter().map(|value| self.value(value, &element));
+                values.collect::<Result<_, _>>()?
+            }
+            (Value::Valuetype(None), _) => Json::Null,
+            (Value::Valuetype(Some(state)), _) => self.state(state, scope)?,
+            (Value::Any(any), _) => self.any(any)?,
+            (Value::TypeCode(inner), _) => json!(self.types.text(inner)),
+            (value, _) => plain(value).ok_or(WriteError::WrongType)?,
+        })
+    }
+
+    fn any(&mut self, any: &Any) -> Result<Json, WriteError> {
+        let value = any.value_with(&known(self.types))?;
+        if value == Value::Nothing && any.type_code().kind() == Kind::Null {
+            return Ok(Json::Null);
+        }
+        let value = self.value(&value, &Scope::new(any.type_code()))?;
+        Ok(json!({ "type": self.types.text(any.type_code()), "value": value }))
+    }
+
+    fn state(&mut self, state: &State, scope: &Scope<'_>) -> Result<Json, WriteError> {
+        let known = known(self.types);
+        let found = find_state_type(scope, &state.repository_id, &known);
+        let found = found.ok_or(WriteError::WrongType)?;
+        let is_expected = scope.type_code.repository_id() == Some(&state.repository_id);
+        found.in_scope(scope, |scope| {
+            let mut members = state.members.iter();
+            if let Shape::ValueBox(boxed) = scope.type_code.shape() {
+                let value = members.next().ok_or(WriteError::WrongType)?;
+                let value = self.value(value, &scope.inside(&boxed.content))?;
+                return Ok(match is_expected {
+                    true if !may_be_null(&boxed.content) => value,
+                    true => json!({ "value": value }),
+                    false => json!({ "type": self.types.text(scope.type_code), "value": value }),
+                });
+            }
+            let mut object = Map::new();
+            if !is_expected {
+                let name = self.types.text(scope.type_code);
+                object.insert(type_key(scope).to_owned(), json!(name));
+            }
+            scope.each_state_member(&mut |member, scope| {
+                let value = members.next().ok_or(WriteError::WrongType)?;
+                let value = self.value(value, &scope.inside(&member.type_code))?;
+                object.insert(member.name.to_string(), value);
+                Ok::<(), WriteError>(())
+            })?;
+            Ok(Json::Object(object))
+        })
+    }
+}
+
+/// The JSON of a value without parts; `None` for a value that needs its type.
+fn plain(value: &Value) -> Option<Json> {
+    Some(match value {
+        Value::Nothing => Json::Null,
+        Value::Boolean(value) => json!(value),
+        Value::Octet(value) => json!(value),
+        Value::Short(value) => json!(value),
+        Value::UShort(value) => json!(value),
+        Value::Long(value) => json!(value),
+        Value::ULong(value) => json!(value),
+        Value::LongLong(value) if value.unsigned_abs() > EXACT_MAX => json!(value.to_string()),
+        Value::LongLong(value) => json!(value),
+        Value::ULongLong(value) if *value > EXACT_MAX => json!(value.to_string()),
+        Value::ULongLong(value) => json!(value),
+        // The shortest text that is this float, not the double of the same bits.
+        Value::Float(value) => real(value.to_string().parse().unwrap_or(f64::from(*value))),
+        Value::Double(value) => real(*value),
+        Value::LongDouble(value) => match exact_double(*value) {
+            Some(double) => real(double),
+            None => json!(format!("{HEX}{:032x}", value.0)),
+        },
+        Value::Char(value) | Value::WChar(value) => json!(value),
+        Value::String(text) | Value::WString(text) => json!(text),
+        Value::Octets(octets) => json!(hex(octets)),
+        Value::Reference(ior) if ior.is_nil() => Json::Null,
+        Value::Reference(ior) => json!(ior.to_string()),
+        _ => return None,
+    })
+}
+
+/// The JSON of a union's discriminator.
+pub(super) fn label(label: Label, type_code: &TypeCode) -> Result<Json, WriteError> {
+    let number = u32::try_from(label).ok();
+    Ok(match type_code.unaliased().shape() {
+        Shape::Plain(Kind::Boolean) => json!(label != 0),
+        Shape::Plain(Kind::Char | Kind::WChar) => {
+            let character = number.and_then(char::from_u32);
+            json!(character.ok_or(WriteError::WrongType)?)
+        }
+        Shape::Plain(Kind::ULongLong) => {
+            plain(&Value::ULongLong(label.cast_unsigned())).ok_or(WriteError::WrongType)?
+        }
+        Shape::Enum(enumeration) => {
+            let name = number.and_then(|it| enumeration.enumerators.get(it as usize));
+            json!(name.ok_or(WriteError::WrongType)?)
+        }
+        _ => plain(&Value::LongLong(label)).ok_or(WriteError::WrongType)?,
+    })
+}
+
+/// A real number; as text if it is infinite or NaN, which JSON cannot express.
+fn real(value: f64) -> Json {
+    match Number::from_f64(value) {
+        Some(number) => Json::Number(number),
+        None => json!(value.to_string()),
+    }
+}
+
+fn hex(octets: &[u8]) -> String {
+    let mut text = HEX.to_owned();
+    for octet in octets {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{octet:02x}");
+    }
+    text
+}
+
+/// Shared values are written as often as they occur.
+const VALUES_MAX: usize = 10_000_000;

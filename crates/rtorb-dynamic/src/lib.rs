@@ -1,0 +1,46 @@
+//! Values, requests and servants whose types are known only at run time.
+//!
+//! [`Types`] has the types and interfaces of IDL that is read at run time, of an interface [`repository`], or that the caller
+//! states. A [`Value`] is of any of these types; [`json`] is its form as text. A [`Request`] calls an operation, and a
+//! [`Servant`] carries operations out.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use rtorb_dynamic::{Request, Types};
+//! use serde_json::json;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let orb = rtorb::Orb::builder().build()?;
+//! let object = orb.string_to_object("corbaloc::plant:2809/Valve")?;
+//! let mut types = Types::default();
+//! types.add_text("valve.idl", "interface Valve { long turn(in long degrees); };")?;
+//! let types = Arc::new(types);
+//! let turn = types.interface("Valve").and_then(|it| it.operation("turn")).ok_or("no operation")?;
+//! let inputs = turn.inputs_from_json(&types, &[json!(90)])?;
+//! match Request::new(&object, &turn, &types, inputs)?.invoke() {
+//!     Ok(results) => println!("{}", turn.results_to_json(&types, &results)?),
+//!     Err(failure) => println!("{}", failure.to_json(&types)?),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod call;
+mod describe;
+pub mod interface;
+pub mod json;
+pub mod repository;
+mod request;
+pub mod search;
+mod servant;
+mod suggest;
+pub mod types;
+pub mod walk;
+
+pub use call::ArgumentError;
+pub use interface::{Interface, Operation};
+pub use request::{Deferred, Failure, Request, Results};
+pub use rtorb::any::Value;
+pub use servant::{Servant, activate, activate_with_id};
+pub use types::Types;

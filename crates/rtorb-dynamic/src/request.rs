@@ -1,0 +1,204 @@
+//! Requests that are made at run time: two-way, one-way, and deferred.
+
+use std::sync::Arc;
+
+use rtorb::any::Value;
+use rtorb::thread::ThreadConfig;
+use rtorb::type_code::{Kind, Shape, TypeCode};
+use rtorb::{ExceptionKind, ObjectRef, Orb, SystemException};
+use rtorb_os::Refused;
+use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
+
+use crate::interface::Operation;
+use crate::json::known;
+use crate::types::Types;
+
+/// A request with its arguments. It may be invoked many times.
+#[derive(Clone, Debug)]
+pub struct Request {
+    object: ObjectRef,
+    operation: Arc<Operation>,
+    types: Arc<Types>,
+    inputs: Vec<Value>,
+}
+
+/// What an operation returns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// The result; [`Value::Nothing`] for none.
+    pub returns: Value,
+    /// The values of the `out` and `inout` parameters in order.
+    pub outputs: Vec<Value>,
+}
+
+impl Results {
+    /// The results of an operation that returns nothing.
+    pub const NONE: Self = Self {
+        returns: Value::Nothing,
+        outputs: Vec::new(),
+    };
+}
+
+/// Why an operation returns nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// A user exception.
+    User {
+        /// Its type.
+        type_code: TypeCode,
+        /// Its members in order: [`Value::Members`].
+        members: Value,
+    },
+    /// A user exception that the operation does not declare, and whose type is unknown.
+    Undeclared {
+        /// Its repository id.
+        repository_id: String,
+    },
+    /// A system exception.
+    System(SystemException),
+}
+
+impl From<SystemException> for Failure {
+    fn from(exception: SystemException) -> Self {
+        Self::System(exception)
+    }
+}
+
+impl Request {
+    /// A request to an object, with the values of the `in` and `inout` parameters in order. `types` has the valuetypes that may
+    /// take the place of their bases.
+    ///
+    /// # Errors
+    /// BAD_PARAM if the number of values is wrong, or one of them is not of its type.
+    pub fn new(
+        object: &ObjectRef,
+        operation: &Arc<Operation>,
+        types: &Arc<Types>,
+        inputs: Vec<Value>,
+    ) -> Result<Self, SystemException> {
+        if operation.inputs().count() != inputs.len() {
+            return Err(ExceptionKind::BadParam.into());
+        }
+        let request = Self {
+            object: object.clone(),
+            operation: Arc::clone(operation),
+            types: Arc::clone(types),
+            inputs,
+        };
+        // A wrong value is found here, and not by each call. The code set is that of the connection, which is not known yet.
+        match request.write(&mut Writer::new(Vec::new(), usize::MAX >> 1)) {
+            Ok(()) | Err(EncodeError::NotInCodeSet { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(request)
+    }
+
+    /// Invokes the operation and waits for its reply. Of a oneway, it waits until it is sent.
+    ///
+    /// # Errors
+    /// The exception that the object or its server raises, or this ORB.
+    pub fn invoke(&self) -> Result<Results, Failure> {
+        if self.operation.is_oneway {
+            return Ok(self.send().map(|()| Results::NONE)?);
+        }
+        self.object.invoke_raising(
+            &self.operation.name,
+            |w| self.write(w),
+            |r| self.read(r),
+            |id, r| self.read_exception(id, r).map(Some),
+        )
+    }
+
+    /// Sends the request as a oneway: there is no reply, whatever the operation's declaration says.
+    ///
+    /// # Errors
+    /// A system exception if it could not be sent.
+    pub fn send(&self) -> Result<(), SystemException> {
+        self.object
+            .invoke_oneway(&self.operation.name, |w| self.write(w))
+    }
+
+    /// Invokes the operation on a new thread, which waits for the reply meanwhile. The thread has the CORBA priority of the
+    /// caller, if one was set.
+    ///
+    /// # Errors
+    /// [`Refused`], if the host refuses the thread.
+    pub fn defer(&self, orb: &Orb, thread: &ThreadConfig) -> Result<Deferred, Refused> {
+        let request = self.clone();
+        let current = orb.rt_current();
+        let priority = current.the_priority().ok();
+        let invoke = move || {
+            if let Some(priority) = priority {
+                current.set_the_priority(priority)?;
+            }
+            request.invoke()
+        };
+        spawn("rtorb-deferred", thread, invoke).map(|reply| Deferred { reply })
+    }
+
+    fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        let known = known(&self.types);
+        for (parameter, value) in self.operation.inputs().zip(&self.inputs) {
+            value.encode_with(&parameter.type_code, &known, w)?;
+        }
+        if self.operation.has_context {
+            w.count(0)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, r: &mut Reader<'_>) -> Result<Results, DecodeError> {
+        let known = known(&self.types);
+        let returns = Value::decode_with(&self.operation.returns, &known, r)?;
+        let outputs = self.operation.outputs();
+        let outputs = outputs.map(|it| Value::decode_with(&it.type_code, &known, r));
+        Ok(Results {
+            returns,
+            outputs: outputs.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn read_exception(&self, id: &str, r: &mut Reader<'_>) -> Result<Failure, DecodeError> {
+        let declared = self.operation.exception(id);
+        let is_exception = |it: &&TypeCode| it.kind() == Kind::Except;
+        let found = declared.or_else(|| self.types.by_id(id).filter(is_exception));
+        let Some(type_code) = found else {
+            let repository_id = id.to_owned();
+            return Ok(Failure::Undeclared { repository_id });
+        };
+        let mut members = Vec::new();
+        if let Shape::Except(made) = type_code.unaliased().shape() {
+            let known = known(&self.types);
+            for member in &made.members {
+                members.push(Value::decode_with(&member.type_code, &known, r)?);
+            }
+        }
+        Ok(Failure::User {
+            type_code: type_code.clone(),
+            members: Value::Members(members),
+        })
+    }
+}
+
+/// A request whose reply is awaited on a thread of its own.
+#[derive(Debug)]
+pub struct Deferred {
+    reply: JoinHandle<Option<Result<Results, Failure>>>,
+}
+
+impl Deferred {
+    /// True once [`wait`](Self::wait) does not block.
+    pub fn is_ready(&self) -> bool {
+        self.reply.is_finished()
+    }
+
+    /// Waits for the reply.
+    ///
+    /// # Errors
+    /// As [`Request::invoke`].
+    pub fn wait(self) -> Result<Results, Failure> {
+        let reply = self.reply.join().ok().flatten();
+        reply.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
+    }
+}

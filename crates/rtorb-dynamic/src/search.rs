@@ -1,0 +1,252 @@
+//! The search for an object's interface: in IDL files, in the built-in IDL, and at the object itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SystemException};
+
+use crate::interface::Interface;
+use crate::repository;
+use crate::types::{IdlError, Types};
+
+/// Where to look for an interface.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    /// IDL files. One that does not exist as it is named is looked for in the folders.
+    pub files: Vec<PathBuf>,
+    /// Folders with IDL: files that include others, and files with the interface, if nothing else has it.
+    pub folders: Vec<PathBuf>,
+    /// The scoped name or repository id of the interface, instead of what the object says.
+    pub interface: Option<String>,
+}
+
+/// An interface, and the types that it uses.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The interface.
+    pub interface: Arc<Interface>,
+    /// All known types.
+    pub types: Arc<Types>,
+}
+
+/// Why there is no interface.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// A file is wrong.
+    #[error(transparent)]
+    Idl(#[from] IdlError),
+    /// The stated interface is unknown.
+    #[error("there is no interface `{name}` in the IDL{}", suggestion.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
+    Unknown {
+        /// The name.
+        name: String,
+        /// An interface with a name like it.
+        suggestion: Option<String>,
+    },
+    /// The object's interface is in no IDL.
+    #[error(
+        "{}: give the IDL with --idl FILE, or a known interface with --interface NAME",
+        said(type_id)
+    )]
+    NotFound {
+        /// What the object says; may be empty.
+        type_id: String,
+    },
+    /// The object cannot be asked.
+    #[error("the object cannot be asked for its interface: {0}")]
+    Object(SystemException),
+}
+
+fn said(type_id: &str) -> String {
+    if type_id.is_empty() {
+        "neither the reference nor the object says its interface".to_owned()
+    } else {
+        format!("no IDL has the interface {type_id} of the object")
+    }
+}
+
+impl Search {
+    /// The interface of an object. If its reference has no type id, the object is asked: only about interfaces with `operation`,
+    /// if one is given.
+    ///
+    /// # Errors
+    /// [`SearchError`] says what to do.
+    pub fn interface_of(
+        &self,
+        object: &ObjectRef,
+        operation: Option<&str>,
+    ) -> Result<Found, SearchError> {
+        let mut types = self.types()?;
+        let id = match &self.interface {
+            Some(name) => self.stated(name, &mut types)?,
+            None => self.of_object(object, operation, &mut types)?,
+        };
+        match types.interface_by_id(&id).cloned() {
+            Some(interface) => Ok(Found {
+                interface,
+                types: Arc::new(types),
+            }),
+            None => Err(SearchError::NotFound { type_id: id }),
+        }
+    }
+
+    /// The types of the files, and of the built-in IDL.
+    ///
+    /// # Errors
+    /// [`SearchError::Idl`]
+    pub fn types(&self) -> Result<Types, SearchError> {
+        let mut types = Types::default();
+        if !self.files.is_empty() {
+            let files: Vec<_> = self.files.iter().map(|file| self.place(file)).collect();
+            types.add_files(&files, &self.folders)?;
+        }
+        types.add_standard();
+        Ok(types)
+    }
+
+    /// The file as it is named, else the one in the first folder that has it.
+    fn place(&self, file: &Path) -> PathBuf {
+        let inside = || {
+            self.folders
+                .iter()
+                .map(|folder| folder.join(file))
+                .find(|it| it.exists())
+        };
+        let found = if file.exists() { None } else { inside() };
+        found.unwrap_or_else(|| file.to_owned())
+    }
+
+    fn stated(&self, name: &str, types: &mut Types) -> Result<String, SearchError> {
+        if types.interface(name).is_none() {
+            self.search_folders(name, types);
+        }
+        let names = types.interfaces().map(|it| &*it.name);
+        match types.interface(name) {
+            Some(interface) => Ok(interface.repository_id.clone()),
+            None => Err(SearchError::Unknown {
+                name: name.to_owned(),
+                suggestion: crate::suggest::nearest(name, names).map(str::to_owned),
+            }),
+        }
+    }
+
+    fn of_object(
+        &self,
+        object: &ObjectRef,
+        operation: Option<&str>,
+        types: &mut Types,
+    ) -> Result<String, SearchError> {
+        let mut type_id = object.type_id().to_owned();
+        if type_id.is_empty() {
+            type_id =
+                asked(object.invoke("_repository_id", |_| Ok(()), |r| r.str().map(Into::into)))?;
+        }
+        if !type_id.is_empty() {
+            if types.interface_by_id(&type_id).is_none() {
+                self.search_folders(&type_id, types);
+            }
+            if types.interface_by_id(&type_id).is_some() {
+                return Ok(type_id);
+            }
+        }
+        if let Some(id) = supported(object, operation, types)? {
+            return Ok(id);
+        }
+        let described = repository::interface_of(object, types);
+        let found = described.ok().map(|it| it.repository_id.clone());
+        found.ok_or(SearchError::NotFound { type_id })
+    }
+
+    /// Adds the first file of the folders that declares an interface with that name or repository id.
+    fn search_folders(&self, name: &str, types: &mut Types) {
+        let simple = simple_name(name);
+        let files = self.folders.iter().flat_map(|folder| idl_files(folder));
+        for file in files.take(FILES_MAX) {
+            let mentions = std::fs::read(&file).is_ok_and(|text| {
+                let mut words = text.windows(simple.len().max(1));
+                words.any(|word| word == simple.as_bytes())
+            });
+            let mut found = Types::default();
+            // A wrong file among many is none of the caller's.
+            if mentions
+                && found.add_files(&[file], &self.folders).is_ok()
+                && found.interface(name).is_some()
+            {
+                types.add_all(found);
+                return;
+            }
+        }
+    }
+}
+
+/// What an object said; the default, if it does not know the question.
+fn asked<T: Default>(answer: Result<T, SystemException>) -> Result<T, SearchError> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(exception) if is_reply(&exception) => Ok(T::default()),
+        Err(exception) => Err(SearchError::Object(exception)),
+    }
+}
+
+/// True if the object, or its server, replied with this exception.
+fn is_reply(exception: &SystemException) -> bool {
+    let is_gone = exception.kind == ExceptionKind::ObjectNotExist;
+    exception.cause.is_none() && !is_gone && exception.completed != CompletionStatus::Maybe
+}
+
+/// The most derived known interface that an object says it has.
+fn supported(
+    object: &ObjectRef,
+    operation: Option<&str>,
+    types: &Types,
+) -> Result<Option<String>, SearchError> {
+    let is_possible =
+        |it: &&Arc<Interface>| operation.is_none_or(|name| it.operation(name).is_some());
+    let mut candidates: Vec<_> = types.interfaces().filter(is_possible).collect();
+    candidates.sort_by_key(|it| core::cmp::Reverse(it.ancestors.len()));
+    for interface in candidates.into_iter().take(QUESTIONS_MAX) {
+        if asked(object.is_a(&interface.repository_id))? {
+            return Ok(Some(interface.repository_id.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// `Name` of `Module::Name` and of `IDL:prefix/Module/Name:1.0`.
+fn simple_name(name: &str) -> &str {
+    let path = name.strip_prefix("IDL:").and_then(|it| it.rsplit_once(':'));
+    let path = path.map_or(name, |(path, _)| path);
+    path.rsplit(['/', ':']).next().unwrap_or(path)
+}
+
+/// The IDL files of a folder, by name.
+fn idl_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let mut files: Vec<_> = paths
+        .filter(|it| it.extension().is_some_and(|it| it == "idl"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The most files that are searched.
+const FILES_MAX: usize = 10_000;
+/// The most interfaces about which an object is asked.
+const QUESTIONS_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simple_name_is_the_end_of_a_name_or_id() {
+        assert_eq!(
+            simple_name("IDL:omg.org/CosNaming/NamingContext:1.0"),
+            "NamingContext"
+        );
+        assert_eq!(simple_name("IDL:Cubit:1.0"), "Cubit");
+        assert_eq!(simple_name("Tango::Device_5"), "Device_5");
+    }
+}

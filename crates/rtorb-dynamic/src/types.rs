@@ -1,0 +1,216 @@
+//! The types and interfaces that a program knows at run time: from IDL, or stated by the caller.
+
+mod expression;
+mod of_tree;
+mod standard;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rtorb::type_code::{Shape, TypeCode};
+use rtorb_idl::{Options, Outcome, Tree};
+
+use crate::interface::Interface;
+pub use expression::TypeError;
+
+/// Named types, and interfaces with their operations. What was added first wins.
+#[derive(Clone, Debug, Default)]
+pub struct Types {
+    /// By repository id.
+    types: BTreeMap<String, Named<TypeCode>>,
+    interfaces: BTreeMap<String, Named<Arc<Interface>>>,
+    /// Repository ids by scoped name, of types and interfaces.
+    ids: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug)]
+struct Named<T> {
+    /// The scoped name: `CosNaming::Name`.
+    name: String,
+    item: T,
+}
+
+impl Types {
+    /// The types of the IDL that is built in: naming, events, scheduling, and the benchmark Cubit.
+    pub fn standard() -> Self {
+        let mut types = Self::default();
+        types.add_standard();
+        types
+    }
+
+    /// Adds the IDL that is built in.
+    pub fn add_standard(&mut self) {
+        for (name, text) in standard::FILES {
+            let outcome =
+                rtorb_idl::check_text(name, &standard::without_includes(text), &Options::default());
+            if let Some(tree) = &outcome.tree {
+                self.add_tree(tree);
+            }
+        }
+    }
+
+    /// Adds IDL files, checked as one specification.
+    ///
+    /// # Errors
+    /// The diagnostics as text, if a file is wrong.
+    pub fn add_files(
+        &mut self,
+        files: &[PathBuf],
+        include_dirs: &[PathBuf],
+    ) -> Result<(), IdlError> {
+        let options = Options {
+            include_dirs: include_dirs.to_vec(),
+            defines: Vec::new(),
+        };
+        self.add_outcome(&rtorb_idl::check(files, &options))
+    }
+
+    /// Adds IDL that is not in a file. Messages call it `name`.
+    ///
+    /// # Errors
+    /// The diagnostics as text, if it is wrong.
+    pub fn add_text(&mut self, name: &str, text: &str) -> Result<(), IdlError> {
+        self.add_outcome(&rtorb_idl::check_text(name, text, &Options::default()))
+    }
+
+    fn add_outcome(&mut self, outcome: &Outcome) -> Result<(), IdlError> {
+        match &outcome.tree {
+            Some(tree) => {
+                self.add_tree(tree);
+                Ok(())
+            }
+            None => Err(IdlError(outcome.render(false))),
+        }
+    }
+
+    /// Adds all types and interfaces of `others`.
+    pub fn add_all(&mut self, others: Self) {
+        for Named { name, item } in others.types.into_values() {
+            self.add_type(&name, item);
+        }
+        for Named { item, .. } in others.interfaces.into_values() {
+            self.add_interface(Arc::unwrap_or_clone(item));
+        }
+    }
+
+    /// Adds all types and interfaces of checked IDL.
+    pub fn add_tree(&mut self, tree: &Tree) {
+        of_tree::add(self, tree);
+    }
+
+    /// Adds a type that has a repository id, under a scoped name. Returns false if there is one with that id.
+    pub fn add_type(&mut self, name: &str, type_code: TypeCode) -> bool {
+        let Some(id) = type_code.repository_id().map(str::to_owned) else {
+            return false;
+        };
+        if self.types.contains_key(&id) {
+            return false;
+        }
+        self.ids
+            .entry(name.to_owned())
+            .or_insert_with(|| id.clone());
+        let name = name.to_owned();
+        let item = type_code;
+        self.types.insert(id, Named { name, item });
+        true
+    }
+
+    /// Adds an interface, which also is a type. Returns false if there is one with its id.
+    pub fn add_interface(&mut self, interface: Interface) -> bool {
+        let (id, name) = (interface.repository_id.clone(), interface.name.clone());
+        if self.interfaces.contains_key(&id) {
+            return false;
+        }
+        let simple = name.rsplit("::").next().unwrap_or(&name);
+        self.add_type(&name, TypeCode::object_reference(&id, simple));
+        let item = Arc::new(interface);
+        self.interfaces.insert(id, Named { name, item });
+        true
+    }
+
+    /// The type with that repository id.
+    pub fn by_id(&self, id: &str) -> Option<&TypeCode> {
+        self.types.get(id).map(|named| &named.item)
+    }
+
+    /// The type that a text in the syntax of IDL names: `sequence<CosNaming::NameComponent, 4>`, `string<8>[2]`, or a repository id.
+    ///
+    /// # Errors
+    /// [`TypeError`] says what is wrong in the text.
+    pub fn parse(&self, text: &str) -> Result<TypeCode, TypeError> {
+        expression::parse(self, text)
+    }
+
+    /// The text of a type that [`parse`](Self::parse) reads again, if the type or all named types in it are known here.
+    pub fn text(&self, type_code: &TypeCode) -> String {
+        match type_code.shape() {
+            Shape::Sequence(elements) if elements.count == 0 => {
+                format!("sequence<{}>", self.text(&elements.element))
+            }
+            Shape::Sequence(elements) => {
+                format!(
+                    "sequence<{}, {}>",
+                    self.text(&elements.element),
+                    elements.count
+                )
+            }
+            Shape::Array(_) => {
+                let mut element = type_code;
+                let mut dimensions = String::new();
+                while let Shape::Array(elements) = element.shape() {
+                    dimensions.push_str(&format!("[{}]", elements.count));
+                    element = &elements.element;
+                }
+                self.text(element) + &dimensions
+            }
+            _ => match type_code.repository_id().and_then(|id| self.types.get(id)) {
+                Some(named) => named.name.clone(),
+                None => type_code.to_string(),
+            },
+        }
+    }
+
+    /// The interface with that repository id.
+    pub fn interface_by_id(&self, id: &str) -> Option<&Arc<Interface>> {
+        self.interfaces.get(id).map(|named| &named.item)
+    }
+
+    /// The interface with that name or repository id. Outer scopes may be left out if no other interface has the rest.
+    pub fn interface(&self, name: &str) -> Option<&Arc<Interface>> {
+        let id = self.id_of(name).unwrap_or(name);
+        self.interface_by_id(id)
+    }
+
+    /// All interfaces, in the order of their repository ids.
+    pub fn interfaces(&self) -> impl Iterator<Item = &Arc<Interface>> {
+        self.interfaces.values().map(|named| &named.item)
+    }
+
+    /// The repository id of a name, scoped from the outside or in part; `None` if it is unknown or ambiguous.
+    fn id_of(&self, name: &str) -> Option<&str> {
+        let name = name.strip_prefix("::").unwrap_or(name);
+        if let Some(id) = self.ids.get(name) {
+            return Some(id);
+        }
+        let is_end = |full: &str| {
+            let rest = full.strip_suffix(name);
+            rest.is_some_and(|rest| rest.ends_with("::"))
+        };
+        let mut found = self.ids.iter().filter(|(full, _)| is_end(full));
+        match (found.next(), found.next()) {
+            (Some((_, id)), None) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The known name that is most like a wrong one.
+    fn suggestion(&self, wrong: &str) -> Option<&str> {
+        crate::suggest::nearest(wrong, self.ids.keys().map(String::as_str))
+    }
+}
+
+/// Wrong IDL. Its text is that of the compiler's diagnostics.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct IdlError(String);

@@ -1,0 +1,318 @@
+//! TypeCodes and interfaces of checked IDL.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rtorb::type_code::{self, Alias, Kind, Label, Named, Shape, TypeCode, ValueMember, Visibility};
+use rtorb_idl::Tree;
+use rtorb_idl::tree::{
+    self, Interface as IdlInterface, InterfaceFlavour, Item, ItemId, ItemKind, Member, Type, Union,
+    Value, Valuetype,
+};
+use rtorb_wire::any::VALUE_BASE;
+use rtorb_wire::valuetype;
+
+use super::Types;
+use crate::interface::{Attribute, Interface, Operation, Parameter};
+
+/// Adds all types and interfaces of a tree.
+pub(super) fn add(types: &mut Types, tree: &Tree) {
+    let mut builder = Builder::new(tree);
+    for id in tree.ids() {
+        let item = tree.item(id);
+        if let ItemKind::Interface(interface) = &item.kind {
+            types.add_interface(builder.interface(id, interface));
+        }
+        if is_type(&item.kind) {
+            let type_code = builder.item(id);
+            types.add_type(&tree.full_name(id), type_code);
+        }
+    }
+}
+
+const fn is_type(kind: &ItemKind) -> bool {
+    !matches!(
+        kind,
+        ItemKind::Module | ItemKind::Constant { .. } | ItemKind::Other { .. } | ItemKind::Native
+    )
+}
+
+/// Makes TypeCodes of one tree.
+struct Builder<'t> {
+    tree: &'t Tree,
+    /// The TypeCodes that refer to no type around them.
+    made: BTreeMap<ItemId, TypeCode>,
+    /// The types around the present one, outermost first.
+    enclosing: Vec<ItemId>,
+    /// The index of the outermost enclosing type to which the present type refers.
+    reached: usize,
+}
+
+impl<'t> Builder<'t> {
+    fn new(tree: &'t Tree) -> Self {
+        Self {
+            tree,
+            made: BTreeMap::new(),
+            enclosing: Vec::new(),
+            reached: usize::MAX,
+        }
+    }
+
+    /// The TypeCode of a declared type.
+    fn item(&mut self, id: ItemId) -> TypeCode {
+        let tree = self.tree;
+        let item = tree.item(id);
+        if let Some(index) = self.enclosing.iter().position(|around| *around == id) {
+            self.reached = self.reached.min(index);
+            return TypeCode::recursive(&item.repository_id);
+        }
+        if let Some(made) = self.made.get(&id) {
+            return made.clone();
+        }
+        let depth = self.enclosing.len();
+        let around = core::mem::replace(&mut self.reached, usize::MAX);
+        self.enclosing.push(id);
+        let type_code = self.declared(item);
+        self.enclosing.pop();
+        if self.reached >= depth {
+            self.reached = usize::MAX;
+            self.made.insert(id, type_code.clone());
+        }
+        self.reached = self.reached.min(around);
+        type_code
+    }
+
+    fn declared(&mut self, item: &'t Item) -> TypeCode {
+        let (id, name) = (&*item.repository_id, &*item.name);
+        match &item.kind {
+            ItemKind::Struct { members } => TypeCode::structure(id, name, self.members(members)),
+            ItemKind::Exception { members } => TypeCode::exception(id, name, self.members(members)),
+            ItemKind::Union(union) => self.union(item, union),
+            ItemKind::Enum { enumerators } => {
+                let names = enumerators.iter().map(|it| &*it.name);
+                TypeCode::enumeration(id, name, names)
+            }
+            ItemKind::Alias { ty } => {
+                let content = self.used(ty);
+                TypeCode::alias(id, name, content)
+            }
+            ItemKind::ValueBox { ty } => {
+                let (named, content) = (Named::new(id, name), self.used(ty));
+                TypeCode::from_shape(Shape::ValueBox(Alias { named, content }.into()))
+            }
+            ItemKind::Valuetype(value) => self.valuetype(item, value),
+            ItemKind::Interface(interface) => {
+                let kind = match interface.flavour {
+                    InterfaceFlavour::Plain => Kind::ObjectReference,
+                    InterfaceFlavour::Abstract => Kind::AbstractInterface,
+                    InterfaceFlavour::Local => Kind::LocalInterface,
+                };
+                named(kind, id, name)
+            }
+            ItemKind::Undefined { what: "valuetype" } => empty_value(id, name),
+            ItemKind::Undefined { .. } => TypeCode::object_reference(id, name),
+            ItemKind::Module
+            | ItemKind::Constant { .. }
+            | ItemKind::Native
+            | ItemKind::Other { .. } => named(Kind::Native, id, name),
+        }
+    }
+
+    fn members(&mut self, members: &'t [Member]) -> Vec<(&'t str, TypeCode)> {
+        let members = members.iter();
+        members.map(|it| (&*it.name, self.used(&it.ty))).collect()
+    }
+
+    /// A member appears once for each of its labels, and once more if it is the default.
+    fn union(&mut self, item: &Item, union: &'t Union) -> TypeCode {
+        let discriminator = self.used(&union.discriminator);
+        let mut default = None;
+        let mut members: Vec<(Label, &str, TypeCode)> = Vec::new();
+        for case in &union.cases {
+            let type_code = self.used(&case.member.ty);
+            let name = &*case.member.name;
+            let labels = case.labels.iter().map(label);
+            members.extend(labels.map(|label| (label, name, type_code.clone())));
+            if case.is_default {
+                default = u32::try_from(members.len()).ok();
+                members.push((0, name, type_code));
+            }
+        }
+        TypeCode::union(
+            &item.repository_id,
+            &item.name,
+            discriminator,
+            default,
+            members,
+        )
+    }
+
+    fn valuetype(&mut self, item: &Item, value: &'t Valuetype) -> TypeCode {
+        let is_concrete = |id: &&ItemId| matches!(&self.tree.item(**id).kind, ItemKind::Valuetype(base) if !base.is_abstract);
+        let concrete = value.bases.iter().find(is_concrete).copied();
+        let base = concrete.map_or(TypeCode::NULL, |base| self.item(base));
+        let modifier = match value {
+            Valuetype {
+                is_custom: true, ..
+            } => CUSTOM,
+            Valuetype {
+                is_abstract: true, ..
+            } => ABSTRACT,
+            Valuetype {
+                is_truncatable: true,
+                ..
+            } => TRUNCATABLE,
+            _ => NO_MODIFIER,
+        };
+        let members = value.state.iter().map(|state| ValueMember {
+            name: state.member.name.as_str().into(),
+            type_code: self.used(&state.member.ty),
+            visibility: if state.is_public {
+                Visibility::Public
+            } else {
+                Visibility::Private
+            },
+        });
+        let value_type = type_code::ValueType {
+            members: members.collect(),
+            named: Named::new(&item.repository_id, &item.name),
+            modifier,
+            base,
+        };
+        TypeCode::from_shape(if value.is_event {
+            Shape::Event(value_type.into())
+        } else {
+            Shape::Value(value_type.into())
+        })
+    }
+
+    /// The TypeCode of a type as it is used.
+    fn used(&mut self, ty: &Type) -> TypeCode {
+        match ty {
+            Type::Void => TypeCode::VOID,
+            Type::Short => TypeCode::SHORT,
+            Type::UShort => TypeCode::USHORT,
+            Type::Long => TypeCode::LONG,
+            Type::ULong => TypeCode::ULONG,
+            Type::LongLong => TypeCode::LONG_LONG,
+            Type::ULongLong => TypeCode::ULONG_LONG,
+            // CORBA has no kind for an 8-bit integer. `octet` has the same encoding.
+            Type::Int8 | Type::Octet => TypeCode::OCTET,
+            Type::Float => TypeCode::FLOAT,
+            Type::Double => TypeCode::DOUBLE,
+            Type::LongDouble => TypeCode::LONG_DOUBLE,
+            Type::Boolean => TypeCode::BOOLEAN,
+            Type::Char => TypeCode::CHAR,
+            Type::WChar => TypeCode::WCHAR,
+            Type::String { bound } => TypeCode::string(bound.unwrap_or(0)),
+            Type::WString { bound } => TypeCode::wstring(bound.unwrap_or(0)),
+            Type::Fixed { digits, scale } => TypeCode::fixed(*digits, scale.cast_signed()),
+            Type::Sequence { element, bound } => {
+                TypeCode::sequence(self.used(element), bound.unwrap_or(0))
+            }
+            Type::Array {
+                element,
+                dimensions,
+            } => {
+                let element = self.used(element);
+                let lengths = dimensions.iter().rev();
+                lengths.fold(element, |element, length| TypeCode::array(element, *length))
+            }
+            Type::Any => TypeCode::ANY,
+            Type::TypeCode => TypeCode::TYPE_CODE,
+            Type::Object => TypeCode::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object"),
+            Type::ValueBase => value_base(),
+            Type::Named(id) => self.item(*id),
+            // A native type has no values on the wire, and neither have these.
+            Type::FixedConstant => named(Kind::Native, "", "fixed"),
+            Type::Map { .. } => named(Kind::Native, "", "map"),
+        }
+    }
+
+    fn interface(&mut self, id: ItemId, interface: &'t IdlInterface) -> Interface {
+        let tree = self.tree;
+        let item = tree.item(id);
+        let mut made = Interface {
+            repository_id: item.repository_id.clone(),
+            name: tree.full_name(id),
+            ..Interface::default()
+        };
+        for base in tree.ancestors(interface) {
+            let base = tree.item(base);
+            made.ancestors.push(base.repository_id.clone());
+            if let ItemKind::Interface(interface) = &base.kind {
+                self.contents(interface, &mut made);
+            }
+        }
+        self.contents(interface, &mut made);
+        made
+    }
+
+    fn contents(&mut self, interface: &'t IdlInterface, into: &mut Interface) {
+        for attribute in &interface.attributes {
+            into.attributes.push(Attribute {
+                name: attribute.name.clone(),
+                type_code: self.used(&attribute.ty),
+                is_readonly: attribute.readonly,
+                get_raises: self.raises(&attribute.get_raises),
+                set_raises: self.raises(&attribute.set_raises),
+            });
+        }
+        for operation in &interface.operations {
+            let operation = self.operation(operation);
+            into.operations.push(Arc::new(operation));
+        }
+    }
+
+    fn operation(&mut self, operation: &'t tree::Operation) -> Operation {
+        let parameters = operation.parameters.iter().map(|it| Parameter {
+            name: it.name.clone(),
+            direction: it.direction,
+            type_code: self.used(&it.ty),
+        });
+        Operation {
+            name: operation.name.clone(),
+            parameters: parameters.collect(),
+            is_oneway: operation.oneway,
+            returns: self.used(&operation.returns),
+            raises: self.raises(&operation.raises),
+            has_context: !operation.context.is_empty(),
+        }
+    }
+
+    fn raises(&mut self, exceptions: &[ItemId]) -> Vec<TypeCode> {
+        exceptions.iter().map(|id| self.item(*id)).collect()
+    }
+}
+
+/// `ValueBase`, of which every valuetype is one.
+pub(super) fn value_base() -> TypeCode {
+    empty_value(VALUE_BASE, "ValueBase")
+}
+
+fn named(kind: Kind, id: &str, name: &str) -> TypeCode {
+    TypeCode::from_shape(Shape::Named(kind, Named::new(id, name).into()))
+}
+
+fn empty_value(id: &str, name: &str) -> TypeCode {
+    valuetype::type_code(id, name, NO_MODIFIER, TypeCode::NULL, [])
+}
+
+/// A label as the number that it is on the wire.
+fn label(label: &Value) -> Label {
+    match label {
+        // An unsigned long long keeps its bits.
+        Value::Integer(number) => *number as Label,
+        Value::Boolean(value) => Label::from(*value),
+        Value::Char(character) => Label::from(u32::from(*character)),
+        Value::Enumerator(_, position) => Label::from(*position),
+        // The checker lets no other label pass.
+        Value::Float(_) | Value::Fixed { .. } | Value::Text(_) => 0,
+    }
+}
+
+/// Modifiers of a valuetype's TypeCode (CORBA 3, `ValueModifier`).
+const NO_MODIFIER: i16 = 0;
+const CUSTOM: i16 = 1;
+const ABSTRACT: i16 = 2;
+const TRUNCATABLE: i16 = 3;
