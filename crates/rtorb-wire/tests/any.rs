@@ -501,3 +501,38 @@ fn an_indirection_to_a_valuetype_of_another_type_is_refused() {
     let read = Value::decode(&pair, &mut Reader::new(&sent, ByteOrder::NATIVE));
     assert_eq!(read, Err(DecodeError::UnknownValue));
 }
+
+/// As omniORB sends it: the padding behind a string is part of the chunk, before a value and at the end.
+#[test]
+fn a_chunk_may_end_with_padding() {
+    let [base, ..] = valuetypes();
+    let members = [
+        ("label", TypeCode::STRING, true),
+        ("beside", base, true),
+        ("end", TypeCode::STRING, true),
+    ];
+    let pin = valuetype::type_code("IDL:Pin:1.0", "Pin", 0, TypeCode::NULL, members);
+    let mut w = Writer::new(Vec::new(), 1 << 20);
+    w.begin_value(&["IDL:Pin:1.0"], true).unwrap();
+    let padded = |w: &mut Writer<'_>| {
+        w.chunk(|w| {
+            w.str("ab")?;
+            w.align(4)
+        })
+    };
+    padded(&mut w).unwrap();
+    w.begin_value(&["IDL:Base:1.0"], true).unwrap();
+    w.chunk(|w| w.primitive(5i32)).unwrap();
+    w.end_value(2).unwrap();
+    padded(&mut w).unwrap();
+    w.end_value(1).unwrap();
+    w.primitive(77u8).unwrap();
+    let sent = w.to_octets();
+    let mut r = Reader::new(&sent, ByteOrder::NATIVE);
+    let text = || Value::String("ab".to_owned());
+    let beside = Value::Valuetype(Some(state("IDL:Base:1.0", vec![Value::Long(5)])));
+    let whole = state("IDL:Pin:1.0", vec![text(), beside, text()]);
+    let read = Value::decode(&pin, &mut r);
+    assert_eq!(read, Ok(Value::Valuetype(Some(whole))));
+    assert_eq!((r.primitive::<u8>(), r.remaining()), (Ok(77), 0));
+}

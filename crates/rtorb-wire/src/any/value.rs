@@ -4,7 +4,7 @@ use super::state::{KnownTypes, NOTHING_KNOWN, State};
 use super::{Any, check_bound};
 use crate::cdr::{LongDouble, WChar, WString};
 use crate::ior::Ior;
-use crate::type_code::{Kind, Label, Scope, Shape, TypeCode, read_label, write_label};
+use crate::type_code::{Kind, Label, Scope, Shape, TypeCode, Union, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 use std::sync::Arc;
 
@@ -276,39 +276,28 @@ pub(super) fn encode(
             let mut pairs = values.iter().zip(&aggregate.members);
             pairs.try_for_each(|(value, member)| part(value, &member.type_code, w))
         }
-        (
-            Shape::Union(union),
-            Value::Union {
-                discriminator,
-                value,
-            },
-        ) => {
-            write_label(&union.discriminator, *discriminator, w)?;
-            match (union.select(*discriminator), value) {
-                (Some(member), Some(value)) => part(value, &member.type_code, w),
-                (None, None) => Ok(()),
-                _ => Err(EncodeError::WrongDiscriminator),
-            }
+        (Shape::Union(union), value) => {
+            let member = union_member(union, value, w)?;
+            member.map_or(Ok(()), |(member, value)| part(value, member, w))
         }
         (
             Shape::Named(Kind::ObjectReference | Kind::Component | Kind::Home, _),
             Value::Reference(ior),
         ) => ior.write(w),
-        (Shape::Named(Kind::AbstractInterface, _), Value::Reference(ior)) => {
-            w.primitive(1u8)?;
-            ior.write(w)
-        }
-        (Shape::Named(Kind::AbstractInterface, _), Value::Valuetype(state)) => {
-            w.primitive(0u8)?;
-            State::encode(state.as_ref(), scope, known, w)
+        (Shape::Named(Kind::AbstractInterface, _), value) => {
+            encode_abstract(value, scope, known, w)
         }
         (Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_), Value::Valuetype(state)) => {
             State::encode(state.as_ref(), scope, known, w)
         }
         (Shape::Recursive(id), value) => {
             let found = scope.enclosing(id);
-            let found = found.ok_or(EncodeError::IncompleteTypeCode)?;
-            encode(value, found, known, w)
+            encode(
+                value,
+                found.ok_or(EncodeError::IncompleteTypeCode)?,
+                known,
+                w,
+            )
         }
         _ => Err(EncodeError::WrongType),
     }
@@ -333,6 +322,47 @@ fn encode_plain(value: &Value, kind: Kind, w: &mut Writer<'_>) -> Result<(), Enc
         (Kind::Any, Value::Any(any)) => any.write(w),
         (Kind::TypeCode, Value::TypeCode(type_code)) => type_code.write(w),
         (Kind::Principal, Value::Octets(octets)) => w.counted_octets(octets),
+        _ => Err(EncodeError::WrongType),
+    }
+}
+
+/// Writes the discriminator of a union; returns the type and the value of the member that it selects.
+fn union_member<'v>(
+    union: &'v Union,
+    value: &'v Value,
+    w: &mut Writer<'_>,
+) -> Result<Option<(&'v TypeCode, &'v Value)>, EncodeError> {
+    let Value::Union {
+        discriminator,
+        value,
+    } = value
+    else {
+        return Err(EncodeError::WrongType);
+    };
+    write_label(&union.discriminator, *discriminator, w)?;
+    match (union.select(*discriminator), value) {
+        (Some(member), Some(value)) => Ok(Some((&member.type_code, value))),
+        (None, None) => Ok(None),
+        _ => Err(EncodeError::WrongDiscriminator),
+    }
+}
+
+/// Writes a reference or a valuetype where an abstract interface is expected.
+fn encode_abstract(
+    value: &Value,
+    scope: &Scope<'_>,
+    known: KnownTypes<'_>,
+    w: &mut Writer<'_>,
+) -> Result<(), EncodeError> {
+    match value {
+        Value::Reference(ior) => {
+            w.primitive(1u8)?;
+            ior.write(w)
+        }
+        Value::Valuetype(state) => {
+            w.primitive(0u8)?;
+            State::encode(state.as_ref(), scope, known, w)
+        }
         _ => Err(EncodeError::WrongType),
     }
 }

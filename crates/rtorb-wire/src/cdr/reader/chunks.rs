@@ -37,11 +37,10 @@ impl<'m> Reader<'m> {
     //= GIOP 1.2 §15.3.4
     //# A receiver that knows only a base type skips the rest of a truncatable value by its chunks and end tags.
     pub(crate) fn leave_chunks(&mut self, is_truncated: bool) -> Result<(), DecodeError> {
-        let left = self.octets.len() - self.at;
-        if left > 0 && !is_truncated {
+        if !is_truncated && !self.has_only_padding() {
             return Err(DecodeError::UnknownValue);
         }
-        self.at += left;
+        self.at = self.octets.len();
         let Chunks { depth, ended, .. } = *self.chunks();
         self.show_all();
         let ended = if ended != 0 {
@@ -65,18 +64,25 @@ impl<'m> Reader<'m> {
 
     /// Leaves the current chunk if a nested value begins behind it.
     pub(crate) fn approach_value(&mut self) {
-        if !self.is_at_chunk_end() {
+        if self.hidden == 0 || !self.has_only_padding() {
             return;
         }
-        let pad = self.position().wrapping_neg() & 3;
-        let tag = self
-            .chunks()
-            .all
-            .get(self.at + pad..)
-            .and_then(|ahead| ahead.first_chunk());
+        let at = self.at + self.padding();
+        let ahead = self.chunks().all.get(at..);
+        let tag = ahead.and_then(|ahead| ahead.first_chunk());
         if tag.is_some_and(|tag| VALUE_TAGS.contains(&self.number(*tag))) {
             self.show_all();
         }
+    }
+
+    /// True if the chunk has no more bytes than the padding before a tag. omniORB counts it into the chunk.
+    fn has_only_padding(&self) -> bool {
+        self.octets.len() - self.at <= self.padding()
+    }
+
+    /// The bytes before the next multiple of 4.
+    fn padding(&self) -> usize {
+        self.position().wrapping_neg() & 3
     }
 
     /// True inside a chunked value.
