@@ -1,7 +1,7 @@
 //! Calls in JSON: arguments from JSON, results and exceptions to JSON.
 
-use rtorb::SystemException;
 use rtorb::any::Value;
+use rtorb::{CompletionStatus, ExceptionKind, SystemException};
 use serde_json::{Map, Value as Json, json};
 
 use crate::interface::Operation;
@@ -13,7 +13,7 @@ use crate::types::Types;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
     /// Too few or too many.
-    #[error("{given} arguments are given, but {expected} are expected: {signature}")]
+    #[error("arguments: {given} given, {expected} expected by {signature}")]
     Count {
         /// Their number.
         given: usize,
@@ -166,6 +166,44 @@ impl Operation {
         })
     }
 
+    /// The exception that JSON means: the inverse of [`Failure::to_json`].
+    ///
+    /// # Errors
+    /// [`JsonError`] has the place.
+    pub fn failure_from_json(&self, types: &Types, json: &Json) -> Result<Failure, JsonError> {
+        let id = json.get(EXCEPTION).and_then(Json::as_str);
+        let id =
+            id.ok_or_else(|| JsonError::new("the member `exception` is missing", "an exception"))?;
+        if let Some(type_code) = self.exception(id) {
+            let members = match from_json(types, json, type_code)? {
+                Value::Members(members) => members,
+                _ => Vec::new(),
+            };
+            let type_code = type_code.clone();
+            return Ok(Failure::User { type_code, members });
+        }
+        let kind = ExceptionKind::from_repository_id(id.as_bytes());
+        if kind.repository_id() != id {
+            let expected = format!("a system exception, or one that {} raises,", self.name);
+            return Err(JsonError::new(id, &expected));
+        }
+        let minor = json.get("minor").and_then(Json::as_u64).unwrap_or(0);
+        let minor = u32::try_from(minor);
+        let minor =
+            minor.map_err(|_| JsonError::new("`minor` is too large", "an unsigned long"))?;
+        let statuses = [
+            CompletionStatus::Yes,
+            CompletionStatus::No,
+            CompletionStatus::Maybe,
+        ];
+        let completed = json.get("completed").and_then(Json::as_str);
+        let stated = statuses
+            .into_iter()
+            .find(|it| completed == Some(&*it.to_string()));
+        let completed = stated.unwrap_or(CompletionStatus::Maybe);
+        Ok(SystemException::new(kind, minor, completed).into())
+    }
+
     /// Examples of the arguments; `None` in the place of one that would be very long.
     pub fn example_inputs(&self) -> Vec<Option<Json>> {
         self.inputs().map(|it| example(&it.type_code)).collect()
@@ -192,7 +230,9 @@ impl Failure {
     /// [`WriteError`], if a member has no JSON.
     pub fn to_json(&self, types: &Types) -> Result<Json, WriteError> {
         match self {
-            Self::User { type_code, members } => to_json(types, members, type_code),
+            Self::User { type_code, members } => {
+                to_json(types, &Value::Members(members.clone()), type_code)
+            }
             Self::Undeclared { repository_id } => Ok(json!({ EXCEPTION: repository_id })),
             Self::System(SystemException {
                 kind,

@@ -1,12 +1,15 @@
 //! Values as JSON, and JSON as values: `docs/call.md` has the form of each type.
 
+mod error;
 mod example;
 mod number;
 mod read;
+mod scalar;
 mod write;
 
+pub use error::JsonError;
 pub use example::example;
-pub use read::{JsonError, from_json};
+pub use read::from_json;
 pub use write::{WriteError, to_json};
 
 use rtorb::type_code::{Kind, Scope, TypeCode};

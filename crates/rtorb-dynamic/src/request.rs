@@ -47,8 +47,8 @@ pub enum Failure {
     User {
         /// Its type.
         type_code: TypeCode,
-        /// Its members in order: [`Value::Members`].
-        members: Value,
+        /// Its members in order.
+        members: Vec<Value>,
     },
     /// A user exception that the operation does not declare, and whose type is unknown.
     Undeclared {
@@ -176,7 +176,7 @@ impl Request {
         }
         Ok(Failure::User {
             type_code: type_code.clone(),
-            members: Value::Members(members),
+            members,
         })
     }
 }

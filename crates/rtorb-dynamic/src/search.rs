@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SystemException};
+use rtorb::{ExceptionKind, ObjectRef, SystemException};
 
 use crate::interface::Interface;
 use crate::repository;
@@ -189,10 +189,9 @@ fn asked<T: Default>(answer: Result<T, SystemException>) -> Result<T, SearchErro
     }
 }
 
-/// True if the object, or its server, replied with this exception.
+/// True if an object that exists replied with this exception: this ORB did not raise it.
 fn is_reply(exception: &SystemException) -> bool {
-    let is_gone = exception.kind == ExceptionKind::ObjectNotExist;
-    exception.cause.is_none() && !is_gone && exception.completed != CompletionStatus::Maybe
+    exception.cause.is_none() && exception.kind != ExceptionKind::ObjectNotExist
 }
 
 /// The most derived known interface that an object says it has.

@@ -101,21 +101,20 @@ impl<S> Bound<S> {
         &self,
         operation: &Operation,
         type_code: &TypeCode,
-        members: &Value,
+        members: &[Value],
         call: &mut ServerCall<'_>,
     ) -> Result<(), SystemException> {
         let id = type_code.repository_id().unwrap_or_default();
         let declared = operation.exception(id).ok_or(UNDECLARED)?;
-        let (Shape::Except(made), Value::Members(values)) = (declared.unaliased().shape(), members)
-        else {
+        let Shape::Except(made) = declared.unaliased().shape() else {
             return Err(UNDECLARED);
         };
         call.raise_with(id, |w| {
-            if values.len() != made.members.len() {
+            if members.len() != made.members.len() {
                 return Err(EncodeError::WrongType);
             }
             let known = known(&self.types);
-            let mut pairs = values.iter().zip(&made.members);
+            let mut pairs = members.iter().zip(&made.members);
             pairs.try_for_each(|(value, it)| value.encode_with(&it.type_code, &known, w))
         })
     }

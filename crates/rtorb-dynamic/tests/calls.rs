@@ -85,7 +85,7 @@ impl Servant for Crane {
                 }
                 Err(Failure::User {
                     type_code: TYPES.by_id(id).unwrap().clone(),
-                    members: Value::Members(members),
+                    members,
                 })
             }
             "note" => {
@@ -177,7 +177,7 @@ fn every_type_goes_there_and_back() {
         "is_open": true,
         "kind": "sequence<Yard::Shape, 4>",
     });
-    assert_eq!(yard.call("echo", &[given.clone()]), Ok(given));
+    assert_eq!(yard.call("echo", std::slice::from_ref(&given)), Ok(given));
 }
 
 #[test]
@@ -198,6 +198,32 @@ fn exceptions_have_their_members() {
     let unknown = yard.call("refuse", &[json!(2)]).unwrap_err();
     assert_eq!(unknown["exception"], "IDL:omg.org/CORBA/UNKNOWN:1.0");
     assert_eq!(unknown["completed"], "COMPLETED_YES");
+}
+
+#[test]
+fn exceptions_come_back_from_json() {
+    let crane = TYPES.interface("Yard::Crane").unwrap();
+    let refuse = crane.operation("refuse").unwrap();
+    for json in [
+        json!({"exception": "IDL:Yard/Refused:1.0", "reason": "full", "code": 1}),
+        json!({"exception": "IDL:omg.org/CORBA/TRANSIENT:1.0", "minor": 7, "completed": "COMPLETED_NO"}),
+    ] {
+        let failure = refuse.failure_from_json(&TYPES, &json).unwrap();
+        assert_eq!(failure.to_json(&TYPES), Ok(json));
+    }
+    let told = |json: &Json| {
+        refuse
+            .failure_from_json(&TYPES, json)
+            .unwrap_err()
+            .to_string()
+    };
+    let undeclared = told(&json!({"exception": "IDL:Yard/Undeclared:1.0", "code": 1}));
+    assert!(
+        undeclared.contains("or one that refuse raises"),
+        "{undeclared}"
+    );
+    let incomplete = told(&json!({"exception": "IDL:Yard/Refused:1.0", "code": 1}));
+    assert!(incomplete.contains("`reason` is missing"), "{incomplete}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every IDL type as JSON and back, with random types and values.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -62,14 +62,14 @@ fn recursive_types() -> [TypeCode; 3] {
     [node, link, pin]
 }
 
-fn types() -> Types {
+static TYPES: LazyLock<Types> = LazyLock::new(|| {
     let mut types = Types::standard();
     for type_code in recursive_types().into_iter().chain([colour()]) {
         let name = type_code.name().unwrap().to_owned();
         assert!(types.add_type(&name, type_code));
     }
     types
-}
+});
 
 fn any_type() -> impl Strategy<Value = TypeCode> {
     let leaf = prop_oneof![
@@ -183,7 +183,11 @@ impl Draw<'_> {
             Shape::WString { bound } => Value::WString(self.text(*bound)),
             Shape::Fixed { digits, .. } => {
                 let size = (self.number() % 10u128.pow(u32::from(*digits))).cast_signed();
-                Value::Fixed(if self.byte() % 2 == 0 { size } else { -size })
+                Value::Fixed(if self.byte().is_multiple_of(2) {
+                    size
+                } else {
+                    -size
+                })
             }
             Shape::Enum(_) => Value::Enum(u32::from(self.byte()) % 3),
             Shape::Alias(alias) => self.value(&scope.inside(&alias.content)),
@@ -228,7 +232,7 @@ impl Draw<'_> {
                 }
             }
             Shape::ValueBox(_) | Shape::Value(_) => self.state(scope),
-            Shape::Named(..) => Value::Reference(if self.byte() % 2 == 0 {
+            Shape::Named(..) => Value::Reference(if self.byte().is_multiple_of(2) {
                 rtorb::ior::Ior::NIL
             } else {
                 Corbaloc {
@@ -247,13 +251,13 @@ impl Draw<'_> {
     }
 
     fn state(&mut self, scope: &Scope<'_>) -> Value {
-        if self.depth > 6 || self.byte() % 4 == 0 {
+        if self.depth > 6 || self.byte().is_multiple_of(4) {
             return Value::Valuetype(None);
         }
         let [_, _, pin] = recursive_types();
         let is_link = scope.type_code.repository_id() == Some("IDL:Link:1.0");
         let derived = Scope::new(&pin);
-        let scope = if is_link && self.byte() % 3 == 0 {
+        let scope = if is_link && self.byte().is_multiple_of(3) {
             &derived
         } else {
             scope
@@ -333,22 +337,20 @@ impl Draw<'_> {
 proptest! {
     #[test]
     fn a_value_is_the_same_after_json(type_code in any_type(), bytes in vec(any::<u8>(), 1..200)) {
-        let types = types();
         let mut draw = Draw { bytes: bytes.iter().cycle(), depth: 0 };
         let value = draw.value(&Scope::new(&type_code));
-        let json = to_json(&types, &value, &type_code).unwrap();
+        let json = to_json(&TYPES, &value, &type_code).unwrap();
         // As a program would get it.
         let text = json.to_string();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let again = from_json(&types, &json, &type_code);
+        let again = from_json(&TYPES, &json, &type_code);
         prop_assert_eq!(again.as_ref(), Ok(&value), "{:#} {}", type_code, text);
     }
 
     #[test]
     fn the_example_of_a_type_is_one_of_its_values(type_code in any_type()) {
-        let types = types();
         if let Some(example) = example(&type_code) {
-            let read = from_json(&types, &example, &type_code);
+            let read = from_json(&TYPES, &example, &type_code);
             prop_assert!(read.is_ok(), "{:#} {}: {:?}", type_code, example, read);
         }
     }
@@ -357,11 +359,10 @@ proptest! {
     fn any_json_is_a_value_or_an_error_with_its_place(
         type_code in any_type(), bytes in vec(any::<u8>(), 1..100), other in any_type(),
     ) {
-        let types = types();
         let mut draw = Draw { bytes: bytes.iter().cycle(), depth: 0 };
         let value = draw.value(&Scope::new(&other));
-        let json = to_json(&types, &value, &other).unwrap();
-        if let Err(error) = from_json(&types, &json, &type_code) {
+        let json = to_json(&TYPES, &value, &other).unwrap();
+        if let Err(error) = from_json(&TYPES, &json, &type_code) {
             prop_assert!(error.to_string().contains("is expected"), "{}", error);
         }
     }
@@ -369,9 +370,8 @@ proptest! {
 
 #[test]
 fn json_has_the_documented_forms() {
-    let types = types();
     let shown = |type_code: &TypeCode, value: Value| {
-        to_json(&types, &value, type_code).unwrap().to_string()
+        to_json(&TYPES, &value, type_code).unwrap().to_string()
     };
     assert_eq!(
         shown(&TypeCode::ULONG_LONG, Value::ULongLong(1 << 53)),

@@ -1,7 +1,7 @@
 //! An example of a type's JSON.
 
 use rtorb::any::VALUE_BASE;
-use rtorb::type_code::{Kind, Scope, Shape, TypeCode, Union};
+use rtorb::type_code::{Aggregate, Kind, Scope, Shape, TypeCode, Union};
 use serde_json::{Map, Value as Json, json};
 
 use super::write::label;
@@ -63,23 +63,7 @@ impl Example {
             Shape::Alias(alias) => return self.value(&scope.inside(&alias.content)),
             Shape::Recursive(id) => return self.value(scope.enclosing(id)?),
             Shape::Sequence(_) | Shape::Array(_) => return self.elements(scope),
-            Shape::Struct(aggregate) | Shape::Except(aggregate) => {
-                let mut object = Map::new();
-                let is_exception = type_code.kind() == Kind::Except;
-                if is_exception {
-                    object.insert(EXCEPTION.to_owned(), json!(aggregate.named.id));
-                }
-                for member in &aggregate.members {
-                    let value = self.value(&scope.inside(&member.type_code))?;
-                    let key = if is_exception {
-                        exception_key(&member.name)
-                    } else {
-                        &member.name
-                    };
-                    object.insert(key.to_owned(), value);
-                }
-                Json::Object(object)
-            }
+            Shape::Struct(made) | Shape::Except(made) => return self.structure(made, scope),
             Shape::Union(union) => return self.union(union, scope),
             Shape::Named(Kind::Native | Kind::LocalInterface, _) => return None,
             Shape::Named(..) => Json::Null,
@@ -109,6 +93,24 @@ impl Example {
                 Json::Object(object)
             }
         })
+    }
+
+    fn structure(&mut self, made: &Aggregate, scope: &Scope<'_>) -> Option<Json> {
+        let mut object = Map::new();
+        let is_exception = scope.type_code.kind() == Kind::Except;
+        if is_exception {
+            object.insert(EXCEPTION.to_owned(), json!(made.named.id));
+        }
+        for member in &made.members {
+            let value = self.value(&scope.inside(&member.type_code))?;
+            let key = if is_exception {
+                exception_key(&member.name)
+            } else {
+                &member.name
+            };
+            object.insert(key.to_owned(), value);
+        }
+        Some(Json::Object(object))
     }
 
     /// One element of a sequence, none of one that contains itself; all elements of an array.

@@ -4,59 +4,16 @@ use core::fmt;
 use std::sync::Arc;
 
 use rtorb::any::{Any, State, Value, find_state_type};
-use rtorb::cdr::LongDouble;
 use rtorb::ior::Ior;
 use rtorb::type_code::{Elements, Kind, Label, Scope, Shape, TypeCode, Union};
 use rtorb::url::{Location, ObjectUrl};
 use serde_json::{Map, Value as Json};
 
+use super::error::JsonError;
 use super::number::fixed_of_text;
-use super::{EXCEPTION, HEX, example, exception_key, known, may_be_null, type_key};
+use super::scalar::{character, integer, kind, long_double, octets, real, short};
+use super::{EXCEPTION, example, exception_key, known, may_be_null, type_key};
 use crate::types::Types;
-
-/// JSON that is no value of a type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JsonError {
-    /// The steps to the wrong place, innermost first.
-    steps: Vec<String>,
-    /// The expected type, as IDL.
-    pub expected: String,
-    /// What is wrong.
-    pub problem: String,
-    /// The text of a right value, if it is short.
-    pub example: Option<String>,
-}
-
-impl JsonError {
-    /// The place in the JSON: `.members[2].name`, empty for the whole.
-    pub fn place(&self) -> String {
-        self.steps.iter().rev().map(String::as_str).collect()
-    }
-
-    /// The same error in a larger value, of which the value is the part that `step` names.
-    #[must_use]
-    pub fn within(mut self, step: impl Into<String>) -> Self {
-        self.steps.push(step.into());
-        self
-    }
-}
-
-impl fmt::Display for JsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place();
-        let place = place.strip_prefix('.').unwrap_or(&place);
-        if !place.is_empty() {
-            write!(f, "{place}: ")?;
-        }
-        write!(f, "{}, but {} is expected", self.problem, self.expected)?;
-        match &self.example {
-            Some(example) => write!(f, ", such as {example}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for JsonError {}
 
 /// The value of `type_code` that JSON means.
 ///
@@ -286,7 +243,10 @@ impl Reader<'_> {
     fn type_code(&self, json: &Json, scope: &Scope<'_>) -> Result<TypeCode, JsonError> {
         let text = json.as_str().ok_or_else(|| self.wrong(json, scope))?;
         let parsed = self.types.parse(text);
-        parsed.map_err(|error| self.error(scope, error.to_string()))
+        parsed.map_err(|error| JsonError {
+            expected: "a type in IDL".to_owned(),
+            ..self.error(scope, error.to_string())
+        })
     }
 
     fn reference(&self, json: &Json, scope: &Scope<'_>) -> Result<Ior, JsonError> {
@@ -370,8 +330,12 @@ impl Reader<'_> {
             return Ok(vec![value]);
         }
         let mut members = Members::of(json).ok_or_else(|| self.wrong(json, scope))?;
-        members.take("_type");
-        members.take(type_key(scope)).filter(|it| it.is_string());
+        // The type is read already.
+        for key in ["_type", type_key(scope)] {
+            if json.get(key).is_some_and(Json::is_string) {
+                members.take(key);
+            }
+        }
         let mut values = Vec::new();
         scope.each_state_member(&mut |member, inner| {
             let part = inner.inside(&member.type_code);
@@ -383,7 +347,11 @@ impl Reader<'_> {
     }
 
     fn wrong(&self, json: &Json, scope: &Scope<'_>) -> JsonError {
-        self.error(scope, format!("{} is {}", short(json), kind(json)))
+        let problem = match kind(json) {
+            "a number" if is_number(scope.type_code) => "does not fit".to_owned(),
+            kind => format!("is {kind}"),
+        };
+        self.error(scope, format!("{} {problem}", short(json)))
     }
 
     fn no_values(&self, scope: &Scope<'_>) -> JsonError {
@@ -442,72 +410,33 @@ impl<'j> Members<'j> {
     }
 }
 
+/// True for types whose JSON is a number.
+fn is_number(type_code: &TypeCode) -> bool {
+    use Kind::{
+        Double, Fixed, Float, Long, LongDouble, LongLong, Octet, Short, ULong, ULongLong, UShort,
+    };
+    matches!(
+        type_code.kind(),
+        Octet
+            | Short
+            | UShort
+            | Long
+            | ULong
+            | LongLong
+            | ULongLong
+            | Float
+            | Double
+            | LongDouble
+            | Fixed
+    )
+}
+
 fn length(value: &Value) -> usize {
     match value {
         Value::Elements(values) => values.len(),
         Value::Octets(octets) => octets.len(),
         _ => 0,
     }
-}
-
-/// An integer as a number, or as text, which every JSON writer keeps exact.
-fn integer<T: TryFrom<i128>>(json: &Json) -> Option<T> {
-    let number = match json {
-        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(number), _) => i128::from(number),
-            (_, Some(number)) => i128::from(number),
-            // 1.0 and 1e3 are integers too.
-            _ => number
-                .as_f64()
-                .filter(|it| it.fract() == 0.0 && it.abs() <= EXACT_DOUBLE)?
-                as i128,
-        },
-        Json::String(text) => text.parse().ok()?,
-        _ => return None,
-    };
-    T::try_from(number).ok()
-}
-
-fn real(json: &Json) -> Option<f64> {
-    match json {
-        Json::Number(number) => number.as_f64(),
-        // The texts of numbers that JSON does not have.
-        Json::String(text) => match text.as_str() {
-            "NaN" => Some(f64::NAN),
-            "inf" => Some(f64::INFINITY),
-            "-inf" => Some(f64::NEG_INFINITY),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn long_double(json: &Json) -> Option<LongDouble> {
-    let bits = || {
-        let digits = json.as_str()?.strip_prefix(HEX)?;
-        let is_whole = digits.len() == 32 && digits.bytes().all(|it| it.is_ascii_hexdigit());
-        is_whole
-            .then(|| u128::from_str_radix(digits, 16).ok())
-            .flatten()
-    };
-    real(json)
-        .map(LongDouble::from)
-        .or_else(|| bits().map(LongDouble))
-}
-
-fn character(json: &Json) -> Option<char> {
-    let mut characters = json.as_str()?.chars();
-    let character = characters.next()?;
-    characters.next().is_none().then_some(character)
-}
-
-/// The bytes of `hex:` and digits.
-fn octets(json: &Json) -> Option<Vec<u8>> {
-    let digits = json.as_str()?.strip_prefix(HEX)?;
-    let is_whole =
-        digits.bytes().all(|it| it.is_ascii_hexdigit()) && digits.len().is_multiple_of(2);
-    let octet = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
-    is_whole.then(|| (0..digits.len()).step_by(2).filter_map(octet).collect())
 }
 
 /// The number of a discriminator.
@@ -527,30 +456,5 @@ fn label(value: &Value) -> Option<Label> {
     })
 }
 
-/// The beginning of a JSON text.
-fn short(json: &Json) -> String {
-    let text = json.to_string();
-    let mut beginning: String = text.chars().take(SHOWN_MAX).collect();
-    if beginning.len() < text.len() {
-        beginning.push_str("...");
-    }
-    beginning
-}
-
-const fn kind(json: &Json) -> &'static str {
-    match json {
-        Json::Null => "null",
-        Json::Bool(_) => "a boolean",
-        Json::Number(_) => "a number",
-        Json::String(_) => "a string",
-        Json::Array(_) => "an array",
-        Json::Object(_) => "an object",
-    }
-}
-
-/// Above it, doubles skip integers.
-const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
-/// The characters of a wrong value that a message shows.
-const SHOWN_MAX: usize = 40;
 /// The longest example in a message.
 const EXAMPLE_MAX: usize = 300;

@@ -10,7 +10,7 @@ use super::of_tree::value_base;
 #[non_exhaustive]
 pub enum TypeError {
     /// No such type.
-    #[error("there is no type `{name}`{}", suggestion.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
+    #[error("there is no type `{name}`{}", suggestion.as_ref().map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default())]
     Unknown {
         /// The name.
         name: String,
@@ -292,7 +292,7 @@ mod tests {
         let told = |text: &str| types.parse(text).expect_err(text).to_string();
         assert_eq!(
             told("CosNaming::NameComponet"),
-            "there is no type `CosNaming::NameComponet`; did you mean `CosNaming::NameComponent`?"
+            "there is no type `CosNaming::NameComponet` (did you mean `CosNaming::NameComponent`?)"
         );
         assert_eq!(told(""), "a type is expected at the end");
         assert_eq!(told("sequence<long"), "`>` is expected at the end");
