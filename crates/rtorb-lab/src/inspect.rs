@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use rtorb::ior::{Component, Ior};
+
 pub mod ior;
 pub mod ping;
+pub mod repeat;
 
 /// The reference that a command line means: text that is one is taken as it is, anything else is the name of a file
 /// that holds one.
@@ -29,6 +32,16 @@ pub fn reference_text(argument: &str) -> Result<String, String> {
             "{argument} is no IOR:, corbaloc: or corbaname:, and cannot be read as a file that holds one ({error})"
         )),
     }
+}
+
+/// True if a server built of TAO made the reference.
+#[must_use]
+pub fn is_of_tao(ior: &Ior) -> bool {
+    const TAO: u32 = 0x5441_4f00;
+    let mut components = ior.iiop_profiles().flat_map(|profile| profile.components);
+    components.any(|component| {
+        matches!(Component::from_tagged(&component), Ok(Component::OrbType(orb)) if orb == TAO)
+    })
 }
 
 const SCHEMES: [&str; 4] = ["ior", "corbaloc", "corbaname", "file"];
