@@ -1,6 +1,5 @@
 //! `rtorb events`: real-time event channels, their suppliers, consumers and gateways.
 
-mod any_json;
 mod gateway;
 mod list;
 mod push;

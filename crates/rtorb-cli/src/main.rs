@@ -11,6 +11,7 @@ use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 use orb_options::UsageError;
 
 mod agent;
+mod call;
 mod check;
 mod cubit;
 mod events;
@@ -47,6 +48,7 @@ enum Subcommands {
     Model(model::Model),
     Cubit(cubit::Cubit),
     Ior(ior::Ior),
+    Call(call::Call),
     Ping(ping::Ping),
     Naming(naming::Naming),
     Scheduling(scheduling::Scheduling),
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Subcommands::Model(model) => model.run(),
         Subcommands::Cubit(cubit) => cubit.run(),
         Subcommands::Ior(ior) => ior.run(),
+        Subcommands::Call(call) => call.run(),
         Subcommands::Ping(ping) => ping.run(),
         Subcommands::Naming(naming) => naming.run(),
         Subcommands::Scheduling(scheduling) => scheduling.run(),

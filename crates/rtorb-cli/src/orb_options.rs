@@ -72,6 +72,14 @@ impl ClientOptions {
         builder.args(self.arguments())
     }
 
+    /// Returns true if the mapping of priorities is `linear`, or may be: a configuration file may choose it.
+    pub(crate) fn maps_linearly(&self) -> bool {
+        match &self.priority_mapping {
+            Some(name) => name == "linear",
+            None => self.config.is_some(),
+        }
+    }
+
     fn arguments(&self) -> Vec<String> {
         let config = self.config.as_ref().map(|path| path.display().to_string());
         let best_effort = self.best_effort.then(|| "yes".to_owned());

@@ -32,6 +32,9 @@ impl Ping {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let orb = self.calling.orb()?;
         let object = reference::object(&orb, &self.reference)?;
+        if let Some(advice) = self.calling.priority_advice(&object) {
+            eprintln!("rtorb: {advice}");
+        }
         let pong = ping(
             &object,
             Asking {

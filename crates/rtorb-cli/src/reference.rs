@@ -41,6 +41,13 @@ impl CallOptions {
         self.build(chosen.map_err(option_error)?)
     }
 
+    /// Returns advice, if the priority of the calls has another meaning for the server of a reference.
+    pub(crate) fn priority_advice(&self, object: &ObjectRef) -> Option<&'static str> {
+        let is_other = !self.choices.maps_linearly();
+        (self.priority.is_some() && is_other && inspect::is_of_tao(object.ior()))
+            .then_some(TAO_ADVICE)
+    }
+
     fn build(&self, mut builder: OrbBuilder) -> anyhow::Result<Orb> {
         if let Some(timeout) = self.timeout {
             builder = builder
@@ -97,6 +104,10 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         _ => Err(wrong()),
     }
 }
+
+/// What to do about a priority for a server of TAO.
+const TAO_ADVICE: &str = "the reference is of TAO, which maps CORBA priorities linearly to all priorities of its host: give \
+    --priority-mapping linear, so that both sides mean the same by --priority";
 
 /// The default timeout: no call waits for ever.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
+use rtorb::any::Any;
+use rtorb::type_code::TypeCode;
+use rtorb_dynamic::{Types, Value as IdlValue, json::to_json};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_services::events::client::{Arrival, Received, Receiver};
@@ -13,7 +16,7 @@ use rtorb_services::events::numbering::{Findings, Order};
 use rtorb_services::events::simple_subscription::{Grouping, SimpleSubscription};
 use serde_json::{Value, json};
 
-use super::{any_json, text};
+use super::text;
 use crate::FAILED;
 use crate::orb_options::{ServerOptions, UsageError};
 use crate::output::line;
@@ -175,7 +178,7 @@ impl Watch {
                     "latency_ns": latency_ns,
                     "together": arrival.together,
                     "payload": text::hex(&data.payload, usize::MAX),
-                    "any": any_json::any(&data.any_value),
+                    "any": any(&data.any_value),
                 })
                 .to_string(),
             );
@@ -290,3 +293,15 @@ const LOOK_EVERY_NS: u64 = 50_000_000;
 const ASK_EVERY_NS: u64 = 2_000_000_000;
 /// A longer latency means that the event's creator has another clock.
 const LATENCY_MAX_NS: u64 = 60_000_000_000;
+
+/// Returns `{"type": IDL-TYPE, "value": VALUE}`, or `null` for an empty any. Of a value without JSON, `error` says why.
+fn any(any: &Any) -> Value {
+    let value = to_json(
+        &Types::default(),
+        &IdlValue::Any(any.clone()),
+        &TypeCode::ANY,
+    );
+    value.unwrap_or_else(
+        |error| json!({ "type": any.type_code().to_string(), "error": error.to_string() }),
+    )
+}

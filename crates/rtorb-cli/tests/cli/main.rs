@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod agent;
+mod call;
 mod campaigns;
 mod check;
 mod contestants;

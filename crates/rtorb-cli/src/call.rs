@@ -1,0 +1,322 @@
+//! `rtorb call`: calls an operation of any object, in JSON.
+
+use std::io::{BufRead as _, Read as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use rtorb::ObjectRef;
+use rtorb_dynamic::search::{Found, Search, SearchError};
+use rtorb_dynamic::{Failure, Operation, Request, Types};
+use rtorb_lab::inspect::repeat::{Pace, repeat};
+use rtorb_results::summary::microseconds;
+use serde_json::{Value as Json, json};
+
+use crate::FAILED;
+use crate::orb_options::UsageError;
+use crate::output::{line, print_json};
+use crate::reference::{self, CallOptions};
+
+/// Call an operation of any object, with arguments and results in JSON (docs/call.md).
+///
+/// Exit status 0: the operation returned. 1: it raised an exception, which is printed too, or the call failed. 2: wrong arguments.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Call {
+    /// Object reference: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// Operation. An attribute is _get_NAME or _set_NAME, or NAME to read it.
+    #[arg(value_name = "OPERATION", required_unless_present = "list")]
+    operation: Option<String>,
+    /// Arguments in order, each one JSON value; - is read from standard input.
+    #[arg(value_name = "JSON", allow_negative_numbers = true)]
+    arguments: Vec<String>,
+    /// IDL file with the interface. May be given more than once. The IDL of naming, events, scheduling and Cubit is built in.
+    #[arg(long, value_name = "FILE")]
+    idl: Vec<PathBuf>,
+    /// Folder to search for IDL files. May be given more than once. Those of RTORB_IDL_PATH follow.
+    #[arg(short = 'I', value_name = "DIR")]
+    include_dirs: Vec<PathBuf>,
+    /// Interface of the object: its name in IDL, or its repository id [default: what the reference or the object says].
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// List the operations and attributes instead of calling.
+    #[arg(long, conflicts_with_all = ["operation", "describe", "stdin", "repeat"])]
+    list: bool,
+    /// Describe the operation instead of calling: its declaration, and examples of its JSON.
+    #[arg(long, conflicts_with_all = ["arguments", "stdin", "repeat"])]
+    describe: bool,
+    /// Make a call for each line of standard input, a JSON array of arguments. Print a line for each.
+    #[arg(long, conflicts_with_all = ["arguments", "repeat"])]
+    stdin: bool,
+    /// Repeat the call, and print response times instead of results.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    repeat: Option<u64>,
+    /// Calls a second [default: each directly after the one before].
+    #[arg(long, value_name = "HZ", requires = "repeat", value_parser = rate)]
+    rate: Option<f64>,
+    /// Send the request without waiting for a reply.
+    #[arg(long)]
+    oneway: bool,
+    /// Print one JSON object: for --list, --describe and --repeat. Results of calls are always JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    calling: CallOptions,
+}
+
+impl Call {
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        let orb = self.calling.orb()?;
+        let object = reference::object(&orb, &self.reference)?;
+        if let Some(advice) = self.calling.priority_advice(&object) {
+            eprintln!("rtorb: {advice}");
+        }
+        let search = Search {
+            files: self.idl.clone(),
+            folders: self.folders(),
+            interface: self.interface.clone(),
+        };
+        let found = match search.interface_of(&object, self.operation.as_deref()) {
+            Ok(found) => found,
+            Err(SearchError::Object(exception)) => {
+                print_json(&raised(&exception.into(), &Types::default())?)?;
+                return Ok(ExitCode::from(FAILED));
+            }
+            Err(error) => return Err(usage(error)),
+        };
+        let Some(name) = &self.operation else {
+            return self.list(&found);
+        };
+        let operation = operation(&found, name)?;
+        if self.describe {
+            self.describe(&operation, &found)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.stdin {
+            return self.call_each_line(&object, &operation, &found);
+        }
+        let request = self.request(&object, &operation, &found)?;
+        match self.repeat {
+            Some(count) => self.repeat(&request, &operation, &found, count),
+            None => self.once(&request, &operation, &found),
+        }
+    }
+
+    /// Returns the folders of this command line, and then those of the environment.
+    fn folders(&self) -> Vec<PathBuf> {
+        let path = std::env::var_os("RTORB_IDL_PATH").unwrap_or_default();
+        let inherited = std::env::split_paths(&path).filter(|it| !it.as_os_str().is_empty());
+        self.include_dirs.iter().cloned().chain(inherited).collect()
+    }
+
+    fn list(&self, found: &Found) -> anyhow::Result<ExitCode> {
+        let Found { interface, types } = found;
+        if self.json {
+            print_json(&interface.to_json(types))?;
+        } else {
+            line(format!("{interface} ({})", interface.repository_id))?;
+            for signature in interface.signatures(types) {
+                line(format!("  {signature}"))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn describe(&self, operation: &Operation, found: &Found) -> anyhow::Result<()> {
+        if self.json {
+            print_json(&operation.to_json(&found.types))
+        } else {
+            line(operation.description(&found.types))
+        }
+    }
+
+    /// Makes the request of the arguments.
+    fn request(
+        &self,
+        object: &ObjectRef,
+        operation: &Arc<Operation>,
+        found: &Found,
+    ) -> anyhow::Result<Request> {
+        let mut arguments = self.arguments.clone();
+        let mut from_input = arguments.iter_mut().filter(|it| *it == "-");
+        if let Some(argument) = from_input.next() {
+            argument.clear();
+            let read = std::io::stdin().read_to_string(argument);
+            read.context("cannot read standard input")?;
+            if from_input.next().is_some() {
+                return Err(usage("only one argument can be - for standard input"));
+            }
+        }
+        let inputs = operation.inputs_from_text(&found.types, &arguments);
+        let inputs = inputs.map_err(usage)?;
+        let request = Request::new(object, operation, &found.types, inputs);
+        request.map_err(|exception| usage(format!("the arguments cannot be sent: {exception}")))
+    }
+
+    /// Makes one call, and prints the result or the exception.
+    fn once(
+        &self,
+        request: &Request,
+        operation: &Operation,
+        found: &Found,
+    ) -> anyhow::Result<ExitCode> {
+        match self.answer(request, operation, found)? {
+            Answer::Results(json) => print_json(&json).map(|()| ExitCode::SUCCESS),
+            Answer::Exception(json) => print_json(&json).map(|()| ExitCode::from(FAILED)),
+        }
+    }
+
+    fn answer(
+        &self,
+        request: &Request,
+        operation: &Operation,
+        found: &Found,
+    ) -> anyhow::Result<Answer> {
+        if self.oneway {
+            return match request.send() {
+                Ok(()) => Ok(Answer::Results(Json::Null)),
+                Err(exception) => raised(&exception.into(), &found.types).map(Answer::Exception),
+            };
+        }
+        match request.invoke() {
+            Ok(results) => {
+                let json = operation.results_to_json(&found.types, &results);
+                Ok(Answer::Results(json.context("the results have no JSON")?))
+            }
+            Err(failure) => raised(&failure, &found.types).map(Answer::Exception),
+        }
+    }
+
+    fn repeat(
+        &self,
+        request: &Request,
+        operation: &Operation,
+        found: &Found,
+        count: u64,
+    ) -> anyhow::Result<ExitCode> {
+        let pace = Pace {
+            count,
+            rate_hz: self.rate,
+        };
+        let (repeated, failure) = if self.oneway {
+            repeat(pace, || request.send().map_err(Failure::from))
+        } else {
+            repeat(pace, || request.invoke().map(|_| ()))
+        };
+        let times = &repeated.latency_ns;
+        if self.json {
+            print_json(&json!({
+                "operation": operation.name,
+                "count": repeated.count,
+                "late": repeated.late,
+                "latency_ns": times,
+            }))?;
+        } else if repeated.count > 0 {
+            let figures = [times.min, times.p50, times.p99, times.max].map(microseconds);
+            let [min, median, p99, max] = figures;
+            line(format!(
+                "{}: {} calls, {} late (min {min}, median {median}, p99 {p99}, max {max} us)",
+                operation.name, repeated.count, repeated.late
+            ))?;
+        }
+        let Some(failure) = failure else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let json = raised(&failure, &found.types)?;
+        eprintln!("rtorb: call {} raised {json}", repeated.count + 1);
+        Ok(ExitCode::from(FAILED))
+    }
+
+    /// Makes a call for each line of standard input. A wrong line is answered by `{"error": ...}`.
+    fn call_each_line(
+        &self,
+        object: &ObjectRef,
+        operation: &Arc<Operation>,
+        found: &Found,
+    ) -> anyhow::Result<ExitCode> {
+        let mut status = ExitCode::SUCCESS;
+        for text in std::io::stdin().lock().lines() {
+            let text = text.context("cannot read standard input")?;
+            if text.trim().is_empty() {
+                continue;
+            }
+            let (json, is_good) = match self.request_of_line(&text, object, operation, found) {
+                Err(error) => (json!({ "error": error.to_string() }), false),
+                Ok(request) => match self.answer(&request, operation, found)? {
+                    Answer::Results(json) => (json, true),
+                    Answer::Exception(json) => (json, false),
+                },
+            };
+            if !is_good {
+                status = ExitCode::from(FAILED);
+            }
+            line(json.to_string())?;
+        }
+        Ok(status)
+    }
+
+    fn request_of_line(
+        &self,
+        text: &str,
+        object: &ObjectRef,
+        operation: &Arc<Operation>,
+        found: &Found,
+    ) -> anyhow::Result<Request> {
+        let arguments: Vec<Json> = serde_json::from_str(text)
+            .map_err(|error| anyhow!("a line is a JSON array of the arguments: {error}"))?;
+        let inputs = operation.inputs_from_json(&found.types, &arguments)?;
+        Ok(Request::new(object, operation, &found.types, inputs)?)
+    }
+}
+
+/// The JSON of a call that ended.
+enum Answer {
+    Results(Json),
+    Exception(Json),
+}
+
+/// Returns the JSON of an exception. Explains a system exception on standard error.
+fn raised(failure: &Failure, types: &Types) -> anyhow::Result<Json> {
+    if let Failure::System(exception) = failure {
+        eprintln!("rtorb: {exception}");
+    }
+    let json = failure.to_json(types);
+    json.context("the exception has no JSON")
+}
+
+fn operation(found: &Found, name: &str) -> anyhow::Result<Arc<Operation>> {
+    let Found { interface, .. } = found;
+    interface.operation(name).ok_or_else(|| {
+        let advice = match interface.suggestion(name) {
+            Some(suggestion) => format!("; did you mean `{suggestion}`?"),
+            None => "; --list shows all operations".to_owned(),
+        };
+        usage(format!("{interface} has no operation `{name}`{advice}"))
+    })
+}
+
+fn usage(error: impl ToString) -> anyhow::Error {
+    anyhow!(UsageError::new(error.to_string()))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (RATE_MIN..=RATE_MAX).contains(&rate) => Ok(rate),
+        _ => Err(format!(
+            "a rate is a number of calls a second, {RATE_MIN} to {RATE_MAX}"
+        )),
+    }
+}
+
+const RATE_MIN: f64 = 0.001;
+const RATE_MAX: f64 = 1e6;
+
+const EXAMPLES: &str = "Examples:
+  rtorb call corbaloc::localhost:2809/NameService resolve '[{\"id\": \"plant\", \"kind\": \"\"}]'
+  rtorb call valve.ior --idl valve.idl --list
+  rtorb call valve.ior --idl valve.idl turn --describe
+  rtorb call valve.ior --idl valve.idl turn 90 --repeat 1000 --rate 100";
