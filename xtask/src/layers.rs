@@ -55,6 +55,7 @@ const LAYERS: &[Layer] = &[
         name: "rtorb-interop",
         needs: &[
             "rtorb-tests",
+            "rtorb-dynamic",
             "rtorb-services",
             "rtorb",
             "rtorb-wire",
