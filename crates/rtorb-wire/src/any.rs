@@ -280,3 +280,7 @@ fn check_bound(count: usize, bound: u32) -> Result<(), DecodeError> {
     }
     Ok(())
 }
+
+const fn unsupported(kind: Kind) -> DecodeError {
+    DecodeError::Unsupported { kind: kind as u32 }
+}

@@ -1,7 +1,5 @@
 //! Errors of decoding and of encoding.
 
-use crate::type_code::Kind;
-
 /// The received bytes are not a valid value or message.
 ///
 /// The ORB converts it into a system exception, usually MARSHAL.
@@ -122,10 +120,6 @@ pub enum DecodeError {
 impl DecodeError {
     pub(crate) const fn bad_tag(what: &'static str, value: u32) -> Self {
         Self::BadTag { what, value }
-    }
-
-    pub(crate) const fn unsupported(kind: Kind) -> Self {
-        Self::Unsupported { kind: kind as u32 }
     }
 
     pub(crate) const fn bad_type_code(value: u32) -> Self {

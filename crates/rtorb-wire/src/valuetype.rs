@@ -140,28 +140,7 @@ fn read_state<T: ValueType>(start: &ValueStart<'_>, r: &mut Reader<'_>) -> Resul
     if !is_exact && !can_be_truncated {
         return Err(DecodeError::UnknownValue);
     }
-    read_chunked(start, is_exact, r, T::decode)
-}
-
-/// Reads a state with `read`, in chunks if it was sent in chunks, and skips the rest unless the type `is_exact`.
-pub(crate) fn read_chunked<'m, T>(
-    start: &ValueStart<'_>,
-    is_exact: bool,
-    r: &mut Reader<'m>,
-    read: impl FnOnce(&mut Reader<'m>) -> Result<T, DecodeError>,
-) -> Result<T, DecodeError> {
-    //= GIOP 1.2 §15.3.4
-    //# A value inside a chunked value is between chunks, and is chunked itself.
-    if r.is_in_chunks() && (r.is_inside_chunk() || !start.chunked) {
-        return Err(DecodeError::UnknownValue);
-    }
-    if !start.chunked {
-        return read(r);
-    }
-    r.enter_chunks()?;
-    let state = read(r)?;
-    r.leave_chunks(!is_exact)?;
-    Ok(state)
+    r.value_state(start, is_exact, T::decode)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The state of a valuetype whose type is known by its TypeCode.
 
+use super::unsupported;
 use super::value::{self, Value};
 use crate::cdr::{ValueHead, ValueStart};
 use crate::type_code::{Kind, Scope, Shape, TypeCode};
-use crate::valuetype::read_chunked;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use core::any::TypeId;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl State {
         if place > 0 && !start.chunked {
             return Err(DecodeError::UnknownValue);
         }
-        let members = read_chunked(start, place == 0, r, |r| {
+        let members = r.value_state(start, place == 0, |r| {
             let mut members = Vec::new();
             found.in_scope(scope, |scope| {
                 if let Shape::ValueBox(boxed) = scope.type_code.shape() {
@@ -74,7 +74,7 @@ impl State {
                     return Ok(());
                 }
                 if is_custom(scope.type_code) {
-                    return Err(DecodeError::unsupported(scope.type_code.kind()));
+                    return Err(unsupported(scope.type_code.kind()));
                 }
                 scope.each_state_member(&mut |member, scope| {
                     members.push(value::decode(&scope.inside(&member.type_code), known, r)?);

@@ -1,7 +1,7 @@
 //! Copies values between streams with different byte order, alignment or code set, by their TypeCode.
 
 use super::state::{NOTHING_KNOWN, State};
-use super::{check_bound, layout};
+use super::{check_bound, layout, unsupported};
 use crate::cdr::{LongDouble, Primitive, WChar, WString};
 use crate::type_code::{Kind, Scope, Shape, TypeCode, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
@@ -84,7 +84,7 @@ fn value(
             deeper(r, |r| value(found.type_code, found.outer, r, w))
         }
         Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) => state(&scope, r, w),
-        Shape::Named(kind, _) => Err(DecodeError::unsupported(*kind).into()),
+        Shape::Named(kind, _) => Err(unsupported(*kind).into()),
     }
 }
 

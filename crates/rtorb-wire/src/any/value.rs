@@ -1,7 +1,7 @@
 //! A value decoded by its TypeCode, for tools that learn the type at run time.
 
 use super::state::{KnownTypes, NOTHING_KNOWN, State};
-use super::{Any, check_bound};
+use super::{Any, check_bound, unsupported};
 use crate::cdr::{LongDouble, WChar, WString};
 use crate::ior::Ior;
 use crate::type_code::{Kind, Label, Scope, Shape, TypeCode, Union, read_label, write_label};
@@ -186,7 +186,7 @@ pub(super) fn decode(
             let found = scope.enclosing(id).ok_or(DecodeError::bad_type_code(0))?;
             return r.nested(|r| decode(found, known, r));
         }
-        Shape::Named(kind, _) => return Err(DecodeError::unsupported(*kind)),
+        Shape::Named(kind, _) => return Err(unsupported(*kind)),
     })
 }
 

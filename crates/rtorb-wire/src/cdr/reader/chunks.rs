@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::DecodeError;
-use crate::cdr::Chunk;
+use crate::cdr::{Chunk, ValueStart};
 
 /// The position of a reader among chunked values.
 #[derive(Clone, Copy, Default)]
@@ -16,11 +16,35 @@ pub(super) struct Chunks<'m> {
 }
 
 impl<'m> Reader<'m> {
+    /// Reads a state with `read`, in chunks if it was sent in chunks, and skips the rest unless the type `is_exact`.
+    ///
+    /// # Errors
+    /// When the value does not end here, or is not chunked where it must be; the error of `read`.
+    pub(crate) fn value_state<T>(
+        &mut self,
+        start: &ValueStart<'_>,
+        is_exact: bool,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        //= GIOP 1.2 §15.3.4
+        //# A value inside a chunked value is between chunks, and is chunked itself.
+        if self.is_in_chunks() && (self.is_inside_chunk() || !start.chunked) {
+            return Err(DecodeError::UnknownValue);
+        }
+        if !start.chunked {
+            return read(self);
+        }
+        self.enter_chunks()?;
+        let state = read(self)?;
+        self.leave_chunks(!is_exact)?;
+        Ok(state)
+    }
+
     /// Begins the state of a chunked value, until [`leave_chunks`](Self::leave_chunks).
     ///
     /// # Errors
     /// When the rest of the message does not arrive.
-    pub(crate) fn enter_chunks(&mut self) -> Result<(), DecodeError> {
+    fn enter_chunks(&mut self) -> Result<(), DecodeError> {
         self.buffer_rest()?;
         let all = self.octets;
         let chunks = self.chunks();
@@ -36,7 +60,7 @@ impl<'m> Reader<'m> {
     /// When the value does not end here.
     //= GIOP 1.2 §15.3.4
     //# A receiver that knows only a base type skips the rest of a truncatable value by its chunks and end tags.
-    pub(crate) fn leave_chunks(&mut self, is_truncated: bool) -> Result<(), DecodeError> {
+    fn leave_chunks(&mut self, is_truncated: bool) -> Result<(), DecodeError> {
         if !is_truncated && !self.has_only_padding() {
             return Err(DecodeError::UnknownValue);
         }
@@ -86,14 +110,14 @@ impl<'m> Reader<'m> {
     }
 
     /// True inside a chunked value.
-    pub(crate) fn is_in_chunks(&self) -> bool {
+    fn is_in_chunks(&self) -> bool {
         self.values
             .as_ref()
             .is_some_and(|values| values.chunks.depth > 0)
     }
 
     /// True inside a chunk, where no value may begin.
-    pub(crate) fn is_inside_chunk(&self) -> bool {
+    fn is_inside_chunk(&self) -> bool {
         self.hidden > 0
     }
 
