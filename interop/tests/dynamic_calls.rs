@@ -74,6 +74,10 @@ fn every_operation_of_omninames_without_idl() {
             "rest_of_name": name("a"),
         })
     );
+    let object = caller.orb.string_to_object(&root).expect("a reference");
+    let found = caller.search.interface_of(&object, Some("nonsense"));
+    let interface = found.expect("an interface without the operation").interface;
+    assert_eq!(interface.name, "CosNaming::NamingContextExt");
     let object = json!("corbaloc:iiop:1.2@plant:2809/Drive");
     assert_eq!(call("bind", &[name("a"), object.clone()]), done);
     let bound = call("bind", &[name("a"), object.clone()]).expect_err("it is bound");
