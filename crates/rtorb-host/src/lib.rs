@@ -12,3 +12,4 @@ pub mod preflight;
 pub mod system;
 
 pub use description::Host;
+pub use system::clock_identity;

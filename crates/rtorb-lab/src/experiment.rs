@@ -12,10 +12,12 @@ use rtorb_results::{
 use crate::error::LabError;
 
 pub use crate::effort::Effort;
+pub use clocks::Clocks;
 pub use context::Context;
 pub use gpio_lines::GpioLines;
 pub use run::{IN_INSTRUCTIONS, run};
 
+mod clocks;
 mod context;
 mod gpio_lines;
 mod run;
@@ -40,9 +42,9 @@ pub trait Experiment: Sync {
         false
     }
 
-    /// Whether its servers run on the agent when there is one. The others measure on this host alone.
-    fn uses_agent(&self) -> bool {
-        false
+    /// The number of other hosts on which its servers can run, if there are agents. With 0 it measures this host alone.
+    fn agents_max(&self) -> usize {
+        0
     }
 
     /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.

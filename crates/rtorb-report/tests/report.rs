@@ -30,6 +30,7 @@ fn results() -> Results {
         parameters: labels([("rounds", 2usize.into()), ("effort", "quick".into())]),
         findings: preflight::findings(&host),
         server_host: None,
+        further_hosts: Vec::new(),
         emulation: None,
         judgement: None,
         stolen_ms: None,

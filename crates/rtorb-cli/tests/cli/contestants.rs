@@ -25,7 +25,7 @@ fn launcher() -> Launcher {
         executable,
         placement: Placement::default(),
         interrupt: Interrupt::new(),
-        agent: None,
+        agents: Vec::new(),
     }
 }
 

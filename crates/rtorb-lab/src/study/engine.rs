@@ -131,8 +131,8 @@ impl<S: Subject> Experiment for Study<S> {
         self.reproduces
     }
 
-    fn uses_agent(&self) -> bool {
-        self.uses_agent
+    fn agents_max(&self) -> usize {
+        self.agents_max
     }
 
     fn emulated(&self) -> Option<Emulated> {

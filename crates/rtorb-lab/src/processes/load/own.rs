@@ -1,4 +1,5 @@
-//! The load that this program makes itself, in a child: `load KIND FOLDER SECONDS`, and `load tool PROGRAM ...`.
+//! The load that this program makes itself, in a child: `load KIND FOLDER SECONDS`, and `load tool PROGRAM ...`; on an agent's host
+//! `agent-load KIND SECONDS`.
 //!
 //! It says `ready` when every part of it has done something. No kind depends on the time of day or on chance.
 
@@ -8,10 +9,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use rtorb_os::sched::{SchedPolicy, apply_policy};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::HOGS;
 use super::kind::Kind;
-use crate::processes::child::{Role, ready};
+use super::{FULL_MINUTES, HOGS, disk_folder};
+use crate::processes::child::{Role, end_with_input, number, ready};
 use crate::processes::tools::exec_tool;
 use workers::{Begun, Workers, lower_priority};
 
@@ -22,10 +24,23 @@ mod processes;
 mod timers;
 mod workers;
 
-/// Makes load, and becomes a tool that does.
-pub(crate) const ROLE: Role = Role::here("load", |words| {
-    play(words).map_err(|error| error.to_string())
-});
+/// Makes load, and becomes a tool that does; makes those kinds on an agent's host that P4 has.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("load", |words| {
+        play(words).map_err(|error| error.to_string())
+    }),
+    Role::here("agent-load", |words| {
+        end_with_input()?;
+        on_agent(words).map_err(|error| error.to_string())
+    })
+    .on_agent(|words| match words {
+        [kind, seconds] => {
+            let is_p4s = Kind::named(kind).is_some_and(|kind| Kind::MIX.contains(&kind));
+            is_p4s && number::<u64>(seconds).is_ok_and(|seconds| seconds <= SECONDS_MAX)
+        }
+        _ => false,
+    }),
+];
 
 /// Returns when the time is over, or with what the system refused.
 fn play(role: &[&str]) -> io::Result<()> {
@@ -46,6 +61,23 @@ fn play(role: &[&str]) -> io::Result<()> {
             make(kind, Path::new(folder), Duration::from_secs(seconds))
         }
         _ => Err(io::Error::other("a load has KIND FOLDER SECONDS")),
+    }
+}
+
+/// An agent gives its servers a CPU and a priority, which are not for a load.
+fn on_agent(role: &[&str]) -> io::Result<()> {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
+    sched_setaffinity(None, &all)?;
+    let own = std::env::temp_dir();
+    let folder = match role {
+        ["disk", _] => disk_folder::place(&own).map_err(io::Error::other)?,
+        _ => &own,
+    };
+    let folder = folder.to_string_lossy();
+    match role {
+        [kind, seconds] => play(&[kind, &folder, seconds]),
+        _ => play(role),
     }
 }
 
@@ -89,6 +121,8 @@ fn compute(mut begun: Begun) -> io::Result<()> {
     }
 }
 
+/// The longest load of all.
+const SECONDS_MAX: u64 = FULL_MINUTES * 60;
 /// The role of a process that only ends.
 const NOTHING: &str = "nothing";
 /// Of Knuth's linear congruential generator, MMIX.
