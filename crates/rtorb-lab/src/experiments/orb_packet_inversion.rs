@@ -64,6 +64,7 @@ pub const STUDY: Study<SlowLink> = Study {
     columns: &[BULK_DATA],
     run_ms: |_, effort| STUDY.amounts.of(effort).1,
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
+    modules: &["veth", "sch_htb", "cls_u32", "sch_prio"],
     plots,
     findings: findings::findings,
     ..Study::with(SlowLink::start)
