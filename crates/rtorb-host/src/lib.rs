@@ -6,7 +6,7 @@
 
 pub mod description;
 pub mod idle_states;
-mod netlink;
+pub mod netlink;
 pub mod placement;
 pub mod preflight;
 pub mod system;

@@ -52,6 +52,12 @@ pub trait Experiment: Sync {
         None
     }
 
+    /// The modules that a kernel of an emulated machine loads for it, each after those that it needs. A kernel that has their code
+    /// built in needs none.
+    fn modules(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// How its results on several operating systems are shown side by side; `None` for a table of medians
     /// ([`crate::systems::any`]).
     fn kernels(&self, _: &Gathered<'_>) -> Option<Outcome> {

@@ -60,6 +60,8 @@ pub struct Study<S> {
     pub(crate) plots: fn() -> Vec<Plot>,
     /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.
     pub(crate) emulated: Option<Emulated>,
+    /// The kernel modules that an emulated machine loads for it.
+    pub(crate) modules: &'static [&'static str],
     /// How several operating systems are shown side by side; `None` for a table of medians.
     pub(crate) kernels: Option<fn(&Gathered<'_>) -> Outcome>,
     /// The services of the platform that a profile takes from its results.
@@ -208,6 +210,7 @@ impl<S> Study<S> {
             tables: Vec::new,
             plots: Vec::new,
             emulated: None,
+            modules: &[],
             kernels: None,
             services: &[],
             findings: |_, _| Findings::default(),

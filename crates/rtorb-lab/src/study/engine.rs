@@ -139,6 +139,10 @@ impl<S: Subject> Experiment for Study<S> {
         self.emulated
     }
 
+    fn modules(&self) -> &'static [&'static str] {
+        self.modules
+    }
+
     fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {
         self.kernels.map(|view| view(gathered))
     }
