@@ -41,6 +41,7 @@ pub mod interrupt;
 pub mod load;
 pub mod probe;
 pub mod tools;
+pub(crate) mod veth;
 
 /// Starts measured processes.
 #[derive(Clone, Debug)]

@@ -86,7 +86,7 @@ impl Load {
         launcher: &Launcher,
         folder: &Path,
     ) -> Result<RunningLoad, LabError> {
-        let is_ours = |kind: &Kind| !Kind::MIX.contains(kind);
+        let is_ours = |kind: &Kind| ![Kind::Hog, Kind::Disk].contains(kind);
         let generator = match effort {
             Effort::Emulated { .. } => Generator::Own,
             _ if self.kinds(effort).iter().all(is_ours) => Generator::Own,
@@ -119,7 +119,7 @@ impl Load {
                 Kind::Disk => disk_folder::make(folder)?,
                 _ => tempfile::tempdir_in(folder).map_err(LabError::file(folder))?,
             };
-            let order = generator.order(kind, own.path(), at_most)?;
+            let order = generator.order(kind, own.path(), at_most);
             let role: Vec<&str> = order.role.iter().map(String::as_str).collect();
             let process = launcher.start(&format!("load {}", kind.name()), &role)?;
             running.parts.push(Part {
@@ -271,7 +271,11 @@ impl Part {
 
     fn await_activity(&mut self, launcher: &Launcher) -> Result<(), LabError> {
         let Some(sign) = self.sign else {
-            return self.process.ready().map(drop);
+            let how = self.process.ready()?;
+            if !how.is_empty() {
+                self.described = format!("{} {how}", self.described);
+            }
+            return Ok(());
         };
         let deadline_ns = monotonic_ns() + START_NS_MAX;
         loop {

@@ -1,7 +1,7 @@
 //! The load that this program makes itself, in a child: `load KIND FOLDER SECONDS`, and `load tool PROGRAM ...`; on an agent's host
 //! `agent-load KIND SECONDS`.
 //!
-//! It says `ready` when every part of it has done something. No kind depends on the time of day or on chance.
+//! It says `ready` when every part of it has done something, and then how it does it if that is not as usual. No kind depends on the time of day or on chance.
 
 use std::hint::black_box;
 use std::io;
@@ -83,16 +83,14 @@ fn on_agent(role: &[&str]) -> io::Result<()> {
 
 fn make(kind: Kind, folder: &Path, at_most: Duration) -> io::Result<()> {
     let mut workers = Workers::new();
+    let mut how = String::new();
     match kind {
         Kind::Hog => (0..HOGS).try_for_each(|_| workers.start("hog", compute))?,
         Kind::Disk => {
             let folder = folder.to_owned();
             workers.start("disk", move |begun| files::write_to_disk(&folder, begun))?;
         }
-        Kind::Network => {
-            network::stream(&mut workers)?;
-            network::datagrams(&mut workers, network::FRAME_BYTES)?;
-        }
+        Kind::Network => how = network::over_own_link(&mut workers)?,
         Kind::Fork => workers.start("fork", memory::fork)?,
         Kind::Munmap => workers.start("munmap", memory::map_and_unmap)?,
         Kind::Pipes => processes::pipes(&mut workers)?,
@@ -106,7 +104,7 @@ fn make(kind: Kind, folder: &Path, at_most: Duration) -> io::Result<()> {
     }
     workers.await_begin(at_most)?;
     lower_priority()?;
-    ready("");
+    ready(&how);
     std::thread::sleep(at_most);
     Ok(())
 }
