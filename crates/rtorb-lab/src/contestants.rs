@@ -20,6 +20,7 @@ use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 
 pub mod burst;
+mod clients;
 pub mod cubit;
 pub mod demux;
 pub mod event_channel;
