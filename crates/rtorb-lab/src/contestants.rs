@@ -31,6 +31,7 @@ pub mod ping_pong;
 mod questions;
 pub mod rates;
 pub(crate) mod real_time;
+pub mod rt_policies;
 pub mod square_wave;
 pub mod whitebox;
 
