@@ -77,7 +77,7 @@ impl RtPolicy {
             Self::Borrowing => Others {
                 clients: 1,
                 priority: URGENT,
-                work: Work::Wait { us: 1_000 },
+                work: Work::Wait { us: BUSY_US },
                 period_ns: 2_000_000,
             },
             Self::Buffering => Others {
@@ -89,7 +89,9 @@ impl RtPolicy {
             Self::Bands | Self::NestedPriority => Others {
                 clients: LOW_CLIENTS,
                 priority: LOW,
-                work: Work::Compute { ns: 200_000 },
+                work: Work::Compute {
+                    ns: LOW_COMPUTATION_US as u64 * 1_000,
+                },
                 period_ns: 2_000_000,
             },
         }
@@ -276,8 +278,12 @@ pub const BURST_WAIT_US: u32 = 500;
 pub const BUFFERED_MAX: u32 = 2;
 /// The less urgent clients of bands and nested priority.
 pub const LOW_CLIENTS: usize = 4;
+/// How long the servant waits that keeps the thread of the urgent lane busy, where borrowing is measured.
+pub const BUSY_US: u32 = 1_000;
+/// About how long a servant computes for a less urgent client of bands and nested priority.
+pub const LOW_COMPUTATION_US: u32 = 200;
 /// How long after the others the urgent client calls.
-pub const URGENT_OFFSET_NS: u64 = 300_000;
+pub const URGENT_OFFSET_US: u32 = 300;
 
 const ON: &str = "on";
 const OFF: &str = "off";

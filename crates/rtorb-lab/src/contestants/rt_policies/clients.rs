@@ -14,7 +14,7 @@ use rtorb_os::timer::PeriodicTimer;
 use rtorb_results::ObtainedScheduling;
 
 use super::idl::Stage;
-use super::{Calls, DECLARED, RtPolicy, Run, Setting, Times, URGENT, URGENT_OFFSET_NS, Work};
+use super::{Calls, DECLARED, RtPolicy, Run, Setting, Times, URGENT, URGENT_OFFSET_US, Work};
 use crate::contestants::clients::{joined, open, thread};
 use crate::contestants::questions::{self, json};
 use crate::processes::computation::Computation;
@@ -79,7 +79,8 @@ impl Clients {
             let client = client(&self.other_stage, self.arguments, 0);
             clients.add("other", others.priority, client)?;
         }
-        let urgent = client(&self.urgent_stage, Arguments::default(), URGENT_OFFSET_NS);
+        let offset_ns = u64::from(URGENT_OFFSET_US) * 1_000;
+        let urgent = client(&self.urgent_stage, Arguments::default(), offset_ns);
         clients.add("urgent", URGENT, urgent)?;
         let (scheduling, mut times) = clients.run()?;
         let urgent = times.pop().ok_or("there was no urgent client")?;
