@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use crate::contestants::{
-    cubit, demux, event_channel, packets, ping_pong, rates, square_wave, whitebox,
+    cubit, demux, event_channel, packets, ping_pong, rates, rt_policies, square_wave, whitebox,
 };
 use crate::experiments::{
     orb_footprint, orb_switches, os_clock_overhead, os_context_switch, os_interruptions,
@@ -22,6 +22,7 @@ const ROLES: &[&[Role]] = &[
     demux::ROLES,
     rates::roles::ROLES,
     packets::roles::ROLES,
+    rt_policies::roles::ROLES,
     square_wave::roles::ROLES,
     event_channel::roles::ROLES,
     whitebox::roles::ROLES,

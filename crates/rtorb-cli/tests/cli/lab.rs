@@ -63,8 +63,8 @@ fn every_experiment_runs() {
             .filter(|note| !note.to_lowercase().contains("omniorb"))
             .collect();
         assert!(excuses.is_empty(), "{name}: {excuses:?}");
-        // Without SCHED_FIFO there are no priorities to measure mutexes and queues with.
-        let needs_priorities = ["os/mutex", "os/ready-queue"].contains(&name);
+        // Without SCHED_FIFO there are no priorities to measure mutexes, queues and policies with.
+        let needs_priorities = ["os/mutex", "os/ready-queue", "orb/rt-policies"].contains(&name);
         let needs_two_cpus = name == "os/other-cpu";
         // Without root there is no link of its own.
         let needs_a_link = name == "orb/packet-inversion";
