@@ -192,8 +192,12 @@ pub(crate) fn unread(name: &str, failure: DevFailed) -> AttributeValue5 {
         value: AttrValUnion::UnionNoData(true),
         quality: AttrQuality::AttrInvalid,
         data_format: AttrDataFormat::FmtUnknown,
-        data_type: UNKNOWN_TYPE,
-        time: now(),
+        data_type: <() as Value>::TYPE,
+        time: TimeVal {
+            tv_sec: 0,
+            tv_usec: 0,
+            tv_nsec: 0,
+        },
         name: name.to_owned(),
         r_dim: NO_DIMENSION,
         w_dim: NO_DIMENSION,
@@ -285,6 +289,4 @@ fn configuration<T: AttributeType>(name: &str) -> AttributeConfig5 {
 }
 
 const NOT_SPECIFIED: &str = "Not specified";
-/// The number of no type.
-const UNKNOWN_TYPE: i32 = 100;
 const WRITE: &str = "rtorb_tango::Attribute::write";
