@@ -62,6 +62,11 @@ impl Findings {
     pub fn all_is_well(&self) -> bool {
         self.lost == 0 && self.repeated == 0 && self.out_of_order == 0 && self.untraced == 0
     }
+
+    /// A supplier may write any numbers.
+    fn lose(&mut self, count: u64) {
+        self.lost = self.lost.saturating_add(count);
+    }
 }
 
 /// Checks the numbers of all suppliers. It does not miss what a run had before the lowest number that it sees.
@@ -115,7 +120,7 @@ impl Run {
     fn note(&mut self, index: u64, findings: &mut Findings) {
         if index >= self.next {
             if index > self.next {
-                findings.lost += index - self.next;
+                findings.lose(index - self.next);
                 // Forget the oldest gap: its events are least likely to come.
                 if self.gaps.len() == GAPS_MAX {
                     self.gaps.remove(0);
@@ -147,7 +152,7 @@ impl Run {
     fn lower(&mut self, index: u64, findings: &mut Findings) {
         let gap = index + 1..self.lowest;
         self.lowest = index;
-        findings.lost += gap.end - gap.start;
+        findings.lose(gap.end - gap.start);
         // A gap without room is forgotten, as the lowest always is.
         if !gap.is_empty() && self.gaps.len() < GAPS_MAX {
             self.gaps.insert(0, gap);
@@ -236,10 +241,23 @@ mod tests {
         }
         order.note(1, &payload(7, 3));
         let found = order.findings();
-        assert_eq!((found.out_of_order, found.repeated, found.untraced), (1, 0, 0));
+        assert_eq!(
+            (found.out_of_order, found.repeated, found.untraced),
+            (1, 0, 0)
+        );
         assert_eq!(found.lost, 9 * GAPS_MAX as u64 + 6);
         order.note(1, &payload(7, 4));
         assert_eq!(order.findings().untraced, 1, "its gap has no room");
+    }
+
+    #[test]
+    fn numbers_however_far_apart_are_counted() {
+        let mut order = Order::default();
+        for run in [7, 8] {
+            order.note(1, &payload(run, u64::MAX));
+            order.note(1, &payload(run, 0));
+        }
+        assert_eq!(order.findings().lost, u64::MAX);
     }
 
     #[test]
