@@ -153,6 +153,9 @@ fn numbered_events_arrive_once_and_in_order() {
     );
     assert_eq!(pushed["events"], 200);
     assert!(pushed["late_ns"]["p50"].is_number());
+    let listed = told(&["events", "list", channel.reference()]);
+    let begin = "200 events received, 0 suppliers connected now; refused: 0 too large";
+    assert!(listed.starts_with(begin), "{listed}");
     let (status, events, end) = watching.ended();
     assert_eq!((status, events.len()), (Some(0), 200), "{end}");
     assert_eq!(
