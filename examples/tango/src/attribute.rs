@@ -1,5 +1,6 @@
 //! An attribute of a device: its configuration, and how it is read and written.
 
+use std::ops::RangeInclusive;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rtorb_os::sync::Mutex;
@@ -15,6 +16,7 @@ use crate::value::{AttributeType, Value};
 /// An attribute of devices with model `M`.
 pub struct Attribute<M> {
     config: AttributeConfig5,
+    limits: Option<RangeInclusive<f64>>,
     read: Box<Read<M>>,
     write: Option<Box<Write<M>>>,
     quality: Box<dyn Fn(&M) -> AttrQuality + Send + Sync>,
@@ -69,6 +71,7 @@ impl<M: 'static> Attribute<M> {
     fn new(config: AttributeConfig5, read: Box<Read<M>>) -> Self {
         Self {
             config,
+            limits: None,
             read,
             write: None,
             quality: Box::new(|_| AttrQuality::AttrValid),
@@ -95,6 +98,7 @@ impl<M: 'static> Attribute<M> {
     pub fn range(mut self, min: f64, max: f64) -> Self {
         self.config.min_value = min.to_string();
         self.config.max_value = max.to_string();
+        self.limits = Some(min..=max);
         self
     }
 
@@ -153,10 +157,12 @@ impl<M: 'static> Attribute<M> {
             let desc = format!("Attribute {name} is not writable");
             return Err(failed("API_AttrNotWritable", desc, WRITE));
         };
-        let [min, max] = [&self.config.min_value, &self.config.max_value].map(|text| limit(text));
         for number in value.numbers() {
-            let is_below = min.is_some_and(|min| number < min);
-            if is_below || max.is_some_and(|max| number > max) || number.is_nan() {
+            if self
+                .limits
+                .as_ref()
+                .is_some_and(|limits| !limits.contains(&number))
+            {
                 let desc = format!(
                     "Set value for attribute {name} is {number}, outside of {} to {}",
                     self.config.min_value, self.config.max_value
@@ -214,10 +220,6 @@ fn now() -> TimeVal {
         tv_usec: i32::try_from(since.subsec_micros()).unwrap_or(0),
         tv_nsec: 0,
     }
-}
-
-fn limit(text: &str) -> Option<f64> {
-    text.parse().ok()
 }
 
 fn wrong_type<T: AttributeType>(name: &str) -> DevFailed {

@@ -76,13 +76,22 @@ impl<M: Model> Device<M> {
         found.map(|it| it.map(Attribute::config).cloned()).collect()
     }
 
-    /// The values of attributes. An attribute that cannot be read has its failure instead of a value.
+    /// The values of attributes. An attribute that cannot be read, or has no room in the reply, has its failure instead of a
+    /// value.
     ///
     /// # Errors
     /// When there are too many names.
     pub(crate) fn read(&self, names: &[String]) -> Result<Vec<AttributeValue5>, DevFailed> {
         let names = self.attribute_names(names)?;
-        let read = |name: &str| self.class.find_attribute(name)?.read(&self.model);
+        // A short request that repeats a name shall not make a long reply.
+        let mut octets_left = REPLY_OCTETS_MAX;
+        let mut read = |name: &str| {
+            let value = self.class.find_attribute(name)?.read(&self.model)?;
+            octets_left = octets_left
+                .checked_sub(value.value.octets_max())
+                .ok_or_else(no_room)?;
+            Ok(value)
+        };
         let values = names.into_iter();
         Ok(values
             .map(|name| read(name).unwrap_or_else(|failure| unread(name, failure)))
@@ -141,7 +150,6 @@ impl<M: Model> Device<M> {
                 .iter()
                 .map(|it| it.config().name.as_str())
         };
-        // A name may occur more than once, but a short request shall not make a long reply.
         if names.len() > ATTRIBUTES_MAX {
             let desc = format!(
                 "A call has at most {ATTRIBUTES_MAX} attributes, not {}",
@@ -154,6 +162,12 @@ impl<M: Model> Device<M> {
             names => names.iter().map(String::as_str).collect(),
         })
     }
+}
+
+fn no_room() -> DevFailed {
+    let desc =
+        format!("The values of a call have at most {REPLY_OCTETS_MAX} bytes: read fewer at once");
+    failed("API_TooManyAttributes", desc, "rtorb_tango::Device::read")
 }
 
 /// The failure of an operation on a pipe.
@@ -176,3 +190,5 @@ pub(crate) fn fixed_configuration() -> DevFailed {
 /// The release of the interface: `Device_5`.
 const INTERFACE_VERSION: i32 = 5;
 const ATTRIBUTES_MAX: usize = 10_000;
+/// All values of a reply together.
+const REPLY_OCTETS_MAX: usize = 4 << 20;

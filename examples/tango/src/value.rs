@@ -161,6 +161,16 @@ elements! {
 }
 
 impl AttrValUnion {
+    /// How many bytes the elements take in a message, at most.
+    pub(crate) fn octets_max(&self) -> usize {
+        const ELEMENT: usize = 8;
+        let texts = match self {
+            Self::StringAttValue(texts) => texts.iter().map(String::len).sum(),
+            _ => 0,
+        };
+        self.len() * ELEMENT + texts
+    }
+
     /// The elements as numbers, as far as limits are compared; none of other types.
     pub(crate) fn numbers(&self) -> Vec<f64> {
         match self {

@@ -120,6 +120,17 @@ fn attributes_are_read_as_each_release_has_them() {
     let all = all.expect("they are there");
     let last: Vec<_> = all.iter().rev().take(2).map(|value| &*value.name).collect();
     assert_eq!((all.len(), last), (9, vec!["Status", "State"]));
+    let comment = "x".repeat(100_000);
+    device
+        .write_attributes_3(&[value_1("comment", &comment)])
+        .expect("it is writable");
+    // Each has the comment twice, because it is what was set as well.
+    let many = vec!["comment".to_owned(); 30];
+    let values = device.read_attributes_5(&many, DevSource::Dev, &CLIENT);
+    let values = values.expect("some are read");
+    let read = values.iter().filter(|value| value.err_list.is_empty());
+    assert_eq!(read.count(), 20);
+    assert_eq!(values[20].err_list[0].reason, "API_TooManyAttributes");
     let many = vec!["speed".to_owned(); 10_001];
     assert!(
         device
