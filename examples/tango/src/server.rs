@@ -24,7 +24,10 @@ pub enum ServerError {
     /// The name is not that of a device.
     #[error("`{0}` is no name of a device: it has three parts, as in test/motor/1")]
     Name(String),
-    /// Another device has the name, or it cannot be an object key.
+    /// Another device of the server has the name, perhaps with other capitals.
+    #[error("device {0}: another device of this server has the name")]
+    Taken(String),
+    /// The name cannot be an object key.
     #[error("device {name}: {error}")]
     Key {
         /// The name.
@@ -102,7 +105,10 @@ impl DeviceServer {
         if let Err(error) = self.orb.bind_object_key(key, device.as_object()) {
             self.orb.root_poa()?.deactivate(device.as_object())?;
             let name = name.to_owned();
-            return Err(ServerError::Key { name, error });
+            return Err(match error {
+                ObjectKeyError::Taken => ServerError::Taken(name),
+                error => ServerError::Key { name, error },
+            });
         }
         Ok(device)
     }

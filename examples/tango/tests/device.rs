@@ -288,14 +288,17 @@ fn names_that_no_device_can_have_are_refused() {
         .server
         .export("TEST/motor/1", motor::class(), Motor::default());
     assert!(
-        matches!(
-            taken,
-            Err(ServerError::Key {
-                error: ObjectKeyError::Taken,
-                ..
-            })
-        ),
+        matches!(&taken, Err(ServerError::Taken(name)) if name == "TEST/motor/1"),
         "{taken:?}"
+    );
+    let long = format!("test/motor/{}", "1".repeat(250));
+    let refused = server
+        .server
+        .export(&long, motor::class(), Motor::default());
+    let error = ObjectKeyError::Unfit;
+    assert!(
+        matches!(refused, Err(ServerError::Key { error: found, .. }) if found == error),
+        "it is too long"
     );
 }
 
