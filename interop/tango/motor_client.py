@@ -99,6 +99,13 @@ reasons(
 )
 reasons("history", lambda: motor.attribute_history("speed", 3), "API_AttrNotPolled")
 reasons("configuration", lambda: motor.set_attribute_config(config), "API_NotSupported")
+reasons(
+    "event",
+    lambda: motor.subscribe_event("speed", tango.EventType.CHANGE_EVENT, print),
+    "API_AttributePollingNotStarted",
+    "API_CommandFailed",
+    "API_DSFailedRegisteringEvent",
+)
 check("polled", motor.is_attribute_polled("speed"), False)
 check("pipes", list(motor.get_pipe_list()), [])
 

@@ -7,7 +7,8 @@ use rtorb_os::sync::Mutex;
 
 use crate::class::{Class, Model};
 use crate::command::Command;
-use crate::tango::{DevFailed, DevState};
+use crate::failure::failed;
+use crate::tango::{DevFailed, DevState, DevVarLongStringArray};
 
 /// The model of the device.
 pub(crate) struct Admin {
@@ -82,8 +83,17 @@ pub(crate) fn class() -> Class<Admin> {
         .command(Command::new("DevPollStatus", |_: &Admin, _: String| {
             Ok(Vec::<String>::new())
         }))
+        .command(Command::new("ZmqEventSubscriptionChange", no_events))
         .command(Command::new("Kill", |admin: &Admin, ()| {
             admin.orb.shutdown();
             Ok(())
         }))
+}
+
+/// Refuses a subscription with the reason for which clients poll an attribute by themselves.
+fn no_events(_: &Admin, names: Vec<String>) -> Result<DevVarLongStringArray, DevFailed> {
+    let attribute = names.get(1).map_or("", String::as_str);
+    let desc = format!("This server sends no events: read the attribute {attribute} instead");
+    let origin = "rtorb_tango::Admin::no_events";
+    Err(failed("API_AttributePollingNotStarted", desc, origin))
 }
