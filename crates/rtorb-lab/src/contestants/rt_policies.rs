@@ -4,7 +4,7 @@
 //! them; a nested call has a second server in the middle.
 //!
 //! All clients are released together, once a period: the others call at once, and the urgent one a little later, when the others'
-//! calls are in progress.
+//! calls are in progress. How much later differs from call to call, so that it meets the others' calls in all their parts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -92,7 +92,7 @@ impl RtPolicy {
                 work: Work::Compute {
                     ns: LOW_COMPUTATION_US as u64 * 1_000,
                 },
-                period_ns: 2_000_000,
+                period_ns: 2_500_000,
             },
         }
     }
@@ -277,13 +277,13 @@ pub const BURST_WAIT_US: u32 = 500;
 /// The requests that wait in a lane at most, with buffering.
 pub const BUFFERED_MAX: u32 = 2;
 /// The less urgent clients of bands and nested priority.
-pub const LOW_CLIENTS: usize = 4;
+pub const LOW_CLIENTS: usize = 3;
 /// How long the servant waits that keeps the thread of the urgent lane busy, where borrowing is measured.
 pub const BUSY_US: u32 = 1_000;
 /// About how long a servant computes for a less urgent client of bands and nested priority.
-pub const LOW_COMPUTATION_US: u32 = 200;
-/// How long after the others the urgent client calls.
-pub const URGENT_OFFSET_US: u32 = 300;
+pub const LOW_COMPUTATION_US: u32 = 400;
+/// How long after the others the urgent client calls, at least and at most: from one call of low priority to the next.
+pub const URGENT_OFFSETS_US: [u32; 2] = [200, 600];
 
 const ON: &str = "on";
 const OFF: &str = "off";

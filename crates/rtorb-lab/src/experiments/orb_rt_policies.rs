@@ -10,7 +10,7 @@ use rtorb_results::{Plot, PlotKind, StatisticName, labels};
 
 use crate::contestants::rt_policies::{
     self, BUFFERED_MAX, BURST, BURST_WAIT_US, BUSY_US, DECLARED, LOW, LOW_CLIENTS,
-    LOW_COMPUTATION_US, RtPolicy, Run, Setting, System, URGENT_OFFSET_US,
+    LOW_COMPUTATION_US, RtPolicy, Run, Setting, System, URGENT_OFFSETS_US,
 };
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -61,7 +61,8 @@ pub const STUDY: Study<Systems> = Study {
         ("urgent_priority", Number(rt_policies::URGENT as i64)),
         ("low_priority", Number(LOW as i64)),
         ("declared_priority", Number(DECLARED as i64)),
-        ("urgent_offset_us", Number(URGENT_OFFSET_US as i64)),
+        ("urgent_offset_us_min", Number(URGENT_OFFSETS_US[0] as i64)),
+        ("urgent_offset_us_max", Number(URGENT_OFFSETS_US[1] as i64)),
         ("busy_us", Number(BUSY_US as i64)),
         ("low_clients", Number(LOW_CLIENTS as i64)),
         ("low_computation_us", Number(LOW_COMPUTATION_US as i64)),

@@ -8,15 +8,16 @@ use rtorb::exception::OMG;
 use rtorb::rt::{Policy, PriorityBand};
 use rtorb::{ConnectionStrategy, ExceptionKind, Orb, OrbBuilder, SystemException, WaitStrategy};
 use rtorb_host::placement::obtained_by_priority;
-use rtorb_os::clock::monotonic_ns;
+use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::JoinHandle;
 use rtorb_os::timer::PeriodicTimer;
 use rtorb_results::ObtainedScheduling;
 
 use super::idl::Stage;
-use super::{Calls, DECLARED, RtPolicy, Run, Setting, Times, URGENT, URGENT_OFFSET_US, Work};
+use super::{Calls, DECLARED, RtPolicy, Run, Setting, Times, URGENT, URGENT_OFFSETS_US, Work};
 use crate::contestants::clients::{joined, open, thread};
 use crate::contestants::questions::{self, json};
+use crate::contestants::rates::GOLDEN;
 use crate::processes::computation::Computation;
 
 /// The clients of the two objects of a [`server`](super::server).
@@ -65,7 +66,7 @@ impl Clients {
             ));
         }
         let others = self.policy.others();
-        let client = |stage: &Stage, arguments, offset_ns| Client {
+        let client = |stage: &Stage, arguments, offset_ns: fn(usize) -> u64| Client {
             stage: stage.clone(),
             arguments,
             servants: self.policy.servants(),
@@ -76,11 +77,10 @@ impl Clients {
         let mut clients = Waiting::new();
         let other_clients = if run.has_others { others.clients } else { 0 };
         for _ in 0..other_clients {
-            let client = client(&self.other_stage, self.arguments, 0);
+            let client = client(&self.other_stage, self.arguments, |_| 0);
             clients.add("other", others.priority, client)?;
         }
-        let offset_ns = u64::from(URGENT_OFFSET_US) * 1_000;
-        let urgent = client(&self.urgent_stage, Arguments::default(), offset_ns);
+        let urgent = client(&self.urgent_stage, Arguments::default(), urgent_offset_ns);
         clients.add("urgent", URGENT, urgent)?;
         let (scheduling, mut times) = clients.run()?;
         let urgent = times.pop().ok_or("there was no urgent client")?;
@@ -206,8 +206,8 @@ struct Client {
     arguments: Arguments,
     /// The number of servants on the way of a call.
     servants: u8,
-    /// From the release of all clients to its call.
-    offset_ns: u64,
+    /// From the release of all clients to its call of this number.
+    offset_ns: fn(usize) -> u64,
     period_ns: u64,
     calls: usize,
 }
@@ -228,9 +228,10 @@ impl Client {
         let _ = tell_ready.send(());
         warm?;
         let begin_ns = beginning.recv().map_err(|_| "the run was given up")?;
-        let mut timer = PeriodicTimer::starting_at(begin_ns + self.offset_ns, self.period_ns);
-        for _ in 0..self.calls {
-            timer.wait_each();
+        let mut timer = PeriodicTimer::starting_at(begin_ns, self.period_ns);
+        for call in 0..self.calls {
+            let release = timer.wait_each();
+            sleep_until(release.scheduled_ns + (self.offset_ns)(call));
             let before_ns = monotonic_ns();
             let servants = self.call(self.arguments)?;
             let time_ns = monotonic_ns() - before_ns;
@@ -253,6 +254,13 @@ impl Client {
             Err(exception) => Err(format!("a call: {exception}")),
         }
     }
+}
+
+/// Multiples of the golden ratio spread the calls evenly, however many there are.
+fn urgent_offset_ns(call: usize) -> u64 {
+    let [first_us, last_us] = URGENT_OFFSETS_US.map(f64::from);
+    let part = (call as f64 * GOLDEN).fract();
+    (1e3 * (first_us + part * (last_us - first_us))) as u64
 }
 
 fn is_no_room(exception: &SystemException) -> bool {
