@@ -26,7 +26,7 @@ pub const STUDY: Study<SlowLink> = Study {
         glance: 100,
         emulated: 100,
         quick: [3, 300],
-        full: [10, 5_000],
+        full: [10, 2_500],
         samples: "run_ms",
     },
     factors: &[
