@@ -5,4 +5,5 @@ fn main() {
     rtorb_idl::compile("../../idl/cubit.idl");
     rtorb_idl::compile("../../idl/demux.idl");
     rtorb_idl::compile("../../idl/model.idl");
+    rtorb_idl::compile("../../idl/stage.idl");
 }

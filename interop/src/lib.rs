@@ -1,12 +1,13 @@
 //! The other parties of the interoperability tests: peers built of other ORBs, children that end, a recorder.
 //!
-//! omniORB comes from Debian and is needed by the gate; JacORB comes from Maven Central and is extra. Where a peer is
+//! omniORB and Tango come from Debian and are needed by the gate; JacORB comes from Maven Central and is extra. Where a peer is
 //! missing, a test says how to get it and passes, unless `RTORB_REQUIRE_PEERS=1` says that it must be there.
 #![forbid(unsafe_code)]
 
 pub mod jacorb;
 pub mod names;
 pub mod omniorb;
+pub mod tango;
 pub mod tao;
 
 mod make;

@@ -166,7 +166,7 @@ pub fn decoded(reference: &str) -> String {
 }
 
 /// The lines of a program, each of which must say that a check was right.
-fn all_right(program: &str, printed: &str) -> Vec<String> {
+pub(crate) fn all_right(program: &str, printed: &str) -> Vec<String> {
     let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
     assert!(
         lines.iter().all(|line| line.starts_with("ok ")),
@@ -184,7 +184,7 @@ fn installed() -> bool {
 }
 
 /// A port that was free a moment ago, for a server that cannot choose one itself.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     socket
         .local_addr()

@@ -74,6 +74,11 @@ const LAYERS: &[Layer] = &[
         builds_with: &["rtorb-idl"],
     },
     Layer {
+        name: "rtorb-tango",
+        needs: &["rtorb", "rtorb-os"],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
         name: "rtorb-examples",
         needs: &["rtorb-services", "rtorb", "rtorb-os"],
         builds_with: &["rtorb-idl"],

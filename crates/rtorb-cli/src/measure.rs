@@ -7,8 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use rtorb_host::preflight;
 use rtorb_lab::error::LabError;
-use rtorb_lab::experiment::GpioLines;
-use rtorb_lab::experiment::{self, Context, Effort, Experiment};
+use rtorb_lab::experiment::{self, Clocks, Context, Effort, Experiment, GpioLines};
 use rtorb_lab::experiments;
 use rtorb_lab::processes::agent::Agent;
 use rtorb_lab::processes::interrupt::Interrupt;
@@ -64,9 +63,18 @@ pub(crate) struct Options {
     gpio: Vec<GpioLines>,
     /// Agent that runs the servers of the ORB's experiments on another host (`rtorb lab agent`); clients run here.
     ///
-    /// Then only contestants over TCP take part. Experiments on the operating system still measure this host.
+    /// Then only contestants over TCP take part. Experiments on the operating system still measure this host. If the option is
+    /// given three times, orb/histogram, orb/payload and orb/event-channel have the urgent receiver on the first host, the other
+    /// receiver on the second, and the event channel on the third; the last agent takes the servers of hosts that are missing.
     #[arg(long, value_name = "ADDR:PORT")]
-    agent: Option<String>,
+    agent: Vec<String>,
+    /// How a latency ends on another host: by its clock, or by a datagram that it sends back as it sets its output.
+    ///
+    /// `disciplined:ERROR`, such as `disciplined:2us`: CLOCK_REALTIME of all hosts is disciplined, by PTP for example, and never
+    /// further apart than ERROR. `datagram`: a latency ends when this host's kernel receives the datagram, so that the way back is
+    /// in it. Without the option: `datagram`, unless the hosts are network namespaces of one machine, which have one clock.
+    #[arg(long, value_name = "CLOCKS", requires = "agent")]
+    clocks: Option<Clocks>,
     /// Folder of the report.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
@@ -117,18 +125,20 @@ pub(crate) fn run_experiments(
         if number == 1 {
             print_preflight(&context);
         }
-        if let Some(address) = &options.agent {
+        context.clocks = options.clocks;
+        for address in &options.agent {
             let agent = Agent::connect(address)?;
             print_agent(&agent);
-            context.launcher.agent = Some(agent);
+            context.launcher.agents.push(agent);
         }
         done.push(run_once(chosen, &context, folder));
         if done.iter().any(|run| run.unwritten.is_some()) {
             break;
         }
-        if let (Some(agent), Some(why)) = (&options.agent, context.launcher.agent_lost()) {
+        if let Some((agent, why)) = context.launcher.agent_lost() {
+            let address = agent.address();
             eprintln!(
-                "rtorb: the agent at {agent} was lost: {why}; the report has what was measured before"
+                "rtorb: the agent at {address} was lost: {why}; the report has what was measured before"
             );
             break;
         }

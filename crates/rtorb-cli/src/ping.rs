@@ -62,8 +62,7 @@ fn print(pong: &Pong) -> anyhow::Result<()> {
     for endpoint in &pong.endpoints {
         line(format!("endpoint:  {endpoint}"))?;
     }
-    if pong.answers > 0 {
-        let times = pong.round_trip_ns;
+    if let Some(times) = pong.round_trip_ns {
         let (min, median, max) = (
             microseconds(times.min),
             microseconds(times.p50),

@@ -6,9 +6,10 @@
 
 pub mod description;
 pub mod idle_states;
-mod netlink;
+pub mod netlink;
 pub mod placement;
 pub mod preflight;
 pub mod system;
 
 pub use description::Host;
+pub use system::clock_identity;

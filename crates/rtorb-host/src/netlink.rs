@@ -1,8 +1,10 @@
 //! What the kernel says about network interfaces by netlink(7) and by no file: when a device interrupts, and in which order
-//! packets leave.
+//! packets leave. [`Request`] also makes devices and the like.
 //!
 //! Every user may ask. Netlink needs no `unsafe` code, as the ioctl(2) of ethtool(8) would.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -45,27 +47,42 @@ pub(crate) struct InterfaceCoalescing {
     pub(crate) coalescing: Coalescing,
 }
 
-/// A request for all objects of a kind.
+/// A request to the kernel.
 #[derive(Clone, Copy, Debug)]
-struct Dump<'a> {
+pub struct Request<'a> {
     /// `None` is NETLINK_ROUTE.
     protocol: Option<Protocol>,
     kind: u16,
     body: &'a [u8],
 }
 
-impl Dump<'_> {
+impl<'a> Request<'a> {
+    /// A request about links, addresses or queueing disciplines (rtnetlink(7)). The body begins with the header that messages of
+    /// this kind have, and [`attribute_bytes`] follow.
+    #[must_use]
+    pub fn route(kind: u16, body: &'a [u8]) -> Self {
+        let protocol = None;
+        Self {
+            protocol,
+            kind,
+            body,
+        }
+    }
+
+    /// Has the kernel make an object, in the place of the one that is there, or change or remove one, as the kind says.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub fn apply(self) -> io::Result<()> {
+        let socket = self.sent(NLM_F_ACK | NLM_F_REPLACE | NLM_F_CREATE)?;
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+        let (received, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
+        acknowledged(&buffer[..received])
+    }
+
     /// Returns the bodies of the kernel's messages, one for each object; `None` if the kernel refuses.
-    fn ask(self) -> Option<Vec<Vec<u8>>> {
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            self.protocol,
-        )
-        .ok()?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIME_MAX)).ok()?;
-        send(&socket, &self.message(), SendFlags::empty()).ok()?;
+    fn dump(self) -> Option<Vec<Vec<u8>>> {
+        let socket = self.sent(NLM_F_DUMP).ok()?;
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         let mut bodies = Vec::new();
         for _ in 0..DATAGRAMS_MAX {
@@ -77,12 +94,25 @@ impl Dump<'_> {
         None
     }
 
+    /// A socket that will receive the kernel's answer.
+    fn sent(self, flags: u16) -> io::Result<OwnedFd> {
+        let socket = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            self.protocol,
+        )?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIME_MAX))?;
+        send(&socket, &self.message(flags), SendFlags::empty())?;
+        Ok(socket)
+    }
+
     /// The request with its header, struct nlmsghdr of linux/netlink.h.
-    fn message(self) -> Vec<u8> {
+    fn message(self, flags: u16) -> Vec<u8> {
         let length = u32::try_from(HEADER_BYTES + self.body.len()).unwrap_or(u32::MAX);
         let mut message = length.to_ne_bytes().to_vec();
         message.extend(self.kind.to_ne_bytes());
-        message.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+        message.extend((NLM_F_REQUEST | flags).to_ne_bytes());
         message.extend([0; SEQUENCE_AND_PORT_BYTES]);
         message.extend(self.body);
         message
@@ -113,7 +143,30 @@ fn read_datagram(datagram: &[u8], bodies: &mut Vec<Vec<u8>>) -> Option<Part> {
     Some(Part::More)
 }
 
-/// The first attribute of a kind (struct nlattr of linux/netlink.h).
+/// Reads the kernel's answer to a request that changes something: an error, of which 0 is none.
+fn acknowledged(datagram: &[u8]) -> io::Result<()> {
+    let code = match u16_at(datagram, 4) {
+        Some(NLMSG_ERROR) => u32_at(datagram, HEADER_BYTES),
+        _ => None,
+    };
+    match code.map(u32::cast_signed) {
+        Some(0) => Ok(()),
+        Some(code) => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+        None => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// An attribute (struct nlattr of linux/netlink.h), with the bytes by which the next one is aligned.
+#[must_use]
+pub fn attribute_bytes(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(ATTRIBUTE_HEADER_BYTES + value.len()).unwrap_or(u16::MAX);
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(aligned(bytes.len()), 0);
+    bytes
+}
+
+/// The first attribute of a kind.
 fn attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
     let mut rest = attributes;
     while !rest.is_empty() {
@@ -154,7 +207,10 @@ const HEADER_BYTES: usize = 16;
 const SEQUENCE_AND_PORT_BYTES: usize = 8;
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
 const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_ACK: u16 = 0x4;
+const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_DUMP: u16 = 0x300;
+const NLM_F_CREATE: u16 = 0x400;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLMSG_MIN_TYPE: u16 = 16;
@@ -173,23 +229,9 @@ mod tests {
 
     /// A message of the kernel.
     pub(super) fn message(kind: u16, body: &[u8]) -> Vec<u8> {
-        let mut message = Dump {
-            protocol: None,
-            kind,
-            body,
-        }
-        .message();
+        let mut message = Request::route(kind, body).message(NLM_F_DUMP);
         message.resize(aligned(message.len()), 0);
         message
-    }
-
-    /// An attribute of a message.
-    pub(super) fn attribute_bytes(kind: u16, value: &[u8]) -> Vec<u8> {
-        let length = u16::try_from(ATTRIBUTE_HEADER_BYTES + value.len()).unwrap();
-        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-        bytes.extend(value);
-        bytes.resize(aligned(bytes.len()), 0);
-        bytes
     }
 
     #[test]
@@ -215,6 +257,20 @@ mod tests {
         for datagram in [refused, failed, empty, long, cut] {
             assert_eq!(read_datagram(&datagram, &mut Vec::new()), None);
         }
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_an_error_with_its_number() {
+        let answer = |code: i32| acknowledged(&message(NLMSG_ERROR, &code.to_ne_bytes()));
+        assert!(answer(0).is_ok());
+        assert_eq!(answer(-95).unwrap_err().raw_os_error(), Some(95));
+        assert!(answer(i32::MIN).is_err());
+        for other in [message(21, b"body"), message(NLMSG_ERROR, b""), vec![2]] {
+            assert!(acknowledged(&other).is_err(), "{other:?}");
+        }
+        // No kernel has such a kind.
+        let refused = Request::route(u16::MAX, &[]).apply();
+        assert!(refused.is_err());
     }
 
     #[test]

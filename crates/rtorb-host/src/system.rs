@@ -139,6 +139,16 @@ impl System {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BootOption(pub(crate) Option<String>);
 
+/// Which clock CLOCK_MONOTONIC is: processes with the same identity read the same clock. `None` if /proc does not tell.
+///
+/// It consists of the boot of the machine and of the time namespace, which may have an offset.
+#[must_use]
+pub fn clock_identity() -> Option<String> {
+    let boot = read("/proc/sys/kernel/random/boot_id")?;
+    let namespace = std::fs::read_link("/proc/self/ns/time").ok()?;
+    Some(format!("{boot} {}", namespace.display()))
+}
+
 /// The text of a file without the white space around it; `None` when it cannot be read or is not there.
 #[must_use]
 pub fn read(path: impl AsRef<Path>) -> Option<String> {

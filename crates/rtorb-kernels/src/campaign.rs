@@ -17,10 +17,10 @@ pub use rtorb_results::campaign::{
 };
 use rtorb_results::timestamp;
 
-use crate::catalogue::Kernel;
+use crate::catalogue::{self, Kernel};
 use crate::comparison::OfSystem;
 use crate::initramfs::{Initramfs, OwnFile};
-use crate::job::{Job, Message};
+use crate::job::{Job, Message, need_modules};
 use crate::machine::{self, Boot, Emulator, Machine};
 use crate::program;
 use cases::Cases;
@@ -107,6 +107,7 @@ pub fn run(
     }
     let program = program::find(request.program.as_deref(), executable, interrupt)?;
     check_own_programs(&parts, &request.own_programs)?;
+    check_modules(&parts, &request.kernels)?;
     let initramfs = Initramfs::with_program(&program)?;
     let initramfs = initramfs.with_own_programs(&request.own_programs)?;
     let (systems, asked) = systems(request, watch)?;
@@ -185,6 +186,16 @@ fn check_own_programs(parts: &[plan::Part], given: &[OwnFile]) -> Result<(), Lab
     }
 }
 
+/// # Errors
+/// That an experiment needs modules that a kernel was fetched without.
+fn check_modules(parts: &[plan::Part], kernels: &[Kernel]) -> Result<(), LabError> {
+    if !parts.iter().any(|part| need_modules(&part.experiments)) {
+        return Ok(());
+    }
+    let mut kernels = kernels.iter();
+    kernels.try_for_each(|kernel| catalogue::modules(kernel).map(drop))
+}
+
 /// The systems, as far as they are known before they have booted, and what each kernel is told.
 fn systems(
     request: &Request,
@@ -192,7 +203,7 @@ fn systems(
 ) -> Result<(Vec<System>, Vec<Option<String>>), LabError> {
     let (mut systems, mut asked) = (Vec::new(), Vec::new());
     for kernel in &request.kernels {
-        let models = if !crate::catalogue::is_real_time(kernel)? {
+        let models = if !catalogue::is_real_time(kernel)? {
             request.preempt.clone()
         } else {
             let (fit, unfit): (Vec<_>, Vec<_>) = request

@@ -4,6 +4,8 @@
 //! index before it is kept. Below: how kernels are named, who offers them, where they are kept, and what an image says of itself.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rtorb_lab::LabError;
@@ -14,7 +16,7 @@ use serde::Serialize;
 
 use cache::Cache;
 use name::{Release, Wanted};
-pub use source::{Apt, Offer, Source};
+pub use source::{Apt, Offer, Source, Unpacked};
 
 mod cache;
 mod image;
@@ -77,6 +79,24 @@ pub fn ensure(
 /// That it cannot be made.
 pub fn folder(kernel: &Kernel) -> Result<PathBuf, LabError> {
     Cache::open(cache::usual_place()?).folder(kernel)
+}
+
+/// The archive of the modules that experiments need, which is empty for an image that the user named.
+///
+/// # Errors
+/// That it is not in the cache, with what to do, or cannot be read.
+pub fn modules(kernel: &Kernel) -> Result<Vec<u8>, LabError> {
+    let archive = kernel.image.with_file_name(cache::MODULES);
+    match fs::read(&archive) {
+        _ if kernel.package.is_none() => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LabError::Incomplete {
+            what: format!(
+                "an earlier version fetched the kernel {0} without its modules: `rtorb lab kernels fetch {0}` fetches it again",
+                kernel.name
+            ),
+        }),
+        read => read.map_err(LabError::file(archive)),
+    }
 }
 
 /// A kernel that is offered, cached, or both.
@@ -242,14 +262,20 @@ impl Catalogue {
             .map(|one| choose(one, &offers))
             .collect::<Result<_, _>>()?;
         let _alone = self.cache.lock(interrupt)?;
+        // One of an earlier version of this program has no modules: it is fetched again.
+        let is_whole = |kernel: &Kernel| kernel.image.with_file_name(cache::MODULES).is_file();
+        let is_in = |have: &[Kernel], offer: &Offer| {
+            let mut have = have.iter();
+            have.any(|kernel| offer.is(kernel) && is_whole(kernel))
+        };
         let have = self.cache.all()?;
-        let is_had = |offer: &Offer| have.iter().any(|kernel| offer.is(kernel));
+        let is_had = |offer: &Offer| is_in(&have, offer);
         let missing = chosen.iter().filter(|offer| !is_had(offer));
         let megabytes: u64 = missing.map(|offer| offer.megabytes()).sum();
         progress.begin(usize::try_from(megabytes).unwrap_or(usize::MAX));
         for offer in &chosen {
             // Two names may be one kernel.
-            if !self.cache.all()?.iter().any(|kernel| offer.is(kernel)) {
+            if !is_in(&self.cache.all()?, offer) {
                 self.cache
                     .fetch(offer, self.source.as_ref(), progress, interrupt)?;
             }

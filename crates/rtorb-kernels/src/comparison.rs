@@ -47,6 +47,7 @@ pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Result
         parameters: parameters(&gathered, identity),
         host: host(&gathered),
         server_host: None,
+        further_hosts: Vec::new(),
         emulation: Some(emulation(systems, identity)),
         judgement: None,
         findings: Vec::new(),

@@ -11,16 +11,19 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use rtorb_host::description::preemption_model;
+use rtorb_lab::LabError;
 use rtorb_lab::experiment::{self, Context, Effort, Progress};
 use rtorb_lab::experiments;
 use rtorb_lab::processes::emulated::{VARIABLE, only_if_told_so};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::replay::sample_taken_address;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
+use rustix::system::finit_module;
 
 use crate::explain::functions;
-use crate::initramfs::JOB;
+use crate::initramfs::{JOB, MODULES};
 use crate::job::{Job, Message};
 use crate::machine::{ANSWER_PORT, EXIT_PORT};
 
@@ -101,14 +104,37 @@ fn work() -> io::Result<()> {
 }
 
 fn measure(name: &str, context: &Context) -> Message {
-    let found = experiments::by_name(name);
-    match found.and_then(|experiment| experiment::run(&*experiment, context, &mut Silent)) {
+    let measured = experiments::by_name(name).and_then(|experiment| {
+        experiment
+            .modules()
+            .iter()
+            .try_for_each(|name| load(name))?;
+        experiment::run(&*experiment, context, &mut Silent)
+    });
+    match measured {
         Ok(results) => Message::Measured(Box::new(results)),
         Err(error) => Message::Failed {
             experiment: name.to_owned(),
             why: error.to_string(),
         },
     }
+}
+
+/// Loads a module, if the guest's root has it. A kernel whose package has none may have its code built in; if it does not, the
+/// experiment says what it lacks.
+fn load(module: &str) -> Result<(), LabError> {
+    for (end, flags) in [("ko", 0), ("ko.xz", MODULE_INIT_COMPRESSED_FILE)] {
+        let path = format!("/{MODULES}/{module}.{end}");
+        let Ok(file) = File::open(&path) else {
+            continue;
+        };
+        match finit_module(file, c"", flags) {
+            // An experiment before this one loaded it.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(LabError::file(path)(errno.into())),
+        }
+    }
+    Ok(())
 }
 
 /// How many samples an experiment marked that failed is not known: those of later ones cannot be found again.
@@ -182,6 +208,8 @@ fn switch_off(status: u8) {
 /// Of the process that asks and of what it starts: under every load it would wait a hundred turns for its own. Loads lower themselves,
 /// and what is measured raises itself.
 const ABOVE_LOADS: u8 = 1;
+/// linux/module.h.
+const MODULE_INIT_COMPRESSED_FILE: i32 = 4;
 /// In this order: each on what the one before it made.
 const FILE_SYSTEMS: &[(&str, &str)] = &[
     ("proc", "/proc"),

@@ -39,22 +39,13 @@ impl Initramfs {
         if programs.is_empty() {
             return Ok(self);
         }
-        let mut added = Vec::new();
-        let into_archive = |added: Vec<u8>, own: &OwnFile| -> Result<Vec<u8>, LabError> {
+        let file = |own: &OwnFile| {
             let octets = fs::read(&own.file).map_err(LabError::file(&own.file))?;
-            let name = own_program::file_of(&own.name);
-            let name = name.to_string_lossy();
-            add(added, &name, ModeFileType::Regular, 0o755, &octets)
-                .map_err(LabError::file(&own.file))
+            Ok((own_program::file_of(&own.name), octets))
         };
+        let files: Vec<_> = programs.iter().map(file).collect::<Result<_, LabError>>()?;
         let folder = own_program::FOLDER;
-        added = add(added, folder, ModeFileType::Directory, 0o755, &[])
-            .map_err(LabError::file(folder))?;
-        for own in programs {
-            added = into_archive(added, own)?;
-        }
-        let mut added = trailer(added).map_err(LabError::file(folder))?;
-        added.resize(added.len().next_multiple_of(ALIGNMENT), 0);
+        let added = archive_of(folder, 0o755, &files).map_err(LabError::file(folder))?;
         self.archive.extend_from_slice(&added);
         self.sha256 = sha256(&self.archive);
         Ok(self)
@@ -66,12 +57,13 @@ impl Initramfs {
         &self.sha256
     }
 
-    /// Writes the archive and, behind it, one with the job: the kernel unpacks both.
+    /// Writes the archive and, behind it, that of a kernel's modules and one with the job: the kernel unpacks all.
     ///
     /// # Errors
     /// What the file system said.
-    pub fn write(&self, file: &mut fs::File, job: &Job) -> io::Result<()> {
+    pub fn write(&self, file: &mut fs::File, modules: &[u8], job: &Job) -> io::Result<()> {
         file.write_all(&self.archive)?;
+        file.write_all(modules)?;
         let text = serde_json::to_vec(job)?;
         let with_job = add(Vec::new(), JOB, ModeFileType::Regular, 0o400, &text)?;
         file.write_all(&trailer(with_job)?)
@@ -127,8 +119,29 @@ fn root(program: &[u8]) -> io::Result<Vec<u8>> {
         .rdev_minor(1);
     archive = console.write(archive, 0).finish()?;
     archive = add(archive, "init", ModeFileType::Regular, 0o755, program)?;
+    ended(archive)
+}
+
+/// An archive of a folder of the guest's root with these files, each a path and its octets.
+///
+/// # Errors
+/// That one is too large.
+pub(super) fn archive_of(
+    folder: &str,
+    permissions: u32,
+    files: &[(PathBuf, Vec<u8>)],
+) -> io::Result<Vec<u8>> {
+    let mut archive = add(Vec::new(), folder, ModeFileType::Directory, 0o755, &[])?;
+    for (path, octets) in files {
+        let path = path.to_string_lossy();
+        archive = add(archive, &path, ModeFileType::Regular, permissions, octets)?;
+    }
+    ended(archive)
+}
+
+/// An archive that follows begins at a multiple of four octets.
+fn ended(archive: Vec<u8>) -> io::Result<Vec<u8>> {
     let mut archive = trailer(archive)?;
-    // An archive that follows begins at a multiple of four octets.
     archive.resize(archive.len().next_multiple_of(ALIGNMENT), 0);
     Ok(archive)
 }
@@ -151,5 +164,7 @@ fn add(
 
 /// Where the guest finds its job.
 pub(super) const JOB: &str = "job.json";
+/// The folder in which the guest finds the modules of its kernel.
+pub(super) const MODULES: &str = "modules";
 const FOLDERS: [&str; 7] = ["dev", "proc", "sys", "tmp", "var", "var/tmp", "run"];
 const ALIGNMENT: usize = 512;

@@ -1,5 +1,6 @@
 //! What a guest is asked, and what it answers: one JSON object in its initramfs, and lines of JSON out of its debug port.
 
+use rtorb_lab::experiments::by_name;
 use rtorb_results::Results;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,19 @@ pub enum Job {
     },
     /// Answers the kernel's symbols.
     Symbols,
+}
+
+impl Job {
+    /// Whether one of its experiments needs modules of the kernel.
+    pub(super) fn needs_modules(&self) -> bool {
+        matches!(self, Self::Measure { experiments, .. } if need_modules(experiments))
+    }
+}
+
+/// Whether one of the experiments of these names needs modules of the kernel.
+pub(super) fn need_modules(experiments: &[String]) -> bool {
+    let mut known = experiments.iter().filter_map(|name| by_name(name).ok());
+    known.any(|experiment| !experiment.modules().is_empty())
 }
 
 /// What a guest says, in this order: `Booted`; for each experiment `Begins`, then `Measured` or `Failed`; `End`.

@@ -23,7 +23,7 @@ use rtorb_lab::processes::tools::{run_tool, run_tool_watched};
 use rtorb_results::campaign::Identity;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::Kernel;
+use crate::catalogue::{self, Kernel};
 use crate::initramfs::Initramfs;
 use crate::job::{Job, Message};
 use crate::sha256::sha256;
@@ -311,8 +311,11 @@ impl Files {
             answer: open()?,
             console: open()?,
         };
+        let needs_modules = boot.job.needs_modules();
+        let modules = needs_modules.then(|| catalogue::modules(boot.kernel));
+        let modules = modules.transpose()?.unwrap_or_default();
         boot.initramfs
-            .write(&mut files.initramfs, boot.job)
+            .write(&mut files.initramfs, &modules, boot.job)
             .map_err(LabError::file(std::env::temp_dir()))?;
         Ok(files)
     }

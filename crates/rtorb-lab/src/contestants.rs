@@ -20,6 +20,7 @@ use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 
 pub mod burst;
+mod clients;
 pub mod cubit;
 pub mod demux;
 pub mod event_channel;
@@ -30,6 +31,7 @@ pub mod ping_pong;
 mod questions;
 pub mod rates;
 pub(crate) mod real_time;
+pub mod rt_policies;
 pub mod square_wave;
 pub mod whitebox;
 

@@ -12,10 +12,12 @@ use rtorb_results::{
 use crate::error::LabError;
 
 pub use crate::effort::Effort;
+pub use clocks::Clocks;
 pub use context::Context;
 pub use gpio_lines::GpioLines;
 pub use run::{IN_INSTRUCTIONS, run};
 
+mod clocks;
 mod context;
 mod gpio_lines;
 mod run;
@@ -40,14 +42,20 @@ pub trait Experiment: Sync {
         false
     }
 
-    /// Whether its servers run on the agent when there is one. The others measure on this host alone.
-    fn uses_agent(&self) -> bool {
-        false
+    /// The number of other hosts on which its servers can run, if there are agents. With 0 it measures this host alone.
+    fn agents_max(&self) -> usize {
+        0
     }
 
     /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.
     fn emulated(&self) -> Option<Emulated> {
         None
+    }
+
+    /// The modules that a kernel of an emulated machine loads for it, each after those that it needs. A kernel that has their code
+    /// built in needs none.
+    fn modules(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// How its results on several operating systems are shown side by side; `None` for a table of medians

@@ -20,6 +20,7 @@ pub mod orb_latency_jitter;
 pub mod orb_packet_inversion;
 pub mod orb_payload;
 pub mod orb_priority_inversion;
+pub mod orb_rt_policies;
 pub mod orb_switches;
 pub mod orb_throughput;
 pub mod orb_whitebox;
@@ -35,7 +36,7 @@ pub mod os_wakeup;
 pub mod own_program;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 22] = [
+pub const ALL: [&dyn Experiment; 23] = [
     &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
@@ -54,6 +55,7 @@ pub const ALL: [&dyn Experiment; 22] = [
     &orb_architectures::SUITE,
     &orb_priority_inversion::STUDY,
     &orb_packet_inversion::STUDY,
+    &orb_rt_policies::STUDY,
     &orb_histogram::STUDY,
     &orb_payload::STUDY,
     &orb_event_channel::SUITE,

@@ -41,6 +41,7 @@ pub mod interrupt;
 pub mod load;
 pub mod probe;
 pub mod tools;
+pub(crate) mod veth;
 
 /// Starts measured processes.
 #[derive(Clone, Debug)]
@@ -51,8 +52,8 @@ pub struct Launcher {
     pub placement: Placement,
     /// Whether somebody wants the run to end.
     pub interrupt: Interrupt,
-    /// Who runs the servers; `None` runs them here.
-    pub agent: Option<Agent>,
+    /// The hosts that run the servers, in the order of their names; with none, servers run here.
+    pub agents: Vec<Agent>,
 }
 
 impl Launcher {
@@ -77,17 +78,17 @@ impl Launcher {
             output: File::from(OwnedFd::from(output)),
             buffer: Vec::new(),
             interrupt: self.interrupt.clone(),
-            agent: self.agent.clone(),
+            agent: self.agent().cloned(),
         })
     }
 
-    /// Starts a server in one of the roles that listen over TCP: on the agent, or here when there is none. It must be told to
+    /// Starts a server in one of the roles that listen over TCP: on the first agent, or here when there is none. It must be told to
     /// listen on [`Self::server_socket`].
     ///
     /// # Errors
     /// As [`Self::start`], or that there is no agent any more.
     pub fn start_server(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
-        let Some(agent) = &self.agent else {
+        let Some(agent) = self.agent() else {
             return self.start(name, role);
         };
         let name = format!("{name} on {}", agent.address());
@@ -113,12 +114,27 @@ impl Launcher {
         })
     }
 
+    /// The first agent.
+    #[must_use]
+    pub fn agent(&self) -> Option<&Agent> {
+        self.agents.first()
+    }
+
+    /// The same for servers of the host with this number, from 0 on. The last agent takes the servers of hosts that nobody named.
+    #[must_use]
+    pub fn at_host(&self, number: usize) -> Self {
+        let agent = self.agents.get(number).or(self.agents.last());
+        Self {
+            agents: agent.cloned().into_iter().collect(),
+            ..self.clone()
+        }
+    }
+
     /// Where servers listen: a free port of the agent's host, or of the loopback interface here.
     #[must_use]
     pub fn server_socket(&self) -> SocketAddr {
         let address = self
-            .agent
-            .as_ref()
+            .agent()
             .map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), Agent::server_address);
         SocketAddr::new(address, 0)
     }
@@ -132,25 +148,28 @@ impl Launcher {
     /// How servers are placed.
     #[must_use]
     pub fn server_placement(&self) -> Placement {
-        self.agent.as_ref().map_or(self.placement, Agent::placement)
+        self.agent().map_or(self.placement, Agent::placement)
     }
 
-    /// Whether clients and servers are given SCHED_FIFO.
+    /// Whether clients and servers, on all hosts, are given SCHED_FIFO.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
-        self.placement.fifo.is_some() && self.server_placement().fifo.is_some()
+        let of_agents = self.agents.iter().map(Agent::placement);
+        let mut all = of_agents.chain([self.placement]);
+        all.all(|placement| placement.fifo.is_some())
     }
 
-    /// Whether the run must end: somebody wants it, or the agent is lost.
+    /// Whether the run must end: somebody wants it, or an agent is lost.
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.interrupt.requested() || self.agent_lost().is_some()
     }
 
-    /// Why there is no agent any more; `None` when there is, or never was.
+    /// The first agent that is lost, and why.
     #[must_use]
-    pub fn agent_lost(&self) -> Option<String> {
-        self.agent.as_ref().and_then(Agent::lost)
+    pub fn agent_lost(&self) -> Option<(&Agent, String)> {
+        let mut agents = self.agents.iter();
+        agents.find_map(|agent| Some((agent, agent.lost()?)))
     }
 }
 
@@ -371,9 +390,14 @@ impl Process {
         }
     }
 
-    /// How the child ended, with what it said last; `None` while it runs.
+    /// How a child that answers no questions ended, with what it said last; `None` while it runs.
     pub fn ended(&mut self) -> Option<String> {
-        let status = exited_within(self.child()?, Duration::ZERO)?;
+        let how = match &mut self.running {
+            Running::Here(child) => exited_within(child, Duration::ZERO)?.to_string(),
+            // Nothing is asked: what can be read is its last word.
+            Running::There { .. } if is_readable(self.output.as_fd(), 0) => "ended".to_owned(),
+            Running::There { .. } => return None,
+        };
         let mut said = Vec::new();
         // What it left behind may hold the pipe open, and then there is no end to wait for.
         if is_readable(self.output.as_fd(), 0) {
@@ -384,8 +408,8 @@ impl Process {
         let said = String::from_utf8_lossy(&said);
         let said = said.trim().trim_start_matches("error ");
         Some(match said {
-            "" => status.to_string(),
-            _ => format!("{status}: {said}"),
+            "" => how,
+            _ => format!("{how}: {said}"),
         })
     }
 

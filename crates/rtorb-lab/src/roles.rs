@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use crate::contestants::{
-    cubit, demux, event_channel, packets, ping_pong, rates, square_wave, whitebox,
+    cubit, demux, event_channel, packets, ping_pong, rates, rt_policies, square_wave, whitebox,
 };
 use crate::experiments::{
     orb_footprint, orb_switches, os_clock_overhead, os_context_switch, os_interruptions,
@@ -22,13 +22,14 @@ const ROLES: &[&[Role]] = &[
     demux::ROLES,
     rates::roles::ROLES,
     packets::roles::ROLES,
+    rt_policies::roles::ROLES,
     square_wave::roles::ROLES,
     event_channel::roles::ROLES,
     whitebox::roles::ROLES,
     orb_footprint::clients::ROLES,
     model::roles::ROLES,
+    load::own::ROLES,
     &[
-        load::own::ROLE,
         own_program::ROLE,
         probe::role::<orb_switches::probe::Question>(),
         probe::role::<os_clock_overhead::probe::Question>(),
@@ -47,8 +48,8 @@ pub fn play(arguments: &[String]) -> ExitCode {
     child::run(all(), arguments)
 }
 
-/// Refuses every role but those that an agent starts for any laboratory. These are the measured servers: they listen over TCP
-/// only, run no program, and read or write no file.
+/// Refuses every role but those that an agent starts for any laboratory. These are the measured servers, which listen over TCP only,
+/// and P4's load. They run no program and leave no file.
 ///
 /// # Errors
 /// Why not.
@@ -61,7 +62,7 @@ pub fn allow_on_agent(role: &[String]) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "an agent starts the laboratory's servers over TCP, and not {:?}",
+            "an agent starts the laboratory's servers over TCP and P4's load, and not {:?}",
             words.join(" ")
         ))
     }
@@ -97,6 +98,10 @@ mod tests {
             "propagated-lane-server iiop://10.0.0.1:0 0",
             "demux-server iiop://10.0.0.1:0 300 1000000",
             "rate-server iiop://10.0.0.1:0 tao 60 10w",
+            "put-receiver iiop://10.0.0.1:0 60 timer none 1",
+            "put-receiver iiop://10.0.0.1:0 60 datagram:4000 IOR:00 1",
+            r#"event-channel iiop://10.0.0.1:0 {"lanes":[60],"queue_events":64,"wait_ms":null,"counts":false}"#,
+            "agent-load disk 900",
         ] {
             assert_eq!(asked(role), Ok(()), "{role}");
         }
@@ -115,6 +120,14 @@ mod tests {
             "demux-server uiop:///tmp/x 1 1",
             "declared-lane-server iiop://10.0.0.1:0 100",
             "rate-server uiop:///tmp/x tao",
+            "put-receiver iiop://10.0.0.1:0 60 /dev/gpiochip0:1:2 none 1",
+            "put-receiver uiop:///tmp/x 60 timer none 1",
+            "put-receiver iiop://10.0.0.1:0 60 timer corbaloc::x/y 1",
+            r#"event-channel iiop://10.0.0.1:0 {"lanes":[60],"queue_events":99999999,"wait_ms":null,"counts":false}"#,
+            "agent-load fork 900",
+            "agent-load disk 99999999",
+            "load disk /tmp 900",
+            "oscilloscope 10.0.0.1",
             "probe",
             "cubit-client IOR:00",
             "",

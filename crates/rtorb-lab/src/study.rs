@@ -46,8 +46,8 @@ pub struct Study<S> {
     pub(crate) period_ns: u64,
     /// How long a turn in a cell takes, in milliseconds, if that is set; otherwise 0.
     pub(crate) run_ms: fn(&Cell<'_>, Effort) -> usize,
-    /// Its servers run on the agent when there is one.
-    pub(crate) uses_agent: bool,
+    /// The number of other hosts on which its servers can run, if there are agents.
+    pub(crate) agents_max: usize,
     /// Cells that an effort leaves out.
     pub(crate) leaves_out: fn(&Cell<'_>, Effort) -> bool,
     /// Why this host cannot be measured; nothing if it can.
@@ -60,6 +60,8 @@ pub struct Study<S> {
     pub(crate) plots: fn() -> Vec<Plot>,
     /// What a campaign of emulated machines does with it; `None` if it runs there only when it is named.
     pub(crate) emulated: Option<Emulated>,
+    /// The kernel modules that an emulated machine loads for it.
+    pub(crate) modules: &'static [&'static str],
     /// How several operating systems are shown side by side; `None` for a table of medians.
     pub(crate) kernels: Option<fn(&Gathered<'_>) -> Outcome>,
     /// The services of the platform that a profile takes from its results.
@@ -201,13 +203,14 @@ impl<S> Study<S> {
             labels_of_run: |_| Labels::new(),
             period_ns: 0,
             run_ms: |_, _| 0,
-            uses_agent: false,
+            agents_max: 0,
             leaves_out: |_, _| false,
             obstacle: |_| None,
             start,
             tables: Vec::new,
             plots: Vec::new,
             emulated: None,
+            modules: &[],
             kernels: None,
             services: &[],
             findings: |_, _| Findings::default(),

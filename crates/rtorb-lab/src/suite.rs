@@ -76,6 +76,12 @@ impl Experiment for Suite {
         studies.any(|study| study.varies_load())
     }
 
+    /// As the first study: with agents, studies that measure this host alone are left out.
+    fn agents_max(&self) -> usize {
+        let studies = (self.studies)(Effort::Full);
+        studies.first().map_or(0, |study| study.agents_max())
+    }
+
     /// As the first study.
     fn emulated(&self) -> Option<Emulated> {
         let studies = (self.studies)(Effort::Full);
@@ -96,7 +102,11 @@ impl Experiment for Suite {
 
     /// A study that fails leaves the others alone, unless it is the first.
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
-        let studies = (self.studies)(context.effort);
+        let is_alone = context.launcher.agents.is_empty() || self.agents_max() == 0;
+        let studies = (self.studies)(context.effort).iter();
+        let studies: Vec<_> = studies
+            .filter(|study| is_alone || study.agents_max() > 0)
+            .collect();
         let turns = studies.iter().map(|study| study.turns(context.effort));
         progress.begin(turns.sum());
         let mut all = Outcome {

@@ -17,6 +17,7 @@
 //! | a marker that an instruction trace can count | [`replay`] |
 //! | memory without page faults | [`memory`] |
 //! | a child process that only ends, to load a host with forks | [`process`] |
+//! | a network of a thread's own | [`namespace`] |
 //! | counting heap calls, locks, page faults and context switches of a path | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`], [`sched::thread_switches`] |
 //!
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
@@ -27,6 +28,7 @@ pub mod futex;
 pub mod heap;
 mod indices;
 pub mod memory;
+pub mod namespace;
 mod policy;
 pub mod process;
 pub mod recheck_lock;

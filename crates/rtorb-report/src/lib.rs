@@ -12,6 +12,7 @@ mod hosts;
 pub mod matrix;
 mod moment;
 mod page;
+mod papers;
 mod prose;
 mod section;
 

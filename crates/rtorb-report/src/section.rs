@@ -102,11 +102,14 @@ impl<'a> Section<'a> {
         emulation.map_or(0, |emulation| emulation.seeds)
     }
 
-    /// The other host, in words, where servers ran on one.
-    pub(crate) fn server_host(&self) -> Option<String> {
-        let host = self.results.server_host.as_ref()?;
-        let name = host.name.as_deref().unwrap_or("a host without a name");
-        Some(format!("{name}: {}", host_rows::line(host)))
+    /// The other hosts on which servers ran, in words.
+    pub(crate) fn server_hosts(&self) -> Vec<String> {
+        let first = self.results.server_host.iter();
+        let all = first.chain(&self.results.further_hosts).map(|host| {
+            let name = host.name.as_deref().unwrap_or("a host without a name");
+            format!("{name}: {}", host_rows::line(host))
+        });
+        all.collect()
     }
 
     /// Whether every value was measured once, as sizes are.

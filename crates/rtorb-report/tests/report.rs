@@ -30,6 +30,7 @@ fn results() -> Results {
         parameters: labels([("rounds", 2usize.into()), ("effort", "quick".into())]),
         findings: preflight::findings(&host),
         server_host: None,
+        further_hosts: Vec::new(),
         emulation: None,
         judgement: None,
         stolen_ms: None,
@@ -292,7 +293,7 @@ fn results_of_two_hosts_never_look_like_those_of_one() {
         ..Host::describe()
     });
     let page = report::render(&[served], &ORDER).unwrap();
-    assert!(page.contains("The servers ran on another host.</strong> board: "));
+    assert!(page.contains("Servers ran on another host.</strong> board: "));
     let page = report::render(&[results(), declared()], &ORDER).unwrap();
     assert!(
         !page.contains("Measured on 2 hosts") && !page.contains("host 1"),

@@ -48,6 +48,9 @@ pub struct Results {
     /// The host of the servers, when that was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_host: Option<Host>,
+    /// The other hosts of servers, in the order of the agents, if there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_hosts: Vec<Host>,
     /// The emulated machine that it was run in. `None` where time is the time of day; otherwise a nanosecond is one of virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulation: Option<Emulation>,

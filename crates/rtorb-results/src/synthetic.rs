@@ -24,6 +24,7 @@ pub fn results(experiment: &str, series: Vec<Series>) -> Results {
         parameters: labels([("effort", "quick".into()), ("rounds", 5u64.into())]),
         host: HOST.get_or_init(Host::describe).clone(),
         server_host: None,
+        further_hosts: Vec::new(),
         emulation: None,
         judgement: None,
         stolen_ms: None,

@@ -10,6 +10,7 @@ use crate::levels::{Strategy, ranked};
 use crate::limits::SearchLimits;
 use crate::response::Response;
 use crate::task::Task;
+use crate::times::text_of_ns;
 use crate::utilisation::Utilisation;
 
 /// The levels that a strategy assigns to operations on one processor, and whether their deadlines hold.
@@ -204,19 +205,23 @@ impl Schedule {
 }
 
 fn lateness(scheduled: &OperationSchedule) -> String {
-    let deadline = scheduled.deadline_ns.unwrap_or_default();
-    match scheduled.response {
+    let deadline_ns = scheduled.deadline_ns.unwrap_or_default();
+    let response = match scheduled.response {
         Some(Response::Bounded { ns }) => format!(
-            "misses its deadline of {deadline} ns: its worst-case response time is {ns} ns, {} ns too long",
-            ns.saturating_sub(deadline)
+            "worst-case response time is {}, {} too long",
+            text_of_ns(ns),
+            text_of_ns(ns.saturating_sub(deadline_ns))
         ),
-        Some(Response::Undecided { at_least_ns }) => {
-            format!(
-                "misses its deadline of {deadline} ns: its worst-case response time is at least {at_least_ns} ns"
-            )
-        }
-        _ => format!("misses its deadline of {deadline} ns: its response times grow without bound"),
-    }
+        Some(Response::Undecided { at_least_ns }) => format!(
+            "worst-case response time is at least {}",
+            text_of_ns(at_least_ns)
+        ),
+        _ => "response times grow without bound".to_owned(),
+    };
+    format!(
+        "misses its deadline of {}: its {response}",
+        text_of_ns(deadline_ns)
+    )
 }
 
 /// Returns the level of each operation; `None` if it never runs.
@@ -443,6 +448,22 @@ mod tests {
 
     fn compute(graph: &CallGraph, strategy: Strategy) -> Schedule {
         Schedule::compute(graph, strategy, SearchLimits::default()).expect("a schedule")
+    }
+
+    #[test]
+    fn a_miss_is_described_with_times_in_their_units() {
+        let graph = CallGraph {
+            operations: vec![
+                operation("fast", 70_000_000, 26_000_000),
+                operation("slow", 100_000_000, 62_000_000),
+            ],
+            ..CallGraph::default()
+        };
+        let described = &compute(&graph, Strategy::RateMonotonic).anomalies[0].description;
+        assert_eq!(
+            described,
+            "slow misses its deadline of 100ms: its worst-case response time is 118ms, 18ms too long"
+        );
     }
 
     #[test]

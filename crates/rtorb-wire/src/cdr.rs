@@ -70,7 +70,7 @@ pub use wide::{WChar, WString};
 pub(crate) use writer::encapsulate;
 pub use writer::{GATHER_OCTETS_MIN, Segment, Segments, Writer};
 
-use crate::{DecodeError, EncodeError};
+pub use crate::{DecodeError, EncodeError};
 
 /// The byte order of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

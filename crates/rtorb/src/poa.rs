@@ -1,4 +1,4 @@
-//! The portable object adapter: [`Poa`](crate::Poa) connects objects with servants.
+//! The portable object adapter: [`Poa`] connects objects with servants.
 //!
 //! An object's key has its place in a table and a generation. Finding a servant takes no lock, and costs the same for one object
 //! and for a million.

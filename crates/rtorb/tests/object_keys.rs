@@ -80,12 +80,40 @@ fn a_bound_key_leads_to_the_object_of_the_time() {
 }
 
 #[test]
+fn a_bound_key_may_have_slashes_unless_it_is_one_of_an_adapter() {
+    let ours = Ours::serve();
+    let poa = persistent(&ours, "Kept");
+    let kept: Cubit = poa
+        .activate_with_id("k", cubes(&ours))
+        .expect("there is room");
+    let bind = |key: &str| ours.orb.bind_object_key(key, kept.as_object());
+    let orb = Orb::builder().build().expect("it can be built");
+    for key in ["test/motor/1", "Kept/deeper/k", "/", "a//b"] {
+        assert_eq!(bind(key), Ok(()), "{key}");
+        let cubit = Cubit::unchecked_narrow(corbaloc(&orb, &ours, key));
+        assert_eq!(cubit.cube_long(3), Ok(27), "{key}");
+    }
+    for of_adapter in ["Kept/k", "Kept/other"] {
+        assert_eq!(bind(of_adapter), Err(ObjectKeyError::OfAdapter));
+    }
+    // An adapter whose objects would have the bound key cannot come into being.
+    let root = ours.orb.root_poa().expect("the ORB runs");
+    let test = root.create_poa("test", PoaPolicies::PERSISTENT);
+    let test = test.expect("no key of its objects is bound");
+    let refused = test.create_poa("motor", PoaPolicies::PERSISTENT);
+    assert!(matches!(refused, Err(PoaError::AdapterAlreadyExists)));
+    assert!(ours.orb.unbind_object_key("test/motor/1"));
+    let motor = test.create_poa("motor", PoaPolicies::PERSISTENT);
+    motor.expect("its keys are its own");
+}
+
+#[test]
 fn keys_that_cannot_be_bound_are_refused_with_the_reason() {
     let limits = Limits::with(|limits| limits.bound_keys_max = 2);
     let ours = Ours::serve_as(Orb::builder().limits(limits));
     let object = ours.cubit.as_object();
     let bind = |key: &[u8]| ours.orb.bind_object_key(key, object);
-    for unfit in [&b""[..], b"a/b", b"a\0", &[b'x'; 256]] {
+    for unfit in [&b""[..], b"a\0", &[b'x'; 256]] {
         assert_eq!(bind(unfit), Err(ObjectKeyError::Unfit));
     }
     assert_eq!(bind(b"one"), Ok(()));

@@ -58,7 +58,8 @@ pub(super) fn print(statistics: &Statistics) -> anyhow::Result<()> {
         ..
     } = statistics;
     line(format!(
-        "{received} events from {suppliers} suppliers; {} too large, {} from suppliers that are not connected, {} malformed",
+        "{received} events received, {suppliers} suppliers connected now; refused: {} too large, {} from suppliers that are not \
+         connected, {} malformed",
         refused.too_large, refused.not_connected, refused.malformed
     ))?;
     if *undistributed > 0 {

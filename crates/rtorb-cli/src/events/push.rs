@@ -9,7 +9,7 @@ use rtorb::any::Any;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::statistics::Recorder;
-use rtorb_results::summary::microseconds;
+use rtorb_sched::model::rounded_up;
 use rtorb_services::events::client::Supplier;
 use rtorb_services::events::numbering::Number;
 use rtorb_services::events::pushing::{PushPlan, PushReport};
@@ -128,8 +128,9 @@ impl Push {
             }));
         }
         let late = times.map_or_else(String::new, |times| {
-            let [median, p99, max] = [times.p50, times.p99, times.max].map(microseconds);
-            format!(", late by {median} us in the median, {p99} in 99 of 100, {max} at most")
+            let times = [times.p50, times.p99, times.max];
+            let [median, p99, max] = times.map(|ns| rounded_up(ns as u64));
+            format!(", late by {median} in the median, {p99} in 99 of 100, {max} at most")
         });
         line(format!("{} events in {seconds:.3} s{late}", pushed.events))
     }

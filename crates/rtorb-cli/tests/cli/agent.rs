@@ -1,9 +1,11 @@
 //! `rtorb lab agent` and `--agent`: servers on another host, and what happens when one of the two goes.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rtorb_results::Results;
@@ -28,13 +30,13 @@ fn servers_run_on_the_agent_and_results_say_so() {
 
 #[test]
 fn an_agent_in_another_network_namespace_serves_and_a_silent_laboratory_loses_its_servers() {
-    let Some(namespaces) = Namespaces::make() else {
+    let Some(hosts) = Hosts::make(1) else {
         return;
     };
-    let agent = Agent::start(&namespaces.exec(&namespaces.agent), "10.213.7.2:0");
+    let agent = hosts.agent(1);
     let folder = tempfile::tempdir().unwrap();
     let lab = |effort: &str| {
-        let mut command = namespaces.command(&namespaces.laboratory);
+        let mut command = hosts.laboratory();
         command
             .args(["lab", "run", "orb/throughput", effort, "--agent"])
             .arg(&agent.address)
@@ -51,9 +53,78 @@ fn an_agent_in_another_network_namespace_serves_and_a_silent_laboratory_loses_it
 
     let _running = lab("--full");
     let servers = agent.servers(3);
-    namespaces.cut();
+    hosts.cut();
     // The kernel asks after a silent peer for eight seconds.
     gone_within(Duration::from_secs(30), &servers);
+}
+
+#[test]
+fn supplier_receivers_and_event_channel_have_a_host_each() {
+    let Some(hosts) = Hosts::make(3) else {
+        return;
+    };
+    let agents = [1, 2, 3].map(|host| hosts.agent(host));
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, clocks: &[&str]| {
+        let mut command = hosts.laboratory();
+        command.args(["lab", "run", name, "--glance"]).args(clocks);
+        for agent in &agents {
+            command.args(["--agent", &agent.address]);
+        }
+        let done = command.arg("--out").arg(folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{name}: {said}");
+        let results = Results::read(&Results::path(folder.path(), name)).unwrap();
+        assert!(results.complete, "{said}");
+        assert!(results.lost.is_empty(), "{:?}", results.lost);
+        assert!(results.server_host.is_some());
+        assert_eq!(results.further_hosts.len(), 2);
+        results
+    };
+    // All namespaces have one clock; the other ways of knowing the time of an output are those of real hosts.
+    let cases = [
+        ("orb/event-channel", &[][..], "one"),
+        ("orb/histogram", &["--clocks", "datagram"], "datagram"),
+        (
+            "orb/payload",
+            &["--clocks", "disciplined:50us"],
+            "disciplined",
+        ),
+    ];
+    for (name, clocks, clock) in cases {
+        let results = run(name, clocks);
+        let wanted = [
+            ("part", "call"),
+            ("clock", clock),
+            ("placement", "own_hosts"),
+        ];
+        let from_edges: Vec<_> = results.matching(&wanted).collect();
+        assert!(!from_edges.is_empty(), "{name}");
+        let is_possible = |min: f64| (1e3..1e9).contains(&min);
+        assert!(from_edges.iter().all(|series| series.wrong == 0));
+        assert!(
+            from_edges
+                .iter()
+                .all(|series| is_possible(series.statistics.min))
+        );
+        let loads = from_edges
+            .iter()
+            .map(|series| series.labels["load"].to_string());
+        assert_eq!(loads.collect::<BTreeSet<_>>().len(), 2, "{name}");
+        let has_server_of = |agent: &Agent| {
+            let mut processes = results.scheduling.iter();
+            processes.any(|process| process.process.contains(&agent.address))
+        };
+        let expected = match name {
+            "orb/event-channel" => [true, false, true],
+            "orb/histogram" => [true, true, false],
+            _ => [true, false, false],
+        };
+        assert_eq!(agents.each_ref().map(has_server_of), expected, "{name}");
+    }
+    for agent in &agents {
+        assert!(children(agent.running.0.id()).is_empty());
+    }
 }
 
 #[test]
@@ -69,7 +140,7 @@ fn an_agent_that_is_not_there_or_is_none_is_told_of() {
     });
     let error = refused(&address);
     assert!(error.contains("does not speak as an agent"), "{error}");
-    assert_eq!(answer.join().unwrap(), "rtorb-agent 1 hello\n");
+    assert_eq!(answer.join().unwrap(), "rtorb-agent 2 hello\n");
     // The listener is gone.
     let error = refused(&address);
     for part in [&address, "cannot be reached", "rtorb lab agent --listen"] {
@@ -86,16 +157,16 @@ fn an_agent_that_is_not_there_or_is_none_is_told_of() {
 fn another_version_and_a_second_laboratory_are_refused() {
     let agent = Agent::start(&[], "127.0.0.1:0");
     let (_, answer) = agent.say("rtorb-agent 9 hello");
-    assert!(answer.starts_with("rtorb-agent 1 error "), "{answer}");
+    assert!(answer.starts_with("rtorb-agent 2 error "), "{answer}");
     assert!(answer.contains("version 9"), "{answer}");
-    let (first, answer) = agent.say("rtorb-agent 1 hello");
-    assert!(answer.starts_with("rtorb-agent 1 welcome {"), "{answer}");
+    let (first, answer) = agent.say("rtorb-agent 2 hello");
+    assert!(answer.starts_with("rtorb-agent 2 welcome {"), "{answer}");
     let error = refused(&agent.address);
     assert!(error.contains("serves the laboratory"), "{error}");
     drop(first);
     // When the first has gone, the next is served.
     let served = || {
-        let (_, answer) = agent.say("rtorb-agent 1 hello");
+        let (_, answer) = agent.say("rtorb-agent 2 hello");
         answer.contains(" welcome ").then_some(())
     };
     within(Duration::from_secs(10), served).expect("the agent goes on");
@@ -104,14 +175,14 @@ fn another_version_and_a_second_laboratory_are_refused() {
 #[test]
 fn an_agent_starts_its_servers_alone_and_for_its_laboratory_alone() {
     let agent = Agent::start(&[], "127.0.0.1:0");
-    let (_control, answer) = agent.say("rtorb-agent 1 hello");
-    let json = answer.strip_prefix("rtorb-agent 1 welcome ").unwrap();
+    let (_control, answer) = agent.say("rtorb-agent 2 hello");
+    let json = answer.strip_prefix("rtorb-agent 2 welcome ").unwrap();
     let welcome: serde_json::Value = serde_json::from_str(json).unwrap();
     let session = welcome["session"].as_u64().unwrap();
     let file = tempfile::tempdir().unwrap();
     let touched = file.path().join("touched");
     let exec = format!(
-        "rtorb-agent 1 server {session} 1 exec touch {}",
+        "rtorb-agent 2 server {session} 1 exec touch {}",
         touched.display()
     );
     let (_, answer) = agent.say(&exec);
@@ -121,10 +192,10 @@ fn an_agent_starts_its_servers_alone_and_for_its_laboratory_alone() {
     );
     assert!(!touched.exists());
     let role = "raw-server tcp 127.0.0.1:0";
-    let (_, answer) = agent.say(&format!("rtorb-agent 1 server {} 1 {role}", session + 1));
+    let (_, answer) = agent.say(&format!("rtorb-agent 2 server {} 1 {role}", session + 1));
     assert!(answer.starts_with("error "), "{answer}");
     assert!(children(agent.running.0.id()).is_empty());
-    let (server, answer) = agent.say(&format!("rtorb-agent 1 server {session} 1 {role}"));
+    let (server, answer) = agent.say(&format!("rtorb-agent 2 server {session} 1 {role}"));
     assert!(answer.starts_with("ready 127.0.0.1:"), "{answer}");
     let servers = agent.servers(1);
     // The server ends with its own connection.
@@ -168,7 +239,7 @@ fn servers_of_a_killed_laboratory_end_and_the_next_one_is_served() {
     lab.ended();
     gone_within(Duration::from_secs(10), &servers);
     let welcomed = || {
-        let (_, answer) = agent.say("rtorb-agent 1 hello");
+        let (_, answer) = agent.say("rtorb-agent 2 hello");
         answer.contains(" welcome ").then_some(())
     };
     within(Duration::from_secs(10), welcomed).expect("the agent goes on");
@@ -296,36 +367,45 @@ impl Agent {
     }
 }
 
-/// Two network namespaces with a wire between them, removed at the end.
-struct Namespaces {
-    laboratory: String,
-    agent: String,
+/// Hosts that are network namespaces, joined by a switch; removed at the end.
+struct Hosts {
+    /// That of the laboratory first.
+    names: Vec<String>,
 }
 
-impl Namespaces {
-    /// `None`, with the reason printed, when this process may not make any and need not.
-    fn make() -> Option<Self> {
-        let id = std::process::id();
-        let made = Self {
-            laboratory: format!("rtorb-{id}-lab"),
-            agent: format!("rtorb-{id}-agent"),
+impl Hosts {
+    /// That of the laboratory and so many of agents. `None`, with the reason printed, when this process may not make any and need not.
+    fn make(agents: usize) -> Option<Self> {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let (id, made) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let names = (0..=agents).map(|host| format!("rtorb-{id}-{made}-{host}"));
+        let hosts = Self {
+            names: names.collect(),
         };
-        let (near, far) = (format!("rl{id}"), format!("ra{id}"));
-        let (laboratory, agent) = (&made.laboratory, &made.agent);
-        let lines = [
+        let laboratory = &hosts.names[0];
+        let mut lines = vec![
             format!("netns add {laboratory}"),
-            format!("netns add {agent}"),
-            format!("link add {near} netns {laboratory} type veth peer name {far} netns {agent}"),
-            format!("-n {laboratory} addr add 10.213.7.1/24 dev {near}"),
-            format!("-n {agent} addr add 10.213.7.2/24 dev {far}"),
-            format!("-n {laboratory} link set {near} up"),
-            format!("-n {agent} link set {far} up"),
+            format!("-n {laboratory} link add switch type bridge"),
+            format!("-n {laboratory} addr add 10.213.7.1/24 dev switch"),
+            format!("-n {laboratory} link set switch up"),
+            format!("-n {laboratory} link set lo up"),
         ];
+        for (host, name) in hosts.names.iter().enumerate().skip(1) {
+            let port = format!("port{host}");
+            lines.extend([
+                format!("netns add {name}"),
+                format!("link add {port} netns {laboratory} type veth peer name wire netns {name}"),
+                format!("-n {laboratory} link set {port} master switch up"),
+                format!("-n {name} addr add {}/24 dev wire", address(host)),
+                format!("-n {name} link set wire up"),
+                format!("-n {name} link set lo up"),
+            ]);
+        }
         match lines.iter().try_for_each(|line| ip(line)) {
-            Ok(()) => Some(made),
+            Ok(()) => Some(hosts),
             Err(why) => {
                 let required = std::env::var("RTORB_REQUIRE_PEERS").is_ok_and(|value| value == "1");
-                let what = "two network namespaces take root and iproute2";
+                let what = "network namespaces take root and iproute2";
                 assert!(
                     !required,
                     "required by RTORB_REQUIRE_PEERS=1: {what}: {why}"
@@ -336,32 +416,39 @@ impl Namespaces {
         }
     }
 
-    /// Pulls the wire out.
-    fn cut(&self) {
-        let near = format!("rl{}", std::process::id());
-        ip(&format!("-n {} link set {near} down", self.laboratory)).unwrap();
+    /// Starts the agent of this host, counted from 1.
+    fn agent(&self, host: usize) -> Agent {
+        let prefix = ["ip", "netns", "exec", &self.names[host]];
+        Agent::start(&prefix, &format!("{}:0", address(host)))
     }
 
-    fn exec<'a>(&self, name: &'a str) -> [&'a str; 4] {
-        ["ip", "netns", "exec", name]
-    }
-
-    fn command(&self, name: &str) -> Command {
+    /// The command of the laboratory's host.
+    fn laboratory(&self) -> Command {
         let mut command = Command::new("ip");
         command
-            .args(&self.exec(name)[1..])
+            .args(["netns", "exec", &self.names[0]])
             .arg(assert_cmd::cargo::cargo_bin!("rtorb"));
         command
     }
+
+    /// Pulls the wire of the laboratory out.
+    fn cut(&self) {
+        ip(&format!("-n {} link set switch down", self.names[0])).unwrap();
+    }
 }
 
-impl Drop for Namespaces {
+impl Drop for Hosts {
     fn drop(&mut self) {
-        for name in [&self.laboratory, &self.agent] {
+        for name in &self.names {
             // It may never have been made.
             let _ = ip(&format!("netns del {name}"));
         }
     }
+}
+
+/// That of a host.
+fn address(host: usize) -> String {
+    format!("10.213.7.{}", host + 1)
 }
 
 fn ip(line: &str) -> Result<(), String> {

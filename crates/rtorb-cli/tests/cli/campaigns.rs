@@ -141,6 +141,42 @@ fn octets_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
+#[test]
+fn marked_packets_pass_bulk_data_on_the_slow_link_of_an_emulated_machine() {
+    let Some(program) = guest_program() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = rtorb();
+    command
+        .timeout(CAMPAIGN_MAX)
+        .args(["lab", "kernel", "run", "--kernel", KERNEL, "--seeds", "1"])
+        .args(["--experiments", "orb/packet-inversion"])
+        .args(["--explain", "none", "--program"])
+        .arg(&program)
+        .arg("--out")
+        .arg(folder.path());
+    command.assert().success();
+    let path = Results::path(folder.path(), "kernel/orb/packet-inversion");
+    let results = Results::read(&path).unwrap();
+    for discipline in ["htb", "prio"] {
+        let median = |marks: &str| {
+            let wanted = [
+                ("discipline", discipline),
+                ("network_priority", marks),
+                ("bulk", "beside"),
+            ];
+            let series = results.matching(&wanted).next();
+            series.expect(discipline).statistics.p50
+        };
+        let (unmarked, marked) = (median("off"), median("on"));
+        assert!(
+            marked < unmarked / 2.0,
+            "{discipline}: {marked} and {unmarked} ns"
+        );
+    }
+}
+
 /// The statically linked program, where a kernel and an emulator are there too; otherwise says what is missing.
 fn guest_program() -> Option<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

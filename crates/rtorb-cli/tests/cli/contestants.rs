@@ -25,7 +25,7 @@ fn launcher() -> Launcher {
         executable,
         placement: Placement::default(),
         interrupt: Interrupt::new(),
-        agent: None,
+        agents: Vec::new(),
     }
 }
 
@@ -158,7 +158,7 @@ fn raw_messages_have_the_size_of_ours() {
         fields
             .iter()
             .find(|field| field.name == name)
-            .map(|field| field.value.clone())
+            .map(|field| field.value.to_string())
             .unwrap()
     };
     let between = TcpListener::bind("127.0.0.1:0").unwrap();

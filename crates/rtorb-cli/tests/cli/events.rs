@@ -104,6 +104,34 @@ fn push(channel: &Channel, options: &[&str]) -> Value {
     json(&push.get_output().stdout)
 }
 
+/// What a command prints.
+fn told(arguments: &[&str]) -> String {
+    let assert = rtorb().args(arguments).assert().success();
+    String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+}
+
+#[test]
+fn a_push_tells_each_lateness_with_its_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let channel = Channel::start(folder.path(), "channel.ior", &[]);
+    let reference = channel.reference();
+    let pushed = told(&[
+        "events", "push", reference, "--type", "20", "--rate", "1000", "--count", "20",
+    ]);
+    let (_, late) = pushed.split_once(", late by ").expect("it tells it");
+    for part in late.trim().split(", ") {
+        let (time, _) = part.split_once(' ').expect("a time and words");
+        assert!(
+            time.ends_with('s') && rtorb_sched::times::parse_ns(time).is_ok(),
+            "{pushed}"
+        );
+    }
+    assert!(
+        late.contains(" in the median, ") && late.trim().ends_with(" at most"),
+        "{pushed}"
+    );
+}
+
 #[test]
 fn numbered_events_arrive_once_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,6 +153,9 @@ fn numbered_events_arrive_once_and_in_order() {
     );
     assert_eq!(pushed["events"], 200);
     assert!(pushed["late_ns"]["p50"].is_number());
+    let listed = told(&["events", "list", channel.reference()]);
+    let begin = "200 events received, 0 suppliers connected now; refused: 0 too large";
+    assert!(listed.starts_with(begin), "{listed}");
     let (status, events, end) = watching.ended();
     assert_eq!((status, events.len()), (Some(0), 200), "{end}");
     assert_eq!(

@@ -54,6 +54,9 @@ fn the_same_as_json() {
         .success();
     let description = json(&assert.get_output().stdout);
     assert_eq!(description["type_id"], "IDL:Test/Roundtrip:1.0");
+    let fields = description["profiles"][0]["fields"].as_array().unwrap();
+    let port = fields.iter().find(|field| field["name"] == "port");
+    assert_eq!(port.unwrap()["value"], 4000);
     let components = description["profiles"][0]["components"].as_array().unwrap();
     assert_eq!(components.len(), 4);
     assert_eq!(components[2]["name"], "POLICIES");

@@ -60,7 +60,7 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
         seeds: 1,
         full: false,
     };
-    let mut running = context.start_load(&Load::mix()).unwrap();
+    let mut running = context.start_load(&Load::mix(), 0).unwrap();
     assert_eq!(kinds(&running), Kind::EMULATED_MIX);
     assert!(
         running.generator().starts_with("rtorb "),
@@ -73,7 +73,7 @@ fn the_mix_is_what_suits_the_place_and_none_is_nothing() {
     assert!(groups.iter().all(|(_, group)| members(*group).is_empty()));
     assert!(
         context
-            .start_load(&Load::none())
+            .start_load(&Load::none(), 0)
             .unwrap()
             .groups()
             .is_empty()

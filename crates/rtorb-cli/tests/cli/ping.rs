@@ -64,6 +64,7 @@ fn a_silent_endpoint_is_no_in_bounded_time() {
         (&pong["alive"], &pong["answers"]),
         (&false.into(), &0.into())
     );
+    assert!(pong["round_trip_ns"].is_null(), "{pong}");
     assert!(
         pong["trouble"]
             .as_str()

@@ -3,7 +3,7 @@
 use rustix::net::netlink::GENERIC;
 use serde::{Deserialize, Serialize};
 
-use super::{Dump, InterfaceCoalescing, attribute, text, u16_at, u32_at};
+use super::{InterfaceCoalescing, Request, attribute, text, u16_at, u32_at};
 
 /// When a network device interrupts after a packet (linux/ethtool.h, struct ethtool_coalesce). A setting that the driver does
 /// not have is `None`.
@@ -19,20 +19,20 @@ pub struct Coalescing {
 
 /// Asks for the settings of all devices that have any.
 pub(super) fn ask() -> Option<Vec<InterfaceCoalescing>> {
-    let families = Dump {
+    let families = Request {
         protocol: Some(GENERIC),
         kind: GENL_ID_CTRL,
         body: &[CTRL_CMD_GETFAMILY, VERSION, 0, 0],
     };
-    let ethtool = families.ask()?.iter().find_map(|body| ethtool(body))?;
-    let devices = Dump {
+    let ethtool = families.dump()?.iter().find_map(|body| ethtool(body))?;
+    let devices = Request {
         protocol: Some(GENERIC),
         kind: ethtool,
         body: &[ETHTOOL_MSG_COALESCE_GET, VERSION, 0, 0],
     };
     Some(
         devices
-            .ask()?
+            .dump()?
             .iter()
             .filter_map(|body| parse(body))
             .collect(),
@@ -79,7 +79,7 @@ const ETHTOOL_A_COALESCE_USE_ADAPTIVE_RX: u16 = 11;
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::attribute_bytes;
+    use super::super::attribute_bytes;
     use super::*;
 
     #[test]

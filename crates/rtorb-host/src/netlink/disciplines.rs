@@ -1,6 +1,6 @@
 //! In which order packets leave an interface: the queueing disciplines of `tc qdisc show`.
 
-use super::{Dump, attribute, text, u32_at};
+use super::{Request, attribute, text, u32_at};
 
 /// A queueing discipline of an interface (tc(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +36,12 @@ impl Discipline {
 
 /// Asks for the disciplines of all interfaces.
 pub(super) fn ask() -> Option<Vec<Discipline>> {
-    let disciplines = Dump {
+    let disciplines = Request {
         protocol: None,
         kind: RTM_GETQDISC,
         body: &[0; TCMSG_BYTES],
     };
-    let bodies = disciplines.ask()?;
+    let bodies = disciplines.dump()?;
     Some(bodies.iter().filter_map(|body| parse(body)).collect())
 }
 
@@ -65,7 +65,7 @@ const TCA_KIND: u16 = 1;
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::attribute_bytes;
+    use super::super::attribute_bytes;
     use super::*;
 
     fn discipline(interface: u32, (handle, parent): (u32, u32), kind: &str) -> Discipline {

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::image;
 use super::{Kernel, Offer, Source};
+use crate::initramfs;
 
 /// The folder of the cache. It is made by the first fetch.
 #[derive(Clone, Debug)]
@@ -94,7 +95,8 @@ impl Cache {
         let image = made.join(IMAGE);
         let move_there = || {
             fs::create_dir(&made)?;
-            fs::rename(&unpacked, &image)
+            fs::write(made.join(MODULES), archive_of_modules(&unpacked.modules)?)?;
+            fs::rename(&unpacked.image, &image)
         };
         move_there().map_err(LabError::file(&made))?;
         let kernel = Kernel {
@@ -120,8 +122,9 @@ impl Cache {
         let text = serde_json::to_string_pretty(kernel).map_err(io::Error::other);
         let written = text.and_then(|text| {
             fs::write(&description, text + "\n")?;
-            File::open(made.join(IMAGE))?.sync_all()?;
-            File::open(&description)?.sync_all()?;
+            for name in [IMAGE, MODULES, DESCRIPTION] {
+                File::open(made.join(name))?.sync_all()?;
+            }
             // One of another package with this name and version: its digest was another, or it would have been used.
             if place.exists() {
                 fs::remove_dir_all(&place)?;
@@ -263,6 +266,17 @@ fn is_hidden(path: &Path) -> bool {
     name.to_string_lossy().starts_with('.')
 }
 
+/// The modules in these files, as the kernel unpacks them into the guest's root.
+fn archive_of_modules(modules: &[PathBuf]) -> io::Result<Vec<u8>> {
+    let file = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        Ok((Path::new(initramfs::MODULES).join(name), fs::read(path)?))
+    };
+    let mut files: Vec<_> = modules.iter().map(file).collect::<io::Result<_>>()?;
+    files.sort();
+    initramfs::archive_of(initramfs::MODULES, 0o400, &files)
+}
+
 /// Tells a download in megabytes.
 struct Steps<'a> {
     progress: &'a mut dyn Progress,
@@ -294,10 +308,12 @@ impl<'a> Steps<'a> {
 
 const DESCRIPTION: &str = "kernel.json";
 const IMAGE: &str = "vmlinuz";
+/// The archive of the modules that experiments need.
+pub(super) const MODULES: &str = "modules.cpio";
 const LOCK: &str = ".lock";
 /// What begins so is nothing yet.
 const HALF_DONE: &str = ".half-done-";
-/// The largest of Debian's has 12 MB.
+/// With modules: the largest of Debian's has 12 MB, and theirs less than one.
 const IMAGE_BYTES_MAX: u64 = 32 << 20;
 const POLL: Duration = Duration::from_millis(100);
 

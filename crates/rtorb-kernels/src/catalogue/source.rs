@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rtorb_lab::LabError;
+use rtorb_lab::experiments::ALL;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::tools::{run_tool, run_tool_watched};
 use serde::Serialize;
@@ -57,16 +58,26 @@ pub trait Source: Debug {
         interrupt: &Interrupt,
     ) -> Result<PathBuf, LabError>;
 
-    /// Puts the kernel image out of the package's file into this folder, and answers where it is.
+    /// Puts the kernel image out of the package's file, and the modules that experiments need, into this folder, and answers where
+    /// they are.
     ///
     /// # Errors
-    /// That there is none in it; or the interrupt.
+    /// That there is no image in it; or the interrupt.
     fn unpack(
         &self,
         package: &Path,
         folder: &Path,
         interrupt: &Interrupt,
-    ) -> Result<PathBuf, LabError>;
+    ) -> Result<Unpacked, LabError>;
+}
+
+/// What a kernel's package has for an emulated machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpacked {
+    /// The kernel image.
+    pub image: PathBuf,
+    /// The modules, as far as the kernel has them.
+    pub modules: Vec<PathBuf>,
 }
 
 /// Debian's index, by apt-cache and apt-get, and its packages, by dpkg-deb. Nothing of it needs to be root.
@@ -125,22 +136,44 @@ impl Source for Apt {
         package: &Path,
         folder: &Path,
         interrupt: &Interrupt,
-    ) -> Result<PathBuf, LabError> {
-        // The modules, which are nearly all of it, go by.
-        let script = "dpkg-deb --fsys-tarfile \"$1\" | tar --extract --directory \"$2\" --wildcards './boot/vmlinuz-*'";
+    ) -> Result<Unpacked, LabError> {
+        // The other modules, which are nearly all of it, go by.
+        let script = "package=$1; folder=$2; shift 2; dpkg-deb --fsys-tarfile \"$package\" | tar --extract --directory \"$folder\" \
+                      --transform 's,^.*/modules/.*/,modules/,' --wildcards \"$@\"";
+        let modules = ALL.into_iter().flat_map(|known| known.modules());
+        let patterns = modules.map(|module| format!("./*/{module}.ko*"));
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(package).arg(folder);
-        run_tool(&mut command, UNPACK_TIMEOUT, interrupt)?;
-        let images = std::fs::read_dir(folder.join("boot")).map_err(LabError::file(folder))?;
-        let mut images = images.filter_map(Result::ok).map(|entry| entry.path());
-        match (images.next(), images.next()) {
-            (Some(image), None) => Ok(image),
+        command.arg("./boot/vmlinuz-*").args(patterns);
+        match run_tool(command.env("LC_ALL", "C"), UNPACK_TIMEOUT, interrupt) {
+            // The kernel may have the code of a module built in.
+            Err(LabError::Process { what, .. }) if lacks_files(&what) => {}
+            unpacked => drop(unpacked?),
+        }
+        let [mut images, modules] = ["boot", "modules"].map(|name| files_in(&folder.join(name)));
+        match (images.pop(), images.pop()) {
+            (Some(image), None) => Ok(Unpacked { image, modules }),
             _ => Err(LabError::process(
                 "dpkg-deb",
                 format!("{} does not hold one kernel image", package.display()),
             )),
         }
     }
+}
+
+/// Whether tar complains about nothing else than that files are not in a package.
+fn lacks_files(complaints: &str) -> bool {
+    let mut lines = complaints.lines().skip(1);
+    lines.all(|line| {
+        line.ends_with(": Not found in archive") || line.contains("Exiting with failure status")
+    })
+}
+
+/// None when there is no such folder.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let entries = entries.filter_map(Result::ok);
+    entries.map(|entry| entry.path()).collect()
 }
 
 /// # Errors
@@ -291,6 +324,15 @@ pub(super) mod tests {
         let torn =
             "Package: linux-image-6.12.117+deb12-amd64-unsigned\nVersion: 1\nSize: 7\nSHA256: f3ce";
         assert!(offers_in(torn).is_empty(), "a digest that is too short");
+    }
+
+    #[test]
+    fn a_package_may_lack_modules_and_nothing_else_may_be_wrong() {
+        let lacks = "failed (exit status: 2):\ntar: ./*/sch_prio.ko*: Not found in archive\n\
+                     tar: Exiting with failure status due to previous errors";
+        assert!(lacks_files(lacks));
+        let full = format!("{lacks}\ntar: ./boot/vmlinuz-6: Cannot write: No space left on device");
+        assert!(!lacks_files(&full));
     }
 
     #[test]

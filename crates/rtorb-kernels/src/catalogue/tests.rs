@@ -75,15 +75,20 @@ impl Source for Recorded {
         }
     }
 
-    fn unpack(&self, package: &Path, folder: &Path, _: &Interrupt) -> Result<PathBuf, LabError> {
+    fn unpack(&self, package: &Path, folder: &Path, _: &Interrupt) -> Result<Unpacked, LabError> {
         let image = folder.join("vmlinuz-x");
         match self.fault {
             Fault::WrongKernel => fs::write(&image, image_of("5.10.0-1-amd64 (x)")).unwrap(),
             _ => fs::copy(package, &image).map(drop).unwrap(),
         }
-        Ok(image)
+        let modules = vec![folder.join("veth.ko.xz")];
+        fs::write(&modules[0], MODULE).unwrap();
+        Ok(Unpacked { image, modules })
     }
 }
+
+/// What a module has in it.
+const MODULE: &[u8] = b"the code of a virtual Ethernet device";
 
 #[derive(Default)]
 struct Counted {
@@ -238,6 +243,29 @@ fn a_cached_image_that_was_changed_is_refused() {
     fs::write(image, image_of("6.12.117+deb12-amd64 (me)")).unwrap();
     let error = catalogue.cached("6.12").unwrap_err().to_string();
     assert!(error.contains("kernels remove"), "{error}");
+}
+
+#[test]
+fn modules_come_with_a_kernel_and_an_image_of_ones_own_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let catalogue = catalogue(folder.path(), Fault::None);
+    let kernel = ensure(&catalogue, &["6.12"]).unwrap().remove(0);
+    let archive = modules(&kernel).unwrap();
+    for wanted in [&b"modules/veth.ko.xz"[..], MODULE] {
+        let mut places = archive.windows(wanted.len());
+        assert!(places.any(|place| place == wanted));
+    }
+    fs::remove_file(kernel.image.with_file_name(cache::MODULES)).unwrap();
+    let error = modules(&kernel).unwrap_err().to_string();
+    assert!(error.contains("kernels fetch 6.12"), "{error}");
+    let names = ["6.12".to_owned()];
+    let fetched = catalogue.fetch(&names, &mut Counted::default(), &Interrupt::new());
+    assert_eq!(modules(&fetched.unwrap()[0]).unwrap(), archive);
+    let own = Kernel {
+        package: None,
+        ..kernel
+    };
+    assert_eq!(modules(&own).unwrap(), b"");
 }
 
 #[test]

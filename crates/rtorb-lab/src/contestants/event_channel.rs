@@ -31,6 +31,15 @@ pub struct Served {
     pub counts: bool,
 }
 
+impl Served {
+    /// Whether an agent may serve it for any laboratory.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.lanes.len() <= LANES_MAX
+            && self.queue_events <= QUEUE_EVENTS_MAX
+            && self.lanes.iter().all(|priority| *priority <= 99)
+    }
+}
+
 impl FromStr for Served {
     type Err = String;
 
@@ -145,6 +154,9 @@ fn write_json(value: &impl Serialize, formatter: &mut fmt::Formatter<'_>) -> fmt
     formatter.write_str(&line)
 }
 
+/// Of a channel on an agent.
+const LANES_MAX: usize = 8;
+const QUEUE_EVENTS_MAX: usize = 4_096;
 /// Of one process, and more than any experiment has.
 pub const CONSUMERS_MAX: usize = 1_000;
 /// Far below what a message may have.

@@ -401,7 +401,7 @@ pub fn answer_lines<W: Write>(
     Ok(())
 }
 
-const GOLDEN: f64 = 0.618_033_988_749_895;
+pub(super) const GOLDEN: f64 = 0.618_033_988_749_895;
 /// More than any experiment has.
 const CLIENTS_MAX: usize = 1_000;
 /// Sixty-four mebibytes of times: a run that would take more records no more.

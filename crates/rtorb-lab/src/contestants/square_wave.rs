@@ -11,7 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
+pub mod clocks;
 pub mod gpio;
+pub mod oscilloscope;
 pub mod pulse;
 pub mod receiver;
 pub(crate) mod roles;

@@ -12,6 +12,8 @@ pub mod server;
 pub mod strace;
 pub mod threads;
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::processes::Launcher;
@@ -26,7 +28,9 @@ pub struct Run {
     /// The calls of each client.
     pub count: u32,
     /// From one call of the high-priority client to the next; 0 is as fast as it can.
-    pub period_ns: u32,
+    pub high_period_ns: u32,
+    /// The same of each low-priority client.
+    pub low_period_ns: u32,
 }
 
 impl Run {
@@ -34,6 +38,13 @@ impl Run {
     #[must_use]
     pub fn requests(&self) -> u32 {
         (self.low_clients + 1) * self.count
+    }
+
+    /// How long the clients pause at least.
+    #[must_use]
+    pub fn pauses(&self) -> Duration {
+        let period_ns = self.high_period_ns.max(self.low_period_ns);
+        Duration::from_nanos(period_ns.into()) * self.count
     }
 }
 

@@ -11,8 +11,8 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_results::timestamp;
 use tempfile::TempDir;
 
-use super::GpioLines;
 use super::split_mix::SplitMix64;
+use super::{Clocks, GpioLines};
 use crate::effort::Effort;
 use crate::error::LabError;
 use crate::processes::Launcher;
@@ -28,6 +28,8 @@ pub struct Context {
     pub load: Load,
     /// Real lines for the experiments that measure from a digital input to a digital output: of the more urgent wave first.
     pub gpio: Vec<GpioLines>,
+    /// What the user knows of the clocks of the agents' hosts.
+    pub clocks: Option<Clocks>,
     /// Tells this run from every other.
     pub run: String,
     /// The host as it was at the beginning.
@@ -74,13 +76,14 @@ impl Context {
             effort,
             load: Load::none(),
             gpio: Vec::new(),
+            clocks: None,
             run: run_id(),
             host,
             launcher: Launcher {
                 executable,
                 placement,
                 interrupt,
-                agent: None,
+                agents: Vec::new(),
             },
             folder,
             marks: AtomicU64::new(0),
@@ -129,15 +132,17 @@ impl Context {
         cpu_list(allowed).into_iter().find(|cpu| *cpu != measured)
     }
 
-    /// Starts a load for this run.
+    /// Starts a load for this run, on this host and on those of the first so many agents.
     ///
     /// # Errors
     /// As [`Load::start`].
-    pub fn start_load(&self, load: &Load) -> Result<RunningLoad, LabError> {
-        load.start(self.effort, &self.launcher, self.folder())
+    pub fn start_load(&self, load: &Load, agents: usize) -> Result<RunningLoad, LabError> {
+        let mut launcher = self.launcher.clone();
+        launcher.agents.truncate(agents);
+        load.start(self.effort, &launcher, self.folder())
     }
 
-    /// Whether the run must end: somebody wants it, or the agent is lost.
+    /// Whether the run must end: somebody wants it, or an agent is lost.
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.launcher.interrupted()

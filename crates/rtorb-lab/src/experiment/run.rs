@@ -10,6 +10,7 @@ use rtorb_results::{LabelValue, Results, SCHEMA, Series, all_real_time};
 use super::{Context, Experiment, Outcome, Parameters, Progress};
 use crate::effort::Effort;
 use crate::error::LabError;
+use crate::processes::agent::Agent;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
 
 /// The note of a run that is not complete.
@@ -48,7 +49,7 @@ pub fn run(
     let running = if varies_load {
         None
     } else {
-        Some(context.start_load(&context.load)?)
+        Some(context.start_load(&context.load, experiment.agents_max())?)
     };
     let awake = keep_awake(experiment, context);
     let mut outcome = match experiment.run(context, progress) {
@@ -59,7 +60,8 @@ pub fn run(
     if let Some(awake) = awake {
         parameters.insert("cpus_kept_awake".to_owned(), awake.is_kept().into());
     }
-    let server_host = describe_agent(experiment, context, &mut parameters, &mut outcome);
+    let mut server_hosts =
+        describe_agents(experiment, context, &mut parameters, &mut outcome).into_iter();
     if let Some(mut running) = running {
         running.check()?;
         label_with_load(&mut outcome.series, context);
@@ -89,7 +91,8 @@ pub fn run(
         parameters,
         findings: findings(context),
         host: context.host.clone(),
-        server_host,
+        server_host: server_hosts.next(),
+        further_hosts: server_hosts.collect(),
         emulation: None,
         judgement: None,
         scheduling: outcome.scheduling,
@@ -130,34 +133,44 @@ fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {
     })
 }
 
-/// Keeps the clients' CPU from sleeping while its caller waits for another host; the agent does the same with the servers'.
+/// Keeps the clients' CPU from sleeping while its caller waits for another host; agents do the same with the servers'.
 /// On one host the two sides keep the CPU busy in turn.
 fn keep_awake(experiment: &dyn Experiment, context: &Context) -> Option<Awake> {
-    let uses = context.launcher.agent.is_some() && experiment.uses_agent();
+    let uses = !agents(experiment, context).is_empty();
     uses.then(|| Awake::keep(context.launcher.placement.cpu, AWAKE_AT_MOST))
 }
 
-/// Says what the agent had to do with it, and answers its host if that ran the servers.
-fn describe_agent(
+/// The agents on which the servers of an experiment run.
+fn agents<'a>(experiment: &dyn Experiment, context: &'a Context) -> &'a [Agent] {
+    let all = &context.launcher.agents;
+    &all[..all.len().min(experiment.agents_max())]
+}
+
+/// Records the agents, and returns the hosts of those that ran servers.
+fn describe_agents(
     experiment: &dyn Experiment,
     context: &Context,
     parameters: &mut Parameters,
     outcome: &mut Outcome,
-) -> Option<Host> {
-    let agent = context.launcher.agent.as_ref()?;
-    if let Some(why) = agent.lost() {
+) -> Vec<Host> {
+    if context.launcher.agents.is_empty() {
+        return Vec::new();
+    }
+    if let Some((agent, why)) = context.launcher.agent_lost() {
         outcome.complete = false;
         let address = agent.address();
         outcome.notes.push(format!(
             "The agent at {address} was lost: {why}. What is shown was measured before, the rest is missing."
         ));
     }
-    if !experiment.uses_agent() {
+    let agents = agents(experiment, context);
+    if agents.is_empty() {
         outcome.notes.push(AGENT_UNUSED.to_owned());
-        return None;
+        return Vec::new();
     }
-    parameters.insert("agent".to_owned(), agent.address().into());
-    Some(agent.host().clone())
+    let addresses: Vec<&str> = agents.iter().map(Agent::address).collect();
+    parameters.insert("agent".to_owned(), addresses.join(" ").into());
+    agents.iter().map(|agent| agent.host().clone()).collect()
 }
 
 /// Says under which load each series was measured. Where `load` says how clients call, it is `background_load`. In an emulated

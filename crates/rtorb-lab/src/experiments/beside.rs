@@ -14,6 +14,8 @@ pub(super) const LOADS: [Value; 2] = [Value::Text(NONE), Value::Text("chosen")];
 #[derive(Debug)]
 pub(super) struct VariedLoad {
     load: Load,
+    /// The number of agents on whose hosts it runs too.
+    agents: usize,
     /// An emulated machine has its load already.
     is_there: bool,
     running: Option<RunningLoad>,
@@ -22,21 +24,23 @@ pub(super) struct VariedLoad {
 }
 
 impl VariedLoad {
-    /// Starts the load once, for it to fail before anything is measured if it must.
+    /// The load of this host and of those of the first so many agents. It is started once, so that it fails before anything is
+    /// measured if it must.
     ///
     /// # Errors
     /// As the load.
-    pub(super) fn new(context: &Context) -> Result<Self, LabError> {
-        let mut varied = Self::later(context);
+    pub(super) fn new(context: &Context, agents: usize) -> Result<Self, LabError> {
+        let mut varied = Self::later(context, agents);
         varied.start(context)?;
         varied.running = None;
         Ok(varied)
     }
 
-    /// Starts it no sooner than a cell has it.
-    pub(super) fn later(context: &Context) -> Self {
+    /// The same, started no sooner than a cell has it.
+    pub(super) fn later(context: &Context, agents: usize) -> Self {
         Self {
             load: load_of(context),
+            agents,
             is_there: context.effort.seeds().is_some(),
             running: None,
             generator: None,
@@ -45,7 +49,7 @@ impl VariedLoad {
 
     fn start(&mut self, context: &Context) -> Result<(), LabError> {
         if self.running.is_none() && !self.is_there {
-            let running = context.start_load(&self.load)?;
+            let running = context.start_load(&self.load, self.agents)?;
             self.generator = Some(running.generator());
             self.running = Some(running);
         }

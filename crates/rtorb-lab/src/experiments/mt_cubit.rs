@@ -32,7 +32,7 @@ pub(super) const fn study(
 ) -> Study<LineUp> {
     Study {
         fixed: &[("transport", Text("tcp")), ("operation", Text("octet"))],
-        uses_agent: true,
+        agents_max: 1,
         plots,
         findings,
         ..Study::with(start)

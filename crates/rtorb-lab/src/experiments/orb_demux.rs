@@ -40,7 +40,7 @@ pub const STUDY: Study<Pairs> = Study {
     ],
     fixed: &[("orb", Text("rtorb")), ("part", Text("call"))],
     labels_of_run: |context| labels([("transport", transport(&context.launcher).label().into())]),
-    uses_agent: true,
+    agents_max: 1,
     leaves_out: |cell, effort| {
         let is_short = matches!(effort, Effort::Glance | Effort::Emulated { .. });
         is_short && cell.number("objects") > 1_000
@@ -154,7 +154,7 @@ fn numbers(cell: &Cell<'_>) -> [usize; 2] {
 
 /// The fastest that reaches the server.
 fn transport(launcher: &Launcher) -> Transport {
-    match launcher.agent {
+    match launcher.agent() {
         Some(_) => Transport::Tcp,
         None => Transport::Unix,
     }

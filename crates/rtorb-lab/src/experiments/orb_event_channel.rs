@@ -36,10 +36,13 @@ pub const SUITE: Suite = Suite {
     notes: |context| {
         let is_emulated = context.effort.seeds().is_some();
         let is_real_time = context.launcher.placement.fifo.is_some();
+        let has_agents = context.launcher.agent().is_some();
         let others = [
             (true, ONE_WAY),
+            (!has_agents, ON_ONE_CPU),
+            (has_agents, EDGES_ON_HOSTS),
             (is_emulated, EDGES_ALONE),
-            (!is_emulated, MANY),
+            (!is_emulated && !has_agents, MANY),
             (!is_real_time, NOT_REAL_TIME),
         ];
         let others = others.into_iter().filter(|(is_so, _)| *is_so);
@@ -96,8 +99,11 @@ const QUEUE_EVENTS: usize = 256;
 /// Longer than any of these consumers is away, shorter than a send may take.
 const WAIT_MS: u64 = 4_000;
 const ONE_WAY: &str = "Nobody answers an event: its series have no `round_trip`. The channel sends an event on as it comes, in the thread \
-                       that received it, where consumer and supplier are equally urgent. On this one CPU it does so once the \
-                       supplier, which waits for no answer, sleeps until its next edge: `request` counts that, and a call has none of it.";
+                       that received it, where consumer and supplier are equally urgent.";
+const ON_ONE_CPU: &str = "On this one CPU the channel sends an event on once the supplier, which waits for no answer, sleeps until its next \
+                          edge: `request` counts that, and a call has none of it.";
+const EDGES_ON_HOSTS: &str =
+    "With agents edges are measured alone: the other studies measure this host, and need no agent.";
 const MANY: &str = "Consumers share processes: those that a step of the sweep adds are in one, those beside the urgent one in another; \
                     each has a connection of its own. All processes are on one CPU.";
 const EDGES_ALONE: &str = "In an emulated machine edges are measured alone: many consumers and those that misbehave would take its emulator \

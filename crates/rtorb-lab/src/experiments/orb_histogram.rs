@@ -59,9 +59,9 @@ pub const STUDY: Study<Systems> = Study {
         ("priority_low", Number(Role::Low.priority() as i64)),
     ],
     columns: &["load"],
-    labels_of_run: |context| {
-        labels([("pulse", system::pulse_of(context, Role::High).name().into())])
-    },
+    labels_of_run: system::labels_of_run,
+    agents_max: system::HOSTS,
+    obstacle: system::obstacle,
     period_ns: PERIOD_NS,
     // An emulated machine has the load that it was booted for.
     leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("load", NONE),

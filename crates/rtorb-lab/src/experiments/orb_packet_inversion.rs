@@ -1,12 +1,12 @@
 //! `orb/packet-inversion`: urgent calls beside bulk transfers of low priority over one slow link, without and with marks of
 //! packets by priority.
 //!
-//! The link and its queueing discipline are the same in all cells. Only the marks differ.
+//! The link is the same in all cells. Each of its queueing disciplines serves marked packets first; only the marks differ.
 
 use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::contestants::packets::clients::PERIOD_NS;
-use crate::contestants::packets::link::{Link, RATE_MBIT};
+use crate::contestants::packets::link::{Discipline, Link, RATE_MBIT};
 use crate::contestants::packets::{BULK, BULK_BYTES, Pair, Run, URGENT, URGENT_DSCP};
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -26,10 +26,17 @@ pub const STUDY: Study<SlowLink> = Study {
         glance: 100,
         emulated: 100,
         quick: [3, 300],
-        full: [10, 5_000],
+        full: [10, 2_500],
         samples: "run_ms",
     },
     factors: &[
+        Factor {
+            label: DISCIPLINE,
+            levels: &[
+                Text(Discipline::ALL[0].name()),
+                Text(Discipline::ALL[1].name()),
+            ],
+        },
         Factor {
             label: NETWORK_PRIORITY,
             levels: &[Text(OFF), Text(ON)],
@@ -57,52 +64,80 @@ pub const STUDY: Study<SlowLink> = Study {
     columns: &[BULK_DATA],
     run_ms: |_, effort| STUDY.amounts.of(effort).1,
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
+    modules: &["veth", "sch_htb", "cls_u32", "sch_prio"],
     plots,
     findings: findings::findings,
     ..Study::with(SlowLink::start)
 };
 
-/// Two pairs at the ends of one link, of which the second marks its packets.
+/// A link, and two pairs at its ends.
 #[derive(Debug)]
 pub struct SlowLink {
     /// `None` if this host has no link.
-    pairs: Option<[Pair; 2]>,
+    used: Option<Used>,
+    /// The disciplines that this host has not.
+    absent: Vec<Discipline>,
     notes: Vec<String>,
-    // After the pairs, which are in its namespaces.
-    _link: Option<Link>,
+}
+
+/// In this order: the pairs are in the namespaces of the link.
+#[derive(Debug)]
+struct Used {
+    /// The second one marks its packets.
+    pairs: [Pair; 2],
+    link: Link,
 }
 
 impl SlowLink {
     fn start(context: &Context, _: &[Cell<'_>]) -> Result<Self, LabError> {
         let launcher = &context.launcher;
-        let link = match Link::start(launcher) {
+        let mut link = match Link::start(launcher) {
             Ok(link) => link,
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {
                 return Ok(Self {
-                    pairs: None,
+                    used: None,
+                    absent: Vec::new(),
                     notes: vec![format!("Nothing was measured: {error}. {NEEDS}")],
-                    _link: None,
                 });
             }
         };
+        let (mut absent, mut notes) = (Vec::new(), Vec::new());
+        for discipline in Discipline::ALL {
+            match link.queue_by(discipline) {
+                Ok(()) => {}
+                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+                Err(error) => {
+                    absent.push(discipline);
+                    let name = discipline.name();
+                    notes.push(format!(
+                        "The discipline {name} was left out: {error}. {NEEDS}"
+                    ));
+                }
+            }
+        }
         let pairs = [
             Pair::start(launcher, &link, false)?,
             Pair::start(launcher, &link, true)?,
         ];
         Ok(Self {
-            pairs: Some(pairs),
-            notes: Vec::new(),
-            _link: Some(link),
+            used: Some(Used { pairs, link }),
+            absent,
+            notes,
         })
     }
 }
 
 impl Subject for SlowLink {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
-        let Some([unmarked, marked]) = &mut self.pairs else {
+        let is_here = |discipline: &Discipline| !self.absent.contains(discipline);
+        let mut here = Discipline::ALL.into_iter().filter(is_here);
+        let discipline = here.find(|discipline| cell.is(DISCIPLINE, discipline.name()));
+        let (Some(Used { pairs, link }), Some(discipline)) = (&mut self.used, discipline) else {
             return Ok(Sampled::default());
         };
+        link.queue_by(discipline)?;
+        let [unmarked, marked] = pairs;
         let is_on = cell.is(NETWORK_PRIORITY, ON);
         let pair = if is_on { marked } else { unmarked };
         let is_beside = cell.is(BULK_DATA, BESIDE);
@@ -112,8 +147,8 @@ impl Subject for SlowLink {
         })?;
         let level = if is_on { ON } else { OFF };
         let numbers = [
-            (findings::bulk_bytes(level), calls.bulk.bytes),
-            (findings::bulk_ns(level), calls.bulk.elapsed_ns),
+            (findings::bulk_bytes(discipline, level), calls.bulk.bytes),
+            (findings::bulk_ns(discipline, level), calls.bulk.elapsed_ns),
         ];
         let numbers = numbers.into_iter().filter(|_| is_beside);
         Ok(Sampled {
@@ -139,6 +174,7 @@ fn plots() -> Vec<Plot> {
         kind: PlotKind::Bars,
         x: NETWORK_PRIORITY.to_owned(),
         x_title: "marks of packets by priority".to_owned(),
+        choose: vec![DISCIPLINE.to_owned()],
         lines: vec![BULK_DATA.to_owned()],
         values: vec![StatisticName::P50, StatisticName::P99],
         log_y: true,
@@ -146,6 +182,8 @@ fn plots() -> Vec<Plot> {
     }]
 }
 
+/// The label of the queueing discipline of the link.
+const DISCIPLINE: &str = "discipline";
 /// The label of the marks of packets.
 const NETWORK_PRIORITY: &str = "network_priority";
 const OFF: &str = "off";
@@ -158,6 +196,6 @@ const BESIDE: &str = "beside";
 /// ip-sysctl.rst): with one client the queue would be too short to tell one order from another.
 const BULK_CLIENTS: usize = 4;
 const NO_FIFO: &str = "Nothing was measured: without SCHED_FIFO, calls have no priorities by which packets could be marked.";
-const NEEDS: &str = "The experiment makes a slow link of its own. It needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN), `unshare` and \
-                     `nsenter` of util-linux, `ip` and `tc` of iproute2, and a kernel with CONFIG_NET_NS, CONFIG_VETH, \
-                     CONFIG_NET_SCH_HTB and CONFIG_NET_CLS_U32.";
+const NEEDS: &str = "The experiment makes a slow link of its own. It needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN) and a kernel with \
+                     CONFIG_NET_NS, CONFIG_VETH, CONFIG_NET_SCH_HTB and CONFIG_NET_CLS_U32, and for the discipline prio CONFIG_NET_SCH_PRIO; \
+                     their modules are veth, sch_htb, cls_u32 and sch_prio.";

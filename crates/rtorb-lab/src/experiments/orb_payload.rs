@@ -1,5 +1,6 @@
-//! `orb/payload`: latency from digital input to digital output against the size of the process data image.
+//! `orb/payload`: latency from digital input to digital output against the size of the process data image, without and with load.
 
+use indexmap::IndexMap;
 use rtorb_results::cells::{Cells, Samples};
 use rtorb_results::statistics::Statistics;
 use rtorb_results::{
@@ -11,6 +12,7 @@ use crate::contestants::Transport;
 use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
+use crate::experiments::beside::{LOADS, NONE, VariedLoad};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -19,28 +21,34 @@ use crate::study::{
 /// The experiment.
 pub const STUDY: Study<OneReceiver> = Study {
     name: "orb/payload",
-    title: "Latency from digital input to digital output against the size of the process data image that a call carries",
+    title: "Latency from digital input to digital output against the size of the process data image that a call carries, without and with load",
     reproduces: "P4 Figure 10",
     amounts: Amounts {
         glance: 20,
         emulated: 20,
-        quick: [2, 350],
+        quick: [2, 180],
         full: [10, 1_000],
         samples: "edges_per_round",
     },
-    // P4's example is an image of 1 KiB.
-    factors: &[Factor {
-        label: SIZE,
-        levels: &[
-            Number(0),
-            Number(64),
-            Number(256),
-            Number(1_024),
-            Number(4_096),
-            Number(16_384),
-            Number(65_536),
-        ],
-    }],
+    // The load varies slowest: to start it takes long. P4's example is an image of 1 KiB.
+    factors: &[
+        Factor {
+            label: "load",
+            levels: &LOADS,
+        },
+        Factor {
+            label: SIZE,
+            levels: &[
+                Number(0),
+                Number(64),
+                Number(256),
+                Number(1_024),
+                Number(4_096),
+                Number(16_384),
+                Number(65_536),
+            ],
+        },
+    ],
     fixed: &[
         ("orb", Text("rtorb")),
         ("preset", Text("tao")),
@@ -50,22 +58,30 @@ pub const STUDY: Study<OneReceiver> = Study {
         ("edges_hz", Number((1_000_000_000 / PERIOD_NS) as i64)),
         ("priority", Number(Role::High.priority() as i64)),
     ],
-    columns: &["transport"],
-    labels_of_run: |context| {
-        labels([("pulse", system::pulse_of(context, Role::High).name().into())])
-    },
+    columns: &["load"],
+    labels_of_run: system::labels_of_run,
+    agents_max: system::HOSTS,
+    obstacle: system::obstacle,
     period_ns: PERIOD_NS,
+    // An emulated machine has the load that it was booted for.
+    leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("load", NONE),
     plots,
     findings,
     notes: system::notes,
     ..Study::with(|context, _| {
-        System::start(context, Transport::Tcp, &[Role::High]).map(OneReceiver)
+        Ok(OneReceiver {
+            system: System::start(context, Transport::Tcp, &[Role::High])?,
+            load: VariedLoad::later(context, system::HOSTS),
+        })
     })
 };
 
-/// A supplier and one receiver.
+/// A supplier and one receiver, and the load.
 #[derive(Debug)]
-pub struct OneReceiver(System);
+pub struct OneReceiver {
+    system: System,
+    load: VariedLoad,
+}
 
 impl OneReceiver {
     fn run(&self, edges: usize, payload_bytes: usize) -> Run {
@@ -73,67 +89,82 @@ impl OneReceiver {
             duration_ns: edges as u64 * PERIOD_NS,
             payload_bytes,
             path: Path::Call,
-            waves: vec![self.0.wave(Role::High, PERIOD_NS, 0)],
+            waves: vec![self.system.wave(Role::High, PERIOD_NS, 0)],
         }
     }
 }
 
 impl Subject for OneReceiver {
+    /// To start the load takes long.
+    const BLOCKS: Option<&'static str> = Some("load");
+
     fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
         let few = self.run(10, 0);
-        self.0.roll_call(&few)
+        self.system.roll_call(&few)
     }
 
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         let run = self.run(turn.samples, cell.number(SIZE));
-        let latencies = self.0.run(&run)?.pop().unwrap_or_default();
+        let load = self.load.set(cell, turn.context)?;
+        let latencies = self.system.run(&run)?.pop().unwrap_or_default();
+        self.load.check()?;
+        let labelled = |(part, times_ns): (Part, _)| {
+            let labels = labels([("part", part.name().into()), ("load", load.clone())]);
+            (labels, times_ns)
+        };
         let parts = Part::ALL.into_iter().zip(latencies.parts_ns);
         Ok(Sampled {
-            parts: parts
-                .map(|(part, times_ns)| (labels([("part", part.name().into())]), times_ns))
-                .collect(),
+            parts: parts.map(labelled).collect(),
             wrong: latencies.wrong,
             ..Sampled::default()
         })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.load.note().into_iter().collect()
     }
 }
 
 fn findings(cells: &Cells, _: &Conditions) -> Findings {
     let wanted = [("part", LabelValue::from(Part::Call.name()))];
-    let sizes = cells.with(&wanted).map(|(labels, samples)| {
+    let mut loads: IndexMap<&LabelValue, Vec<(usize, &Samples)>> = IndexMap::new();
+    for (labels, samples) in cells.with(&wanted) {
         let size = labels.get(SIZE).and_then(LabelValue::number);
-        (size.unwrap_or(0) as usize, samples)
-    });
-    let mut sizes: Vec<(usize, &Samples)> = sizes.collect();
-    sizes.sort_by_key(|(size, _)| *size);
-    let words = DISTANCES.iter().filter_map(|distance| {
-        let growth = Growth::of(&sizes, distance)?.words();
-        Some(format!(
-            "From the best latency to the {}: {growth}.",
-            distance.words
-        ))
-    });
-    let growth = Growth::of(&sizes, &DISTANCES[0]);
-    let published = growth.map(|growth| Published {
-        source: "P4 section 2.1, Figure 10".to_owned(),
-        what: "the difference between immediate and worst case latency".to_owned(),
-        published: "the larger the process data image is the larger is the difference".to_owned(),
-        ours: format!("{}: {}", growth.verdict(), growth.words()),
-    });
-    Findings {
-        highlights: sizes.iter().filter_map(highlight).collect(),
-        derived: sizes.iter().flat_map(distances).collect(),
-        conclusions: words.collect(),
-        published: published.into_iter().collect(),
-        ..Findings::default()
+        let sizes = loads.entry(&labels["load"]).or_default();
+        sizes.push((size.unwrap_or(0) as usize, samples));
     }
+    let mut findings = Findings::default();
+    for (load, mut sizes) in loads {
+        sizes.sort_by_key(|(size, _)| *size);
+        let words = DISTANCES.iter().filter_map(|distance| {
+            let growth = Growth::of(&sizes, distance)?.words();
+            let distance = distance.words;
+            Some(format!(
+                "Load {load}, from the best latency to the {distance}: {growth}."
+            ))
+        });
+        findings.conclusions.extend(words);
+        let growth = Growth::of(&sizes, &DISTANCES[0]);
+        findings.published.extend(growth.map(|growth| Published {
+            source: "P4 section 2.1, Figure 10".to_owned(),
+            what: format!("the difference between immediate and worst case latency, load {load}"),
+            published:
+                "the larger the process data image is the larger is the difference".to_owned(),
+            ours: format!("{}: {}", growth.verdict(), growth.words()),
+        }));
+        let highlights = sizes.iter().filter_map(|size| highlight(load, size));
+        findings.highlights.extend(highlights);
+        let derived = sizes.iter().flat_map(|size| distances(load, size));
+        findings.derived.extend(derived);
+    }
+    findings
 }
 
 /// P4's example, the smallest and the largest.
-fn highlight((size, samples): &(usize, &Samples)) -> Option<Highlight> {
+fn highlight(load: &LabelValue, (size, samples): &(usize, &Samples)) -> Option<Highlight> {
     let all = samples.statistics();
     [0, 1_024, 65_536].contains(size).then(|| Highlight {
-        what: format!("edge to output, {size} octets of data, median"),
+        what: format!("edge to output, load {load}, {size} octets of data, median"),
         value: all.p50 / 1e3,
         unit: "us".to_owned(),
         beside: format!(
@@ -146,11 +177,12 @@ fn highlight((size, samples): &(usize, &Samples)) -> Option<Highlight> {
 }
 
 /// The distances of a size.
-fn distances((size, samples): &(usize, &Samples)) -> Vec<Derived> {
+fn distances(load: &LabelValue, (size, samples): &(usize, &Samples)) -> Vec<Derived> {
     let derived = |distance: &Distance| {
         let labels = labels([
             ("preset", "tao".into()),
             ("transport", "tcp".into()),
+            ("load", load.clone()),
             (SIZE, (*size).into()),
         ]);
         Derived::of_rounds(distance.name, labels, "ns", &samples.rounds(distance.of))
@@ -234,6 +266,7 @@ fn plots() -> Vec<Plot> {
     let plot = |id: &str, title: &str| Plot {
         caption: "From the edge on the input until the output is set.".to_owned(),
         of: labels([("part", "call".into())]),
+        choose: vec!["load".to_owned()],
         log_y: true,
         ..Plot::named(id, title)
     };
@@ -274,7 +307,11 @@ mod tests {
     fn found(sizes: &[(usize, u64, u64)]) -> Findings {
         let mut cells = Cells::default();
         for (size, best_ns, worst_ns) in sizes {
-            let labels = labels([(SIZE, (*size).into()), ("part", "call".into())]);
+            let labels = labels([
+                (SIZE, (*size).into()),
+                ("part", "call".into()),
+                ("load", "mix".into()),
+            ]);
             cells.add(&labels, 0, &[*best_ns, *worst_ns], 0);
         }
         findings(&cells, &Conditions::default())

@@ -46,7 +46,7 @@ pub const STUDY: Study<LineUp> = Study {
         0 => STUDY.amounts.of(effort).1,
         _ => RUN_WITH_WORK_MS.of(effort),
     },
-    uses_agent: true,
+    agents_max: 1,
     leaves_out: |cell, effort| match effort {
         Effort::Emulated { .. } => cell.is("preset", OMNIORB),
         // Nothing is claimed of it.

@@ -88,7 +88,7 @@ pub const STUDY: Study<LineUp> = Study {
         ("warm_up", Value::ByEffort(WARM_UP)),
         ("burst_ms_max", Value::ByEffort(BURST_MS_MAX)),
     ],
-    uses_agent: true,
+    agents_max: 1,
     leaves_out: |cell, effort| {
         let (operation, verb) = (operation(cell), verb(cell));
         let is_raw = cell.is("orb", "raw");

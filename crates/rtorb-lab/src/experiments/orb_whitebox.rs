@@ -15,11 +15,11 @@ use crate::contestants::whitebox::clients::LOW_CLIENTS;
 use crate::contestants::whitebox::contestant::{Contestant, Numbers, REQUESTS};
 use crate::contestants::whitebox::{Run, perf, strace};
 use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiment::{Context, Effort, Parameters};
 use crate::processes::probe::Answer;
 use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
+    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
+    Value::{self, Number, Text},
 };
 
 mod findings;
@@ -53,6 +53,10 @@ pub const STUDY: Study<LineUp> = Study {
             label: CLIENTS,
             levels: &[Number(1), Number(TEN as i64)],
         },
+        Factor {
+            label: CALLS,
+            levels: &[Text(BACK_TO_BACK), Text(AT_RATES)],
+        },
     ],
     fixed: &[("part", Text("count"))],
     parameters: &[
@@ -63,8 +67,11 @@ pub const STUDY: Study<LineUp> = Study {
             Number(SINGLE_COUNT as i64),
         ),
         ("high_period_us", Number(PERIOD_NS as i64 / 1_000)),
+        ("times_the_rates_of_p1", Value::ByEffort(TIMES_P1)),
         ("operation", Text("cube_octet")),
     ],
+    // One client at a rate costs what it costs back to back.
+    leaves_out: |cell, _| cell.number(CLIENTS) == 1 && cell.is(CALLS, AT_RATES),
     plots,
     findings: |_, conditions| findings::findings(conditions),
     ..Study::with(|context, _| LineUp::start(context))
@@ -82,15 +89,15 @@ fn plots() -> Vec<Plot> {
     vec![
         Plot {
             caption: "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it.".to_owned(),
-            choose: vec!["what".to_owned()],
+            choose: vec![CALLS.to_owned(), "what".to_owned()],
             lines: vec!["side".to_owned()],
             ..plot("counts-a-request", "What a request costs besides time")
         },
         Plot {
-            caption: "Ten concurrent clients. The pause that the high-priority client makes between calls is a part of its own."
+            caption: "Ten concurrent clients. The pauses that clients make between calls are a part of their own."
                 .to_owned(),
             of: labels_with(&phases.of, [("what", "cpu_time_of".into())]),
-            choose: vec!["side".to_owned()],
+            choose: vec![CALLS.to_owned(), "side".to_owned()],
             lines: vec!["phase".to_owned()],
             stacked: true,
             ..phases
@@ -147,7 +154,7 @@ impl LineUp {
             Some(peer) if preset == OMNIORB => Contestant::omniorb(context, peer)?,
             _ => Contestant::rtorb(&context.launcher, preset)?,
         };
-        contestant.run(&run(TEN, WARM_UP_COUNT))?;
+        contestant.run(&ten(WARM_UP_COUNT))?;
         Ok(contestant)
     }
 }
@@ -171,14 +178,17 @@ impl Subject for LineUp {
             Some((_, contestant)) => contestant,
             None => self.started(context, preset)?,
         };
-        let run = run(cell.number(CLIENTS), turn.samples);
+        let run = match cell.number(CLIENTS) {
+            1 => ALONE,
+            _ if cell.is(CALLS, AT_RATES) => at_rates(context.effort, turn.samples),
+            _ => ten(turn.samples),
+        };
         std::thread::sleep(PAUSE);
         let mut numbers = contestant.count(&run)?;
-        // Of one client, no phases.
-        let looks = self
-            .looks
-            .iter()
-            .take(if run.low_clients > 0 { 2 } else { 1 });
+        // Of one client, no phases. They take long: a short run has those of calls at rates alone, as P1 made them.
+        let is_short = matches!(context.effort, Effort::Glance | Effort::Quick);
+        let is_sampled = run.low_period_ns > 0 || run.low_clients > 0 && !is_short;
+        let looks = self.looks.iter().take(if is_sampled { 2 } else { 1 });
         // Once, and the counts stand without it.
         for look in looks.filter(|_| turn.round == 0) {
             std::thread::sleep(PAUSE);
@@ -206,27 +216,67 @@ impl Subject for LineUp {
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
+
+    fn parameters(effort: Effort) -> Parameters {
+        let (rounds, samples) = STUDY.amounts.of(effort);
+        let run = at_rates(effort, samples);
+        let paced = run.pauses() * (rounds * STUDY.factors[0].levels.len()) as u32;
+        labels([
+            ("requests_per_client_and_round_at_rates", run.count.into()),
+            ("paced_seconds", paced.as_secs().into()),
+        ])
+    }
 }
 
-/// One client alone, or ten of which the high-priority one pauses, as in P1: otherwise it would be through before the others
+const ALONE: Run = Run {
+    low_clients: 0,
+    count: SINGLE_COUNT,
+    high_period_ns: 0,
+    low_period_ns: 0,
+};
+
+/// Ten clients that call as fast as they can. The high-priority one pauses: otherwise it would be through before the others
 /// begin.
-fn run(clients: usize, count: usize) -> Run {
-    if clients == 1 {
-        return Run {
-            low_clients: 0,
-            count: SINGLE_COUNT,
-            period_ns: 0,
-        };
-    }
+fn ten(count: usize) -> Run {
     Run {
         low_clients: LOW_CLIENTS,
         count: count as u32,
-        period_ns: PERIOD_NS,
+        high_period_ns: PERIOD_NS,
+        low_period_ns: 0,
+    }
+}
+
+/// Ten clients at the rates of P1, 20 Hz and 10 Hz, or at higher ones and with fewer calls, so that it takes as long as it may.
+fn at_rates(effort: Effort, count: usize) -> Run {
+    let times = TIMES_P1.of(effort) as u32;
+    Run {
+        low_clients: LOW_CLIENTS,
+        count: (count / SHARE_AT_RATES.of(effort)) as u32,
+        high_period_ns: 50_000_000 / times,
+        low_period_ns: 100_000_000 / times,
     }
 }
 
 const PRESET: &str = "preset";
 const CLIENTS: &str = "clients";
+/// How clients call.
+const CALLS: &str = "calls";
+const BACK_TO_BACK: &str = "back_to_back";
+const AT_RATES: &str = "at_rates";
+/// How many times the rates of P1 clients have.
+const TIMES_P1: ByEffort = ByEffort {
+    glance: 50,
+    emulated: 1,
+    quick: 50,
+    full: 1,
+};
+/// Of the calls back to back, one in so many is made at rates.
+const SHARE_AT_RATES: ByEffort = ByEffort {
+    glance: 8,
+    emulated: 4,
+    quick: 8,
+    full: 1,
+};
 /// Concurrent clients, one of them with a high priority.
 const TEN: usize = LOW_CLIENTS as usize + 1;
 const WARM_UP_COUNT: usize = 50;

@@ -104,7 +104,7 @@ impl Loops {
             placement: placement(context),
             probe: Probe::start(&context.launcher, "wakeup probe")?,
             cyclictest: None,
-            load: VariedLoad::later(context),
+            load: VariedLoad::later(context, 0),
             notes: Vec::new(),
             without_load: None,
         };

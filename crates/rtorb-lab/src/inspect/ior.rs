@@ -1,5 +1,7 @@
 //! What an object reference says, profile by profile and component by component, in words.
 
+use std::fmt;
+
 use rtorb_wire::ior::{
     IiopProfile, Ior, ProfileBody, TaggedComponent, TaggedProfile, UiopProfile, profile_tag,
 };
@@ -54,8 +56,20 @@ pub struct Component {
 pub struct Field {
     /// What it is.
     pub name: String,
-    /// The value as text.
-    pub value: String,
+    /// The value.
+    pub value: FieldValue,
+}
+
+/// The value of a field, for programs: in JSON a number is a number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum FieldValue {
+    /// A number.
+    Number(u64),
+    /// A yes or no.
+    Flag(bool),
+    /// A text.
+    Text(String),
 }
 
 impl Description {
@@ -82,7 +96,31 @@ impl Field {
     fn new(name: &str, value: impl ToString) -> Self {
         Self {
             name: name.to_owned(),
-            value: value.to_string(),
+            value: FieldValue::Text(value.to_string()),
+        }
+    }
+
+    fn number(name: &str, value: impl Into<u64>) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: FieldValue::Number(value.into()),
+        }
+    }
+
+    fn flag(name: &str, value: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: FieldValue::Flag(value),
+        }
+    }
+}
+
+impl fmt::Display for FieldValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Text(text) => text.fmt(f),
         }
     }
 }
@@ -109,7 +147,7 @@ fn iiop_fields(body: &IiopProfile) -> Vec<Field> {
     let mut fields = vec![
         Field::new("version", body.version),
         Field::new("host", &body.host),
-        Field::new("port", body.port),
+        Field::number("port", body.port),
     ];
     if body.port == 0 {
         fields.push(Field::new("note", "port 0: it does not listen in clear"));
@@ -131,7 +169,7 @@ fn uiop_fields(body: &UiopProfile) -> Vec<Field> {
 fn key_fields(key: &[u8]) -> Vec<Field> {
     let mut fields = vec![
         Field::new("object_key", hex(key)),
-        Field::new("object_key_octets", key.len()),
+        Field::number("object_key_octets", key.len() as u64),
     ];
     if !key.is_empty() && key.iter().all(|octet| (b' '..=b'~').contains(octet)) {
         fields.push(Field::new("object_key_text", String::from_utf8_lossy(key)));

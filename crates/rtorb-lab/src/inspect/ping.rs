@@ -18,8 +18,8 @@ pub struct Pong {
     pub type_id: String,
     /// How often it answered.
     pub answers: u64,
-    /// The round trips in nanoseconds; the first includes the connection.
-    pub round_trip_ns: Statistics,
+    /// The round trips in nanoseconds, if there were any; the first includes the connection.
+    pub round_trip_ns: Option<Statistics>,
     /// What went wrong, and what to do about it.
     pub trouble: Option<String>,
 }
@@ -74,7 +74,7 @@ pub fn ping(object: &ObjectRef, asking: Asking) -> Pong {
         endpoints: object.endpoints().map(ToString::to_string).collect(),
         type_id: object.type_id().to_owned(),
         answers: recorder.count(),
-        round_trip_ns: recorder.statistics(),
+        round_trip_ns: (recorder.count() > 0).then(|| recorder.statistics()),
         trouble,
     }
 }

@@ -146,7 +146,7 @@ fn start(
 fn on(context: &Context, cpu: Option<usize>) -> Launcher {
     Launcher {
         placement: Placement { cpu, fifo: None },
-        agent: None,
+        agents: Vec::new(),
         ..context.launcher.clone()
     }
 }

@@ -41,6 +41,7 @@ pub(super) fn results(
         findings: preflight::findings(&context.host),
         host: context.host.clone(),
         server_host: None,
+        further_hosts: Vec::new(),
         emulation: None,
         scheduling: evidence.scheduling.clone(),
         highlights: highlights(&judgement),

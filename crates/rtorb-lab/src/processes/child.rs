@@ -1,21 +1,24 @@
 //! What the hidden subcommand `child` does: this program again, as one of the processes that are measured.
 //!
 //! ```text
-//! rtorb child --parent PID [--cpu N] [--fifo PRIORITY] ROLE ARGUMENT...
+//! rtorb child --parent PID [--cpu N] [--fifo PRIORITY] [--network PID] ROLE ARGUMENT...
 //! ```
 //!
-//! A child first takes the placement that it is told, then plays its role: a server prints `ready ADDRESS` and serves
+//! A child first takes the placement that it is told, enters the network namespace of the process that it is told, then plays its role: a server prints `ready ADDRESS` and serves
 //! until its standard input ends; a client prints `ready` and answers questions. A role stands beside the code that it runs;
 //! [`crate::roles`] lists them.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::str::FromStr;
 
 use rtorb_host::placement::Placement;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::processes::tools::exec_tool;
 
@@ -66,9 +69,9 @@ pub(crate) const ROLES: &[Role] = &[
 
 /// Finds the role that the arguments after `child` name, and plays it. Errors go to the laboratory on standard output.
 pub(crate) fn run<'a>(roles: impl Iterator<Item = &'a Role>, arguments: &[String]) -> ExitCode {
-    match parse(arguments).and_then(|(parent, placement, role)| {
-        begin(parent, &placement).and_then(|()| play(roles, role))
-    }) {
+    match parse(arguments)
+        .and_then(|(beginning, role)| beginning.take().and_then(|()| play(roles, role)))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The laboratory may be gone, and then nobody wants to hear it.
@@ -78,9 +81,18 @@ pub(crate) fn run<'a>(roles: impl Iterator<Item = &'a Role>, arguments: &[String
     }
 }
 
-fn parse(arguments: &[String]) -> Result<(i32, Placement, &[String]), String> {
-    let mut placement = Placement::default();
-    let mut parent = 0;
+/// What a child does before it plays its role.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Beginning {
+    parent: i32,
+    placement: Placement,
+    /// A process whose network namespace it enters.
+    network: Option<i32>,
+}
+
+fn parse(arguments: &[String]) -> Result<(Beginning, &[String]), String> {
+    let mut beginning = Beginning::default();
+    let placement = &mut beginning.placement;
     let mut rest = arguments;
     while let [option, value, tail @ ..] = rest
         && option.starts_with("--")
@@ -89,24 +101,38 @@ fn parse(arguments: &[String]) -> Result<(i32, Placement, &[String]), String> {
             .parse()
             .map_err(|_| format!("{option} takes a number, not {value:?}"))?;
         match option.as_str() {
-            "--parent" => parent = number,
+            "--parent" => beginning.parent = number,
+            "--network" => beginning.network = Some(number),
             "--cpu" => placement.cpu = usize::try_from(number).ok(),
             "--fifo" => placement.fifo = u8::try_from(number).ok(),
             _ => return Err(format!("a child has no option {option}")),
         }
         rest = tail;
     }
-    Ok((parent, placement, rest))
+    Ok((beginning, rest))
 }
 
-/// Ties this process's life to the laboratory's and takes the placement. Both survive `exec`.
-fn begin(parent: i32, placement: &Placement) -> Result<(), String> {
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
-    // It may have died before the line above; then nobody would ever send the signal.
-    if getppid() != Pid::from_raw(parent) {
-        return Err("the laboratory that started this process is gone".to_owned());
+impl Beginning {
+    /// Ties this process's life to the laboratory's, enters the namespace, and takes the placement. All of it survives `exec`.
+    fn take(&self) -> Result<(), String> {
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+        // It may have died before the line above; then nobody would ever send the signal.
+        if getppid() != Pid::from_raw(self.parent) {
+            return Err("the laboratory that started this process is gone".to_owned());
+        }
+        self.network.map_or(Ok(()), enter_network)?;
+        self.placement.apply()
     }
-    placement.apply()
+}
+
+/// Moves this thread, the only one yet, into the network namespace of a process.
+fn enter_network(process: i32) -> Result<(), String> {
+    let path = format!("/proc/{process}/ns/net");
+    let entered = File::open(&path).and_then(|namespace| {
+        let kind = Some(LinkNameSpaceType::Network);
+        Ok(move_into_link_name_space(namespace.as_fd(), kind)?)
+    });
+    entered.map_err(|error| format!("{path} cannot be entered: {error}"))
 }
 
 fn play<'a>(mut roles: impl Iterator<Item = &'a Role>, role: &[String]) -> Result<(), String> {
@@ -167,18 +193,17 @@ mod tests {
 
     #[test]
     fn options_come_before_the_role() {
-        let arguments = words("--parent 7 --cpu 1 --fifo 50 exec true --fifo 3");
-        let (parent, placement, role) = parse(&arguments).unwrap();
-        assert_eq!(
-            (parent, placement),
-            (
-                7,
-                Placement {
-                    cpu: Some(1),
-                    fifo: Some(50)
-                }
-            )
-        );
+        let arguments = words("--parent 7 --cpu 1 --fifo 50 --network 8 exec true --fifo 3");
+        let (beginning, role) = parse(&arguments).unwrap();
+        let expected = Beginning {
+            parent: 7,
+            placement: Placement {
+                cpu: Some(1),
+                fifo: Some(50),
+            },
+            network: Some(8),
+        };
+        assert_eq!(beginning, expected);
         assert_eq!(role, words("exec true --fifo 3"));
     }
 
@@ -194,17 +219,18 @@ mod tests {
                 .unwrap_err()
                 .contains("--color")
         );
+        assert!(enter_network(-1).unwrap_err().contains("/proc/-1/ns/net"));
         let why = play(ROLES.iter(), &words("pigeon")).unwrap_err();
         assert!(why.contains("pigeon"), "{why}");
     }
 
     #[test]
     fn a_child_of_nobody_does_not_begin() {
-        assert!(
-            begin(i32::MAX, &Placement::default())
-                .unwrap_err()
-                .contains("gone")
-        );
+        let of_nobody = Beginning {
+            parent: i32::MAX,
+            ..Beginning::default()
+        };
+        assert!(of_nobody.take().unwrap_err().contains("gone"));
         set_parent_process_death_signal(None).unwrap();
     }
 }

@@ -5,6 +5,7 @@
 //! SIGKILL when [`RunningLoad`] is dropped, by the death signal when the laboratory itself is killed, and by itself when its
 //! time is over.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -74,7 +75,7 @@ impl Load {
         self.chosen == Chosen::None
     }
 
-    /// Starts it, of P4's kinds by stress-ng where that is installed, otherwise by our own means, and waits until every part of
+    /// Starts it here and on each agent's host, of P4's kinds here by stress-ng where that is installed, otherwise by our own means, and waits until every part of
     /// it has really done something. It runs until the answer is dropped.
     ///
     /// # Errors
@@ -85,7 +86,7 @@ impl Load {
         launcher: &Launcher,
         folder: &Path,
     ) -> Result<RunningLoad, LabError> {
-        let is_ours = |kind: &Kind| !Kind::MIX.contains(kind);
+        let is_ours = |kind: &Kind| ![Kind::Hog, Kind::Disk].contains(kind);
         let generator = match effort {
             Effort::Emulated { .. } => Generator::Own,
             _ if self.kinds(effort).iter().all(is_ours) => Generator::Own,
@@ -109,6 +110,8 @@ impl Load {
             placement: Placement::default(),
             ..launcher.clone()
         };
+        let hosts = (0..launcher.agents.len()).map(|number| launcher.at_host(number));
+        let hosts: Vec<Launcher> = hosts.collect();
         let mut running = RunningLoad::default();
         let at_most = time_limit(effort);
         for &kind in self.kinds(effort) {
@@ -116,7 +119,7 @@ impl Load {
                 Kind::Disk => disk_folder::make(folder)?,
                 _ => tempfile::tempdir_in(folder).map_err(LabError::file(folder))?,
             };
-            let order = generator.order(kind, own.path(), at_most)?;
+            let order = generator.order(kind, own.path(), at_most);
             let role: Vec<&str> = order.role.iter().map(String::as_str).collect();
             let process = launcher.start(&format!("load {}", kind.name()), &role)?;
             running.parts.push(Part {
@@ -125,8 +128,12 @@ impl Load {
                 sign: order.sign,
                 made_by: order.made_by,
                 described: order.described,
-                _folder: own,
+                agent: None,
+                _folder: Some(own),
             });
+            for host in &hosts {
+                running.parts.push(Part::on_agent(host, kind, at_most)?);
+            }
         }
         for part in &mut running.parts {
             part.await_activity(&launcher)?;
@@ -192,14 +199,20 @@ impl RunningLoad {
     pub fn generator(&self) -> String {
         let mut last = "";
         let mut words = Vec::with_capacity(2 * self.parts.len());
-        for part in &self.parts {
+        for part in self.parts.iter().filter(|part| part.agent.is_none()) {
             if part.made_by != last {
                 words.push(part.made_by.as_str());
                 last = &part.made_by;
             }
             words.push(&part.described);
         }
-        words.join("; ")
+        let mut made = words.join("; ");
+        let agents: BTreeSet<&str> = self.parts.iter().filter_map(Part::agent).collect();
+        if !agents.is_empty() {
+            let agents = Vec::from_iter(agents).join(", ");
+            made += &format!("; the same kinds by {} at {agents}", Generator::Own.name());
+        }
+        made
     }
 
     /// The process group of each kind: all of its processes are in it.
@@ -229,14 +242,40 @@ struct Part {
     sign: Option<Sign>,
     made_by: String,
     described: String,
+    /// The agent on whose host it runs.
+    agent: Option<String>,
     /// Removed when the process is gone, for which fields are dropped in their order.
-    _folder: TempDir,
+    _folder: Option<TempDir>,
 }
 
 impl Part {
+    /// Starts a kind on the host of the only agent of this launcher.
+    fn on_agent(host: &Launcher, kind: Kind, at_most: Duration) -> Result<Self, LabError> {
+        let seconds = at_most.as_secs().to_string();
+        let role = ["agent-load", kind.name(), &seconds];
+        let process = host.start_server(&format!("load {}", kind.name()), &role)?;
+        Ok(Self {
+            kind,
+            process,
+            sign: None,
+            made_by: Generator::Own.name(),
+            described: kind.described(),
+            agent: host.agent().map(|agent| agent.address().to_owned()),
+            _folder: None,
+        })
+    }
+
+    fn agent(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
     fn await_activity(&mut self, launcher: &Launcher) -> Result<(), LabError> {
         let Some(sign) = self.sign else {
-            return self.process.ready().map(drop);
+            let how = self.process.ready()?;
+            if !how.is_empty() {
+                self.described = format!("{} {how}", self.described);
+            }
+            return Ok(());
         };
         let deadline_ns = monotonic_ns() + START_NS_MAX;
         loop {

@@ -131,12 +131,16 @@ impl<S: Subject> Experiment for Study<S> {
         self.reproduces
     }
 
-    fn uses_agent(&self) -> bool {
-        self.uses_agent
+    fn agents_max(&self) -> usize {
+        self.agents_max
     }
 
     fn emulated(&self) -> Option<Emulated> {
         self.emulated
+    }
+
+    fn modules(&self) -> &'static [&'static str] {
+        self.modules
     }
 
     fn kernels(&self, gathered: &Gathered<'_>) -> Option<Outcome> {

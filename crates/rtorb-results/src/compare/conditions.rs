@@ -231,8 +231,14 @@ fn facts_of(results: &Results) -> Vec<(Fact, String)> {
         }
         .to_owned(),
     ));
-    let of_servers = results.server_host.iter().flat_map(fields);
-    found.extend(of_servers.map(|(field, value)| (Fact::ServerHost(field), value)));
+    let servers = results.server_host.iter().chain(&results.further_hosts);
+    let of_servers = servers.enumerate().flat_map(|(place, host)| {
+        fields(host).map(move |(field, value)| match place {
+            0 => (Fact::ServerHost(field), value),
+            _ => (Fact::ServerHost(format!("{} {field}", place + 1)), value),
+        })
+    });
+    found.extend(of_servers);
     found
 }
 

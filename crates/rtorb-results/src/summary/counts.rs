@@ -58,11 +58,14 @@ fn is_of(series: &Series, what: &str) -> bool {
     text(&series.labels, "what").is_some_and(|found| found == what)
 }
 
-/// Such as `tao server, 10 clients`.
+/// Such as `tao server, 10 clients`, or `10 at rates`.
 fn row_name(series: &Series) -> Option<String> {
     let label = |name| text(&series.labels, name);
     let clients = match label("clients")?.as_str() {
         "1" => "1 client".to_owned(),
+        many if label("calls").is_some_and(|calls| calls == "at_rates") => {
+            format!("{many} at rates")
+        }
         many => format!("{many} clients"),
     };
     Some(format!(

@@ -62,9 +62,14 @@ impl Findings {
     pub fn all_is_well(&self) -> bool {
         self.lost == 0 && self.repeated == 0 && self.out_of_order == 0 && self.untraced == 0
     }
+
+    /// A supplier may write any numbers.
+    fn lose(&mut self, count: u64) {
+        self.lost = self.lost.saturating_add(count);
+    }
 }
 
-/// Checks the numbers of all suppliers. It starts at the first number of each run that it sees.
+/// Checks the numbers of all suppliers. It does not miss what a run had before the lowest number that it sees.
 #[derive(Debug, Default)]
 pub struct Order {
     runs: BTreeMap<(i32, u64), Run>,
@@ -73,6 +78,8 @@ pub struct Order {
 
 #[derive(Debug)]
 struct Run {
+    /// The lowest number so far.
+    lowest: u64,
     next: u64,
     /// The missing ranges, in order.
     gaps: Vec<Range<u64>>,
@@ -92,6 +99,7 @@ impl Order {
             Some(run) => run.note(number.index, &mut self.findings),
             None if has_room => {
                 let run = Run {
+                    lowest: number.index,
                     next: number.index.saturating_add(1),
                     gaps: Vec::new(),
                 };
@@ -112,7 +120,7 @@ impl Run {
     fn note(&mut self, index: u64, findings: &mut Findings) {
         if index >= self.next {
             if index > self.next {
-                findings.lost += index - self.next;
+                findings.lose(index - self.next);
                 // Forget the oldest gap: its events are least likely to come.
                 if self.gaps.len() == GAPS_MAX {
                     self.gaps.remove(0);
@@ -120,6 +128,11 @@ impl Run {
                 self.gaps.push(self.next..index);
             }
             self.next = index.saturating_add(1);
+            return;
+        }
+        if index < self.lowest {
+            findings.out_of_order += 1;
+            self.lower(index, findings);
             return;
         }
         match self.gaps.iter().position(|gap| gap.contains(&index)) {
@@ -132,6 +145,17 @@ impl Run {
                 findings.untraced += 1;
             }
             None => findings.repeated += 1,
+        }
+    }
+
+    /// Notes a number below all others: what is between them is missing now.
+    fn lower(&mut self, index: u64, findings: &mut Findings) {
+        let gap = index + 1..self.lowest;
+        self.lowest = index;
+        findings.lose(gap.end - gap.start);
+        // A gap without room is forgotten, as the lowest always is.
+        if !gap.is_empty() && self.gaps.len() < GAPS_MAX {
+            self.gaps.insert(0, gap);
         }
     }
 
@@ -201,6 +225,39 @@ mod tests {
     fn what_comes_late_is_not_lost_and_is_out_of_order_once() {
         let found = findings(&[0, 4, 2, 2, 1, 3, 5]);
         assert_eq!((found.lost, found.repeated, found.out_of_order), (0, 1, 3));
+    }
+
+    #[test]
+    fn what_is_below_the_first_number_is_late_and_not_repeated() {
+        let found = findings(&[10, 9, 11]);
+        assert_eq!((found.lost, found.repeated, found.out_of_order), (0, 0, 1));
+        let found = findings(&[10, 7, 11]);
+        assert_eq!((found.lost, found.repeated, found.out_of_order), (2, 0, 1));
+        let found = findings(&[10, 7, 8, 9, 8, 7, 10, 11]);
+        assert_eq!((found.lost, found.repeated, found.out_of_order), (0, 3, 3));
+        let mut order = Order::default();
+        for index in 1..GAPS_MAX as u64 + 2 {
+            order.note(1, &payload(7, index * 10));
+        }
+        order.note(1, &payload(7, 3));
+        let found = order.findings();
+        assert_eq!(
+            (found.out_of_order, found.repeated, found.untraced),
+            (1, 0, 0)
+        );
+        assert_eq!(found.lost, 9 * GAPS_MAX as u64 + 6);
+        order.note(1, &payload(7, 4));
+        assert_eq!(order.findings().untraced, 1, "its gap has no room");
+    }
+
+    #[test]
+    fn numbers_however_far_apart_are_counted() {
+        let mut order = Order::default();
+        for run in [7, 8] {
+            order.note(1, &payload(run, u64::MAX));
+            order.note(1, &payload(run, 0));
+        }
+        assert_eq!(order.findings().lost, u64::MAX);
     }
 
     #[test]

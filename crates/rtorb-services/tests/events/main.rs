@@ -2,5 +2,6 @@
 
 mod delivery;
 mod faults;
+mod gateways;
 mod resubscribing;
 mod setup;

@@ -9,9 +9,12 @@ use crate::server::object_key::{self, ObjectKey};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectKeyError {
-    /// The key is empty, longer than 255 bytes, or contains a `/` or a zero, as keys of adapters do.
-    #[error("an object key to bind has 1 to 255 octets, none of them `/` or zero")]
+    /// The key is empty, longer than 255 bytes, or contains a zero, as keys of transient objects do.
+    #[error("an object key to bind has 1 to 255 octets, none of them zero")]
     Unfit,
+    /// What stands before the last `/` of the key is the path of an adapter: the key is, or may become, that of its object.
+    #[error("the object key is one of an object adapter: choose another, or rename the adapter")]
+    OfAdapter,
     /// No adapter of this ORB made the reference.
     #[error(
         "the reference is not to an object of this ORB: bind one that an adapter of this ORB made"
@@ -43,10 +46,12 @@ impl Orb {
         object: &ObjectRef,
     ) -> Result<(), ObjectKeyError> {
         let key = key.as_ref();
-        let is_fit = (1..=KEY_OCTETS_MAX).contains(&key.len())
-            && !key.iter().any(|octet| matches!(octet, b'/' | 0));
+        let is_fit = (1..=KEY_OCTETS_MAX).contains(&key.len()) && !key.contains(&0);
         if !is_fit {
             return Err(ObjectKeyError::Unfit);
+        }
+        if self.is_of_adapter(key) {
+            return Err(ObjectKeyError::OfAdapter);
         }
         let own = routes::object_key(object.ior()).filter(|key| self.is_own(key));
         let own = own.ok_or(ObjectKeyError::NotOwn)?;
@@ -69,9 +74,14 @@ impl Orb {
     fn is_own(&self, key: &[u8]) -> bool {
         match ObjectKey::parse(key) {
             ObjectKey::Transient { epoch, .. } => epoch == self.core.adapters.server.epoch,
-            ObjectKey::Named(name) => object_key::split(name)
-                .and_then(|(adapter, _)| core::str::from_utf8(adapter).ok())
-                .is_some_and(|adapter| self.core.adapters.root.has(adapter.trim_end_matches('/'))),
+            ObjectKey::Named(name) => self.is_of_adapter(name),
         }
+    }
+
+    /// True if a readable key is that of an object, active or not, of an adapter of this ORB.
+    fn is_of_adapter(&self, key: &[u8]) -> bool {
+        object_key::split(key)
+            .and_then(|(adapter, _)| core::str::from_utf8(adapter).ok())
+            .is_some_and(|adapter| self.core.adapters.root.has(adapter.trim_end_matches('/')))
     }
 }

@@ -93,7 +93,7 @@ pub enum PoaError {
     /// No object with that id is active.
     #[error("ObjectNotActive: no object with that id is active")]
     ObjectNotActive,
-    /// An adapter with that name exists under this one.
+    /// An adapter with that name exists under this one, or an object key is bound that is one of its objects'.
     #[error("AdapterAlreadyExists: choose another name")]
     AdapterAlreadyExists,
     /// No adapter with that name exists under this one.
@@ -249,7 +249,8 @@ impl Poa {
             format!("{}/{name}", self.adapter.path)
         };
         let mut children = self.adapter.children.lock();
-        if children.contains_key(name) {
+        let keys = ObjectKey::named(&path, b"");
+        if children.contains_key(name) || self.core.server.objects.has_bound_in(&keys) {
             return Err(PoaError::AdapterAlreadyExists);
         }
         if self.adapter.objects.lock().destroyed {

@@ -1,7 +1,7 @@
 //! Readable keys: where they lead, and what a thread remembers of that.
 //!
-//! A key of a persistent object is `ADAPTER/ID`. One that the application chose has no `/` and stands for another key. Where
-//! no object has a key, the servant locator of its adapter may know one.
+//! A key of a persistent object is `ADAPTER/ID`. One that the application chose is no such key of an adapter, and stands for
+//! another key. Where no object has a key, the servant locator of its adapter may know one.
 
 use super::object_key::{self, ObjectKey};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -71,11 +71,12 @@ impl LocatedId {
 }
 
 impl Names {
-    /// Lets a key lead to a place; false if it leads to another that `is_alive`.
+    /// Lets a key lead to a place; false if it leads to another that `is_alive`, or stands for another key.
     pub(super) fn add(&self, key: Vec<u8>, place: Key, is_alive: impl FnOnce(Key) -> bool) -> bool {
         let mut table = self.table.lock();
         match table.leads.get(&key) {
             Some(&Lead::To(taken)) if is_alive(taken) => return false,
+            Some(Lead::As(_)) => return false,
             _ => table.leads.insert(key, Lead::To(place)),
         };
         true
@@ -125,6 +126,16 @@ impl Names {
         // Under the lock: who reads the new version finds the table without it.
         self.version.fetch_add(1, Ordering::Release);
         true
+    }
+
+    /// True if a key that stands for another one looks like that of an object of an adapter; `adapter` is its path, with the
+    /// `/` behind it.
+    pub(super) fn has_bound_in(&self, adapter: &[u8]) -> bool {
+        let table = self.table.lock();
+        table.leads.iter().any(|(key, lead)| {
+            let is_there = object_key::split(key).is_some_and(|(path, _)| path == adapter);
+            is_there && matches!(lead, Lead::As(_))
+        })
     }
 
     /// The place of the object with exactly that key.
@@ -274,6 +285,20 @@ mod tests {
         assert!(names.unbind(b"Other") && !names.unbind(b"Other"));
         assert!(!names.unbind(b"A/root"), "it is bound by nobody");
         assert_eq!(bind(b"Third", b"A/root"), Ok(()));
+    }
+
+    #[test]
+    fn an_object_does_not_take_a_bound_key_nor_hide_that_it_is_bound() {
+        let names = Names::default();
+        assert_eq!(names.bind(b"a/b/c", b"A/root".to_vec(), 1), Ok(()));
+        assert!(!names.add(b"a/b/c".to_vec(), place(1), |_| true));
+        let is_bound_in =
+            ["a/b/", "a/", "a/b", "/", ""].map(|path| names.has_bound_in(path.as_bytes()));
+        assert_eq!(is_bound_in, [true, false, false, false, false]);
+        assert!(names.unbind(b"a/b/c"));
+        assert!(!names.has_bound_in(b"a/b/"));
+        assert!(names.add(b"a/b/c".to_vec(), place(1), |_| true));
+        assert!(!names.has_bound_in(b"a/b/"), "it is an object's own");
     }
 
     #[test]

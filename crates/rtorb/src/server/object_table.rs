@@ -90,6 +90,11 @@ impl ObjectTable {
         self.names.unbind(key)
     }
 
+    /// True if the application chose a key that begins with the path of an adapter, with a `/` behind it, and then an id.
+    pub(crate) fn has_bound_in(&self, adapter: &[u8]) -> bool {
+        self.names.has_bound_in(adapter)
+    }
+
     /// Removes an object; it is dropped when the last call in it has ended.
     pub(crate) fn remove(&self, place: Key) -> bool {
         self.objects.remove(place)

@@ -1,9 +1,10 @@
 //! The channel, the consumers and the supplier as processes.
 
+use super::Served;
 use super::channel::Server;
 use super::consumers::Consumers;
 use super::supplier::Supplier;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number, ready};
 
 /// Those whose events go through the channel.
 pub(crate) const ROLES: &[Role] = &[
@@ -13,6 +14,15 @@ pub(crate) const ROLES: &[Role] = &[
             Server::open(endpoint, &served.parse()?)?.run(ready)
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    })
+    .on_agent(|words| match words {
+        [endpoint, served] => {
+            is_tcp(endpoint)
+                && served
+                    .parse()
+                    .is_ok_and(|served: Served| served.is_bounded())
+        }
+        _ => false,
     }),
     Role::here("event-consumers", |words| match *words {
         [endpoint, channel, subscribers] => {

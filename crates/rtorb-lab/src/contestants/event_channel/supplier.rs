@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::rtec::{self, Stamp};
 use super::{Sending, Sent};
-use crate::contestants::CALL_TIMEOUT;
+use crate::contestants::clients::bounded;
 use crate::contestants::questions::{self, json};
-use crate::contestants::real_time::as_this_thread;
 
 /// The supplier's process.
 #[derive(Debug)]
@@ -117,10 +116,7 @@ impl Supplier {
 
 /// An ORB of a client of the channel.
 pub(in crate::contestants) fn client_orb() -> Result<Orb, String> {
-    Orb::builder()
-        .strategies(Strategies::TAO)
-        .watchdog_thread(as_this_thread())
-        .round_trip_timeout(Some(CALL_TIMEOUT))
+    bounded(Orb::builder().strategies(Strategies::TAO))
         .build()
         .map_err(|error| error.to_string())
 }

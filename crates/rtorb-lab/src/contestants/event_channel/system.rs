@@ -15,7 +15,7 @@ use crate::contestants::questions;
 use crate::contestants::whitebox::counts::Reading;
 use crate::error::LabError;
 use crate::experiment::Context;
-use crate::processes::Process;
+use crate::processes::{Launcher, Process};
 
 /// A running event channel.
 #[derive(Debug)]
@@ -37,10 +37,23 @@ impl Channel {
         served: &Served,
     ) -> Result<Self, LabError> {
         let endpoint = endpoint(context, transport, &format!("channel-{name}"));
-        let mut process = context.launcher.start(
-            &format!("{} event channel", transport.label()),
-            &["event-channel", &endpoint, &served.to_string()],
-        )?;
+        let name = format!("{} event channel", transport.label());
+        let role = ["event-channel", &endpoint, &served.to_string()];
+        Self::of(context.launcher.start(&name, &role)?, transport)
+    }
+
+    /// Starts one over TCP where this launcher starts servers.
+    ///
+    /// # Errors
+    /// That it does not start.
+    pub fn start_server(launcher: &Launcher, served: &Served) -> Result<Self, LabError> {
+        let endpoint = launcher.server_endpoint();
+        let role = ["event-channel", &endpoint, &served.to_string()];
+        let process = launcher.start_server("tcp event channel", &role)?;
+        Self::of(process, Transport::Tcp)
+    }
+
+    fn of(mut process: Process, transport: Transport) -> Result<Self, LabError> {
         let reference = process.ready()?;
         Ok(Self {
             process,

@@ -7,15 +7,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use rtorb::rt::Policy;
-use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb_host::placement::obtained_by_priority;
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::thread::{JoinHandle, spawn};
+use rtorb_os::thread::JoinHandle;
 use rtorb_os::timer::PeriodicTimer;
 
 use super::{BULK, BULK_BYTES, Calls, Run, Traffic, URGENT, builder, tcp};
+use crate::contestants::clients::{joined, open, thread};
 use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::cubit::objects::open_client;
 use crate::contestants::questions::{self, json};
 
 /// The clients of the two objects of a [`server`](super::server).
@@ -32,7 +31,7 @@ impl Clients {
     /// What the ORB said.
     pub fn open(marks: bool, urgent: &str, bulk: &str) -> Result<Self, String> {
         let builder = builder()?.client_policies([Policy::ClientProtocol(tcp(marks))]);
-        let mut cubits = open_client(builder, &[urgent, bulk])?.into_iter();
+        let mut cubits = open(builder, &[urgent, bulk])?.into_iter();
         let mut next = || cubits.next().ok_or("the ORB made too few objects");
         Ok(Self {
             urgent: next()?,
@@ -167,24 +166,6 @@ fn transfer(
         bytes += answer?.len() as u64;
     }
     Ok(bytes)
-}
-
-/// Starts a thread of this SCHED_FIFO priority, by which its calls have that CORBA priority.
-fn thread<T: Send + 'static>(
-    name: &str,
-    priority: u8,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<Option<T>>, String> {
-    let config = ThreadConfig {
-        policy: Some(SchedPolicy::Fifo(priority)),
-        ..ThreadConfig::default()
-    };
-    spawn(name, &config, work).map_err(|refused| refused.to_string())
-}
-
-fn joined<T>(thread: JoinHandle<Option<Result<T, String>>>) -> Result<T, String> {
-    let result = thread.join().ok().flatten();
-    result.ok_or("a client panicked")?
 }
 
 /// The time from one urgent call to the next: 250 a second take less than a twentieth of the link.

@@ -1,12 +1,14 @@
-//! The server and the clients as processes.
+//! The server, the clients, and the ends of their link as processes.
 
 use super::clients::Clients;
+use super::link::device;
 use super::marks;
 use super::server::Server;
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, ready};
 
-/// A server with an object for urgent calls and one for bulk data, and clients of both.
+/// The keeper of a network namespace; a server with an object for urgent calls and one for bulk data; and clients of both.
 pub(crate) const ROLES: &[Role] = &[
+    Role::here("network", |_| device::keep()),
     Role::here("packet-server", |words| {
         let [marked, endpoint] = *words else {
             return Err(NOT_ITS_ARGUMENTS.to_owned());

@@ -11,8 +11,8 @@ use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::PeriodicTimer;
 
 use super::{Group, Ran, Releases, Run, Times, answer_lines, process_cpu_ns};
+use crate::contestants::clients::open;
 use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::cubit::objects::open_client;
 
 /// The objects that clients may call, and those clients that wait at the barrier.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Clients {
     pub fn open(preset: &str, references: &[&str]) -> Result<Self, String> {
         let strategies = Strategies::preset(preset).map_err(|error| error.to_string())?;
         Ok(Self {
-            objects: open_client(Orb::builder().strategies(strategies), references)?,
+            objects: open(Orb::builder().strategies(strategies), references)?,
             prepared: None,
         })
     }

@@ -149,7 +149,7 @@ impl RateContestant {
                 let clients = ["rate-clients", preset].map(str::to_owned);
                 (Orb::Rtorb, server, clients.to_vec())
             }
-            Software::OmniOrb if launcher.agent.is_some() => {
+            Software::OmniOrb if launcher.agent().is_some() => {
                 let what = omniorb::NOT_ON_AN_AGENT.to_owned();
                 return Err(LabError::Peer { what });
             }
@@ -186,7 +186,7 @@ impl RateContestant {
             orb,
             preset: entrant.name.clone(),
             cpu: launcher.placement.cpu,
-            is_apart: launcher.agent.is_some() || cpus[0] != cpus[1],
+            is_apart: launcher.agent().is_some() || cpus[0] != cpus[1],
             clients,
             server,
         }))

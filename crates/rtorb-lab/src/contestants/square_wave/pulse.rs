@@ -1,11 +1,17 @@
-//! Where edges come from, and what an output is: lines of GPIO, or without them a timer and memory.
+//! Where edges come from, and what an output is: lines of GPIO, or without them a timer, and memory or a datagram.
 
 use std::fmt;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rustix::net::getpeername;
 
 use super::gpio;
+use super::oscilloscope::Signal;
 use super::{Edge, Wave};
 use crate::experiment::GpioLines;
 
@@ -16,6 +22,8 @@ pub enum Pulse {
     /// is in the latency, as the time from the input's interrupt is in P4's. The output is a word in the receiver's memory.
     #[default]
     Timer,
+    /// The same timer. The output is a datagram to this port of the laboratory's host, where an oscilloscope receives it.
+    Datagram(u16),
     /// A generator that is wired to an input line; the output is a line too.
     Gpio(GpioLines),
 }
@@ -25,7 +33,7 @@ impl Pulse {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Timer => "timer",
+            Self::Timer | Self::Datagram(_) => "timer",
             Self::Gpio(_) => "gpio",
         }
     }
@@ -36,7 +44,7 @@ impl Pulse {
     /// That the line cannot be taken.
     pub fn input(&self) -> Result<Input, String> {
         Ok(match self {
-            Self::Timer => Input::Timer,
+            Self::Timer | Self::Datagram(_) => Input::Timer,
             Self::Gpio(lines) => Input::Line(gpio::Input::open(lines)?),
         })
     }
@@ -44,10 +52,11 @@ impl Pulse {
     /// The receiver's side.
     ///
     /// # Errors
-    /// That the line cannot be taken.
+    /// That the line cannot be taken, or the laboratory is not at the other end of standard input.
     pub fn output(&self) -> Result<Output, String> {
         Ok(match self {
             Self::Timer => Output::Memory,
+            Self::Datagram(port) => Output::Datagram(Datagrams::to(*port)?),
             Self::Gpio(lines) => Output::Line(gpio::Output::open(lines)?),
         })
     }
@@ -59,7 +68,12 @@ impl FromStr for Pulse {
     fn from_str(word: &str) -> Result<Self, String> {
         match word {
             "timer" => Ok(Self::Timer),
-            _ => word.parse().map(Self::Gpio),
+            _ => match word.strip_prefix(DATAGRAM) {
+                Some(port) => port.parse().map(Self::Datagram).map_err(|_| {
+                    format!("not a port, which is a number up to {}: {port:?}", u16::MAX)
+                }),
+                None => word.parse().map(Self::Gpio),
+            },
         }
     }
 }
@@ -68,6 +82,7 @@ impl fmt::Display for Pulse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Timer => formatter.write_str("timer"),
+            Self::Datagram(port) => write!(formatter, "{DATAGRAM}{port}"),
             Self::Gpio(lines) => lines.fmt(formatter),
         }
     }
@@ -165,6 +180,8 @@ fn timer_edge(wave: &Wave, begin_ns: u64, number: u64) -> Edge {
 pub enum Output {
     /// A word of memory that the servant writes anyway.
     Memory,
+    /// A datagram for each change.
+    Datagram(Datagrams),
     /// A line.
     Line(gpio::Output),
 }
@@ -175,10 +192,23 @@ impl Output {
     /// # Errors
     /// What the kernel said.
     pub fn set(&self, level: u64) -> Result<u64, String> {
-        if let Self::Line(line) = self {
-            line.set(level)?;
+        match self {
+            Self::Memory => {}
+            Self::Datagram(datagrams) => datagrams
+                .send(level)
+                .map_err(|error| format!("the datagram was not sent: {error}"))?,
+            Self::Line(line) => line.set(level)?,
         }
         Ok(monotonic_ns())
+    }
+
+    /// How many datagrams were sent: the number of the next one.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        match self {
+            Self::Datagram(datagrams) => datagrams.sent.load(Ordering::Relaxed),
+            Self::Memory | Self::Line(_) => 0,
+        }
     }
 
     /// The changes that something else than the servant saw since it was asked last; `None` where nothing else looks.
@@ -187,12 +217,53 @@ impl Output {
     /// What the kernel said.
     pub fn monitored(&self) -> Result<Option<Vec<Edge>>, String> {
         match self {
-            Self::Memory => Ok(None),
+            Self::Memory | Self::Datagram(_) => Ok(None),
             Self::Line(line) => line.monitored(),
         }
     }
 }
 
+/// The way of the output's changes to the oscilloscope.
+#[derive(Debug)]
+pub struct Datagrams {
+    socket: UdpSocket,
+    sent: AtomicU64,
+}
+
+impl Datagrams {
+    /// To this port of the host at the other end of standard input: an agent gives a server the laboratory's connection there, so that no
+    /// laboratory can make a server send to any other host.
+    fn to(port: u16) -> Result<Self, String> {
+        let laboratory = getpeername(io::stdin().as_fd())
+            .ok()
+            .and_then(|address| SocketAddr::try_from(address?).ok())
+            .ok_or("standard input is no connection from a laboratory")?;
+        Self::between(laboratory, port).map_err(|error| error.to_string())
+    }
+
+    fn between(laboratory: SocketAddr, port: u16) -> io::Result<Self> {
+        let any = if laboratory.is_ipv4() {
+            "0.0.0.0:0"
+        } else {
+            "[::]:0"
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(SocketAddr::new(laboratory.ip(), port))?;
+        Ok(Self {
+            socket,
+            sent: AtomicU64::new(0),
+        })
+    }
+
+    fn send(&self, level: u64) -> io::Result<()> {
+        let number = self.sent.fetch_add(1, Ordering::Relaxed);
+        self.socket
+            .send(&Signal { number, level }.octets())
+            .map(drop)
+    }
+}
+
+const DATAGRAM: &str = "datagram:";
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
 #[cfg(test)]
@@ -210,10 +281,12 @@ mod tests {
 
     #[test]
     fn a_pulse_is_read_back() {
-        for text in ["timer", "/dev/gpiochip0:1:2:3"] {
+        for text in ["timer", "datagram:4000", "/dev/gpiochip0:1:2:3"] {
             assert_eq!(text.parse::<Pulse>().unwrap().to_string(), text);
         }
-        assert!("pigeon".parse::<Pulse>().is_err());
+        for text in ["pigeon", "datagram:x", "datagram:70000"] {
+            assert!(text.parse::<Pulse>().is_err(), "{text}");
+        }
     }
 
     #[test]

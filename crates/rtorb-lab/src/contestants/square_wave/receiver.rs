@@ -2,10 +2,11 @@
 //! consumer of events too.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use rtorb::rt::{Policy, PriorityModel, ThreadpoolLane};
 use rtorb::{ExceptionKind, Limits, Orb, Poa, PoaPolicies, Strategies, SystemException};
+use rtorb_os::clock::realtime_ahead_ns;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };
@@ -174,6 +175,10 @@ struct Port {
     set: Vec<AtomicU64>,
     count: AtomicUsize,
     octets: AtomicUsize,
+    /// [`Output::sent`] when it was cleared.
+    first: AtomicU64,
+    /// [`realtime_ahead_ns`] when it was cleared.
+    ahead_ns: AtomicI64,
 }
 
 impl PutServant for Port {
@@ -202,6 +207,8 @@ impl Port {
             set: (0..EDGES_MAX).map(|_| AtomicU64::new(0)).collect(),
             count: AtomicUsize::new(0),
             octets: AtomicUsize::new(0),
+            first: AtomicU64::new(0),
+            ahead_ns: AtomicI64::new(realtime_ahead_ns()),
         }
     }
 
@@ -227,6 +234,8 @@ impl Port {
                 self.output.monitored()?;
                 self.count.store(0, Ordering::Relaxed);
                 self.octets.store(0, Ordering::Relaxed);
+                self.first.store(self.output.sent(), Ordering::Relaxed);
+                self.ahead_ns.store(realtime_ahead_ns(), Ordering::Relaxed);
                 json(&())
             }
             Question::Outputs => {
@@ -234,6 +243,8 @@ impl Port {
                 json(&Outputs {
                     set: monitored.unwrap_or_else(|| self.remembered()),
                     octets: self.octets.load(Ordering::Relaxed),
+                    first: self.first.load(Ordering::Relaxed),
+                    realtime_ahead_ns: [self.ahead_ns.load(Ordering::Relaxed), realtime_ahead_ns()],
                 })
             }
         }
@@ -258,6 +269,10 @@ pub struct Outputs {
     pub set: Vec<Edge>,
     /// Octets of `data` in all calls together.
     pub octets: usize,
+    /// The number of the first datagram, if the output sends them.
+    pub first: u64,
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC of its host, before and after the run.
+    pub realtime_ahead_ns: [i64; 2],
 }
 
 #[cfg(test)]
@@ -280,7 +295,8 @@ mod tests {
         assert!(found.set.is_sorted_by_key(|set| set.at_ns));
         assert_eq!(port.answer(&Question::Count).unwrap(), "3");
         port.answer(&Question::Clear).unwrap();
-        assert_eq!(outputs(), Outputs::default());
+        let cleared = outputs();
+        assert_eq!((cleared.set, cleared.octets), (Vec::new(), 0));
         assert!(port.answer(&Question::Connect).is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! The supplier and the receivers as processes.
 
+use super::oscilloscope::Oscilloscope;
 use super::pulse::Pulse;
 use super::receiver::Receiver;
 use super::supplier::Supplier;
 use super::system::NO_CHANNEL;
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, lock_memory, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, is_tcp, lock_memory, number, ready};
 
 /// From a digital input to a digital output.
 pub(crate) const ROLES: &[Role] = &[
@@ -19,6 +20,26 @@ pub(crate) const ROLES: &[Role] = &[
         };
         lock_memory();
         receiver.run(ready)
+    })
+    .on_agent(|words| match words {
+        [endpoint, priority, pulse, channel, source] => {
+            // Lines of GPIO belong to the host, and not to whoever reaches the agent.
+            let has_no_lines = !matches!(pulse.parse(), Ok(Pulse::Gpio(_)) | Err(_));
+            let has_channel = *channel == NO_CHANNEL || channel.starts_with("IOR:");
+            let is_priority = number::<u8>(priority).is_ok_and(|priority| priority <= 99);
+            is_tcp(endpoint)
+                && has_no_lines
+                && has_channel
+                && is_priority
+                && number::<i32>(source).is_ok()
+        }
+        _ => false,
+    }),
+    Role::here("oscilloscope", |peers| {
+        let peers = peers.iter().map(|peer| number(peer));
+        let oscilloscope = Oscilloscope::open(&peers.collect::<Result<Vec<_>, _>>()?)?;
+        ready(&oscilloscope.ports()?);
+        oscilloscope.serve().map_err(|error| error.to_string())
     }),
     Role::here("put-supplier", |words| {
         let [channel, ref receivers @ ..] = *words else {

@@ -1,12 +1,17 @@
 //! A supplier and its receivers, as the laboratory sees them: processes that stay alive while others have their turn.
+//!
+//! With agents, the supplier runs here, and each receiver and the event channel on a host of its own, as in P4.
 
 use std::time::Duration;
 
-use rtorb_host::placement::obtained_by_priority;
-use rtorb_results::ObtainedScheduling;
+use rtorb_host::placement::Placement;
+use rtorb_os::clock::realtime_ahead_ns;
+use rtorb_results::{Labels, ObtainedScheduling, labels};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::clocks::{Clock, in_our_time};
+use super::oscilloscope::Screen;
 use super::pulse::Pulse;
 use super::receiver::{Outputs, Question as Asked};
 use super::supplier::{self, Question};
@@ -16,8 +21,8 @@ use crate::contestants::event_channel::system::{Channel, endpoint, within};
 use crate::contestants::questions;
 use crate::error::LabError;
 use crate::experiment::Context;
-use crate::processes::Process;
 use crate::processes::awake::Awake;
+use crate::processes::{Launcher, Process};
 
 /// How urgent a receiver's object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +46,11 @@ impl Role {
         }
     }
 
+    /// The number of the receiver's host among those of the agents.
+    fn host(self) -> usize {
+        self as usize
+    }
+
     /// The CORBA priority, which is the native one too.
     #[must_use]
     pub const fn priority(self) -> u8 {
@@ -51,7 +61,7 @@ impl Role {
     }
 }
 
-/// A running supplier with its receivers, all on one CPU.
+/// A running supplier with its receivers: all on one CPU, or each on a host of its own.
 #[derive(Debug)]
 pub struct System {
     /// How the calls travel.
@@ -63,8 +73,17 @@ pub struct System {
     cpu: Option<usize>,
     // In this order: the supplier is ended before the receivers that it is connected to.
     supplier: Process,
-    receivers: Vec<Process>,
+    receivers: Vec<Output>,
     channel: Option<Channel>,
+    /// Sees the outputs of hosts whose clocks are unknown.
+    screen: Option<Screen>,
+}
+
+/// A running receiver.
+#[derive(Debug)]
+struct Output {
+    process: Process,
+    clock: Clock,
 }
 
 impl System {
@@ -90,28 +109,22 @@ impl System {
         roles: &[Role],
         channel: Option<Channel>,
     ) -> Result<Self, LabError> {
-        let real_time = context.launcher.placement.fifo.is_some();
+        let (screen, mut ports) = start_screen(context, roles)?;
+        let starting = Starting {
+            context,
+            transport,
+            real_time: context.launcher.is_real_time(),
+            channel: channel.as_ref().map_or(NO_CHANNEL, Channel::reference),
+        };
         let mut receivers = Vec::new();
-        let reference = channel.as_ref().map_or(NO_CHANNEL, Channel::reference);
-        let mut supplier_role = ["put-supplier", reference].map(str::to_owned).to_vec();
+        let mut supplier_role = ["put-supplier", starting.channel]
+            .map(str::to_owned)
+            .to_vec();
         for (number, role) in roles.iter().enumerate() {
-            let pulse = pulse_of(context, *role);
-            let priority = if real_time { role.priority() } else { 0 };
-            let receiver_role = [
-                "put-receiver".to_owned(),
-                endpoint(context, transport, &format!("receiver-{}", role.name())),
-                priority.to_string(),
-                pulse.to_string(),
-                reference.to_owned(),
-                supplier::source(number).to_string(),
-            ];
-            let mut receiver = context.launcher.start(
-                &format!("{} receiver {}", transport.label(), role.name()),
-                &receiver_role.each_ref().map(String::as_str),
-            )?;
-            supplier_role.extend([pulse.to_string(), receiver.ready()?]);
+            let (mut receiver, pulse) = starting.receiver(number, *role, &mut ports)?;
+            supplier_role.extend([pulse.to_string(), receiver.process.ready()?]);
             if channel.is_some() {
-                ask::<()>(&mut receiver, &Asked::Connect)?;
+                ask::<()>(&mut receiver.process, &Asked::Connect)?;
             }
             receivers.push(receiver);
         }
@@ -122,11 +135,12 @@ impl System {
         Ok(Self {
             transport,
             roles: roles.to_vec(),
-            real_time,
+            real_time: starting.real_time,
             cpu: context.launcher.placement.cpu,
             supplier,
             receivers,
             channel,
+            screen,
         })
     }
 
@@ -160,9 +174,10 @@ impl System {
     /// As [`Self::run`].
     pub fn roll_call(&mut self, run: &Run) -> Result<Vec<ObtainedScheduling>, LabError> {
         self.prepare(run)?;
-        let processes = self.receivers.iter().chain([&self.supplier]);
-        let mut scheduling: Vec<ObtainedScheduling> = processes
-            .flat_map(|process| obtained_by_priority(process.name(), process.id()))
+        let receivers = self.receivers.iter().map(|receiver| &receiver.process);
+        let mut scheduling: Vec<ObtainedScheduling> = receivers
+            .chain([&self.supplier])
+            .flat_map(Process::scheduling_by_priority)
             .collect();
         let of_channel = self.channel.iter();
         scheduling.extend(of_channel.flat_map(|channel| channel.scheduling([])));
@@ -181,13 +196,14 @@ impl System {
     }
 
     fn clear(&mut self, run: &Run) -> Result<(), LabError> {
+        self.screen.as_mut().map_or(Ok(()), Screen::clear)?;
         let mut waves = run.waves.iter();
-        waves.try_for_each(|wave| ask(&mut self.receivers[wave.receiver], &Asked::Clear))
+        waves.try_for_each(|wave| ask(&mut self.receivers[wave.receiver].process, &Asked::Clear))
     }
 
     /// Waits until a receiver of events has set its output so often: nobody else knows that they have come.
     fn await_outputs(&mut self, receiver: usize, expected: usize) -> Result<(), LabError> {
-        let receiver = &mut self.receivers[receiver];
+        let receiver = &mut self.receivers[receiver].process;
         let mut count: usize = 0;
         let have_come = within(EVENTS_TIMEOUT, || {
             count = ask(receiver, &Asked::Count)?;
@@ -203,26 +219,115 @@ impl System {
     fn go(&mut self, run: &Run) -> Result<Vec<Latencies>, LabError> {
         self.clear(run)?;
         let duration = Duration::from_nanos(run.duration_ns);
+        let before_ns = realtime_ahead_ns();
         let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
         let waves: Vec<Vec<Called>> = questions::ask(&mut self.supplier, &Question::Go, duration)?;
         drop(awake);
+        let ahead_ns = [before_ns, realtime_ahead_ns()];
         let mut all = Vec::new();
         for (wave, called) in run.waves.iter().zip(&waves) {
             if run.path == Path::Event {
                 self.await_outputs(wave.receiver, called.len())?;
             }
-            let receiver = &mut self.receivers[wave.receiver];
-            let outputs: Outputs = ask(receiver, &Asked::Outputs)?;
+            let Output { process, clock } = &mut self.receivers[wave.receiver];
+            let outputs: Outputs = ask(process, &Asked::Outputs)?;
+            let failed = |what| LabError::process(process.name(), what);
             let sent = called.len() * run.payload_bytes;
-            let latencies = if outputs.octets == sent {
-                Latencies::of(called, &outputs.set)
-            } else {
-                Err(format!("got {} octets of data, not {sent}", outputs.octets))
+            if outputs.octets != sent {
+                let what = format!("got {} octets of data, not {sent}", outputs.octets);
+                return Err(failed(what));
+            }
+            let set = match (*clock, &mut self.screen) {
+                (Clock::Datagram, Some(screen)) => {
+                    screen.changes(wave.receiver, outputs.first, called.len())?
+                }
+                (Clock::Disciplined { error_ns }, _) => {
+                    in_our_time(&outputs, called, ahead_ns, error_ns).map_err(failed)?
+                }
+                _ => outputs.set,
             };
-            all.push(latencies.map_err(|what| LabError::process(receiver.name(), what))?);
+            all.push(Latencies::of(called, &set).map_err(failed)?);
         }
         Ok(all)
     }
+}
+
+/// What all receivers of a system have in common.
+struct Starting<'a> {
+    context: &'a Context,
+    transport: Transport,
+    real_time: bool,
+    channel: &'a str,
+}
+
+impl Starting<'_> {
+    /// Starts the receiver with this number, and returns the pulse of its wave. It takes a port of the oscilloscope.
+    fn receiver(
+        &self,
+        number: usize,
+        role: Role,
+        ports: &mut impl Iterator<Item = u16>,
+    ) -> Result<(Output, Pulse), LabError> {
+        let launcher = self.context.launcher.at_host(role.host());
+        let clock = Clock::of(self.context, &launcher);
+        let pulse = match ports.next() {
+            Some(port) if clock == Clock::Datagram => Pulse::Datagram(port),
+            _ => pulse_of(self.context, role),
+        };
+        let priority = if self.real_time { role.priority() } else { 0 };
+        let endpoint = match launcher.agent() {
+            Some(_) => launcher.server_endpoint(),
+            None => endpoint(
+                self.context,
+                self.transport,
+                &format!("receiver-{}", role.name()),
+            ),
+        };
+        let words = [
+            "put-receiver".to_owned(),
+            endpoint,
+            priority.to_string(),
+            pulse.to_string(),
+            self.channel.to_owned(),
+            supplier::source(number).to_string(),
+        ];
+        let name = format!("{} receiver {}", self.transport.label(), role.name());
+        let words = words.each_ref().map(String::as_str);
+        let process = launcher.start_server(&name, &words)?;
+        Ok((Output { process, clock }, pulse))
+    }
+}
+
+/// Starts the oscilloscope if a receiver sends datagrams; its ports are those of the receivers, in their order.
+fn start_screen(
+    context: &Context,
+    roles: &[Role],
+) -> Result<(Option<Screen>, std::vec::IntoIter<u16>), LabError> {
+    let launchers: Vec<Launcher> = roles
+        .iter()
+        .map(|role| context.launcher.at_host(role.host()))
+        .collect();
+    let mut clocks = launchers
+        .iter()
+        .map(|launcher| Clock::of(context, launcher));
+    if !clocks.any(|clock| clock == Clock::Datagram) {
+        return Ok((None, Vec::new().into_iter()));
+    }
+    let peers = launchers
+        .iter()
+        .map(|launcher| launcher.server_socket().ip());
+    let words = [String::from("oscilloscope")]
+        .into_iter()
+        .chain(peers.map(|peer| peer.to_string()));
+    let words: Vec<String> = words.collect();
+    // The kernel stamps what arrives: the process may run late, and must not take the supplier's CPU.
+    let launcher = Launcher {
+        placement: Placement::default(),
+        ..context.launcher.clone()
+    };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (screen, ports) = Screen::of(launcher.start("oscilloscope", &words)?)?;
+    Ok((Some(screen), ports.into_iter()))
 }
 
 /// Asks a process what it answers at once.
@@ -252,7 +357,51 @@ pub fn notes(context: &Context) -> Vec<String> {
             )
         }
     };
-    vec![pulse, ONE_HOST.to_owned()]
+    vec![pulse, hosts(context)]
+}
+
+/// Where the processes run, and how the end of a latency is known.
+fn hosts(context: &Context) -> String {
+    if context.launcher.agents.is_empty() {
+        return ONE_HOST.to_owned();
+    }
+    let clock = match clock_of(context) {
+        Clock::Ours => ONE_CLOCK.to_owned(),
+        Clock::Disciplined { error_ns } => format!(
+            "CLOCK_REALTIME of the hosts is disciplined, so the user says, and never further apart than {:.1} us: each latency is right to \
+             that.",
+            error_ns as f64 / 1e3
+        ),
+        Clock::Datagram => WAY_BACK.to_owned(),
+    };
+    let agents = context.launcher.agents.len();
+    format!(
+        "The supplier runs on this host; the receivers and the event channel run on {} other{}. {clock}",
+        agents.min(HOSTS),
+        if agents == 1 { "" } else { "s" }
+    )
+}
+
+/// The labels of a run: what makes the pulse, and with agents how the end of a latency is known.
+#[must_use]
+pub fn labels_of_run(context: &Context) -> Labels {
+    let mut all = labels([("pulse", pulse_of(context, Role::High).name().into())]);
+    if context.launcher.agent().is_some() {
+        all.insert("placement".to_owned(), "own_hosts".into());
+        all.insert("clock".to_owned(), clock_of(context).name().into());
+    }
+    all
+}
+
+fn clock_of(context: &Context) -> Clock {
+    Clock::of(context, &context.launcher.at_host(Role::High.host()))
+}
+
+/// Why nothing can be measured: lines of GPIO together with agents.
+#[must_use]
+pub fn obstacle(context: &Context) -> Option<&'static str> {
+    let has_both = context.launcher.agent().is_some() && !context.gpio.is_empty();
+    has_both.then_some(LINES_THERE)
 }
 
 /// What makes the pulse for the receiver of this role: the lines that the user gave, or a timer.
@@ -268,6 +417,15 @@ const TIMER: &str = "The pulse is made by a timer: an edge is the moment for whi
                      receiver's memory. With `--gpio` it comes through real lines.";
 const ONE_HOST: &str = "P4's supplier and receivers are three hosts and a network; here they are processes on one CPU and the \
                         loopback device.";
+const ONE_CLOCK: &str = "All hosts are network namespaces of one machine, and have one clock.";
+const WAY_BACK: &str = "A latency ends when this host's kernel receives a datagram that the other host sends as it sets its output: the way of \
+                        the datagram is in it.";
+const LINES_THERE: &str =
+    "an agent drives no lines of GPIO, since it has no authentication: leave out --gpio or --agent";
+/// Two of receivers, and one of the event channel.
+pub const HOSTS: usize = 3;
+/// The number of the event channel's host.
+pub const CHANNEL_HOST: usize = 2;
 /// In the place of a channel's reference.
 pub(crate) const NO_CHANNEL: &str = "none";
 /// For the last event of a run, or the connection of a consumer.

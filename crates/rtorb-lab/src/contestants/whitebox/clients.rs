@@ -87,7 +87,11 @@ impl Clients {
     fn take_turns(&mut self, clients: usize, run: &Run) -> io::Result<u32> {
         // The high-priority one last: at once it would be far ahead before the others had begun.
         for (index, turn) in self.turns[..clients].iter_mut().enumerate().rev() {
-            let period_ns = if index == 0 { run.period_ns } else { 0 };
+            let period_ns = if index == 0 {
+                run.high_period_ns
+            } else {
+                run.low_period_ns
+            };
             let words = [run.count, period_ns].map(u32::to_le_bytes);
             turn.write_all(words.as_flattened())?;
         }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rtorb_results::ObtainedScheduling;
 
@@ -89,7 +88,7 @@ impl Contestant {
     /// # Errors
     /// That a call failed, or that the process ended or was silent.
     pub fn run(&mut self, run: &Run) -> Result<u32, LabError> {
-        questions::ask(&mut self.processes[0], run, Duration::ZERO)
+        questions::ask(&mut self.processes[0], run, run.pauses())
     }
 
     /// What the processes count themselves in a run, and the kernel for them.
@@ -202,11 +201,11 @@ fn each<T, U>(
     Ok([of(client)?, of(server)?])
 }
 
-/// Counts of system calls. The pause of the high-priority client is none of the ORB's.
+/// Counts of system calls. The pauses of clients are none of the ORB's.
 fn named(sides: [SystemCalls; 2], run: &Run) -> Numbers {
     let mut numbers = Numbers::new();
     for (side, mut calls) in SIDES.into_iter().zip(sides) {
-        if side == SIDES[0] && run.period_ns > 0 {
+        if side == SIDES[0] && !run.pauses().is_zero() {
             calls.remove("clock_nanosleep");
         }
         let futex = calls.get("futex").copied().unwrap_or(0);

@@ -38,7 +38,7 @@ pub const PHASES: [&str; 9] = [
     "switches",
     // Giving a thread another priority.
     "priorities",
-    // The pause that the high-priority client makes between calls: none of the ORB's.
+    // The pauses that clients make between calls: none of the ORB's.
     "pause",
     // Interrupts, faults, other system calls.
     "other_kernel",

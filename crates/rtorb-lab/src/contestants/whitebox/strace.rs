@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -13,6 +13,8 @@ use crate::error::LabError;
 #[derive(Debug)]
 pub struct Strace {
     child: Child,
+    /// Where it names each thread that the process starts: it would end by SIGPIPE if nobody could read that.
+    _said: Option<BufReader<ChildStderr>>,
     output: PathBuf,
 }
 
@@ -32,24 +34,35 @@ impl Strace {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| LabError::process("strace", format!("cannot be started: {error}")))?;
-        let mut said = String::new();
-        if let Some(errors) = child.stderr.take() {
-            // It says one line at once: that it is attached, or why not; then nothing until it ends.
-            let _ = BufReader::new(errors).read_line(&mut said);
+        let mut errors = child.stderr.take().map(BufReader::new);
+        let mut first = String::new();
+        if let Some(errors) = &mut errors {
+            // It says one line at once: that it is attached, or why not.
+            let _ = errors.read_line(&mut first);
         }
-        if said.contains(" attached") {
-            Ok(Self { child, output })
+        if first.contains(" attached") {
+            Ok(Self {
+                child,
+                _said: errors,
+                output,
+            })
         } else {
             let _ = child.wait();
-            Err(LabError::process("strace", said.trim_end()))
+            Err(LabError::process("strace", first.trim_end()))
         }
     }
 
     /// Detaches, and answers what was counted.
     ///
     /// # Errors
-    /// That it wrote nothing.
+    /// That it ended before, and did not count all, or wrote nothing.
     pub fn finish(mut self) -> Result<SystemCalls, LabError> {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return Err(LabError::process(
+                "strace",
+                format!("ended too early ({status})"),
+            ));
+        }
         self.interrupt();
         let text = std::fs::read_to_string(&self.output).map_err(LabError::file(&self.output))?;
         Ok(counted(&text))
@@ -96,6 +109,7 @@ fn counted(text: &str) -> SystemCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn the_table_is_read_with_and_without_errors() {
@@ -107,5 +121,30 @@ mod tests {
                     100.00    0.000100          10        10         2 total\n";
         let expected = [("futex".to_owned(), 6), ("sendto".to_owned(), 4)];
         assert_eq!(counted(text), expected.into());
+    }
+
+    #[test]
+    fn what_a_process_starts_after_it_was_attached_is_counted_too() {
+        if !is_usable() {
+            println!("skipped: strace is not installed or may not trace");
+            return;
+        }
+        // Programs, because a shell has no threads: strace names both alike.
+        let mut shell = Command::new("sh")
+            .args(["-c", "read go; /bin/true; /bin/true; echo done; read end"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sh is there");
+        let mut input = shell.stdin.take().unwrap();
+        let mut output = BufReader::new(shell.stdout.take().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let strace = Strace::attach(folder.path(), shell.id()).unwrap();
+        input.write_all(b"go\n").unwrap();
+        output.read_line(&mut String::new()).unwrap();
+        let calls = strace.finish();
+        drop(input);
+        shell.wait().unwrap();
+        assert_eq!(calls.unwrap()["execve"], 2);
     }
 }

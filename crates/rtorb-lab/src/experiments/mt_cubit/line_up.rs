@@ -258,7 +258,7 @@ fn saturates(cell: &Cell<'_>) -> bool {
 /// The CPU and the scheduling of the server of a cell; `None` if there is no such host or CPU.
 fn server_placement(context: &Context, cell: &Cell<'_>) -> Option<Placement> {
     let ours = context.launcher.placement;
-    if context.launcher.agent.is_some() {
+    if context.launcher.agent().is_some() {
         // The agent places its servers, with a priority between those of the clients.
         let is_there = !cell.has(PLACEMENT) || cell.is(PLACEMENT, TWO_HOSTS);
         let is_possible = !cell.has(URGENCY) || cell.is(URGENCY, BETWEEN);

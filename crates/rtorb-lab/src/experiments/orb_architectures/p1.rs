@@ -94,7 +94,7 @@ pub(super) const STUDY: Study<LineUp> = Study {
     leaves_out,
     obstacle: |context| {
         let is_one_cpu = context.effort.seeds().is_some() && context.other_cpu().is_none();
-        let is_agents = context.launcher.agent.is_some() && context.effort != Effort::Full;
+        let is_agents = context.launcher.agent().is_some() && context.effort != Effort::Full;
         let obstacles = [(is_one_cpu, ONE_CPU_HERE), (is_agents, ON_AN_AGENT)];
         let obstacle = obstacles.into_iter().find(|(is_so, _)| *is_so);
         obstacle.map(|(_, why)| why)

@@ -4,7 +4,7 @@ use rtorb_results::{LabelValue, Labels, ObtainedScheduling, labels};
 
 use super::{LEAD_NS_MAX, LOW_CALLS, MEETING, PERIOD_NS};
 use crate::contestants::Transport;
-use crate::contestants::square_wave::system::{Role, System};
+use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::square_wave::{Latencies, Meetings, Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -23,6 +23,8 @@ pub struct Systems {
 impl Systems {
     pub(super) fn start(context: &Context) -> Result<Self, LabError> {
         let (transports, roles) = match context.gpio.len() {
+            // Hosts are joined by TCP.
+            0 if context.launcher.agent().is_some() => (&[Transport::Tcp][..], &Role::ALL[..]),
             0 => (&[Transport::Tcp, Transport::Unix][..], &Role::ALL[..]),
             // Two systems cannot have the same lines.
             lines => (&[Transport::Tcp][..], &Role::ALL[..lines.min(2)]),
@@ -31,7 +33,7 @@ impl Systems {
         let systems = transports.map(|transport| System::start(context, *transport, roles));
         Ok(Self {
             systems: systems.collect::<Result<_, _>>()?,
-            load: VariedLoad::new(context)?,
+            load: VariedLoad::new(context, system::HOSTS)?,
             has_one_wave: roles.len() == 1,
         })
     }

@@ -5,41 +5,48 @@ use rtorb_results::cells::{Cells, Samples};
 use rtorb_results::statistics::Statistics;
 use rtorb_results::{Claim, Derived, Highlight, Published, labels};
 
-use super::{BESIDE, BULK_DATA, NETWORK_PRIORITY, NONE, OFF, ON};
-use crate::contestants::packets::link::{PACKET_NS, RATE_MBIT};
+use super::{BESIDE, BULK_DATA, DISCIPLINE, NETWORK_PRIORITY, NONE, OFF, ON};
+use crate::contestants::packets::link::{Discipline, PACKET_NS, RATE_MBIT};
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
-    let [off, on] = [OFF, ON].map(|level| Level::of(cells, level));
-    let words = words(&off, &on);
-    Findings {
-        highlights: [&off, &on]
-            .into_iter()
-            .filter_map(Level::highlight)
-            .collect(),
-        derived: derived(&off, &on, conditions),
-        claims: claims(&off, &on),
-        published: words.iter().map(|words| published(words)).collect(),
-        conclusions: words.into_iter().collect(),
-        ..Findings::default()
+    let mut all = Findings::default();
+    for discipline in Discipline::ALL {
+        let [off, on] = [OFF, ON].map(|marks| Level::of(cells, discipline, marks));
+        let levels = [&off, &on];
+        all.highlights
+            .extend(levels.into_iter().filter_map(Level::highlight));
+        all.derived.extend(derived(&off, &on, conditions));
+        all.claims.extend(claims(&off, &on));
+        let words = words(&off, &on);
+        all.published
+            .extend(words.iter().map(|words| published(words)));
+        all.conclusions.extend(words);
     }
+    all
 }
 
 /// The urgent calls with or without marks.
 struct Level<'a> {
-    name: &'static str,
+    discipline: Discipline,
+    marks: &'static str,
     alone: Option<&'a Samples>,
     beside: Option<&'a Samples>,
 }
 
 impl<'a> Level<'a> {
-    fn of(cells: &'a Cells, name: &'static str) -> Self {
+    fn of(cells: &'a Cells, discipline: Discipline, marks: &'static str) -> Self {
         let samples = |bulk: &str| {
-            let wanted = [(NETWORK_PRIORITY, name.into()), (BULK_DATA, bulk.into())];
+            let wanted = [
+                (DISCIPLINE, discipline.name().into()),
+                (NETWORK_PRIORITY, marks.into()),
+                (BULK_DATA, bulk.into()),
+            ];
             cells.with(&wanted).next().map(|(_, samples)| samples)
         };
         Self {
-            name,
+            discipline,
+            marks,
             alone: samples(NONE),
             beside: samples(BESIDE),
         }
@@ -56,8 +63,9 @@ impl<'a> Level<'a> {
         let of_rounds = |samples| P99.rounds(samples).median();
         Some(Highlight {
             what: format!(
-                "an urgent call beside bulk data, network priority {}, 99 %",
-                self.name
+                "an urgent call beside bulk data, {}, network priority {}, 99 %",
+                self.discipline.name(),
+                self.marks
             ),
             value: of_rounds(self.beside)? / 1e3,
             unit: "us".to_owned(),
@@ -95,16 +103,21 @@ const P99: Percentile = Percentile {
 fn claims(off: &Level<'_>, on: &Level<'_>) -> Vec<Claim> {
     let [beside, alone] = [on.beside, on.alone].map(|samples| P99.rounds(samples));
     let packets = beside.less(&alone).map(|ns| ns / PACKET_NS as f64);
+    let name = on.discipline.name();
     let wait = Claim::at_most(
-        "packets-ahead-p99",
-        "with marks: what bulk data adds to the 99th percentile of an urgent call, in times of a full packet on the link",
+        format!("packets-ahead-{name}-p99"),
+        format!(
+            "{name}, with marks: what bulk data adds to the 99th percentile of an urgent call, in times of a full packet on the link"
+        ),
         &packets,
         PACKETS_AHEAD_MAX,
         "packets",
     );
     let inversion = Claim::at_most(
-        "marked-to-unmarked-p99",
-        "beside bulk data: the 99th percentile of an urgent call with marks, to that without",
+        format!("marked-to-unmarked-{name}-p99"),
+        format!(
+            "{name}, beside bulk data: the 99th percentile of an urgent call with marks, to that without"
+        ),
         &beside.divided_by(&P99.rounds(off.beside)),
         MARKED_TO_UNMARKED_MAX,
         "ratio",
@@ -113,7 +126,14 @@ fn claims(off: &Level<'_>, on: &Level<'_>) -> Vec<Claim> {
 }
 
 fn derived(off: &Level<'_>, on: &Level<'_>, conditions: &Conditions) -> Vec<Derived> {
-    let of_level = |level: &Level<'_>| labels([(NETWORK_PRIORITY, level.name.into())]);
+    let discipline = on.discipline;
+    let with = |label: &str, value: &str| {
+        labels([
+            (DISCIPLINE, discipline.name().into()),
+            (label, value.into()),
+        ])
+    };
+    let of_level = |level: &Level<'_>| with(NETWORK_PRIORITY, level.marks);
     let mut all = Vec::new();
     for of in [&P50, &P99] {
         for level in [off, on] {
@@ -123,14 +143,14 @@ fn derived(off: &Level<'_>, on: &Level<'_>, conditions: &Conditions) -> Vec<Deri
         }
         let name = format!("marked_to_unmarked_{}", of.name);
         let ratios = of.rounds(on.beside).divided_by(&of.rounds(off.beside));
-        let labels = labels([(BULK_DATA, BESIDE.into())]);
+        let labels = with(BULK_DATA, BESIDE);
         all.extend(Derived::of_rounds(&name, labels, "ratio", &ratios));
     }
     all.extend([off, on].into_iter().filter_map(|level| {
         let number = |name: String| conditions.numbers.get(&name).copied();
         let (bytes, elapsed_ns) = (
-            number(bulk_bytes(level.name))?,
-            number(bulk_ns(level.name))?,
+            number(bulk_bytes(discipline, level.marks))?,
+            number(bulk_ns(discipline, level.marks))?,
         );
         Some(Derived {
             name: "bulk_share_of_link".to_owned(),
@@ -144,13 +164,13 @@ fn derived(off: &Level<'_>, on: &Level<'_>, conditions: &Conditions) -> Vec<Deri
 }
 
 /// The name of the number of bytes that bulk clients have transferred in each direction.
-pub(super) fn bulk_bytes(level: &str) -> String {
-    format!("bulk_bytes_{level}")
+pub(super) fn bulk_bytes(discipline: Discipline, marks: &str) -> String {
+    format!("bulk_bytes_{}_{marks}", discipline.name())
 }
 
 /// The name of the time that they took.
-pub(super) fn bulk_ns(level: &str) -> String {
-    format!("bulk_ns_{level}")
+pub(super) fn bulk_ns(discipline: Discipline, marks: &str) -> String {
+    format!("bulk_ns_{}_{marks}", discipline.name())
 }
 
 fn words(off: &Level<'_>, on: &Level<'_>) -> Option<String> {
@@ -162,7 +182,8 @@ fn words(off: &Level<'_>, on: &Level<'_>) -> Option<String> {
         ))
     };
     Some(format!(
-        "Beside bulk data an urgent call takes (99 %) {} without marks; with marks {}.",
+        "Beside bulk data an urgent call takes (99 %, {}) {} without marks; with marks {}.",
+        on.discipline.name(),
         of(off)?,
         of(on)?
     ))
@@ -199,7 +220,11 @@ mod tests {
             (ON, NONE, alone_us),
             (ON, BESIDE, on_us),
         ] {
-            let labels = labels([(NETWORK_PRIORITY, level.into()), (BULK_DATA, bulk.into())]);
+            let labels = labels([
+                (DISCIPLINE, "prio".into()),
+                (NETWORK_PRIORITY, level.into()),
+                (BULK_DATA, bulk.into()),
+            ]);
             for (round, us) in rounds_us.iter().enumerate() {
                 cells.add(&labels, round, &[us * 1_000], 0);
             }
@@ -209,7 +234,10 @@ mod tests {
 
     fn verdicts(found: &Findings) -> [Verdict; 2] {
         let ids: Vec<&str> = found.claims.iter().map(|claim| claim.id.as_str()).collect();
-        assert_eq!(ids, ["packets-ahead-p99", "marked-to-unmarked-p99"]);
+        assert_eq!(
+            ids,
+            ["packets-ahead-prio-p99", "marked-to-unmarked-prio-p99"]
+        );
         [found.claims[0].verdict, found.claims[1].verdict]
     }
 
@@ -246,7 +274,10 @@ mod tests {
 
     #[test]
     fn the_share_of_bulk_data_is_that_of_one_direction() {
-        let numbers = [(bulk_bytes(ON), 625_000.0), (bulk_ns(ON), 1e9)];
+        let numbers = [
+            (bulk_bytes(Discipline::Htb, ON), 625_000.0),
+            (bulk_ns(Discipline::Htb, ON), 1e9),
+        ];
         let conditions = Conditions {
             numbers: numbers.into_iter().collect(),
             ..Conditions::default()

@@ -22,7 +22,7 @@ impl LineUp {
     pub(super) fn start(context: &Context) -> Result<Self, LabError> {
         let (launcher, folder) = (&context.launcher, context.folder());
         // On another host there is neither memory nor a file system to share.
-        let is_near = launcher.agent.is_none();
+        let is_near = launcher.agent().is_none();
         let reachable = move |transport: &Transport| is_near || *transport == Transport::Tcp;
         let mut contestants = Vec::new();
         let raw = [Transport::Tcp, Transport::Unix, Transport::Futex];

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rtorb_results::statistics::median;
 use rtorb_results::{Claim, Highlight, Labels, Published, Series, labels_with};
 
-use super::{CLIENTS, PRESET, TEN};
+use super::{AT_RATES, BACK_TO_BACK, CALLS, CLIENTS, PRESET, TEN};
 use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::contestant::{CPU_TIME_OF, REQUESTS, SIDES, WRONG};
 use crate::study::{Conditions, Findings};
@@ -94,9 +94,10 @@ impl<'a> Counts<'a> {
         counts.map(series).collect()
     }
 
-    /// With ten clients, the medians over rounds of the client and of the server; `None` when it was not counted.
-    fn both(&self, preset: &str, what: &str) -> Option<[f64; 2]> {
-        let wanted = |cell: &Labels| cell[PRESET] == preset.into() && cell[CLIENTS] == TEN.into();
+    /// With ten clients that call in this way, the medians over rounds of the client and of the server; `None` when it was not
+    /// counted.
+    fn both(&self, (preset, calls): (&str, &str), what: &str) -> Option<[f64; 2]> {
+        let wanted = |cell: &Labels| is_of_ten(cell, calls) && cell[PRESET] == preset.into();
         let (_, counts) = self.0.iter().find(|(cell, _)| wanted(cell))?;
         let [client, server] = SIDES.map(|side| {
             let counted = counts.get(format!("{side} {what}").as_str())?;
@@ -105,20 +106,25 @@ impl<'a> Counts<'a> {
         Some([client?, server?])
     }
 
+    /// Of both sides, back to back.
     fn sum(&self, preset: &str, what: &str) -> Option<f64> {
-        Some(self.both(preset, what)?.iter().sum())
+        Some(self.both((preset, BACK_TO_BACK), what)?.iter().sum())
     }
 
     /// Time in locks, in user space and in the kernel, as a percentage of all.
-    fn lock_percent(&self, preset: &str) -> Option<[f64; 2]> {
-        let of = |phase: &str| self.both(preset, &format!("{CPU_TIME_OF} {phase}"));
+    fn lock_percent(&self, who: (&str, &str)) -> Option<[f64; 2]> {
+        let of = |phase: &str| self.both(who, &format!("{CPU_TIME_OF} {phase}"));
         let [all, user, kernel] = [
-            self.both(preset, CPU_TIME)?,
+            self.both(who, CPU_TIME)?,
             of(USER_LOCKS)?,
             of(KERNEL_LOCKS)?,
         ];
         Some([0, 1].map(|side| (user[side] + kernel[side]) / all[side] * 100.0))
     }
+}
+
+fn is_of_ten(cell: &Labels, calls: &str) -> bool {
+    cell[CLIENTS] == TEN.into() && cell[CALLS] == calls.into()
 }
 
 /// Makes times of the samples of each phase: the processor time of the rounds is shared out.
@@ -145,7 +151,7 @@ fn words(name: &str) -> [&str; 3] {
 fn highlights(counts: &Counts<'_>) -> Vec<Highlight> {
     let sum = |preset: &str, what: &str| counts.sum(preset, what);
     let with_ten = counts.0.iter().map(|(cell, _)| cell);
-    let with_ten = with_ten.filter(|cell| cell[CLIENTS] == TEN.into());
+    let with_ten = with_ten.filter(|cell| is_of_ten(cell, BACK_TO_BACK));
     let presets = with_ten.map(|cell| cell[PRESET].to_string());
     let others = presets.filter(|preset| preset != TAO).filter_map(|preset| {
         let locks = sum(&preset, USER_LOCKS)?;
@@ -200,8 +206,10 @@ fn published(counts: &Counts<'_>) -> Vec<Published> {
         })
     };
     let each = |preset: &str, what: &str| {
-        let both = counts.both(preset, what);
-        both.map(|[client, server]| format!("{client:.1} + {server:.1}"))
+        both_ways(|calls| {
+            let [client, server] = counts.both((preset, calls), what)?;
+            Some(format!("{client:.1} + {server:.1}"))
+        })
     };
     let locks = [
         ("corbaplus", "CORBAplus", "199 + 216"),
@@ -223,11 +231,23 @@ fn published(counts: &Counts<'_>) -> Vec<Published> {
         .into_iter()
         .filter_map(|(preset, name, figure, figures)| {
             let what = format!("{name}: share of the time that goes into locks, client + server");
-            let shares = counts.lock_percent(preset);
-            let ours = shares.map(|[client, server]| format!("{client:.0} % + {server:.0} %"));
+            let ours = both_ways(|calls| {
+                let [client, server] = counts.lock_percent((preset, calls))?;
+                Some(format!("{client:.0} % + {server:.0} %"))
+            });
             row(figure, what, figures, ours)
         });
     locks.chain(kernel).chain(shares).collect()
+}
+
+/// Words about calls at rates, as P1 made them, and back to back; those of which something is known.
+fn both_ways(words: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let ways = [(AT_RATES, "at rates"), (BACK_TO_BACK, "back to back")];
+    let known = ways
+        .into_iter()
+        .filter_map(|(calls, name)| Some(format!("{name} {}", words(calls)?)));
+    let known: Vec<String> = known.collect();
+    (!known.is_empty()).then(|| known.join("; "))
 }
 
 const TAO: &str = "tao";
@@ -240,13 +260,17 @@ const CPU_TIME: &str = "cpu_time";
 /// Less than one in a thousand requests: what a timer of the ORB's may do now and then is no part of a call.
 const NONE: f64 = 0.001;
 
-const EXPLANATIONS: [&str; 3] = [
+const EXPLANATIONS: [&str; 4] = [
     "A user-level lock operation is one call that takes or gives back a mutex, as in P1: a critical section is two. Of rtorb, \
      the mutexes of the ORB are counted (it has no others); of omniORB, the calls of pthread_mutex functions. Single atomic \
      operations, and queues made of them, are no locks. P1's figures hold the locks of the allocator too.",
     "Kernel-level locks are calls of futex(2).",
-    "With ten clients, the high-priority one pauses for 100 us between calls, as clients did in P1: this is one voluntary \
-     switch in ten requests on the client side. Its call of clock_nanosleep is left out.",
+    "With ten clients that call back to back, the high-priority one pauses for 100 us between calls: this is one voluntary \
+     switch in ten requests on the client side. Clients at rates all pause, as in P1: one voluntary switch in each request. The \
+     calls of clock_nanosleep are left out.",
+    "At rates, the high-priority client calls twice as often as each of the others. A full run has P1's rates, 20 Hz and 10 Hz; \
+     a quick run has higher ones and fewer requests (`times_the_rates_of_p1`). All clients begin at once, so that their calls come \
+     in bursts, and between the bursts threads sleep and caches lose what they had.",
 ];
 
 #[cfg(test)]
@@ -256,14 +280,22 @@ mod tests {
     use crate::study::Answered;
     use rtorb_results::{Verdicts, labels};
 
-    /// What was counted in ten requests of a preset, in each round.
+    /// What was counted in ten requests of a preset back to back, in each round.
     fn found(preset: &str, rounds: &[&[(&str, f64)]]) -> Findings {
+        found_of(preset, BACK_TO_BACK, rounds)
+    }
+
+    fn found_of(preset: &str, calls: &str, rounds: &[&[(&str, f64)]]) -> Findings {
         let answered = |(round, numbers): (usize, &&[(&str, f64)])| {
             let beside = [(REQUESTS, 10.0), (WRONG, 1.0)];
             let numbers = numbers.iter().chain(&beside);
             let numbers = numbers.map(|(name, number)| ((*name).to_owned(), *number));
             Answered {
-                labels: labels([(PRESET, preset.into()), (CLIENTS, TEN.into())]),
+                labels: labels([
+                    (PRESET, preset.into()),
+                    (CLIENTS, TEN.into()),
+                    (CALLS, calls.into()),
+                ]),
                 round,
                 answer: Answer {
                     numbers: numbers.collect(),
@@ -307,8 +339,10 @@ mod tests {
         let row = found.published.first().expect("miniCOOL's");
         assert_eq!(
             (row.published.as_str(), row.ours.as_str()),
-            ("94 + 231", "2.0 + 4.0")
+            ("94 + 231", "back to back 2.0 + 4.0")
         );
+        let at_rates = found_of("minicool", AT_RATES, &[&locks]);
+        assert_eq!(at_rates.published[0].ours, "at rates 2.0 + 4.0");
         let series = &found.series[0];
         assert_eq!(series.labels[PRESET], "minicool".into());
         assert_eq!(

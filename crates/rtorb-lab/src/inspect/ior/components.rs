@@ -29,22 +29,22 @@ pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<Field>, 
         2 => policies(r),
         3 => Ok(vec![Field::new("address", address(r)?)]),
         6 => Ok(vec![
-            Field::new("begin", r.primitive::<u16>()?),
-            Field::new("end", r.primitive::<u16>()?),
+            Field::number("begin", r.primitive::<u16>()?),
+            Field::number("end", r.primitive::<u16>()?),
         ]),
-        12 | 38 => Ok(vec![Field::new("value", r.primitive::<u8>()?)]),
+        12 | 38 => Ok(vec![Field::number("value", r.primitive::<u8>()?)]),
         13 | 20 => ssl(r, tag == 20),
         25 => Ok(vec![Field::new("value", r.str()?)]),
-        26 | 31 | 32 => Ok(vec![Field::new("value", r.primitive::<u16>()?)]),
+        26 | 31 | 32 => Ok(vec![Field::number("value", r.primitive::<u16>()?)]),
         27 | 39 => group(r),
-        28 | 29 => Ok(vec![Field::new("value", r.primitive::<u8>()? != 0)]),
+        28 | 29 => Ok(vec![Field::flag("value", r.primitive::<u8>()? != 0)]),
         30 => Ok(references(r)?
             .into_iter()
             .map(|router| Field::new("router", router))
             .collect()),
         33 => Ok(vec![
-            Field::new("stateful", r.primitive::<u8>()? != 0),
-            Field::new("mechanisms", r.count(4)?),
+            Field::flag("stateful", r.primitive::<u8>()? != 0),
+            Field::number("mechanisms", r.count(4)? as u64),
         ]),
         36 => tls(r),
         40 => {
@@ -187,7 +187,7 @@ fn ssl(r: &mut Reader<'_>, with_port: bool) -> Result<Vec<Field>, DecodeError> {
         Field::new("requires", association_options(r.primitive()?)),
     ];
     if with_port {
-        fields.push(Field::new("port", r.primitive::<u16>()?));
+        fields.push(Field::number("port", r.primitive::<u16>()?));
     }
     Ok(fields)
 }
@@ -219,8 +219,8 @@ fn group(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
     Ok(vec![
         Field::new("version", format!("{major}.{minor}")),
         Field::new("domain", r.str()?),
-        Field::new("group", r.primitive::<u64>()?),
-        Field::new("group_version", r.primitive::<u32>()?),
+        Field::number("group", r.primitive::<u64>()?),
+        Field::number("group_version", r.primitive::<u32>()?),
     ])
 }
 

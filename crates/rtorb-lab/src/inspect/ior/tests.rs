@@ -15,11 +15,11 @@ const WITH_COMPONENTS: &str = "IOR:010000001700000049444c3a546573742f526f756e647
 const PLAIN: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000200000000101020005\
 000000686f73740000a00f06000000616263646566000000000000";
 
-fn value<'a>(fields: &'a [Field], name: &str) -> &'a str {
+fn value(fields: &[Field], name: &str) -> String {
+    let mut fields = fields.iter().filter(|field| field.name == name);
     fields
-        .iter()
-        .find(|field| field.name == name)
-        .map_or("", |field| field.value.as_str())
+        .next()
+        .map_or(String::new(), |field| field.value.to_string())
 }
 
 #[test]
@@ -67,7 +67,10 @@ fn every_component_is_told_in_words() {
         value(&components[2].fields, "PriorityBandedConnection"),
         "0 to 10922, 10923 to 32767"
     );
-    assert_eq!(components[3].fields[1].value, "host:4001, priority 200");
+    assert_eq!(
+        components[3].fields[1].value.to_string(),
+        "host:4001, priority 200"
+    );
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn protocols_and_unix_lanes_are_told_too() {
     let told: Vec<_> = real_time
         .fields()
         .into_iter()
-        .map(|field| field.value)
+        .map(|field| field.value.to_string())
         .collect();
     assert_eq!(
         told,
@@ -152,7 +155,7 @@ fn protocols_and_unix_lanes_are_told_too() {
         ]
     );
     let fields = components::fields(profile_tag::TAO_UIOP, tagged[1].tag, &tagged[1].data).unwrap();
-    assert_eq!(fields[0].value, "/run/a.sock, priority 60");
+    assert_eq!(fields[0].value.to_string(), "/run/a.sock, priority 60");
 }
 
 #[test]

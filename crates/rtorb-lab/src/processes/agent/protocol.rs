@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! laboratory, first connection        agent
-//! rtorb-agent 1 hello                 rtorb-agent 1 welcome {"session":..,"host":{..},"placement":{..},..}
+//! rtorb-agent 2 hello                 rtorb-agent 2 welcome {"session":..,"host":{..},"placement":{..},..}
 //! obtained KEY NAME                   [{"process":..,..}]        what the server's threads have
 //! obtained-by-priority KEY NAME       [..]
 //! end KEY                             ended TEXT
 //!
 //! one connection for each server
-//! rtorb-agent 1 server SESSION KEY ROLE ARGUMENT...
+//! rtorb-agent 2 server SESSION KEY ROLE ARGUMENT...
 //!                                     from here on it is the server's standard input and output
 //! ```
 //!
-//! What cannot be done is answered by `error TEXT`; a greeting that is refused, by `rtorb-agent 1 error TEXT`. The end of
+//! What cannot be done is answered by `error TEXT`; a greeting that is refused, by `rtorb-agent 2 error TEXT`. The end of
 //! the first connection ends the session and all of its servers.
 
 use std::fmt;
@@ -44,6 +44,8 @@ pub struct Welcome {
     pub placement: Placement,
     /// The agent's address on this connection: servers listen on it.
     pub address: IpAddr,
+    /// Which clock its host's CLOCK_MONOTONIC is ([`rtorb_host::clock_identity`]).
+    pub clock: Option<String>,
 }
 
 /// What a connection begins with.
@@ -282,7 +284,7 @@ pub const PORT: u16 = 7480;
 /// How long a peer may be silent in the face of the kernel's questions before it counts as gone.
 pub const SILENCE_MAX: Duration = Duration::from_secs(8);
 const NAME: &str = "rtorb-agent";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 const PROBE_AFTER: Duration = Duration::from_secs(3);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 const PROBES: u32 = 5;
@@ -314,9 +316,9 @@ mod tests {
         for (line, word) in [
             ("GET / HTTP/1.1", "as an agent"),
             ("rtorb-agent 9 hello", "version 9"),
-            ("rtorb-agent 1 dance", "not understood"),
-            ("rtorb-agent 1 server 7 2", "not understood"),
-            ("rtorb-agent 1 server x 2 raw-server", "not a number"),
+            ("rtorb-agent 2 dance", "not understood"),
+            ("rtorb-agent 2 server 7 2", "not understood"),
+            ("rtorb-agent 2 server x 2 raw-server", "not a number"),
         ] {
             let error = line.parse::<Greeting>().unwrap_err();
             assert!(error.contains(word), "{line}: {error}");
@@ -338,15 +340,15 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_no_welcome_says_what_it_is() {
-        let error = welcome("rtorb-agent 1 error somebody else is served").unwrap_err();
+        let error = welcome("rtorb-agent 2 error somebody else is served").unwrap_err();
         assert_eq!(error, "somebody else is served");
         assert!(welcome("SSH-2.0-OpenSSH").unwrap_err().contains("SSH-2.0"));
         assert!(
-            welcome("rtorb-agent 2 welcome {}")
+            welcome("rtorb-agent 1 welcome {}")
                 .unwrap_err()
-                .contains("version 2")
+                .contains("version 1")
         );
-        assert!(welcome("rtorb-agent 1 welcome {}").is_err());
+        assert!(welcome("rtorb-agent 2 welcome {}").is_err());
     }
 
     #[test]

@@ -228,6 +228,7 @@ impl Server {
             host,
             placement,
             address: own.ip(),
+            clock: rtorb_host::clock_identity(),
         };
         let number = welcome.session;
         let Ok(json) = serde_json::to_string(&welcome) else {

@@ -13,25 +13,29 @@ use crate::error::LabError;
 /// # Errors
 /// That neither is on a disk with room enough.
 pub(super) fn make(own: &Path) -> Result<TempDir, LabError> {
+    let place = place(own).map_err(|what| LabError::process("load disk", what))?;
+    tempfile::Builder::new()
+        .prefix("rtorb-load-")
+        .tempdir_in(place)
+        .map_err(LabError::file(place))
+}
+
+/// This folder, or `/var/tmp` where it is in memory.
+///
+/// # Errors
+/// That neither is on a disk with room enough.
+pub(super) fn place(own: &Path) -> Result<&Path, String> {
     let mut unfit = Vec::new();
     for place in [own, Path::new("/var/tmp")] {
         match suits(place) {
-            Ok(()) => {
-                return tempfile::Builder::new()
-                    .prefix("rtorb-load-")
-                    .tempdir_in(place)
-                    .map_err(LabError::file(place));
-            }
+            Ok(()) => return Ok(place),
             Err(why) => unfit.push(why),
         }
     }
-    Err(LabError::process(
-        "load disk",
-        format!(
-            "{}; set TMPDIR to a folder on a disk with {} MiB free",
-            unfit.join(", "),
-            FREE_BYTES_MIN >> 20
-        ),
+    Err(format!(
+        "{}; set TMPDIR to a folder on a disk with {} MiB free",
+        unfit.join(", "),
+        FREE_BYTES_MIN >> 20
     ))
 }
 

@@ -10,7 +10,7 @@ pub enum Kind {
     Hog,
     /// Files are written, forced to the disk and removed.
     Disk,
-    /// Octets are sent through the loopback device as fast as it takes them.
+    /// Octets are sent over a link of their own as fast as it takes them.
     Network,
     /// A process that has much memory is copied again and again.
     Fork,
@@ -102,7 +102,9 @@ impl Kind {
             Self::Disk => format!(
                 "files of {FILE_BYTES} octets, {WRITE_BYTES} at a time, each forced to the disk"
             ),
-            Self::Network => "a stream over TCP and datagrams over UDP".to_owned(),
+            Self::Network => {
+                "a stream over TCP and datagrams over UDP between two network namespaces".to_owned()
+            }
             Self::Fork => format!("a process that has touched {TOUCHED_BYTES} octets is forked"),
             Self::Munmap => format!("{MAPPED_BYTES} octets are mapped, touched and unmapped"),
             Self::Pipes => format!("{PIPE_ENDS} threads write to {PIPE_ENDS} others through pipes"),

@@ -1,6 +1,7 @@
-//! The load that this program makes itself, in a child: `load KIND FOLDER SECONDS`, and `load tool PROGRAM ...`.
+//! The load that this program makes itself, in a child: `load KIND FOLDER SECONDS`, and `load tool PROGRAM ...`; on an agent's host
+//! `agent-load KIND SECONDS`.
 //!
-//! It says `ready` when every part of it has done something. No kind depends on the time of day or on chance.
+//! It says `ready` when every part of it has done something, and then how it does it if that is not as usual. No kind depends on the time of day or on chance.
 
 use std::hint::black_box;
 use std::io;
@@ -8,10 +9,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use rtorb_os::sched::{SchedPolicy, apply_policy};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::HOGS;
 use super::kind::Kind;
-use crate::processes::child::{Role, ready};
+use super::{FULL_MINUTES, HOGS, disk_folder};
+use crate::processes::child::{Role, end_with_input, number, ready};
 use crate::processes::tools::exec_tool;
 use workers::{Begun, Workers, lower_priority};
 
@@ -22,10 +24,23 @@ mod processes;
 mod timers;
 mod workers;
 
-/// Makes load, and becomes a tool that does.
-pub(crate) const ROLE: Role = Role::here("load", |words| {
-    play(words).map_err(|error| error.to_string())
-});
+/// Makes load, and becomes a tool that does; makes those kinds on an agent's host that P4 has.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("load", |words| {
+        play(words).map_err(|error| error.to_string())
+    }),
+    Role::here("agent-load", |words| {
+        end_with_input()?;
+        on_agent(words).map_err(|error| error.to_string())
+    })
+    .on_agent(|words| match words {
+        [kind, seconds] => {
+            let is_p4s = Kind::named(kind).is_some_and(|kind| Kind::MIX.contains(&kind));
+            is_p4s && number::<u64>(seconds).is_ok_and(|seconds| seconds <= SECONDS_MAX)
+        }
+        _ => false,
+    }),
+];
 
 /// Returns when the time is over, or with what the system refused.
 fn play(role: &[&str]) -> io::Result<()> {
@@ -49,18 +64,33 @@ fn play(role: &[&str]) -> io::Result<()> {
     }
 }
 
+/// An agent gives its servers a CPU and a priority, which are not for a load.
+fn on_agent(role: &[&str]) -> io::Result<()> {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
+    sched_setaffinity(None, &all)?;
+    let own = std::env::temp_dir();
+    let folder = match role {
+        ["disk", _] => disk_folder::place(&own).map_err(io::Error::other)?,
+        _ => &own,
+    };
+    let folder = folder.to_string_lossy();
+    match role {
+        [kind, seconds] => play(&[kind, &folder, seconds]),
+        _ => play(role),
+    }
+}
+
 fn make(kind: Kind, folder: &Path, at_most: Duration) -> io::Result<()> {
     let mut workers = Workers::new();
+    let mut how = String::new();
     match kind {
         Kind::Hog => (0..HOGS).try_for_each(|_| workers.start("hog", compute))?,
         Kind::Disk => {
             let folder = folder.to_owned();
             workers.start("disk", move |begun| files::write_to_disk(&folder, begun))?;
         }
-        Kind::Network => {
-            network::stream(&mut workers)?;
-            network::datagrams(&mut workers, network::FRAME_BYTES)?;
-        }
+        Kind::Network => how = network::over_own_link(&mut workers)?,
         Kind::Fork => workers.start("fork", memory::fork)?,
         Kind::Munmap => workers.start("munmap", memory::map_and_unmap)?,
         Kind::Pipes => processes::pipes(&mut workers)?,
@@ -74,7 +104,7 @@ fn make(kind: Kind, folder: &Path, at_most: Duration) -> io::Result<()> {
     }
     workers.await_begin(at_most)?;
     lower_priority()?;
-    ready("");
+    ready(&how);
     std::thread::sleep(at_most);
     Ok(())
 }
@@ -89,6 +119,8 @@ fn compute(mut begun: Begun) -> io::Result<()> {
     }
 }
 
+/// The longest load of all.
+const SECONDS_MAX: u64 = FULL_MINUTES * 60;
 /// The role of a process that only ends.
 const NOTHING: &str = "nothing";
 /// Of Knuth's linear congruential generator, MMIX.

@@ -28,6 +28,12 @@ pub enum ConnectError {
         "the channel refuses the subscription (TypeError): check the entries and the form of its filter"
     )]
     TypeError,
+    /// The channel accepts no observer, or no more of them.
+    #[error(
+        "the channel accepts no observer (CANT_APPEND_OBSERVER), which a gateway needs: a channel of TAO accepts them if its \
+         configuration has `-ECObserver basic`; another may have too many already"
+    )]
+    NoObserver,
     /// The channel returned a nil reference instead of a proxy or an administration.
     #[error("the channel returned a nil reference")]
     Nil,

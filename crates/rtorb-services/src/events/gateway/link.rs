@@ -306,7 +306,7 @@ impl ServedBy<GatewayConsumer> for PushConsumer {
 fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
     match error {
         EventChannelAppendObserverError::System(exception) => exception.into(),
-        // No room for observers, or none supported.
+        EventChannelAppendObserverError::CantAppendObserver(_) => ConnectError::NoObserver,
         _ => ConnectError::System(ExceptionKind::NoResources.into()),
     }
 }

@@ -21,7 +21,7 @@
 namespace {
 
 // `Run` in ../../whitebox.rs.
-const char RUN[] = R"({"low_clients":%u,"count":%u,"period_ns":%u})";
+const char RUN[] = R"({"low_clients":%u,"count":%u,"high_period_ns":%u,"low_period_ns":%u})";
 
 struct Turn {
   uint32_t count;
@@ -83,15 +83,15 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   char line[256];
   while (std::fgets(line, sizeof line, stdin)) {
-    unsigned low_clients, count, period_ns;
-    if (std::sscanf(line, RUN, &low_clients, &count, &period_ns) != 3) {
+    unsigned low_clients, count, high_period_ns, low_period_ns;
+    if (std::sscanf(line, RUN, &low_clients, &count, &high_period_ns, &low_period_ns) != 4) {
       std::puts("error not understood");
       std::fflush(stdout);
       continue;
     }
     const int clients = static_cast<int>(low_clients) < lows ? static_cast<int>(low_clients) + 1 : lows + 1;
     for (int index = clients - 1; index >= 0; --index) {
-      const Turn turn = {count, index == 0 ? period_ns : 0};
+      const Turn turn = {count, index == 0 ? high_period_ns : low_period_ns};
       if (write(turns[static_cast<size_t>(index)], &turn, sizeof turn) != sizeof turn) return 1;
     }
     uint64_t all_wrong = 0;

@@ -1,22 +1,95 @@
 //! Loads on sockets: `network`, `tcp`, `udp` and `unix`.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::channel;
+
+use rtorb_os::namespace::enter_new_network;
+use rtorb_os::thread::{ThreadConfig, spawn};
+use rustix::thread::gettid;
 
 use super::workers::{Begun, Workers};
 use crate::processes::load::{UNIX_PAIRS, WRITE_BYTES};
+use crate::processes::veth;
+
+/// A stream and datagrams of full frames over a link of their own, which no call takes. Returns why the link is the loopback device if
+/// this process may not make another one, and nothing otherwise.
+pub(super) fn over_own_link(workers: &mut Workers) -> io::Result<String> {
+    let (sockets, why) = match between_namespaces() {
+        Ok(sockets) => (sockets, String::new()),
+        Err(refused) => {
+            let why = format!("over the loopback device, since no link can be made: {refused}");
+            ((connected()?, bound()?), why)
+        }
+    };
+    let ((sender, receiver), datagrams) = sockets;
+    start_stream(workers, sender, receiver)?;
+    start_datagrams(workers, datagrams, FRAME_BYTES)?;
+    Ok(why)
+}
+
+/// A sender and a receiver of a stream, and of datagrams.
+type Sockets = ((TcpStream, TcpStream), (UdpSocket, UdpSocket));
+
+/// Makes two network namespaces, joins them, and connects sockets from one to the other. Both exist as long as the sockets.
+fn between_namespaces() -> io::Result<Sockets> {
+    let (tell_entered, entered) = channel();
+    let (tell_made, made) = channel();
+    let (tell_bound, bound) = channel();
+    let receiving = move || {
+        // The other thread may have given up; then nobody wants to hear it.
+        let there = enter_new_network().map(|()| gettid().as_raw_nonzero().get());
+        let _ = tell_entered.send(there);
+        if made.recv().is_ok() {
+            let sockets = veth::set_up(DEVICE, RECEIVER).and_then(|()| {
+                let datagrams = UdpSocket::bind((RECEIVER, 0))?;
+                Ok((TcpListener::bind((RECEIVER, 0))?, datagrams))
+            });
+            let _ = tell_bound.send(sockets);
+        }
+    };
+    let sending = move || -> io::Result<Sockets> {
+        let peer = entered.recv().map_err(io::Error::other)??;
+        enter_new_network()?;
+        veth::make(DEVICE, peer.cast_unsigned(), SEGMENTS_MAX)?;
+        veth::set_up(DEVICE, SENDER)?;
+        tell_made.send(()).map_err(io::Error::other)?;
+        let (listener, receiver) = bound.recv().map_err(io::Error::other)??;
+        let stream = TcpStream::connect(listener.local_addr()?)?;
+        let (accepted, _) = listener.accept()?;
+        let sender = UdpSocket::bind((SENDER, 0))?;
+        sender.connect(receiver.local_addr()?)?;
+        Ok(((stream, accepted), (sender, receiver)))
+    };
+    let config = ThreadConfig::default();
+    spawn("receiving-end", &config, receiving).map_err(io::Error::other)?;
+    let sending = spawn("sending-end", &config, sending).map_err(io::Error::other)?;
+    let ended = sending.join().ok().flatten();
+    ended.unwrap_or_else(|| Err(io::Error::other("a thread panicked")))
+}
 
 /// One thread sends, another receives, both as fast as they can.
 pub(super) fn stream(workers: &mut Workers) -> io::Result<()> {
     let (sender, receiver) = connected()?;
+    start_stream(workers, sender, receiver)
+}
+
+fn start_stream(workers: &mut Workers, sender: TcpStream, receiver: TcpStream) -> io::Result<()> {
     workers.start("tcp-sender", |begun| send(sender, begun))?;
     workers.start("tcp-receiver", |begun| receive(receiver, begun))
 }
 
 /// The same with datagrams of so many octets, at most [`FRAME_BYTES`].
 pub(super) fn datagrams(workers: &mut Workers, bytes: usize) -> io::Result<()> {
-    let (sender, receiver) = bound()?;
+    start_datagrams(workers, bound()?, bytes)
+}
+
+fn start_datagrams(
+    workers: &mut Workers,
+    (sender, receiver): (UdpSocket, UdpSocket),
+    bytes: usize,
+) -> io::Result<()> {
     workers.start("udp-sender", move |begun| {
         send_datagrams(&sender, bytes, begun)
     })?;
@@ -97,10 +170,34 @@ fn exchange(mut socket: UnixStream, first: &[u8], mut begun: Begun) -> io::Resul
 /// What fits into a frame of Ethernet.
 pub(super) const FRAME_BYTES: usize = 1_400;
 const MESSAGE_BYTES: usize = 64;
+const DEVICE: &str = "load";
+/// As many as a device of the kernel takes by default.
+const SEGMENTS_MAX: u32 = 65_535;
+/// For documentation (RFC 5737); nothing else is in the namespaces.
+const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_sent_over_the_own_link_is_received_on_it_alone() {
+        let ((mut sender, mut receiver), (datagrams, received)) = match between_namespaces() {
+            Ok(sockets) => sockets,
+            Err(refused) => return println!("skipped: no network namespace: {refused}"),
+        };
+        let addresses = [&sender, &receiver].map(|socket| socket.local_addr().unwrap().ip());
+        assert_eq!(addresses, [SENDER, RECEIVER].map(std::net::IpAddr::from));
+        sender.write_all(b"flood").unwrap();
+        let mut five = [0; 5];
+        receiver.read_exact(&mut five).unwrap();
+        assert_eq!(&five, b"flood");
+        datagrams.send(b"one").unwrap();
+        assert_eq!(received.recv(&mut five).unwrap(), 3);
+        // This thread is still in the namespace of the host, which has no such device.
+        assert!(veth::interface(DEVICE).is_err());
+    }
 
     #[test]
     fn what_was_sent_is_received() {

@@ -1,0 +1,29 @@
+//! The servers and the clients as processes.
+
+use super::Setting;
+use super::clients::Clients;
+use super::server::Server;
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, lock_memory, ready};
+
+/// A server with an object for urgent calls and one for others, which may call those of another server; and clients of both.
+pub(crate) const ROLES: &[Role] = &[
+    Role::here("rt-policy-server", |words| {
+        let [policy, setting, endpoint, ref next @ ..] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        lock_memory();
+        let server = Server::open(Setting::of(policy, setting)?, endpoint, next)?;
+        end_with_input()?;
+        ready(&server.references().join(" "));
+        server.run()
+    }),
+    Role::here("rt-policy-clients", |words| {
+        let [policy, setting, urgent, others] = *words else {
+            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        };
+        lock_memory();
+        let clients = Clients::open(Setting::of(policy, setting)?, [urgent, others])?;
+        ready("");
+        clients.serve().map_err(|error| error.to_string())
+    }),
+];

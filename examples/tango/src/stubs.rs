@@ -1,0 +1,3 @@
+//! The code that Tango's IDL generates.
+
+rtorb::include_idl!("tango");
