@@ -13,6 +13,7 @@ fn main() {
     for snapshot in [
         "constants",
         "documentation",
+        "escapes",
         "interfaces",
         "names",
         "nested",

@@ -51,6 +51,7 @@ pub mod stubs {
 pub mod snapshots {
     rtorb::include_idl!("constants");
     rtorb::include_idl!("documentation");
+    rtorb::include_idl!("escapes");
     rtorb::include_idl!("interfaces");
     rtorb::include_idl!("names");
     rtorb::include_idl!("nested");

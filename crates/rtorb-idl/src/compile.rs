@@ -46,6 +46,13 @@ impl Compiler {
         self
     }
 
+    /// Chooses the Rust name of the declaration `idl`, for example `Logger::setLogLevel`, as the annotation `@rust_name` does.
+    #[must_use]
+    pub fn rust_name(mut self, idl: &str, rust: &str) -> Self {
+        self.options.rust_names.push(format!("{idl}={rust}"));
+        self
+    }
+
     /// Writes to `dir` instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {

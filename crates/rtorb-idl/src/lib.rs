@@ -18,7 +18,7 @@
 //!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
-//!   The tree keeps other annotations as they are written.
+//!   `@rust_name` of any declaration ([`rust::generate`]). The tree keeps other annotations as they are written.
 //!
 //! # Deviations from the standard
 //! Accepted with a warning: a name that differs only in case from a name used before it in the scope (`Color color`), from the
@@ -44,6 +44,7 @@ mod lexer;
 mod literal;
 mod parser;
 mod preprocess;
+mod renames;
 pub mod rust;
 pub mod source;
 mod suggest;
@@ -70,6 +71,8 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+    /// Rust names of declarations, as if each had the annotation `@rust_name`: `Module::Interface::operation=rust_name`.
+    pub rust_names: Vec<String>,
 }
 
 /// The result of a run.
@@ -107,22 +110,33 @@ impl Outcome {
 
 /// Checks `files` as one specification. Does not read a file again that an earlier one includes.
 pub fn check(files: &[PathBuf], options: &Options) -> Outcome {
-    run(|sources, diagnostics| preprocess::preprocess(files, options, sources, diagnostics))
+    run(options, |sources, diagnostics| {
+        preprocess::preprocess(files, options, sources, diagnostics)
+    })
 }
 
 /// Checks a text that is not in a file. Messages call it `name`.
 pub fn check_text(name: &str, text: &str, options: &Options) -> Outcome {
     let file = SourceFile::new(name, text).main();
-    run(|sources, diagnostics| preprocess::preprocess_file(file, options, sources, diagnostics))
+    run(options, |sources, diagnostics| {
+        preprocess::preprocess_file(file, options, sources, diagnostics)
+    })
 }
 
-fn run(read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed) -> Outcome {
+fn run(
+    options: &Options,
+    read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed,
+) -> Outcome {
     let mut sources = SourceMap::default();
     let mut diagnostics = Diagnostics::default();
     let tokens = read(&mut sources, &mut diagnostics);
     let specification = parser::parse(tokens, &mut diagnostics);
     let orb = builtin_orb(&mut sources);
-    let tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
+    let mut tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
+    if !diagnostics.has_errors() {
+        let wrong = renames::apply(&options.rust_names, &mut tree);
+        wrong.into_iter().for_each(|one| diagnostics.push(one));
+    }
     let tree = (!diagnostics.has_errors()).then_some(tree);
     Outcome {
         tree,

@@ -1,10 +1,10 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
 
-mod collisions;
 mod constants;
 mod documentation;
 mod enums;
 mod errors;
+mod escapes;
 mod exceptions;
 mod interfaces;
 mod names;
@@ -36,15 +36,17 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// names the omitted declarations: those of included files that have no Rust form and are not used by the main file.
 ///
 /// # Errors
-/// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each pair of IDL names of one
-/// scope that become the same Rust name.
+/// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
+/// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let Refusals {
         mut diagnostics,
         left_out,
     } = Refusals::of(tree);
+    let mut named = tree.clone();
+    diagnostics.extend(escapes::settle(&mut named, &left_out));
+    let tree = &named;
     let outermost = Scope::outermost(tree, &left_out);
-    diagnostics.extend(collisions::find(outermost));
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }
@@ -74,7 +76,7 @@ fn with_module(scope: Scope<'_>, id: ItemId) -> TokenStream {
     } else {
         documentation::attributes(&[format!("Declarations inside the IDL `{}`.", item.name)])
     };
-    let name = names::module_ident(&item.name);
+    let name = names::module_ident(item);
     let content = items(inner);
     quote!(#generated #documentation pub mod #name { #content })
 }

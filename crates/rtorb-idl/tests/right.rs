@@ -53,6 +53,7 @@ fn uses_macros_and_directories_of_the_options() {
     let options = Options {
         include_dirs: vec!["tests/nowhere".into(), "tests/right/include".into()],
         defines: vec!["LEVEL=3".to_owned(), "ON".to_owned()],
+        ..Options::default()
     };
     let outcome = rtorb_idl::check_text("inline.idl", text, &options);
     assert!(outcome.tree.is_some(), "{}", outcome.render(false));

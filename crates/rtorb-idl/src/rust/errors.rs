@@ -67,7 +67,7 @@ fn error_enum(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
 /// The exceptions with the names of their variants: the exception's own, with its scope's before it where that name
 /// is taken.
 pub(super) fn variants(tree: &Tree, raises: &[ItemId]) -> Vec<(Ident, ItemId)> {
-    let own_name = |id: ItemId| names::upper_camel(&tree.item(id).name);
+    let own_name = |id: ItemId| names::stem(tree.item(id));
     raises
         .iter()
         .map(|&id| {

@@ -91,14 +91,14 @@ impl<'t> Call<'t> {
         };
         let returned = (operation.returns != Type::Void).then_some(&operation.returns);
         let arguments = without(Direction::Out).map(|parameter| Argument {
-            name: names::value_ident(&parameter.name),
+            name: names::value_ident(parameter),
             ty: &parameter.ty,
         });
         let results = without(Direction::In).map(|parameter| &parameter.ty);
         Self {
             owner,
             wire_name: operation.name.clone(),
-            method: method_ident(&operation.name),
+            method: names::value_ident(operation),
             location: operation.location,
             documentation: timings::documented(&operation.documentation, &operation.annotations),
             timing: operation.timing,
@@ -107,7 +107,7 @@ impl<'t> Call<'t> {
             results: returned.into_iter().chain(results).collect(),
             raises: each_once(&operation.raises),
             changes: false,
-            stem: names::upper_camel(&operation.name),
+            stem: names::stem(operation),
         }
     }
 
@@ -115,7 +115,7 @@ impl<'t> Call<'t> {
         Self {
             owner,
             wire_name: format!("_get_{}", attribute.name),
-            method: method_ident(&attribute.name),
+            method: names::value_ident(attribute),
             location: attribute.location,
             documentation: timings::documented(&attribute.documentation, &attribute.annotations),
             timing: attribute.timing,
@@ -124,14 +124,14 @@ impl<'t> Call<'t> {
             results: vec![&attribute.ty],
             raises: each_once(&attribute.get_raises),
             changes: false,
-            stem: names::upper_camel(&attribute.name),
+            stem: names::stem(attribute),
         }
     }
 
     fn of_set(tree: &Tree, owner: ItemId, attribute: &'t Attribute) -> Self {
         Self {
             wire_name: format!("_set_{}", attribute.name),
-            method: format_ident!("set_{}", names::snake(&attribute.name)),
+            method: names::set_ident(attribute),
             arguments: vec![Argument {
                 name: format_ident!("value"),
                 ty: &attribute.ty,
@@ -139,7 +139,7 @@ impl<'t> Call<'t> {
             results: Vec::new(),
             raises: each_once(&attribute.set_raises),
             changes: matches!(tree.item(owner).kind, ItemKind::Valuetype(_)),
-            stem: format!("Set{}", names::upper_camel(&attribute.name)),
+            stem: format!("Set{}", names::stem(attribute)),
             ..Self::of_get(owner, attribute)
         }
     }
@@ -151,11 +151,7 @@ impl<'t> Call<'t> {
 
     /// The name of the error enum of a call that raises exceptions.
     pub(super) fn error_ident(&self, tree: &Tree) -> Ident {
-        format_ident!(
-            "{}{}Error",
-            names::upper_camel(&tree.item(self.owner).name),
-            self.stem
-        )
+        format_ident!("{}{}Error", names::stem(tree.item(self.owner)), self.stem)
     }
 
     /// The error type.
@@ -223,17 +219,26 @@ impl<'t> Call<'t> {
     }
 }
 
-/// The methods of every reference type. An operation with one of these names gets a trailing underscore.
-pub(super) const REFERENCE_METHODS: [&str; 3] = ["narrow", "unchecked_narrow", "as_object"];
-
-fn method_ident(name: &str) -> Ident {
-    let method = names::value_ident(name);
-    if REFERENCE_METHODS.iter().any(|taken| method == taken) {
-        format_ident!("{method}_")
-    } else {
-        method
-    }
-}
+/// The methods of every reference type, and those that a type has through Rust's own traits: a call would reach them instead
+/// of an operation of that name.
+pub(super) const RUST_METHODS: [&str; 16] = [
+    "narrow",
+    "unchecked_narrow",
+    "as_object",
+    "borrow",
+    "borrow_mut",
+    "clone",
+    "clone_from",
+    "clone_into",
+    "eq",
+    "fmt",
+    "hash",
+    "into",
+    "ne",
+    "to_owned",
+    "try_into",
+    "type_id",
+];
 
 fn each_once(raises: &[ItemId]) -> Vec<ItemId> {
     let mut seen = BTreeSet::new();

@@ -69,7 +69,7 @@ impl<'t> Scope<'t> {
         let up = here[common..].iter().map(|_| quote!(super::));
         let down = there[common..]
             .iter()
-            .map(|&module| names::module_ident(&self.tree.item(module).name));
+            .map(|&module| names::module_ident(self.tree.item(module)));
         quote!(#(#up)* #(#down::)* #name)
     }
 

@@ -125,5 +125,5 @@ fn fixed_layout(scope: Scope<'_>, id: ItemId) -> TokenStream {
 
 /// The field of a member.
 pub(super) fn field(member: &Member) -> Ident {
-    names::value_ident(&member.name)
+    names::value_ident(member)
 }

@@ -123,7 +123,10 @@ fn description(tree: &Tree, id: ItemId, call: &Call<'_>) -> TokenStream {
         Some(quote!(.#method(#ns)))
     });
     let critical = timing.criticality.map(|criticality| {
-        let name = names::type_ident(&criticality.name().replace('-', "_"));
+        let name = format_ident!(
+            "{}",
+            names::upper_camel(&criticality.name().replace('-', "_"))
+        );
         quote!(.critical(::rtorb::codegen::Criticality::#name))
     });
     let oneway = call.oneway.then(|| quote!(.oneway()));

@@ -1,7 +1,7 @@
 //! IDL unions: an enum with one variant for each member.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::scope::Scope;
 use super::{constants, documentation, names, structs, type_codes, types};
@@ -55,7 +55,7 @@ impl<'t> Variant<'t> {
     fn of_case(scope: Scope<'t>, union: &'t Union, case: &'t UnionCase) -> Self {
         let label = |value| constants::literal(scope, &union.discriminator, value);
         Self {
-            name: names::type_ident(&case.member.name),
+            name: names::type_ident(&case.member),
             documentation: documentation::attributes(&case.member.documentation),
             member: Some(&case.member.ty),
             labels: case.labels.iter().map(label).collect(),
@@ -65,7 +65,7 @@ impl<'t> Variant<'t> {
 
     fn without_member() -> Self {
         Self {
-            name: names::type_ident(NO_MEMBER),
+            name: format_ident!("{NO_MEMBER}"),
             documentation: quote!(#[doc = " A discriminator that selects no member."]),
             member: None,
             labels: Vec::new(),

@@ -46,7 +46,7 @@ pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStre
 
 /// The trait for the operations of the valuetype `item`.
 pub(super) fn operations_ident(item: &Item) -> Ident {
-    format_ident!("{}Operations", names::upper_camel(&item.name))
+    format_ident!("{}Operations", names::stem(item))
 }
 
 /// True if the valuetype or one of its bases has operations, and so such a trait.
