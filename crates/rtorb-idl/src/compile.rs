@@ -46,6 +46,13 @@ impl Compiler {
         self
     }
 
+    /// Undefines a macro, for example the predefined `_PRE_3_0_COMPILER_`.
+    #[must_use]
+    pub fn undefine(mut self, name: impl Into<String>) -> Self {
+        self.options.undefines.push(name.into());
+        self
+    }
+
     /// Chooses the Rust name of the declaration `idl`, for example `Logger::setLogLevel`, as the annotation `@rust_name` does.
     #[must_use]
     pub fn rust_name(mut self, idl: &str, rust: &str) -> Self {

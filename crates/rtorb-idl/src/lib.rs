@@ -15,7 +15,7 @@
 //!   one declaration at a time. `#include <orb.idl>`, `TypeCode.idl`, `IOP.idl` and `Components.idl` are built in, and are used
 //!   if no include directory has them.
 //! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (with it the OMG's files use `#include` instead of `import`),
-//!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`.
+//!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`. [`Options::undefines`] removes them.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
 //!   `@rust_name` of any declaration ([`rust::generate`]). The tree keeps other annotations as they are written.
@@ -23,7 +23,8 @@
 //! # Deviations from the standard
 //! Accepted with a warning: a name that differs only in case from a name used before it in the scope (`Color color`), from the
 //! enclosing scope, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of a declaration that is
-//! not included.
+//! not included; a semicolon behind a pragma; a definition with another prefix than its forward declaration, if one of the two
+//! is `omg.org` (this one applies).
 //!
 //! Accepted without a warning: anonymous sequences, arrays and strings everywhere; an integer as the value of a floating-point
 //! constant, and both in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators
@@ -71,6 +72,8 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+    /// Names of macros to undefine, predefined ones too.
+    pub undefines: Vec<String>,
     /// Rust names of declarations, as if each had the annotation `@rust_name`: `Module::Interface::operation=rust_name`.
     pub rust_names: Vec<String>,
 }
