@@ -12,6 +12,7 @@ fn main() {
     rtorb_idl::compile("../idl/relay.idl");
     for snapshot in [
         "constants",
+        "deep",
         "documentation",
         "escapes",
         "interfaces",

@@ -50,6 +50,7 @@ pub mod stubs {
 #[deny(clippy::pedantic)]
 pub mod snapshots {
     rtorb::include_idl!("constants");
+    rtorb::include_idl!("deep");
     rtorb::include_idl!("documentation");
     rtorb::include_idl!("escapes");
     rtorb::include_idl!("interfaces");

@@ -1,12 +1,14 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
 
 mod constants;
+mod cycles;
 mod documentation;
 mod enums;
 mod errors;
 mod escapes;
 mod exceptions;
 mod interfaces;
+mod layouts;
 mod names;
 pub(crate) mod operations;
 mod print;
@@ -23,6 +25,7 @@ mod values;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use layouts::Layouts;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
 use scope::Scope;
@@ -39,14 +42,15 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+    let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
         left_out,
-    } = Refusals::of(tree);
+    } = Refusals::of(tree, &layouts);
     let mut named = tree.clone();
     diagnostics.extend(escapes::settle(&mut named, &left_out));
     let tree = &named;
-    let outermost = Scope::outermost(tree, &left_out);
+    let outermost = Scope::outermost(tree, &layouts, &left_out);
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }

@@ -131,6 +131,24 @@ fn an_option_that_names_nothing_is_an_error() {
 }
 
 #[test]
+fn structs_that_hold_others_twice_may_be_nested_deeply() {
+    let levels: String = (1..60)
+        .map(|level| format!("struct S{level} {{ S{} a, b; }};\n", level - 1))
+        .collect();
+    let text = format!("struct S0 {{ long a; }};\n{levels}");
+    let outcome = rtorb_idl::check_text("deep.idl", &text, &Options::default());
+    let generated =
+        generate(outcome.tree.as_ref().expect("the text is right")).expect("nothing is refused");
+    assert!(generated.contains("fixed_layout!(S9 {"));
+    assert!(
+        !generated.contains("fixed_layout!(S10 {"),
+        "more than 512 members"
+    );
+    let longest = 60 * 1500;
+    assert!(generated.len() < longest, "{} bytes", generated.len());
+}
+
+#[test]
 fn an_interface_may_have_hundreds_of_operations() {
     let operations: String = (0..300)
         .map(|number| format!("long op_{number}(in long l);\n"))

@@ -44,6 +44,22 @@ macro_rules! generated {
 }
 pub use crate::generated;
 
+/// Gives a type a TypeCode, which is made once: the TypeCode of a type that contains another one twice shares the other's.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! typed {
+    ($name:ident = $type_code:expr) => {
+        impl $crate::codegen::Typed for $name {
+            fn type_code() -> $crate::codegen::TypeCode {
+                static TYPE_CODE: ::std::sync::LazyLock<$crate::codegen::TypeCode> =
+                    ::std::sync::LazyLock::new(|| $type_code);
+                ::core::clone::Clone::clone(&*TYPE_CODE)
+            }
+        }
+    };
+}
+pub use crate::typed;
+
 /// Lets `Option` of a reference type go over the wire.
 #[macro_export]
 #[doc(hidden)]

@@ -3,9 +3,9 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::names;
 use super::operations::Call;
 use super::scope::Scope;
-use super::{names, types};
 use crate::tree::{ItemId, Tree};
 
 /// An error enum for each of `calls` that raises exceptions: a variant for each exception, and `System`.
@@ -22,7 +22,7 @@ fn error_enum(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let variants = variants(scope.tree, &call.raises);
     let names: Vec<&Ident> = variants.iter().map(|(name, _)| name).collect();
     let types: Vec<TokenStream> = variants.iter().map(|(_, id)| scope.path(*id)).collect();
-    let eq = call.raises.iter().all(|&id| types::is_eq(scope.tree, id));
+    let eq = call.raises.iter().all(|&id| scope.layouts.is_eq(id));
     let eq = eq.then(|| quote!(, Eq));
     let summary = format!(
         " Why `{}` of `{}` failed.",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::layouts::Layouts;
 use super::types::{self, made_of, named};
 use super::values;
 use crate::diagnostic::Diagnostic;
@@ -75,11 +76,17 @@ pub(super) struct Refusals {
 
 impl Refusals {
     /// Checks everything in `tree`.
-    pub(super) fn of(tree: &Tree) -> Self {
+    pub(super) fn of(tree: &Tree, layouts: &Layouts) -> Self {
         let mut refusals = Self::default();
         for id in tree.ids() {
             let refusals = &mut refusals;
-            Search { tree, id, refusals }.search();
+            let search = Search {
+                tree,
+                layouts,
+                id,
+                refusals,
+            };
+            search.search();
         }
         refusals.spread(tree);
         let left_out = &mut refusals.left_out;
@@ -127,6 +134,7 @@ impl Refusals {
 /// Looks for constructs that cannot be generated in one item.
 struct Search<'t, 'r> {
     tree: &'t Tree,
+    layouts: &'t Layouts,
     id: ItemId,
     refusals: &'r mut Refusals,
 }
@@ -139,7 +147,7 @@ enum Reach {
 }
 
 impl<'t> Search<'t, '_> {
-    fn search(&mut self) {
+    fn search(mut self) {
         let item = self.tree.item(self.id);
         let mut reach = Reach::Process;
         match &item.kind {
@@ -208,7 +216,7 @@ impl<'t> Search<'t, '_> {
                 self.refuse(ABSTRACT_VALUE, location, &self.tree.full_name(*id));
             }
             Type::Named(id) if reach == Reach::Wire => {
-                if let Some(keeper) = types::kept_inside_by(self.tree, *id) {
+                if let Some(keeper) = self.layouts.kept_inside_by(*id) {
                     let is_local = types::is_local_interface(self.tree, keeper);
                     let what = if is_local {
                         LOCAL_ON_THE_WIRE

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
+use super::layouts::Layouts;
 use super::names;
 use crate::tree::{ItemId, Tree};
 
@@ -15,6 +16,8 @@ use crate::tree::{ItemId, Tree};
 pub(super) struct Scope<'t> {
     /// The tree to generate from.
     pub(super) tree: &'t Tree,
+    /// The properties of its types.
+    pub(super) layouts: &'t Layouts,
     /// The IDL scope whose module it is; `None` for the outermost.
     inside: Option<ItemId>,
     /// Items that are omitted because they cannot be generated and are not used, with the reason.
@@ -23,9 +26,14 @@ pub(super) struct Scope<'t> {
 
 impl<'t> Scope<'t> {
     /// The outermost module.
-    pub(super) fn outermost(tree: &'t Tree, left_out: &'t BTreeMap<ItemId, String>) -> Self {
+    pub(super) fn outermost(
+        tree: &'t Tree,
+        layouts: &'t Layouts,
+        left_out: &'t BTreeMap<ItemId, String>,
+    ) -> Self {
         Self {
             tree,
+            layouts,
             inside: None,
             left_out,
         }

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::scope::Scope;
-use super::{constants, documentation, names, structs, type_codes, types};
+use super::{constants, documentation, names, structs, type_codes};
 use crate::tree::{ItemId, Type, Union, UnionCase};
 
 /// The union `id`, its encoding and its TypeCode.
@@ -14,7 +14,7 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, union: &Union) -> TokenStre
     let name = names::item_ident(item);
     let definition = shape.define(&name, &item.documentation, id);
     let discriminator = shape.discriminator(&name);
-    if types::kept_inside_by(scope.tree, id).is_some() {
+    if scope.layouts.kept_inside_by(id).is_some() {
         return quote!(#definition #discriminator);
     }
     let selector = &shape.selector;
