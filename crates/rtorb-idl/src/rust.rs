@@ -7,6 +7,7 @@ mod enums;
 mod errors;
 mod escapes;
 mod exceptions;
+mod inheritance;
 mod interfaces;
 mod layouts;
 mod names;
@@ -25,10 +26,11 @@ mod values;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use inheritance::Inheritance;
 use layouts::Layouts;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
-use scope::Scope;
+use scope::{Context, Scope};
 
 use crate::diagnostic::Diagnostic;
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
@@ -50,7 +52,13 @@ pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let mut named = tree.clone();
     diagnostics.extend(escapes::settle(&mut named, &left_out));
     let tree = &named;
-    let outermost = Scope::outermost(tree, &layouts, &left_out);
+    let inheritance = Inheritance::of(tree);
+    let outermost = Scope::outermost(Context {
+        tree,
+        layouts: &layouts,
+        inheritance: &inheritance,
+        left_out: &left_out,
+    });
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }

@@ -20,7 +20,7 @@ pub use crate::server::unknown_operation;
 pub use adapter::{Poa, PoaError};
 pub use manager::PoaManager;
 #[doc(hidden)]
-pub use operation_table::OperationTable;
+pub use operation_table::{OperationTable, joined};
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
 pub(crate) use adapters::Adapters;

@@ -40,27 +40,7 @@ fn error_enum(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
             /// The call failed with a system exception.
             System(::rtorb::codegen::SystemException),
         }
-        impl ::core::convert::From<::rtorb::codegen::SystemException> for #name {
-            fn from(exception: ::rtorb::codegen::SystemException) -> Self {
-                Self::System(exception)
-            }
-        }
-        #(
-            impl ::core::convert::From<#types> for #name {
-                fn from(exception: #types) -> Self {
-                    Self::#names(exception)
-                }
-            }
-        )*
-        impl ::core::fmt::Display for #name {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                match self {
-                    #(Self::#names(exception) => ::core::fmt::Display::fmt(exception, f),)*
-                    Self::System(exception) => ::core::fmt::Display::fmt(exception, f),
-                }
-            }
-        }
-        impl ::core::error::Error for #name {}
+        ::rtorb::codegen::operation_error!(#name: #(#names(#types)),*);
     }
 }
 

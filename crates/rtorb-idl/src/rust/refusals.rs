@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::layouts::Layouts;
 use super::types::{self, made_of, named};
-use super::values;
+use super::{operations, values};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Attribute, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
@@ -25,7 +25,7 @@ impl NotGenerated {
 }
 
 /// All constructs that the back end rejects; `docs/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 9] = [
+pub const NOT_GENERATED: [NotGenerated; 11] = [
     ABSTRACT_INTERFACE,
     ABSTRACT_VALUE,
     CUSTOM_VALUETYPE,
@@ -35,6 +35,8 @@ pub const NOT_GENERATED: [NotGenerated; 9] = [
     NATIVE_ON_THE_WIRE,
     UNDEFINED,
     CONTEXT_CLAUSE,
+    MANY_BASES,
+    DEEP_TYPE,
 ];
 
 const ABSTRACT_INTERFACE: NotGenerated =
@@ -63,6 +65,20 @@ const UNDEFINED: NotGenerated = NotGenerated::new(
 );
 const CONTEXT_CLAUSE: NotGenerated =
     NotGenerated::new("context clause", "pass the values as parameters");
+
+const MANY_BASES: NotGenerated = NotGenerated::new(
+    "interface with more than 64 bases",
+    "count direct and indirect bases: leave some out, or move their operations into fewer interfaces",
+);
+const DEEP_TYPE: NotGenerated = NotGenerated::new(
+    "type of more than 32 levels of sequences and arrays",
+    "put the inner levels into a struct",
+);
+
+/// The most bases of an interface. References contain each other that deep, and rustc looks no deeper than 128 for a method.
+const BASES_MAX: usize = 64;
+/// The most sequences and arrays inside each other, typedefs between them included. rustc does not prove the traits of deeper types.
+const LEVELS_MAX: usize = 32;
 
 /// The parts of a tree that cannot be generated.
 #[derive(Debug, Default)]
@@ -149,6 +165,9 @@ enum Reach {
 impl<'t> Search<'t, '_> {
     fn search(mut self) {
         let item = self.tree.item(self.id);
+        if operations::ancestors(self.tree, self.id).len() > BASES_MAX {
+            return self.refuse_item(MANY_BASES);
+        }
         let mut reach = Reach::Process;
         match &item.kind {
             ItemKind::Interface(interface) => match interface.flavour {
@@ -206,6 +225,11 @@ impl<'t> Search<'t, '_> {
 
     /// Checks the type of a member or parameter whose name is at `location`.
     fn ty(&mut self, ty: &'t Type, reach: Reach, location: Location) {
+        if levels(self.tree, ty) > LEVELS_MAX {
+            let name = self.tree.full_name(self.id);
+            self.refuse(DEEP_TYPE, location, &name);
+            return;
+        }
         match self.tree.resolved(ty) {
             Type::Sequence { element, .. } | Type::Array { element, .. } => {
                 self.ty(element, reach, location)
@@ -248,6 +272,22 @@ impl<'t> Search<'t, '_> {
                     .help(help),
             );
         }
+    }
+}
+
+/// How many sequences and arrays stand around the innermost type.
+fn levels(tree: &Tree, ty: &Type) -> usize {
+    let mut levels = 0;
+    let mut ty = ty;
+    loop {
+        (ty, levels) = match tree.resolved(ty) {
+            Type::Sequence { element, .. } => (element, levels + 1),
+            Type::Array {
+                element,
+                dimensions,
+            } => (element, levels + dimensions.len()),
+            _ => return levels,
+        };
     }
 }
 
