@@ -17,6 +17,7 @@ fn main() {
         "documentation",
         "escapes",
         "interfaces",
+        "maps",
         "names",
         "nested",
         "recursion",

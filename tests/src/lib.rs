@@ -55,6 +55,7 @@ pub mod snapshots {
     rtorb::include_idl!("documentation");
     rtorb::include_idl!("escapes");
     rtorb::include_idl!("interfaces");
+    rtorb::include_idl!("maps");
     rtorb::include_idl!("names");
     rtorb::include_idl!("nested");
     rtorb::include_idl!("recursion");

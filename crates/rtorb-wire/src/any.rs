@@ -5,7 +5,7 @@ mod transcode;
 mod typed;
 mod value;
 
-pub use typed::Typed;
+pub use typed::{Typed, map_type_code};
 pub use value::Value;
 
 use crate::cdr::CharCodeSet;

@@ -54,7 +54,7 @@ mod value;
 mod wide;
 mod writer;
 
-pub use bounded::{BoundedSequence, BoundedString, BoundedWString, OverBound};
+pub use bounded::{BoundedMap, BoundedSequence, BoundedString, BoundedWString, OverBound};
 pub use decimal::Fixed;
 pub use fixed_layout::{FixedLayout, Form};
 pub use long_double::LongDouble;

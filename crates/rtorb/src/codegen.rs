@@ -8,9 +8,9 @@ pub use crate::poa::{OperationTable, ServedBy, joined, unknown_operation};
 pub use crate::reference::ObjectRef;
 pub use crate::server::ServerCall;
 pub use crate::timing::{Criticality, OperationTiming};
-pub use rtorb_wire::any::{Any, Typed, Value};
+pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
 pub use rtorb_wire::cdr::{
-    BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound, Reference,
+    BoundedMap, BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound, Reference,
     ReferenceOut, WChar, WString,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::layouts::Layouts;
-use super::types::{self, made_of, named};
+use super::types::{self, made_of, named, with_maps};
 use super::{operations, values};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
@@ -30,7 +30,7 @@ pub const NOT_GENERATED: [NotGenerated; 11] = [
     ABSTRACT_VALUE,
     CUSTOM_VALUETYPE,
     VALUE_BASE,
-    MAP,
+    MAP_KEY,
     LOCAL_ON_THE_WIRE,
     NATIVE_ON_THE_WIRE,
     UNDEFINED,
@@ -50,7 +50,10 @@ const CUSTOM_VALUETYPE: NotGenerated = NotGenerated::new(
     "remove `custom`: the state is then sent member by member",
 );
 const VALUE_BASE: NotGenerated = NotGenerated::new("ValueBase", "use `any`");
-const MAP: NotGenerated = NotGenerated::new("map", "use a sequence of key and value structs");
+const MAP_KEY: NotGenerated = NotGenerated::new(
+    "map with a key of another type than an integer, boolean, char, string or enum",
+    "use a sequence of structs of a key and a value",
+);
 const LOCAL_ON_THE_WIRE: NotGenerated = NotGenerated::new(
     "local interface in a type or operation that goes on the wire",
     "only operations of local interfaces can use local interfaces, and structs and unions that contain them",
@@ -71,13 +74,13 @@ const MANY_BASES: NotGenerated = NotGenerated::new(
     "count direct and indirect bases: leave some out, or move their operations into fewer interfaces",
 );
 const DEEP_TYPE: NotGenerated = NotGenerated::new(
-    "type of more than 32 levels of sequences and arrays",
+    "type of more than 32 levels of sequences, arrays and maps",
     "put the inner levels into a struct",
 );
 
 /// The most bases of an interface. References contain each other that deep, and rustc looks no deeper than 128 for a method.
 const BASES_MAX: usize = 64;
-/// The most sequences and arrays inside each other, typedefs between them included. rustc does not prove the traits of deeper types.
+/// The most sequences, arrays and maps inside each other, typedefs between them included. rustc does not prove the traits of deeper types.
 const LEVELS_MAX: usize = 32;
 
 /// The parts of a tree that cannot be generated.
@@ -234,7 +237,14 @@ impl<'t> Search<'t, '_> {
             Type::Sequence { element, .. } | Type::Array { element, .. } => {
                 self.ty(element, reach, location)
             }
-            Type::Map { .. } => self.refuse(MAP, location, "map"),
+            Type::Map { key, value, .. } => {
+                if !types::is_key(self.tree, key) {
+                    let name = self.tree.full_name(self.id);
+                    self.refuse(MAP_KEY, location, &name);
+                }
+                self.ty(key, reach, location);
+                self.ty(value, reach, location);
+            }
             Type::ValueBase => self.refuse(VALUE_BASE, location, "ValueBase"),
             Type::Named(id) if values::is_abstract(self.tree, *id) => {
                 self.refuse(ABSTRACT_VALUE, location, &self.tree.full_name(*id));
@@ -275,13 +285,14 @@ impl<'t> Search<'t, '_> {
     }
 }
 
-/// How many sequences and arrays stand around the innermost type.
+/// How many sequences, arrays and maps stand around the innermost type.
 fn levels(tree: &Tree, ty: &Type) -> usize {
     let mut levels = 0;
     let mut ty = ty;
     loop {
         (ty, levels) = match tree.resolved(ty) {
             Type::Sequence { element, .. } => (element, levels + 1),
+            Type::Map { value, .. } => (value, levels + 1),
             Type::Array {
                 element,
                 dimensions,
@@ -329,11 +340,12 @@ fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     }
     for operation in operations(&item.kind) {
         let types = operation.parameters.iter().map(|parameter| &parameter.ty);
-        used.extend(types.chain([&operation.returns]).filter_map(named));
+        let types = types.chain([&operation.returns]).flat_map(with_maps);
+        used.extend(types.filter_map(named));
         used.extend(&operation.raises);
     }
     for attribute in attributes(&item.kind) {
-        used.extend(named(&attribute.ty));
+        used.extend(with_maps(&attribute.ty).into_iter().filter_map(named));
         used.extend(attribute.get_raises.iter().chain(&attribute.set_raises));
     }
     used

@@ -54,6 +54,11 @@ impl<'t> Description<'t> {
                 };
                 dimensions.iter().rev().fold(self.used(element), nest)
             }
+            Type::Map { key, value, bound } => {
+                let (key, value) = (self.used(key), self.used(value));
+                let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));
+                quote!(::rtorb::codegen::map_type_code(#key, #value, #bound))
+            }
             Type::Object => {
                 quote!(#type_code::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object"))
             }

@@ -38,6 +38,13 @@ impl Scope<'_> {
                 };
                 dimensions.iter().rev().fold(self.owned(element), nest)
             }
+            Type::Map { key, value, bound } => {
+                let (key, value) = (self.owned(key), self.owned(value));
+                match bound {
+                    Some(bound) => generic("BoundedMap", &[key, value], &[*bound]),
+                    None => quote!(::std::collections::BTreeMap<#key, #value>),
+                }
+            }
             Type::Named(id) if !is_reference(&self.tree.item(*id).kind) => self.path(*id),
             Type::Object | Type::Named(_) => {
                 let reference = self.referred(ty);
@@ -172,9 +179,10 @@ pub(super) fn made_of(kind: &ItemKind) -> Vec<ItemId> {
     parts.chain(bases.iter().copied()).collect()
 }
 
-/// The types of the members of a type, or the type that an alias or a value box stands for.
+/// The types of the members of a type, or the type that an alias or a value box stands for. The keys and values of a map are
+/// parts beside it.
 pub(super) fn parts(kind: &ItemKind) -> Vec<&Type> {
-    match kind {
+    let types = match kind {
         ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
             members.iter().map(|member| &member.ty).collect()
         }
@@ -182,6 +190,28 @@ pub(super) fn parts(kind: &ItemKind) -> Vec<&Type> {
         ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => vec![ty],
         ItemKind::Valuetype(value) => value.state.iter().map(|state| &state.member.ty).collect(),
         _ => Vec::new(),
+    };
+    types.into_iter().flat_map(with_maps).collect()
+}
+
+/// The type itself, and the keys and values of maps inside it.
+pub(super) fn with_maps(ty: &Type) -> Vec<&Type> {
+    let mut types = vec![ty];
+    if let Type::Map { key, value, .. } = innermost(ty) {
+        types.extend(with_maps(key));
+        types.extend(with_maps(value));
+    }
+    types
+}
+
+/// True if values of `ty` can be the keys of a map in Rust: they are in order.
+pub(super) fn is_key(tree: &Tree, ty: &Type) -> bool {
+    match tree.resolved(ty) {
+        Type::Boolean | Type::Char | Type::WChar | Type::String { .. } | Type::WString { .. } => {
+            true
+        }
+        Type::Named(id) => matches!(tree.item(*id).kind, ItemKind::Enum { .. }),
+        ty => ty.is_integer(),
     }
 }
 
