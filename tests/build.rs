@@ -21,6 +21,7 @@ fn main() {
         "names",
         "nested",
         "recursion",
+        "templates",
         "timing",
         "unions",
         "values",

@@ -59,6 +59,7 @@ pub mod snapshots {
     rtorb::include_idl!("names");
     rtorb::include_idl!("nested");
     rtorb::include_idl!("recursion");
+    rtorb::include_idl!("templates");
     rtorb::include_idl!("timing");
     rtorb::include_idl!("unions");
     rtorb::include_idl!("values");

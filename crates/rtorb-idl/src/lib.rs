@@ -26,13 +26,18 @@
 //! not included; a semicolon behind a pragma; a definition with another prefix than its forward declaration, if one of the two
 //! is `omg.org` (this one applies).
 //!
+//! An instance of a template module is the module's text with the arguments in the place of the parameters. Other names in it
+//! have the meaning that they have at the place of the instance. An instance of a template that is not declared (in a file that
+//! was not found) has unknown contents.
+//!
 //! Accepted without a warning: anonymous sequences, arrays and strings everywhere; an integer as the value of a floating-point
 //! constant, and both in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators
 //! written as `Color::red`, or used as labels where their enum is not visible; a comma behind the last enumerator.
 //!
 //! # Limits
 //! 100 levels of nesting, 300 operators in a row, 200 generations of inheritance, 64 levels of included files,
-//! 10,000 files and 64 MiB in all, 1,000,000 tokens from macros, 8,000,000 tokens. Beyond a limit there is an error.
+//! 10,000 files and 64 MiB in all, 1,000,000 tokens from macros, 200,000 from instances of
+//! template modules, 8,000,000 tokens. Beyond a limit there is an error.
 #![forbid(unsafe_code)]
 
 mod ast;

@@ -233,6 +233,9 @@ fn item_claims(tree: &Tree, id: ItemId, left_out: &BTreeMap<ItemId, String>) -> 
     let item = tree.item(id);
     let Item { name, kind, .. } = item;
     let rust = names::item_ident(item);
+    if let ItemKind::Other { .. } = kind {
+        return Vec::new();
+    }
     if let ItemKind::Constant { .. } = kind {
         return vec![Claim::own(Values, &rust, item)];
     }

@@ -192,9 +192,9 @@ impl<'t> Search<'t, '_> {
                 self.members(value.state.iter().map(|state| &state.member), Reach::Wire);
             }
             ItemKind::Undefined { what } if *what != "interface" => self.refuse_item(UNDEFINED),
-            // To declare an annotation changes nothing, and neither does its use.
+            // To declare an annotation changes nothing, and neither does its use. Instances of a template module are modules.
             ItemKind::Other {
-                what: "annotation", ..
+                what: "annotation" | "template module",
             } => {}
             ItemKind::Other { what, .. } => {
                 let help = "use a construct that CORBA has a wire form for";
