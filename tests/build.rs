@@ -11,6 +11,7 @@ fn main() {
     rtorb_idl::compile("../idl/exchange.idl");
     rtorb_idl::compile("../idl/relay.idl");
     for snapshot in [
+        "abstract_interfaces",
         "chains",
         "constants",
         "deep",

@@ -49,6 +49,7 @@ pub mod stubs {
 /// The IDL of the back end's snapshots. It only has to compile.
 #[deny(clippy::pedantic)]
 pub mod snapshots {
+    rtorb::include_idl!("abstract_interfaces");
     rtorb::include_idl!("chains");
     rtorb::include_idl!("constants");
     rtorb::include_idl!("deep");

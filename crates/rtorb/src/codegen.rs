@@ -10,8 +10,8 @@ pub use crate::server::ServerCall;
 pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
 pub use rtorb_wire::cdr::{
-    BoundedMap, BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound, Reference,
-    ReferenceOut, WChar, WString,
+    BoundedMap, BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound,
+    Reference, ReferenceOut, WChar, WString, read_abstract_head, write_abstract_head,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};
 pub use rtorb_wire::valuetype::{self, ValueType};
@@ -65,28 +65,7 @@ pub use crate::typed;
 #[doc(hidden)]
 macro_rules! reference {
     ($name:ident) => {
-        impl $name {
-            /// Returns `object` as a reference to this interface. Asks the object if the reference does not state its type.
-            ///
-            /// # Errors
-            /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
-            pub fn narrow(
-                object: &$crate::codegen::ObjectRef,
-            ) -> ::core::result::Result<Self, $crate::codegen::SystemException> {
-                $crate::codegen::narrow(object)
-            }
-
-            /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
-            /// return BAD_OPERATION.
-            pub fn unchecked_narrow(object: $crate::codegen::ObjectRef) -> Self {
-                <Self as $crate::codegen::Interface>::unchecked_narrow(object)
-            }
-
-            /// The reference without its type.
-            pub fn as_object(&self) -> &$crate::codegen::ObjectRef {
-                $crate::codegen::Interface::as_object(self)
-            }
-        }
+        $crate::reference!(@methods $name);
 
         impl $crate::codegen::ReferenceOut for $name {
             fn encode_ior<'a>(
@@ -110,6 +89,70 @@ macro_rules! reference {
                 ::core::result::Result::Ok(
                     object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
                 )
+            }
+        }
+    };
+    (@abstract $name:ident) => {
+        $crate::reference!(@methods $name);
+
+        impl $crate::codegen::ReferenceOut for $name {
+            fn encode_ior<'a>(
+                &'a self,
+                w: &mut $crate::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::write_abstract_head(w, false)?;
+                $crate::codegen::ReferenceOut::encode_ior(
+                    $crate::codegen::Interface::as_object(self),
+                    w,
+                )
+            }
+
+            fn encode_nil(
+                w: &mut $crate::codegen::Writer<'_>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::write_abstract_head(w, true)
+            }
+        }
+
+        impl $crate::codegen::Reference for $name {
+            const OCTETS_MIN: usize = 5;
+
+            fn decode_ior(
+                r: &mut $crate::codegen::Reader<'_>,
+            ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
+            {
+                if !$crate::codegen::read_abstract_head(r)? {
+                    return ::core::result::Result::Ok(::core::option::Option::None);
+                }
+                let object =
+                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                ::core::result::Result::Ok(
+                    object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
+                )
+            }
+        }
+    };
+    (@methods $name:ident) => {
+        impl $name {
+            /// Returns `object` as a reference to this interface. Asks the object if the reference does not state its type.
+            ///
+            /// # Errors
+            /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
+            pub fn narrow(
+                object: &$crate::codegen::ObjectRef,
+            ) -> ::core::result::Result<Self, $crate::codegen::SystemException> {
+                $crate::codegen::narrow(object)
+            }
+
+            /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
+            /// return BAD_OPERATION.
+            pub fn unchecked_narrow(object: $crate::codegen::ObjectRef) -> Self {
+                <Self as $crate::codegen::Interface>::unchecked_narrow(object)
+            }
+
+            /// The reference without its type.
+            pub fn as_object(&self) -> &$crate::codegen::ObjectRef {
+                $crate::codegen::Interface::as_object(self)
             }
         }
     };

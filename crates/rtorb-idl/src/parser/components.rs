@@ -1,7 +1,6 @@
 //! Components, homes, ports and connectors (IDL 4.2, 7.4.8 to 7.4.11).
 
 use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, TypeKind, TypeSpec};
-use crate::diagnostic::Diagnostic;
 use crate::tree::Type;
 
 use super::definitions::Declared;

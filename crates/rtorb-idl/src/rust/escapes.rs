@@ -241,7 +241,7 @@ fn item_claims(tree: &Tree, id: ItemId, left_out: &BTreeMap<ItemId, String>) -> 
     }
     let mut claims = vec![Claim::own(Types, &rust, item)];
     match kind {
-        ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Plain => {
+        ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
             let servant = format!("the servant trait of `{name}`");
             claims.push(Claim::new(Types, &names::servant_ident(item), servant));
         }

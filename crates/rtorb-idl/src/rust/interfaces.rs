@@ -39,6 +39,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     } else {
         inner
     };
+    let is_abstract = types::is_abstract_interface(scope.tree, id).then(|| quote!(@abstract));
     let typed = type_codes::typed(scope, id);
     let definition = definition(scope, id);
     let methods = methods(scope, id);
@@ -64,7 +65,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
                 #inner
             }
         }
-        ::rtorb::codegen::reference!(#name);
+        ::rtorb::codegen::reference!(#is_abstract #name);
         #typed
         #methods
         #upcasts

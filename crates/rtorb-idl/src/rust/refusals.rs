@@ -25,8 +25,7 @@ impl NotGenerated {
 }
 
 /// All constructs that the back end rejects; `docs/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 11] = [
-    ABSTRACT_INTERFACE,
+pub const NOT_GENERATED: [NotGenerated; 10] = [
     ABSTRACT_VALUE,
     CUSTOM_VALUETYPE,
     VALUE_BASE,
@@ -39,8 +38,6 @@ pub const NOT_GENERATED: [NotGenerated; 11] = [
     DEEP_TYPE,
 ];
 
-const ABSTRACT_INTERFACE: NotGenerated =
-    NotGenerated::new("abstract interface", "make it an ordinary interface");
 const ABSTRACT_VALUE: NotGenerated = NotGenerated::new(
     "abstract valuetype used as a type",
     "use a concrete valuetype: an abstract one can only be inherited from",
@@ -174,9 +171,8 @@ impl<'t> Search<'t, '_> {
         let mut reach = Reach::Process;
         match &item.kind {
             ItemKind::Interface(interface) => match interface.flavour {
-                InterfaceFlavour::Abstract => return self.refuse_item(ABSTRACT_INTERFACE),
                 InterfaceFlavour::Local => {}
-                InterfaceFlavour::Plain => reach = Reach::Wire,
+                InterfaceFlavour::Plain | InterfaceFlavour::Abstract => reach = Reach::Wire,
             },
             ItemKind::Struct { members, .. } => self.members(members, Reach::Process),
             ItemKind::Exception { members, .. } => self.members(members, Reach::Wire),

@@ -4,7 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::types::Plain;
+use super::types::{self, Plain};
 use super::{names, structs, values};
 use crate::tree::{
     Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value, Valuetype,
@@ -118,6 +118,9 @@ impl<'t> Description<'t> {
             ItemKind::Enum { enumerators } => {
                 let names = enumerators.iter().map(|enumerator| &enumerator.name);
                 quote!(#type_code::enumeration(#repository_id, #name, [#(#names),*]))
+            }
+            ItemKind::Interface(_) if types::is_abstract_interface(self.scope.tree, id) => {
+                quote!(#type_code::abstract_interface(#repository_id, #name))
             }
             ItemKind::Interface(_) | ItemKind::Undefined { .. } => {
                 quote!(#type_code::object_reference(#repository_id, #name))

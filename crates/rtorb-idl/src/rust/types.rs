@@ -247,6 +247,11 @@ pub(super) fn is_local_interface(tree: &Tree, id: ItemId) -> bool {
     matches!(&tree.item(id).kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local)
 }
 
+/// True if `id` is an abstract interface.
+pub(super) fn is_abstract_interface(tree: &Tree, id: ItemId) -> bool {
+    matches!(&tree.item(id).kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Abstract)
+}
+
 /// True for numbers and booleans, but not for `char`, because not every `char` can be sent.
 pub(super) fn is_number(ty: &Type) -> bool {
     is_primitive(ty) || *ty == Type::Boolean
