@@ -27,12 +27,15 @@ macro_rules! generated {
     ($($item:item)*) => {$(
         #[allow(
             dead_code,
+            missing_copy_implementations,
+            missing_debug_implementations,
             missing_docs,
             nonstandard_style,
             unreachable_pub,
             unused_qualifications,
             unused_results,
             unused_variables,
+            variant_size_differences,
             clippy::all,
             clippy::nursery,
             clippy::pedantic,
