@@ -14,6 +14,7 @@ fn main() {
         "abstract_interfaces",
         "chains",
         "constants",
+        "context",
         "deep",
         "documentation",
         "escapes",

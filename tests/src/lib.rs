@@ -84,6 +84,7 @@ pub mod snapshots {
     rtorb::include_idl!("abstract_interfaces");
     rtorb::include_idl!("chains");
     rtorb::include_idl!("constants");
+    rtorb::include_idl!("context");
     rtorb::include_idl!("deep");
     rtorb::include_idl!("documentation");
     rtorb::include_idl!("escapes");

@@ -10,8 +10,8 @@ pub use crate::server::ServerCall;
 pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
 pub use rtorb_wire::cdr::{
-    BoundedMap, BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound,
-    Reference, ReferenceOut, WChar, WString, read_abstract_head, write_abstract_head,
+    BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
+    OverBound, Reference, ReferenceOut, WChar, WString, read_abstract_head, write_abstract_head,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};
 pub use rtorb_wire::valuetype::{self, ValueType};

@@ -165,7 +165,11 @@ fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
         let value = lent_value(tree, argument);
         quote!(::rtorb::codegen::Encode::encode(#value, #w))
     });
-    in_turn(&w, &encode.collect::<Vec<_>>())
+    let context = call
+        .context
+        .iter()
+        .map(|(name, patterns)| quote!(#name.encode_matching(&[#(#patterns),*], #w)));
+    in_turn(&w, &encode.chain(context).collect::<Vec<_>>())
 }
 
 /// The argument as a reference, as `Encode` requires.

@@ -33,6 +33,8 @@ pub(crate) struct Call<'t> {
     pub(super) results: Vec<&'t Type>,
     /// The exceptions that it may raise, each once.
     pub(super) raises: Vec<ItemId>,
+    /// The parameter for context values, if there is a `context` clause, and the patterns of that clause.
+    pub(super) context: Option<(Ident, &'t [String])>,
     /// True if it takes `&mut self`: it changes a valuetype. Objects are shared and take `&self`.
     changes: bool,
     /// Its part of the name of the error enum: `Resolve`, `SetX`.
@@ -95,6 +97,12 @@ impl<'t> Call<'t> {
             ty: &parameter.ty,
         });
         let results = without(Direction::In).map(|parameter| &parameter.ty);
+        let arguments: Vec<Argument<'_>> = arguments.collect();
+        let taken: Vec<Ident> = arguments.iter().map(|one| one.name.clone()).collect();
+        let context = (!operation.context.is_empty()).then(|| {
+            let [name] = names::fresh(["context"], &taken);
+            (name, operation.context.as_slice())
+        });
         Self {
             owner,
             wire_name: operation.name.clone(),
@@ -103,7 +111,8 @@ impl<'t> Call<'t> {
             documentation: timings::documented(&operation.documentation, &operation.annotations),
             timing: operation.timing,
             oneway: operation.oneway,
-            arguments: arguments.collect(),
+            arguments,
+            context,
             results: returned.into_iter().chain(results).collect(),
             raises: each_once(&operation.raises),
             changes: false,
@@ -121,6 +130,7 @@ impl<'t> Call<'t> {
             timing: attribute.timing,
             oneway: false,
             arguments: Vec::new(),
+            context: None,
             results: vec![&attribute.ty],
             raises: each_once(&attribute.get_raises),
             changes: false,
@@ -199,6 +209,8 @@ impl<'t> Call<'t> {
             .arguments
             .iter()
             .map(|argument| scope.lent(argument.ty));
+        let context = self.context.iter();
+        let types = types.chain(context.map(|_| quote!(&::rtorb::codegen::ContextValues)));
         let receiver = (!receiver.is_empty()).then(|| quote!(#receiver,));
         quote!(fn #method(#receiver #(#names: #types),*))
     }
@@ -210,11 +222,13 @@ impl<'t> Call<'t> {
         quote!(#documentation #signature;)
     }
 
-    /// The Rust parameters.
+    /// The Rust parameters, that for context values last.
     pub(super) fn argument_names(&self) -> Vec<Ident> {
+        let context = self.context.iter().map(|(name, _)| name.clone());
         self.arguments
             .iter()
             .map(|argument| argument.name.clone())
+            .chain(context)
             .collect()
     }
 }

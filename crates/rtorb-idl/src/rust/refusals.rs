@@ -25,7 +25,7 @@ impl NotGenerated {
 }
 
 /// All constructs that the back end rejects; `docs/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 10] = [
+pub const NOT_GENERATED: [NotGenerated; 9] = [
     ABSTRACT_VALUE,
     CUSTOM_VALUETYPE,
     VALUE_BASE,
@@ -33,7 +33,6 @@ pub const NOT_GENERATED: [NotGenerated; 10] = [
     LOCAL_ON_THE_WIRE,
     NATIVE_ON_THE_WIRE,
     UNDEFINED,
-    CONTEXT_CLAUSE,
     MANY_BASES,
     DEEP_TYPE,
 ];
@@ -63,8 +62,6 @@ const UNDEFINED: NotGenerated = NotGenerated::new(
     "declaration without a definition",
     "define it, or include the file that defines it",
 );
-const CONTEXT_CLAUSE: NotGenerated =
-    NotGenerated::new("context clause", "pass the values as parameters");
 
 const MANY_BASES: NotGenerated = NotGenerated::new(
     "interface with more than 64 bases",
@@ -206,9 +203,6 @@ impl<'t> Search<'t, '_> {
             self.ty(&operation.returns, reach, operation.location);
             for parameter in &operation.parameters {
                 self.ty(&parameter.ty, reach, parameter.location);
-            }
-            if !operation.context.is_empty() {
-                self.refuse(CONTEXT_CLAUSE, operation.location, &operation.name);
             }
         }
         for attribute in attributes(&item.kind) {

@@ -197,6 +197,10 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
         .arguments
         .iter()
         .map(|argument| lend(scope.tree, argument));
+    let lent = lent.chain(call.context.iter().map(|(name, _)| quote!(&#name)));
+    let read_context = call.context.iter().map(
+        |(name, _)| quote!(let #name: ::rtorb::codegen::ContextValues = #server_call.argument()?;),
+    );
     let servant_trait = trait_path(scope, call.owner);
     let method = &call.method;
     let recycled = call
@@ -211,6 +215,7 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
     let executed = call.is_timed().then(|| quote!(#server_call.executed();));
     quote! {
         #(#read)*
+        #(#read_context)*
         let #result = #servant_trait::#method(#servant, #(#lent),*);
         #executed
         #(#recycled)*
