@@ -64,7 +64,7 @@ pub use primitives::Primitive;
 pub(crate) use reader::DEPTH_MAX;
 pub(crate) use reader::decode_encapsulated;
 pub use reader::{Reader, Remainder};
-pub use reference::{Reference, ReferenceOut, read_abstract_head, write_abstract_head};
+pub use reference::{Reference, ReferenceOut};
 pub(crate) use structure::cdr_struct;
 pub use text::CharCodeSet;
 pub use value::{Chunk, ValueHead, ValueStart};

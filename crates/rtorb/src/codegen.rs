@@ -11,10 +11,10 @@ pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
 pub use rtorb_wire::cdr::{
     BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
-    OverBound, Reference, ReferenceOut, WChar, WString, read_abstract_head, write_abstract_head,
+    OverBound, Reference, ReferenceOut, WChar, WString,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};
-pub use rtorb_wire::valuetype::{self, ValueType};
+pub use rtorb_wire::valuetype::{self, ValueType, read_abstract_head, write_abstract_head};
 pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
 pub use rtorb_wire::{cdr_enum, fixed_layout};
 

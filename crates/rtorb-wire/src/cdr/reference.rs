@@ -1,7 +1,6 @@
 //! Object references as values: an IOR on the wire, and a type of the ORB in memory.
 
-use super::{Decode, Encode, Reader, ValueHead, Writer};
-use crate::type_code::Kind;
+use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 
 /// A type that can be sent as an object reference. `None` of its `Option` is the nil reference.
@@ -61,33 +60,5 @@ impl<T: Reference> Decode for Option<T> {
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         T::decode_ior(r)
-    }
-}
-
-/// Writes the head of an abstract interface's reference; if `is_nil`, all of it.
-///
-/// # Errors
-/// When the message would exceed its limit.
-//= GIOP 1.2 §15.3.7
-//# An abstract interface is a boolean: true before an object reference, false before a value. Nil is the null value.
-pub fn write_abstract_head(w: &mut Writer<'_>, is_nil: bool) -> Result<(), EncodeError> {
-    w.primitive(u8::from(!is_nil))?;
-    if is_nil { w.null_value() } else { Ok(()) }
-}
-
-/// Reads the head of an abstract interface's reference. Returns true if an object reference follows, false for nil.
-///
-/// # Errors
-/// [`DecodeError::Unsupported`] for a value, or when the message ends.
-pub fn read_abstract_head(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
-    if bool::decode(r)? {
-        return Ok(true);
-    }
-    r.approach_value();
-    match r.value_head()? {
-        ValueHead::Null => Ok(false),
-        ValueHead::Again { .. } | ValueHead::Value(_) => Err(DecodeError::Unsupported {
-            kind: Kind::Value as u32,
-        }),
     }
 }
