@@ -149,6 +149,30 @@ fn structs_that_hold_others_twice_may_be_nested_deeply() {
 }
 
 #[test]
+fn an_inherited_operation_is_generated_once() {
+    let interfaces: String = (0..50)
+        .map(|level| {
+            let base = if level == 0 {
+                String::new()
+            } else {
+                format!(": I{}", level - 1)
+            };
+            format!("interface I{level} {base} {{ long op_{level}(in string given); }};\n")
+        })
+        .collect();
+    let outcome = rtorb_idl::check_text("deep.idl", &interfaces, &Options::default());
+    let generated =
+        generate(outcome.tree.as_ref().expect("the text is right")).expect("nothing is refused");
+    for level in [0, 25, 49] {
+        let uses = generated.matches(&format!("fn op_{level}(")).count();
+        assert_eq!(
+            uses, 3,
+            "the reference, the servant's trait, and that of `Arc`"
+        );
+    }
+}
+
+#[test]
 fn an_interface_may_have_hundreds_of_operations() {
     let operations: String = (0..300)
         .map(|number| format!("long op_{number}(in long l);\n"))
