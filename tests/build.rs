@@ -11,12 +11,19 @@ fn main() {
     rtorb_idl::compile("../idl/exchange.idl");
     rtorb_idl::compile("../idl/relay.idl");
     for snapshot in [
+        "abstract_interfaces",
+        "chains",
         "constants",
+        "context",
+        "deep",
         "documentation",
+        "escapes",
         "interfaces",
+        "maps",
         "names",
         "nested",
         "recursion",
+        "templates",
         "timing",
         "unions",
         "values",

@@ -28,7 +28,23 @@ pub mod servants;
 pub use generated::*;
 
 /// The generated code that the tests of the mapping call through.
-#[deny(clippy::pedantic)]
+#[deny(
+    clippy::pedantic,
+    elided_lifetimes_in_paths,
+    explicit_outlives_requirements,
+    let_underscore_drop,
+    missing_copy_implementations,
+    missing_debug_implementations,
+    redundant_lifetimes,
+    single_use_lifetimes,
+    trivial_casts,
+    trivial_numeric_casts,
+    unit_bindings,
+    unnameable_types,
+    unused_import_braces,
+    unused_lifetimes,
+    variant_size_differences
+)]
 mod generated {
     rtorb::include_idl!("echo");
     rtorb::include_idl!("inheritance");
@@ -47,14 +63,37 @@ pub mod stubs {
 }
 
 /// The IDL of the back end's snapshots. It only has to compile.
-#[deny(clippy::pedantic)]
+#[deny(
+    clippy::pedantic,
+    elided_lifetimes_in_paths,
+    explicit_outlives_requirements,
+    let_underscore_drop,
+    missing_copy_implementations,
+    missing_debug_implementations,
+    redundant_lifetimes,
+    single_use_lifetimes,
+    trivial_casts,
+    trivial_numeric_casts,
+    unit_bindings,
+    unnameable_types,
+    unused_import_braces,
+    unused_lifetimes,
+    variant_size_differences
+)]
 pub mod snapshots {
+    rtorb::include_idl!("abstract_interfaces");
+    rtorb::include_idl!("chains");
     rtorb::include_idl!("constants");
+    rtorb::include_idl!("context");
+    rtorb::include_idl!("deep");
     rtorb::include_idl!("documentation");
+    rtorb::include_idl!("escapes");
     rtorb::include_idl!("interfaces");
+    rtorb::include_idl!("maps");
     rtorb::include_idl!("names");
     rtorb::include_idl!("nested");
     rtorb::include_idl!("recursion");
+    rtorb::include_idl!("templates");
     rtorb::include_idl!("timing");
     rtorb::include_idl!("unions");
     rtorb::include_idl!("values");

@@ -6,11 +6,13 @@ mod common;
 
 use common::Pair;
 use rtorb::SystemException;
+use rtorb::codegen::type_code::Shape;
 use rtorb::codegen::{Any, Decode, Encode, TypeCode, Typed};
 use rtorb_tests::echo::{
     Anys, AnysServant, ByChar, ByEnum, ByLong, Colour, Grown, Node, Rigid, Some as SomeUnion,
 };
 use rtorb_tests::failures::Refused;
+use rtorb_tests::snapshots::deep::{Held, S23};
 use rtorb_tests::snapshots::recursion::{Odd, Tree, odd};
 
 struct Echo;
@@ -131,4 +133,23 @@ fn an_any_holds_recursive_types() {
 fn a_value_of_another_type_is_not_extracted() {
     let any = Any::from_value(&Colour::Red).unwrap();
     assert!(any.extract::<Node>().is_err());
+}
+
+#[test]
+fn the_type_code_of_a_type_that_holds_another_twice_shares_it() {
+    let outermost = S23::type_code();
+    let Shape::Struct(outermost) = outermost.shape() else {
+        panic!("a struct");
+    };
+    let parts = outermost.members.iter().map(|member| &member.type_code);
+    let parts: Vec<&Shape> = parts.map(TypeCode::shape).collect();
+    let [Shape::Struct(first), Shape::Struct(second)] = parts[..] else {
+        panic!("two structs");
+    };
+    assert!(std::sync::Arc::ptr_eq(first, second));
+    let Held { first, second } = Held {
+        first: Vec::new(),
+        second: Vec::new(),
+    };
+    assert_eq!(first, second);
 }

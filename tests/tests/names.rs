@@ -4,8 +4,11 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicI32, Ordering};
+
 use common::Pair;
-use rtorb::{Interface, SystemException};
+use rtorb::{ExceptionKind, Interface, SystemException};
+use rtorb_tests::snapshots::escapes;
 use rtorb_tests::snapshots::std as idl;
 
 struct Odd;
@@ -68,14 +71,14 @@ impl idl::SomeServant for Odd {
 }
 
 impl idl::SServant for Odd {
-    fn into(&self, t: Option<&idl::S>) -> Result<(), SystemException> {
+    fn into_(&self, t: Option<&idl::S>) -> Result<(), SystemException> {
         assert!(t.is_none());
         Ok(())
     }
 }
 
 impl idl::StrServant for Odd {
-    fn clone(&self) -> Result<idl::str_::S, SystemException> {
+    fn clone_(&self) -> Result<idl::str_::S, SystemException> {
         Ok(idl::str_::S { u8: 8 })
     }
 }
@@ -122,10 +125,9 @@ fn keywords_and_prelude_names_work() {
     assert_eq!(some.ask(0).unwrap(), idl::Result::Ok);
     assert_eq!(some.r#fn().unwrap(), "fn");
     some.set_fn("new").unwrap();
-    // `derived.into(...)` would call `Into::into`, which takes its receiver by value.
-    idl::S::into(&derived, None).unwrap();
+    derived.into_(None).unwrap();
     let other: idl::Str = pair.serve(Odd);
-    assert_eq!(idl::Str::clone(&other).unwrap().u8, 8);
+    assert_eq!(other.clone_().unwrap().u8, 8);
 }
 
 #[test]
@@ -150,4 +152,77 @@ fn messages_contain_the_idl_name() {
     assert_eq!(idl::Some::REPOSITORY_ID, "IDL:std/Some:1.0");
     assert_eq!(idl::core::Clone::REPOSITORY_ID, "IDL:std/core/Clone:1.0");
     assert_eq!(idl::core::MAX, 1);
+}
+
+/// Keeps the level that each of the two ways to set it wrote last.
+#[derive(Default)]
+struct Levels {
+    attribute: AtomicI32,
+    operation: AtomicI32,
+}
+
+impl escapes::LoggerServant for Levels {
+    fn log_level(&self) -> Result<i32, SystemException> {
+        Ok(self.attribute.load(Ordering::Relaxed))
+    }
+
+    fn set_log_level(&self, value: i32) -> Result<(), SystemException> {
+        self.attribute.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn set_log_level_(&self, level: i32, level_: i32) -> Result<(i32, i32), SystemException> {
+        self.operation.store(level + level_, Ordering::Relaxed);
+        Ok((level, level_))
+    }
+
+    fn depth(&self) -> Result<i32, SystemException> {
+        Ok(self.operation.load(Ordering::Relaxed))
+    }
+
+    fn set_depth(&self, _: i32) -> Result<(), SystemException> {
+        Err(ExceptionKind::NoPermission.into())
+    }
+
+    fn clone_(&self) -> Result<Option<escapes::Logger>, SystemException> {
+        Ok(None)
+    }
+
+    fn eq_(&self, other: Option<&escapes::Logger>) -> Result<bool, SystemException> {
+        Ok(other.is_none())
+    }
+
+    fn into_(&self, value: i32) -> Result<i32, SystemException> {
+        Ok(-value)
+    }
+
+    fn type_id_(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn reset_all(&self) -> Result<(), SystemException> {
+        self.set_log_level(0)
+    }
+}
+
+#[test]
+fn escaped_and_chosen_names_call_the_operations_of_their_idl_names() {
+    let pair = Pair::new();
+    let logger: escapes::Logger = pair.serve(Levels::default());
+    logger.set_log_level(5).unwrap();
+    assert_eq!(logger.set_log_level_(30, 4).unwrap(), (30, 4));
+    assert_eq!(logger.log_level().unwrap(), 5);
+    assert_eq!(logger.depth().unwrap(), 34);
+    let refused = logger.set_depth(1).unwrap_err();
+    assert_eq!(refused.kind, ExceptionKind::NoPermission);
+    assert!(logger.clone_().unwrap().is_none() && logger.eq_(None).unwrap());
+    assert_eq!(logger.into_(7).unwrap(), -7);
+    logger.type_id_().unwrap();
+    logger.reset_all().unwrap();
+    assert_eq!(logger.log_level().unwrap(), 0);
+    assert_eq!(
+        logger.clone(),
+        logger,
+        "Rust's own methods keep their names"
+    );
 }

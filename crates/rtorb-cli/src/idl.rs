@@ -58,6 +58,12 @@ struct SourceOptions {
     /// Macro to define: NAME or NAME=VALUE. May be given more than once.
     #[arg(short = 'D', value_name = "NAME")]
     defines: Vec<String>,
+    /// Macro to undefine, after all definitions. May be given more than once.
+    #[arg(short = 'U', value_name = "NAME")]
+    undefines: Vec<String>,
+    /// Rust name of a declaration: Module::Interface::operation=rust_name. May be given more than once.
+    #[arg(long = "rust-name", value_name = "IDL=RUST")]
+    rust_names: Vec<String>,
     /// IDL files.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -154,6 +160,8 @@ impl SourceOptions {
         let options = Options {
             include_dirs: self.include_dirs.clone(),
             defines: self.defines.clone(),
+            undefines: self.undefines.clone(),
+            rust_names: self.rust_names.clone(),
         };
         rtorb_idl::check(&[file.to_owned()], &options)
     }

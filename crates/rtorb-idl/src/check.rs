@@ -318,6 +318,11 @@ impl Checker<'_> {
     fn finish(mut self) -> Tree {
         for (item, facts) in self.tree.items.iter_mut().zip(&self.facts) {
             item.repository_id = facts.identity.repository_id();
+            if let ItemKind::Undefined { what } = &mut item.kind
+                && facts.flavour == InterfaceFlavour::Abstract
+            {
+                *what = "abstract interface";
+            }
             if let ItemKind::Undefined {
                 what: what @ ("struct" | "union"),
             } = item.kind

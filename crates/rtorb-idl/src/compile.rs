@@ -46,6 +46,20 @@ impl Compiler {
         self
     }
 
+    /// Undefines a macro, for example the predefined `_PRE_3_0_COMPILER_`.
+    #[must_use]
+    pub fn undefine(mut self, name: impl Into<String>) -> Self {
+        self.options.undefines.push(name.into());
+        self
+    }
+
+    /// Chooses the Rust name of the declaration `idl`, for example `Logger::setLogLevel`, as the annotation `@rust_name` does.
+    #[must_use]
+    pub fn rust_name(mut self, idl: &str, rust: &str) -> Self {
+        self.options.rust_names.push(format!("{idl}={rust}"));
+        self
+    }
+
     /// Writes to `dir` instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {

@@ -15,15 +15,20 @@
 //!   one declaration at a time. `#include <orb.idl>`, `TypeCode.idl`, `IOP.idl` and `Components.idl` are built in, and are used
 //!   if no include directory has them.
 //! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (with it the OMG's files use `#include` instead of `import`),
-//!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`.
+//!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`. [`Options::undefines`] removes them.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
-//!   The tree keeps other annotations as they are written.
+//!   `@rust_name` of any declaration ([`rust::generate`]). The tree keeps other annotations as they are written.
 //!
 //! # Deviations from the standard
 //! Accepted with a warning: a name that differs only in case from a name used before it in the scope (`Color color`), from the
 //! enclosing scope, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of a declaration that is
-//! not included.
+//! not included; a semicolon behind a pragma; a definition with another prefix than its forward declaration, if one of the two
+//! is `omg.org` (this one applies).
+//!
+//! An instance of a template module is the module's text with the arguments in the place of the parameters. Other names in it
+//! have the meaning that they have at the place of the instance. An instance of a template that is not declared (in a file that
+//! was not found) has unknown contents.
 //!
 //! Accepted without a warning: anonymous sequences, arrays and strings everywhere; an integer as the value of a floating-point
 //! constant, and both in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators
@@ -31,7 +36,8 @@
 //!
 //! # Limits
 //! 100 levels of nesting, 300 operators in a row, 200 generations of inheritance, 64 levels of included files,
-//! 10,000 files and 64 MiB in all, 1,000,000 tokens from macros, 8,000,000 tokens. Beyond a limit there is an error.
+//! 10,000 files and 64 MiB in all, 1,000,000 tokens from macros, 200,000 from instances of
+//! template modules, 8,000,000 tokens. Beyond a limit there is an error.
 #![forbid(unsafe_code)]
 
 mod ast;
@@ -44,6 +50,7 @@ mod lexer;
 mod literal;
 mod parser;
 mod preprocess;
+mod renames;
 pub mod rust;
 pub mod source;
 mod suggest;
@@ -70,6 +77,10 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+    /// Names of macros to undefine, predefined ones too.
+    pub undefines: Vec<String>,
+    /// Rust names of declarations, as if each had the annotation `@rust_name`: `Module::Interface::operation=rust_name`.
+    pub rust_names: Vec<String>,
 }
 
 /// The result of a run.
@@ -107,22 +118,33 @@ impl Outcome {
 
 /// Checks `files` as one specification. Does not read a file again that an earlier one includes.
 pub fn check(files: &[PathBuf], options: &Options) -> Outcome {
-    run(|sources, diagnostics| preprocess::preprocess(files, options, sources, diagnostics))
+    run(options, |sources, diagnostics| {
+        preprocess::preprocess(files, options, sources, diagnostics)
+    })
 }
 
 /// Checks a text that is not in a file. Messages call it `name`.
 pub fn check_text(name: &str, text: &str, options: &Options) -> Outcome {
     let file = SourceFile::new(name, text).main();
-    run(|sources, diagnostics| preprocess::preprocess_file(file, options, sources, diagnostics))
+    run(options, |sources, diagnostics| {
+        preprocess::preprocess_file(file, options, sources, diagnostics)
+    })
 }
 
-fn run(read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed) -> Outcome {
+fn run(
+    options: &Options,
+    read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed,
+) -> Outcome {
     let mut sources = SourceMap::default();
     let mut diagnostics = Diagnostics::default();
     let tokens = read(&mut sources, &mut diagnostics);
     let specification = parser::parse(tokens, &mut diagnostics);
     let orb = builtin_orb(&mut sources);
-    let tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
+    let mut tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
+    if !diagnostics.has_errors() {
+        let wrong = renames::apply(&options.rust_names, &mut tree);
+        wrong.into_iter().for_each(|one| diagnostics.push(one));
+    }
     let tree = (!diagnostics.has_errors()).then_some(tree);
     Outcome {
         tree,

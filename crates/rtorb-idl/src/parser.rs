@@ -4,6 +4,7 @@ mod components;
 mod definitions;
 mod expressions;
 mod interfaces;
+mod templates;
 mod types;
 
 use std::collections::HashSet;
@@ -16,6 +17,7 @@ use crate::lexer::{Token, TokenKind};
 use crate::preprocess::{Event, Preprocessed};
 use crate::source::Location;
 use crate::tree::{Annotation, AnnotationParameter, TIMING_ANNOTATIONS};
+use templates::Template;
 
 /// Parses all tokens. Reports errors and omits the wrong parts.
 pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Specification {
@@ -30,6 +32,9 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
         failed_at: None,
         lost: HashSet::new(),
         timing: Vec::new(),
+        modules: Vec::new(),
+        templates: Vec::new(),
+        instantiated: 0,
     };
     let definitions = parser.specification();
     Specification {
@@ -72,6 +77,11 @@ struct Parser<'d> {
     failed_at: Option<usize>,
     lost: HashSet<Rc<str>>,
     timing: Vec<Annotation>,
+    /// The names of the modules around the next token, outermost first.
+    modules: Vec<Rc<str>>,
+    templates: Vec<Template>,
+    /// The tokens of all instances of template modules so far.
+    instantiated: usize,
 }
 
 impl Parser<'_> {

@@ -141,6 +141,9 @@ impl<'r> Preprocessor<'r> {
             let (name, value) = define.split_once('=').unwrap_or((define, "1"));
             text.push_str(&format!("#define {name} {value}\n"));
         }
+        for name in &self.options.undefines {
+            text.push_str(&format!("#undef {name}\n"));
+        }
         let file = self
             .sources
             .add(SourceFile::new("<command line>", text.as_str()));

@@ -1,12 +1,15 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
 
-mod collisions;
 mod constants;
+mod cycles;
 mod documentation;
 mod enums;
 mod errors;
+mod escapes;
 mod exceptions;
+mod inheritance;
 mod interfaces;
+mod layouts;
 mod names;
 pub(crate) mod operations;
 mod print;
@@ -23,9 +26,11 @@ mod values;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use inheritance::Inheritance;
+use layouts::Layouts;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
-use scope::Scope;
+use scope::{Context, Scope};
 
 use crate::diagnostic::Diagnostic;
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
@@ -36,15 +41,24 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// names the omitted declarations: those of included files that have no Rust form and are not used by the main file.
 ///
 /// # Errors
-/// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each pair of IDL names of one
-/// scope that become the same Rust name.
+/// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
+/// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+    let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
         left_out,
-    } = Refusals::of(tree);
-    let outermost = Scope::outermost(tree, &left_out);
-    diagnostics.extend(collisions::find(outermost));
+    } = Refusals::of(tree, &layouts);
+    let mut named = tree.clone();
+    diagnostics.extend(escapes::settle(&mut named, &left_out));
+    let tree = &named;
+    let inheritance = Inheritance::of(tree);
+    let outermost = Scope::outermost(Context {
+        tree,
+        layouts: &layouts,
+        inheritance: &inheritance,
+        left_out: &left_out,
+    });
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }
@@ -74,7 +88,7 @@ fn with_module(scope: Scope<'_>, id: ItemId) -> TokenStream {
     } else {
         documentation::attributes(&[format!("Declarations inside the IDL `{}`.", item.name)])
     };
-    let name = names::module_ident(&item.name);
+    let name = names::module_ident(item);
     let content = items(inner);
     quote!(#generated #documentation pub mod #name { #content })
 }

@@ -40,7 +40,7 @@ pub fn timings(
 ) -> Result<Vec<OperationTiming>, CompileError> {
     let options = Options {
         include_dirs: include_dirs.to_vec(),
-        defines: Vec::new(),
+        ..Options::default()
     };
     let outcome = check(files, &options);
     match &outcome.tree {

@@ -90,7 +90,7 @@ pub enum ItemKind {
     Valuetype(Valuetype),
     /// A declaration without a definition (legal for interfaces whose references are only passed on).
     Undefined {
-        /// `interface`, `valuetype`, `component` or `home`; never `struct` or `union`, which must be defined.
+        /// `interface`, `abstract interface`, `valuetype`, `component` or `home`; never `struct` or `union`, which must be defined.
         what: &'static str,
     },
     /// A construct of IDL 4 or CCM that is checked but has no CORBA value: bitset, bitmask, component, home, template module.

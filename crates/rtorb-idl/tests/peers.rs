@@ -25,7 +25,7 @@ fn accepts_every_idl_file_of_omniorb() {
     include_dirs.dedup();
     let options = Options {
         include_dirs,
-        defines: Vec::new(),
+        ..Options::default()
     };
     let mut refused = String::new();
     for file in &files {

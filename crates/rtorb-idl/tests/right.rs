@@ -49,10 +49,12 @@ fn checks_several_files_as_one_specification() {
 
 #[test]
 fn uses_macros_and_directories_of_the_options() {
-    let text = "#include <shared.idl>\nstruct S { Shared x; };\n#if LEVEL != 3 || !defined(ON)\n#error wrong\n#endif\n";
+    let text = "#include <shared.idl>\nstruct S { Shared x; };\n#if LEVEL != 3 || !defined(ON) || defined(OFF)\n#error wrong\n#endif\n#ifdef _PRE_3_0_COMPILER_\n#error old\n#endif\n";
     let options = Options {
         include_dirs: vec!["tests/nowhere".into(), "tests/right/include".into()],
-        defines: vec!["LEVEL=3".to_owned(), "ON".to_owned()],
+        defines: ["LEVEL=3", "ON", "OFF"].map(str::to_owned).to_vec(),
+        undefines: ["OFF", "_PRE_3_0_COMPILER_"].map(str::to_owned).to_vec(),
+        ..Options::default()
     };
     let outcome = rtorb_idl::check_text("inline.idl", text, &options);
     assert!(outcome.tree.is_some(), "{}", outcome.render(false));

@@ -7,7 +7,7 @@ mod typed;
 mod value;
 
 pub use state::{KnownTypes, NOTHING_KNOWN, State, StateType, VALUE_BASE, find as find_state_type};
-pub use typed::Typed;
+pub use typed::{Typed, map_type_code};
 pub use value::Value;
 
 use crate::cdr::CharCodeSet;

@@ -41,6 +41,7 @@ macro_rules! stream_form {
 }
 
 mod bounded;
+mod context;
 mod decimal;
 mod fixed_layout;
 mod long_double;
@@ -54,7 +55,8 @@ mod value;
 mod wide;
 mod writer;
 
-pub use bounded::{BoundedSequence, BoundedString, BoundedWString, OverBound};
+pub use bounded::{BoundedMap, BoundedSequence, BoundedString, BoundedWString, OverBound};
+pub use context::ContextValues;
 pub use decimal::Fixed;
 pub use fixed_layout::{FixedLayout, Form};
 pub use long_double::LongDouble;

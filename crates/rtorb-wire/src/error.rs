@@ -30,6 +30,9 @@ pub enum DecodeError {
         /// The bound.
         bound: usize,
     },
+    /// A map that has a key twice.
+    #[error("a map has a key twice")]
+    KeyTwice,
     /// A string without a terminating zero byte, or with another zero byte.
     #[error("a string must have one zero byte, at its end")]
     BadString,

@@ -179,6 +179,12 @@ impl TypeCode {
         Self::from_shape(Shape::Named(Kind::ObjectReference, named.into()))
     }
 
+    /// References to objects, and values, of an abstract interface.
+    pub fn abstract_interface(id: &str, name: &str) -> Self {
+        let named = Named::new(id, name);
+        Self::from_shape(Shape::Named(Kind::AbstractInterface, named.into()))
+    }
+
     /// The enclosing type with that repository id.
     pub fn recursive(id: &str) -> Self {
         Self::from_shape(Shape::Recursive(id.into()))

@@ -5,7 +5,7 @@
 
 use crate::any::Typed;
 use crate::cdr::{ValueHead, ValueStart};
-use crate::type_code::{self, Alias, Named, Shape, TypeCode, ValueMember, Visibility};
+use crate::type_code::{self, Alias, Kind, Named, Shape, TypeCode, ValueMember, Visibility};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use core::any::TypeId;
 use std::sync::Arc;
@@ -141,6 +141,34 @@ fn read_state<T: ValueType>(start: &ValueStart<'_>, r: &mut Reader<'_>) -> Resul
         return Err(DecodeError::UnknownValue);
     }
     r.value_state(start, is_exact, T::decode)
+}
+
+/// Writes the head of an abstract interface's reference; if `is_nil`, all of it.
+///
+/// # Errors
+/// When the message would exceed its limit.
+//= GIOP 1.2 §15.3.7
+//# An abstract interface is a boolean: true before an object reference, false before a value. Nil is the null value.
+pub fn write_abstract_head(w: &mut Writer<'_>, is_nil: bool) -> Result<(), EncodeError> {
+    w.primitive(u8::from(!is_nil))?;
+    if is_nil { w.null_value() } else { Ok(()) }
+}
+
+/// Reads the head of an abstract interface's reference. Returns true if an object reference follows, false for nil.
+///
+/// # Errors
+/// [`DecodeError::Unsupported`] for a value, or when the message ends.
+pub fn read_abstract_head(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
+    if bool::decode(r)? {
+        return Ok(true);
+    }
+    r.approach_value();
+    match r.value_head()? {
+        ValueHead::Null => Ok(false),
+        ValueHead::Again { .. } | ValueHead::Value(_) => Err(DecodeError::Unsupported {
+            kind: Kind::Value as u32,
+        }),
+    }
 }
 
 #[cfg(test)]

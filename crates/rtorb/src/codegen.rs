@@ -3,18 +3,18 @@
 //! `docs/mapping.md` shows the generated code.
 
 pub use crate::exception::SystemException;
-pub use crate::interface::{Interface, UserException, narrow};
-pub use crate::poa::{OperationTable, ServedBy, unknown_operation};
+pub use crate::interface::{Base, Content, Interface, UserException, narrow};
+pub use crate::poa::{OperationTable, ServedBy, joined, unknown_operation};
 pub use crate::reference::ObjectRef;
 pub use crate::server::ServerCall;
 pub use crate::timing::{Criticality, OperationTiming};
-pub use rtorb_wire::any::{Any, Typed, Value};
+pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
 pub use rtorb_wire::cdr::{
-    BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, OverBound, Reference,
-    ReferenceOut, WChar, WString,
+    BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
+    OverBound, Reference, ReferenceOut, WChar, WString,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};
-pub use rtorb_wire::valuetype::{self, ValueType};
+pub use rtorb_wire::valuetype::{self, ValueType, read_abstract_head, write_abstract_head};
 pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
 pub use rtorb_wire::{cdr_enum, fixed_layout};
 
@@ -27,12 +27,15 @@ macro_rules! generated {
     ($($item:item)*) => {$(
         #[allow(
             dead_code,
+            missing_copy_implementations,
+            missing_debug_implementations,
             missing_docs,
             nonstandard_style,
             unreachable_pub,
             unused_qualifications,
             unused_results,
             unused_variables,
+            variant_size_differences,
             clippy::all,
             clippy::nursery,
             clippy::pedantic,
@@ -44,11 +47,29 @@ macro_rules! generated {
 }
 pub use crate::generated;
 
-/// Lets `Option` of a reference type go over the wire.
+/// Gives a type a TypeCode, which is made once: the TypeCode of a type that contains another one twice shares the other's.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! reference_cdr {
+macro_rules! typed {
+    ($name:ident = $type_code:expr) => {
+        impl $crate::codegen::Typed for $name {
+            fn type_code() -> $crate::codegen::TypeCode {
+                static TYPE_CODE: ::std::sync::LazyLock<$crate::codegen::TypeCode> =
+                    ::std::sync::LazyLock::new(|| $type_code);
+                ::core::clone::Clone::clone(&*TYPE_CODE)
+            }
+        }
+    };
+}
+pub use crate::typed;
+
+/// Gives a reference type the methods that all have, and lets `Option` of it go over the wire.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! reference {
     ($name:ident) => {
+        $crate::reference!(@methods $name);
+
         impl $crate::codegen::ReferenceOut for $name {
             fn encode_ior<'a>(
                 &'a self,
@@ -74,5 +95,173 @@ macro_rules! reference_cdr {
             }
         }
     };
+    (@abstract $name:ident) => {
+        $crate::reference!(@methods $name);
+
+        impl $crate::codegen::ReferenceOut for $name {
+            fn encode_ior<'a>(
+                &'a self,
+                w: &mut $crate::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::write_abstract_head(w, false)?;
+                $crate::codegen::ReferenceOut::encode_ior(
+                    $crate::codegen::Interface::as_object(self),
+                    w,
+                )
+            }
+
+            fn encode_nil(
+                w: &mut $crate::codegen::Writer<'_>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::write_abstract_head(w, true)
+            }
+        }
+
+        impl $crate::codegen::Reference for $name {
+            const OCTETS_MIN: usize = 5;
+
+            fn decode_ior(
+                r: &mut $crate::codegen::Reader<'_>,
+            ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
+            {
+                if !$crate::codegen::read_abstract_head(r)? {
+                    return ::core::result::Result::Ok(::core::option::Option::None);
+                }
+                let object =
+                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                ::core::result::Result::Ok(
+                    object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
+                )
+            }
+        }
+    };
+    (@methods $name:ident) => {
+        impl $name {
+            /// Returns `object` as a reference to this interface. Asks the object if the reference does not state its type.
+            ///
+            /// # Errors
+            /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
+            pub fn narrow(
+                object: &$crate::codegen::ObjectRef,
+            ) -> ::core::result::Result<Self, $crate::codegen::SystemException> {
+                $crate::codegen::narrow(object)
+            }
+
+            /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
+            /// return BAD_OPERATION.
+            pub fn unchecked_narrow(object: $crate::codegen::ObjectRef) -> Self {
+                <Self as $crate::codegen::Interface>::unchecked_narrow(object)
+            }
+
+            /// The reference without its type.
+            pub fn as_object(&self) -> &$crate::codegen::ObjectRef {
+                $crate::codegen::Interface::as_object(self)
+            }
+        }
+    };
 }
-pub use crate::reference_cdr;
+pub use crate::reference;
+
+/// Lets a reference type be the content of the types of derived interfaces. A generic one gives them the methods of its content.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! base {
+    ($name:ident $(<$inner:ident>)?) => {
+        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Content for $name$(<$inner>)? {
+            fn around(object: $crate::codegen::ObjectRef) -> Self {
+                let timings = <$name as $crate::codegen::Interface>::timings();
+                Self($crate::codegen::Content::around(object.with_timings(timings)))
+            }
+
+            #[inline]
+            fn object(&self) -> &$crate::codegen::ObjectRef {
+                $crate::codegen::Content::object(&self.0)
+            }
+        }
+
+        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Base for $name$(<$inner>)? {}
+
+        $(
+            impl<$inner: $crate::codegen::Base> ::core::ops::Deref for $name<$inner> {
+                type Target = $inner;
+
+                #[inline]
+                fn deref(&self) -> &$inner {
+                    &self.0
+                }
+            }
+        )?
+    };
+}
+pub use crate::base;
+
+/// Gives a reference type the methods of its bases.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! inherits {
+    ($name:ident: $content:ty) => {
+        impl ::core::ops::Deref for $name {
+            type Target = $content;
+
+            #[inline]
+            fn deref(&self) -> &$content {
+                &self.0
+            }
+        }
+    };
+}
+pub use crate::inherits;
+
+/// Converts a reference type to each of its bases.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! upcasts {
+    ($name:ident: $($base:path),+) => {$(
+        impl ::core::convert::From<$name> for $base {
+            fn from(derived: $name) -> Self {
+                ::core::convert::From::from(&derived)
+            }
+        }
+
+        impl ::core::convert::From<&$name> for $base {
+            fn from(derived: &$name) -> Self {
+                let object = $crate::codegen::Interface::as_object(derived);
+                <Self as $crate::codegen::Interface>::unchecked_narrow(::core::clone::Clone::clone(object))
+            }
+        }
+    )+};
+}
+pub use crate::upcasts;
+
+/// Makes the errors of an operation an error type with conversions.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! operation_error {
+    ($name:ident: $($variant:ident($exception:ty)),+) => {
+        impl ::core::convert::From<$crate::codegen::SystemException> for $name {
+            fn from(exception: $crate::codegen::SystemException) -> Self {
+                Self::System(exception)
+            }
+        }
+
+        $(
+            impl ::core::convert::From<$exception> for $name {
+                fn from(exception: $exception) -> Self {
+                    Self::$variant(exception)
+                }
+            }
+        )+
+
+        impl ::core::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self {
+                    $(Self::$variant(exception) => ::core::fmt::Display::fmt(exception, f),)+
+                    Self::System(exception) => ::core::fmt::Display::fmt(exception, f),
+                }
+            }
+        }
+
+        impl ::core::error::Error for $name {}
+    };
+}
+pub use crate::operation_error;

@@ -23,7 +23,7 @@ pub use adapter::{Poa, PoaError};
 pub use dynamic::DynamicServant;
 pub use manager::PoaManager;
 #[doc(hidden)]
-pub use operation_table::OperationTable;
+pub use operation_table::{OperationTable, joined};
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
 pub(crate) use adapters::Adapters;

@@ -127,3 +127,22 @@ fn a_missing_file_is_no_and_no_file_is_misuse() {
     assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("/nowhere/at-all.idl"));
     rtorb().args(["idl", "check"]).assert().code(2);
 }
+
+#[test]
+fn options_undefine_macros_and_choose_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("logger.idl");
+    let text = "#ifdef _PRE_3_0_COMPILER_\n#error old\n#endif\n\
+        interface Logger { attribute long log_level; void setLogLevel(in long level); };\n";
+    std::fs::write(&file, text).unwrap();
+    rtorb().args(["idl", "check"]).arg(&file).assert().code(1);
+    let choice = "Logger::setLogLevel=write_level";
+    let assert = rtorb()
+        .args(["idl", "build", "-U", "_PRE_3_0_COMPILER_"])
+        .args(["--rust-name", choice])
+        .arg(&file)
+        .assert()
+        .success();
+    let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(text.contains("pub fn write_level("), "{text}");
+}

@@ -215,11 +215,12 @@ impl Checker<'_> {
         std::iter::successors(Some(item), scopes).any(|id| id == outer)
     }
 
-    /// A forward declaration and its definition must agree on the repository id (14.7.5.2).
+    /// A forward declaration and its definition must agree on the repository id (14.7.5.2). If one of them has the prefix of the
+    /// OMG, that one applies: vendors' copies of the OMG's files often set the prefix in one of two files only.
     pub(super) fn check_forward_id(&mut self, id: ItemId, name: &Name) {
         let now = self.identity(&name.text);
-        let item = self.tree.item(id);
-        let before = &self.facts[id.0 as usize].identity;
+        let declared_at = self.tree.item(id).location;
+        let before = &mut self.facts(id).identity;
         if before.prefix == now.prefix || before.explicit.is_some() {
             return;
         }
@@ -227,10 +228,25 @@ impl Checker<'_> {
             "" => "no prefix applies here".to_owned(),
             prefix => format!("the prefix `{prefix}` applies here"),
         };
+        let [now_label, before_label] = [label(&now.prefix), label(&before.prefix)];
         let message = format!("`{}` is declared with two different prefixes", name.text);
-        let diagnostic = Diagnostic::error(message)
-            .at(name.location, label(&now.prefix))
-            .at(item.location, label(&before.prefix));
-        self.diagnostics.push(diagnostic);
+        let diagnostic = if now.prefix == OMG || before.prefix == OMG {
+            if now.prefix == OMG {
+                before.prefix.clone_from(&now.prefix);
+                before.path.clone_from(&now.path);
+            }
+            let id = before.repository_id();
+            Diagnostic::warning(message).note(format!("its repository id is `{id}`"))
+        } else {
+            Diagnostic::error(message)
+        };
+        self.diagnostics.push(
+            diagnostic
+                .at(name.location, now_label)
+                .at(declared_at, before_label),
+        );
     }
 }
+
+/// The prefix of all standard modules.
+const OMG: &str = "omg.org";

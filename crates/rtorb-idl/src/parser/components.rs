@@ -1,7 +1,6 @@
-//! Components, homes, ports, connectors and template modules (IDL 4.2, 7.4.8 to 7.4.12).
+//! Components, homes, ports and connectors (IDL 4.2, 7.4.8 to 7.4.11).
 
 use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, TypeKind, TypeSpec};
-use crate::diagnostic::Diagnostic;
 use crate::tree::Type;
 
 use super::definitions::Declared;
@@ -85,42 +84,5 @@ impl Parser<'_> {
         } else {
             self.export()
         }
-    }
-
-    /// `module M<typename T> { ... }`, or `module ::A::M<long> N`, after the keyword.
-    pub(super) fn template_module(&mut self, scoped: bool) -> Parsed<DefinitionKind> {
-        let template = self.scoped_name("a name for the module")?;
-        if !self.peek().is("<") {
-            let location = template.location();
-            let diagnostic = Diagnostic::error("a module is declared by a simple name")
-                .at(location, "a name with `::` cannot be declared")
-                .help("write one module inside the other: `module A { module B { ... }; };`");
-            return Err(self.fail(diagnostic));
-        }
-        self.template_arguments()?;
-        if self.peek().is("{") && !scoped {
-            self.skip_braces("the module")?;
-            return Ok(DefinitionKind::TemplateModule {
-                name: template.first().clone(),
-            });
-        }
-        let name = self.declared("`{`, or a name for the instance of the module")?;
-        Ok(DefinitionKind::TemplateInstance { template, name })
-    }
-
-    fn template_arguments(&mut self) -> Parsed<()> {
-        let open = self.bump().location;
-        let mut nested = 1usize;
-        while nested > 0 {
-            let token = self.peek();
-            if self.at_end() || token.is(";") || token.is("{") || token.is("}") {
-                let message = "the parameters of the module have no end";
-                return Err(self.error(open, message, "this `<` is never closed"));
-            }
-            let token = self.bump();
-            nested += usize::from(token.is("<"));
-            nested -= usize::from(token.is(">"));
-        }
-        Ok(())
     }
 }

@@ -96,6 +96,13 @@ impl Parser<'_> {
             "abstract" | "custom" | "valuetype" | "eventtype" => {
                 (self.valuetype()?, "the valuetype")
             }
+            "alias" if self.peek_at(2).is("<") || self.peek_at(2).is("::") => {
+                self.bump();
+                (
+                    self.template_module(true)?,
+                    "the alias of a template module",
+                )
+            }
             "component" | "home" | "porttype" | "connector" => (self.component()?, "the component"),
             _ => return Err(self.not_a_definition(&token)),
         })
@@ -157,8 +164,16 @@ impl Parser<'_> {
             return self.template_module(scoped);
         }
         let name = self.declared("a name for the module")?;
-        let body = self.body("the module", Self::definition)?;
+        let body = self.module_body(&name.text)?;
         Ok(DefinitionKind::Module { name, body })
+    }
+
+    /// The body of the module `name`.
+    pub(super) fn module_body(&mut self, name: &str) -> Parsed<Vec<Definition>> {
+        self.modules.push(name.into());
+        let body = self.body("the module", Self::definition);
+        self.modules.pop();
+        body
     }
 
     fn typedef(&mut self) -> Parsed<DefinitionKind> {

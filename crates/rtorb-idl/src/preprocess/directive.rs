@@ -237,7 +237,14 @@ impl Preprocessor<'_> {
         let Some(word) = line.first().and_then(Token::word) else {
             return;
         };
-        let rest = &line[1..];
+        let known = ["prefix", "ID", "version"].contains(&&**word);
+        let rest = match line[1..].split_last() {
+            Some((last, before)) if known && last.is(";") => {
+                self.warn_about_semicolon(last.location);
+                before
+            }
+            _ => &line[1..],
+        };
         let named = rest.split_last().filter(|(_, name)| is_scoped_name(name));
         let (event, form) = match &**word {
             "prefix" => {
@@ -276,6 +283,13 @@ impl Preprocessor<'_> {
                     .help(format!("write it as {form}")),
             ),
         }
+    }
+
+    fn warn_about_semicolon(&mut self, location: Location) {
+        self.diagnostics.push(
+            Diagnostic::warning("a pragma ends with its line, not with a semicolon")
+                .at(location, "this semicolon has no effect"),
+        );
     }
 
     /// Warns about an unknown pragma whose name is close to a known one. Pragmas of other compilers cause no warning.

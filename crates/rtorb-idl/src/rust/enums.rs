@@ -29,5 +29,5 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, enumerators: &[Enumerator])
 
 /// The variant of an enumerator.
 pub(super) fn variant(enumerator: &Enumerator) -> Ident {
-    names::type_ident(&enumerator.name)
+    names::type_ident(enumerator)
 }

@@ -3,9 +3,9 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::names;
 use super::operations::Call;
 use super::scope::Scope;
-use super::{names, types};
 use crate::tree::{ItemId, Tree};
 
 /// An error enum for each of `calls` that raises exceptions: a variant for each exception, and `System`.
@@ -22,7 +22,7 @@ fn error_enum(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
     let variants = variants(scope.tree, &call.raises);
     let names: Vec<&Ident> = variants.iter().map(|(name, _)| name).collect();
     let types: Vec<TokenStream> = variants.iter().map(|(_, id)| scope.path(*id)).collect();
-    let eq = call.raises.iter().all(|&id| types::is_eq(scope.tree, id));
+    let eq = call.raises.iter().all(|&id| scope.layouts.is_eq(id));
     let eq = eq.then(|| quote!(, Eq));
     let summary = format!(
         " Why `{}` of `{}` failed.",
@@ -40,34 +40,14 @@ fn error_enum(scope: Scope<'_>, call: &Call<'_>) -> TokenStream {
             /// The call failed with a system exception.
             System(::rtorb::codegen::SystemException),
         }
-        impl ::core::convert::From<::rtorb::codegen::SystemException> for #name {
-            fn from(exception: ::rtorb::codegen::SystemException) -> Self {
-                Self::System(exception)
-            }
-        }
-        #(
-            impl ::core::convert::From<#types> for #name {
-                fn from(exception: #types) -> Self {
-                    Self::#names(exception)
-                }
-            }
-        )*
-        impl ::core::fmt::Display for #name {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                match self {
-                    #(Self::#names(exception) => ::core::fmt::Display::fmt(exception, f),)*
-                    Self::System(exception) => ::core::fmt::Display::fmt(exception, f),
-                }
-            }
-        }
-        impl ::core::error::Error for #name {}
+        ::rtorb::codegen::operation_error!(#name: #(#names(#types)),*);
     }
 }
 
 /// The exceptions with the names of their variants: the exception's own, with its scope's before it where that name
 /// is taken.
 pub(super) fn variants(tree: &Tree, raises: &[ItemId]) -> Vec<(Ident, ItemId)> {
-    let own_name = |id: ItemId| names::upper_camel(&tree.item(id).name);
+    let own_name = |id: ItemId| names::stem(tree.item(id));
     raises
         .iter()
         .map(|&id| {

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
-use super::{documentation, errors, names, servants, timings, type_codes};
+use super::{documentation, errors, inheritance, names, servants, timings, type_codes};
 use crate::tree::{ItemId, Tree};
 
 /// The reference type, the servant trait and the error enums of the interface `id`.
@@ -26,83 +26,119 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let ancestors = bases
         .iter()
         .map(|&base| &scope.tree.item(base).repository_id);
-    let documentation = documentation::attributes_or(
+    let timings = timings::table(scope.tree, id);
+    let object = timings::prepared(scope.tree, id);
+    let content = if inheritance::is_plain(scope, id) {
+        object
+    } else {
+        quote!(::rtorb::codegen::Content::around(#object))
+    };
+    let inner = inheritance::object(scope, id);
+    let inner = if inheritance::is_plain(scope, id) {
+        quote!(&#inner)
+    } else {
+        inner
+    };
+    let is_abstract = types::is_abstract_interface(scope.tree, id).then(|| quote!(@abstract));
+    let typed = type_codes::typed(scope, id);
+    let definition = definition(scope, id);
+    let methods = methods(scope, id);
+    let base_paths = bases.iter().map(|&base| scope.path(base));
+    let upcasts =
+        (!bases.is_empty()).then(|| quote!(::rtorb::codegen::upcasts!(#name: #(#base_paths),*);));
+    let operations = scope.inheritance.is_base(id).then(|| {
+        let own = operations::own(scope.tree, id);
+        let names = own.iter().map(|call| &call.wire_name);
+        quote!(const OPERATIONS: &'static [&'static str] = &[#(#names),*];)
+    });
+    quote! {
+        #definition
+        impl ::rtorb::codegen::Interface for #name {
+            const REPOSITORY_ID: &'static str = #repository_id;
+            const ANCESTORS: &'static [&'static str] = &[#(#ancestors),*];
+            #operations
+            #timings
+            fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
+                Self(#content)
+            }
+            fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
+                #inner
+            }
+        }
+        ::rtorb::codegen::reference!(#is_abstract #name);
+        #typed
+        #methods
+        #upcasts
+    }
+}
+
+/// The struct of a reference type, and its place around and inside other reference types.
+fn definition(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let item = scope.tree.item(id);
+    let name = names::item_ident(item);
+    let mut documentation = documentation::attributes_or(
         &item.documentation,
         &format!(
             "A reference to an object of the IDL interface `{}`.",
             scope.tree.full_name(id)
         ),
     );
-    let calls = operations::all(scope.tree, id);
-    let mut timed = 0..;
-    let methods = calls.iter().map(|call| {
-        let place = call.is_timed().then(|| timed.next()).flatten();
-        method(scope, call, place)
-    });
-    let timings = timings::table(scope.tree, id);
-    let object = timings::prepared(scope.tree, id);
-    let typed = type_codes::typed(scope, id);
-    let upcasts = bases.iter().map(|&base| upcast(scope, &name, base));
+    let bases = operations::ancestors(scope.tree, id);
+    if !bases.is_empty() {
+        let bases = bases.iter().rev().map(|&base| scope.tree.full_name(base));
+        let bases = bases.collect::<Vec<_>>().join("`, `");
+        let inherited = format!(" It also has the methods of `{bases}`.");
+        documentation.extend(quote!(#[doc = ""] #[doc = #inherited]));
+    }
+    let content = inheritance::content(scope, id);
+    let derives = quote!(#[derive(Clone, Debug, PartialEq, Eq, Hash)]);
+    if scope.inheritance.is_generic(id) {
+        let inner = scope.type_parameter("B");
+        return quote! {
+            #documentation
+            #derives
+            pub struct #name<#inner = #content>(#inner);
+            ::rtorb::codegen::base!(#name<#inner>);
+        };
+    }
+    let base = (scope.inheritance.is_base(id)).then(|| quote!(::rtorb::codegen::base!(#name);));
+    let inherits = (!operations::ancestors(scope.tree, id).is_empty())
+        .then(|| quote!(::rtorb::codegen::inherits!(#name: #content);));
     quote! {
         #documentation
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub struct #name(::rtorb::codegen::ObjectRef);
-        impl ::rtorb::codegen::Interface for #name {
-            const REPOSITORY_ID: &'static str = #repository_id;
-            const ANCESTORS: &'static [&'static str] = &[#(#ancestors),*];
-            #timings
-            fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
-                Self(#object)
-            }
-            fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
-                &self.0
-            }
-        }
-        ::rtorb::codegen::reference_cdr!(#name);
-        #typed
-        impl #name {
-            /// Returns `object` as a reference to this interface. Asks the object if the reference does not state its type.
-            ///
-            /// # Errors
-            /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
-            pub fn narrow(
-                object: &::rtorb::codegen::ObjectRef,
-            ) -> ::core::result::Result<Self, ::rtorb::codegen::SystemException> {
-                ::rtorb::codegen::narrow(object)
-            }
-            /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
-            /// return BAD_OPERATION.
-            pub fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
-                Self(#object)
-            }
-            /// The reference without its type.
-            pub fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
-                &self.0
-            }
-            #(#methods)*
-        }
-        #(#upcasts)*
+        #derives
+        pub struct #name(#content);
+        #base
+        #inherits
     }
 }
 
-fn upcast(scope: Scope<'_>, name: &Ident, base: ItemId) -> TokenStream {
-    let base = scope.path(base);
-    quote! {
-        impl ::core::convert::From<#name> for #base {
-            fn from(derived: #name) -> Self {
-                <Self as ::rtorb::codegen::Interface>::unchecked_narrow(derived.0)
-            }
-        }
-        impl ::core::convert::From<&#name> for #base {
-            fn from(derived: &#name) -> Self {
-                <Self as ::rtorb::codegen::Interface>::unchecked_narrow(::core::clone::Clone::clone(&derived.0))
-            }
-        }
+/// The methods of a reference: those of the operations that the interface declares, and of inherited ones that are timed,
+/// because calls count for the interface of the reference. Others are methods of the bases.
+fn methods(scope: Scope<'_>, id: ItemId) -> TokenStream {
+    let mut timed = 0..;
+    let methods: Vec<_> = operations::all(scope.tree, id)
+        .iter()
+        .filter_map(|call| {
+            let place = call.is_timed().then(|| timed.next()).flatten();
+            let is_own = call.owner == id || place.is_some();
+            is_own.then(|| method(scope, id, call, place))
+        })
+        .collect();
+    if methods.is_empty() {
+        return TokenStream::new();
+    }
+    let name = names::item_ident(scope.tree.item(id));
+    if scope.inheritance.is_generic(id) {
+        let inner = scope.type_parameter("B");
+        quote!(impl<#inner: ::rtorb::codegen::Content> #name<#inner> { #(#methods)* })
+    } else {
+        quote!(impl #name { #(#methods)* })
     }
 }
 
-/// The method of a call. `place` is its index among the timed calls of the interface, if it is timed.
-fn method(scope: Scope<'_>, call: &Call<'_>, place: Option<usize>) -> TokenStream {
+/// The method of a call to the interface `id`. `place` is its index among the timed calls of the interface, if it is timed.
+fn method(scope: Scope<'_>, id: ItemId, call: &Call<'_>, place: Option<usize>) -> TokenStream {
     let documentation = documentation::attributes(&call.documentation);
     let signature = call.signature(scope);
     let wire_name = &call.wire_name;
@@ -116,7 +152,9 @@ fn method(scope: Scope<'_>, call: &Call<'_>, place: Option<usize>) -> TokenStrea
         let exceptions = exceptions(scope, call);
         quote!(invoke_raising(#wire_name, #arguments, #results, #exceptions))
     };
-    let call = timings::timed(place, call, &invocation);
+    let name = names::item_ident(scope.tree.item(id));
+    let object = inheritance::object(scope, id);
+    let call = timings::timed(&name, &object, place, call, &invocation);
     quote!(#documentation pub #signature { #call })
 }
 
@@ -127,7 +165,11 @@ fn arguments(tree: &Tree, call: &Call<'_>) -> TokenStream {
         let value = lent_value(tree, argument);
         quote!(::rtorb::codegen::Encode::encode(#value, #w))
     });
-    in_turn(&w, &encode.collect::<Vec<_>>())
+    let context = call
+        .context
+        .iter()
+        .map(|(name, patterns)| quote!(#name.encode_matching(&[#(#patterns),*], #w)));
+    in_turn(&w, &encode.chain(context).collect::<Vec<_>>())
 }
 
 /// The argument as a reference, as `Encode` requires.

@@ -2,7 +2,8 @@
 
 use proc_macro2::{Ident, Span};
 
-use crate::tree::{Item, ItemKind};
+use crate::renames::Declared;
+use crate::tree::{Attribute, Item, ItemKind};
 
 /// `many_seq`, `Many`, `RT_Info` as a type or variant: `ManySeq`, `Many`, `RtInfo`.
 pub(super) fn upper_camel(name: &str) -> String {
@@ -31,44 +32,73 @@ pub(super) fn screaming(name: &str) -> String {
 }
 
 /// The name of a type, trait or variant.
-pub(super) fn type_ident(name: &str) -> Ident {
-    ident(&upper_camel(name))
+pub(super) fn type_ident(declared: &dyn Declared) -> Ident {
+    match declared.chosen() {
+        Some(chosen) => ident(chosen),
+        None => ident(&upper_camel(declared.name())),
+    }
 }
 
 /// The name of a function, field or parameter.
-pub(super) fn value_ident(name: &str) -> Ident {
-    ident(&snake(name))
+pub(super) fn value_ident(declared: &dyn Declared) -> Ident {
+    match declared.chosen() {
+        Some(chosen) => ident(chosen),
+        None => ident(&snake(declared.name())),
+    }
 }
 
-/// The name of a constant.
-pub(super) fn constant_ident(name: &str) -> Ident {
-    ident(&screaming(name))
+/// The name of the function that sets an attribute.
+pub(super) fn set_ident(attribute: &Attribute) -> Ident {
+    match attribute.chosen() {
+        Some(chosen) => ident(&format!("set_{chosen}")),
+        None => ident(&format!("set_{}", snake(&attribute.name))),
+    }
 }
 
-/// The name of the Rust module for the declarations inside `name`.
+/// The beginning of the names of types that are made for a declaration. An escaped name keeps its trailing underscores.
+pub(super) fn stem(declared: &dyn Declared) -> String {
+    match declared.chosen() {
+        Some(chosen) => upper_camel(chosen) + trailing_underscores(chosen),
+        None => upper_camel(declared.name()),
+    }
+}
+
+/// The name of the Rust module for the declarations inside `item`.
 ///
 /// Modules and types share a namespace, so a module `str` or `u8` would hide the primitive type.
-pub(super) fn module_ident(name: &str) -> Ident {
-    let snake = snake(name);
-    if PRIMITIVES.contains(&snake.as_str()) {
-        quote::format_ident!("{snake}_")
+pub(super) fn module_ident(item: &Item) -> Ident {
+    let name = match item.chosen() {
+        Some(chosen) => snake(chosen) + trailing_underscores(chosen),
+        None => snake(&item.name),
+    };
+    if PRIMITIVES.contains(&name.as_str()) {
+        quote::format_ident!("{name}_")
     } else {
-        ident(&snake)
+        ident(&name)
     }
 }
 
 /// The Rust name of `item`.
 pub(super) fn item_ident(item: &Item) -> Ident {
-    match item.kind {
-        ItemKind::Module => module_ident(&item.name),
-        ItemKind::Constant { .. } => constant_ident(&item.name),
-        _ => type_ident(&item.name),
+    match (&item.kind, item.chosen()) {
+        (ItemKind::Module, _) => module_ident(item),
+        (ItemKind::Constant { .. }, None) => ident(&screaming(&item.name)),
+        _ => type_ident(item),
     }
 }
 
 /// The name of the servant trait of `interface`.
 pub(super) fn servant_ident(interface: &Item) -> Ident {
-    quote::format_ident!("{}Servant", upper_camel(&interface.name))
+    quote::format_ident!("{}Servant", stem(interface))
+}
+
+/// True if `name` can name a Rust declaration. Keywords can: they become raw identifiers.
+pub(super) fn is_name(name: &str) -> bool {
+    KEYWORDS.contains(&name) || syn::parse_str::<Ident>(name).is_ok()
+}
+
+fn trailing_underscores(name: &str) -> &str {
+    &name[name.trim_end_matches('_').len()..]
 }
 
 /// Names for local variables of generated code that none of `taken` has.
@@ -142,6 +172,7 @@ const PRIMITIVES: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Location;
 
     #[test]
     fn types_are_upper_camel_case() {
@@ -172,19 +203,43 @@ mod tests {
 
     #[test]
     fn keywords_and_primitive_names_are_escaped() {
-        assert_eq!(value_ident("type").to_string(), "r#type");
-        assert_eq!(value_ident("self").to_string(), "self_");
-        assert_eq!(type_ident("self").to_string(), "Self_");
-        assert_eq!(module_ident("Str").to_string(), "str_");
-        assert_eq!(module_ident("Match").to_string(), "r#match");
+        assert_eq!(value_ident(&module("type")).to_string(), "r#type");
+        assert_eq!(value_ident(&module("self")).to_string(), "self_");
+        assert_eq!(type_ident(&module("self")).to_string(), "Self_");
+        assert_eq!(module_ident(&module("Str")).to_string(), "str_");
+        assert_eq!(module_ident(&module("Match")).to_string(), "r#match");
+    }
+
+    #[test]
+    fn a_chosen_name_replaces_the_rule_and_keeps_its_underscores() {
+        let mut item = module("getHTTPStatus");
+        item.choose("status_");
+        assert_eq!(value_ident(&item).to_string(), "status_");
+        assert_eq!(module_ident(&item).to_string(), "status_");
+        assert_eq!(stem(&item), "Status_");
+        assert!(is_name("status_") && is_name("type") && !is_name("2nd") && !is_name(""));
     }
 
     #[test]
     fn local_names_avoid_parameter_names() {
-        let taken = [value_ident("w"), value_ident("r")];
+        let taken = [value_ident(&module("w")), value_ident(&module("r"))];
         assert_eq!(
             fresh(["w", "v"], &taken).map(|name| name.to_string()),
             ["w_", "v"]
         );
+    }
+
+    fn module(name: &str) -> Item {
+        Item {
+            name: name.to_owned(),
+            scope: None,
+            repository_id: String::new(),
+            documentation: Vec::new(),
+            annotations: Vec::new(),
+            location: Location::default(),
+            in_main_file: true,
+            items: Vec::new(),
+            kind: ItemKind::Module,
+        }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Call<'t> {
     pub(super) results: Vec<&'t Type>,
     /// The exceptions that it may raise, each once.
     pub(super) raises: Vec<ItemId>,
+    /// The parameter for context values, if there is a `context` clause, and the patterns of that clause.
+    pub(super) context: Option<(Ident, &'t [String])>,
     /// True if it takes `&mut self`: it changes a valuetype. Objects are shared and take `&self`.
     changes: bool,
     /// Its part of the name of the error enum: `Resolve`, `SetX`.
@@ -91,23 +93,30 @@ impl<'t> Call<'t> {
         };
         let returned = (operation.returns != Type::Void).then_some(&operation.returns);
         let arguments = without(Direction::Out).map(|parameter| Argument {
-            name: names::value_ident(&parameter.name),
+            name: names::value_ident(parameter),
             ty: &parameter.ty,
         });
         let results = without(Direction::In).map(|parameter| &parameter.ty);
+        let arguments: Vec<Argument<'_>> = arguments.collect();
+        let taken: Vec<Ident> = arguments.iter().map(|one| one.name.clone()).collect();
+        let context = (!operation.context.is_empty()).then(|| {
+            let [name] = names::fresh(["context"], &taken);
+            (name, operation.context.as_slice())
+        });
         Self {
             owner,
             wire_name: operation.name.clone(),
-            method: method_ident(&operation.name),
+            method: names::value_ident(operation),
             location: operation.location,
             documentation: timings::documented(&operation.documentation, &operation.annotations),
             timing: operation.timing,
             oneway: operation.oneway,
-            arguments: arguments.collect(),
+            arguments,
+            context,
             results: returned.into_iter().chain(results).collect(),
             raises: each_once(&operation.raises),
             changes: false,
-            stem: names::upper_camel(&operation.name),
+            stem: names::stem(operation),
         }
     }
 
@@ -115,23 +124,24 @@ impl<'t> Call<'t> {
         Self {
             owner,
             wire_name: format!("_get_{}", attribute.name),
-            method: method_ident(&attribute.name),
+            method: names::value_ident(attribute),
             location: attribute.location,
             documentation: timings::documented(&attribute.documentation, &attribute.annotations),
             timing: attribute.timing,
             oneway: false,
             arguments: Vec::new(),
+            context: None,
             results: vec![&attribute.ty],
             raises: each_once(&attribute.get_raises),
             changes: false,
-            stem: names::upper_camel(&attribute.name),
+            stem: names::stem(attribute),
         }
     }
 
     fn of_set(tree: &Tree, owner: ItemId, attribute: &'t Attribute) -> Self {
         Self {
             wire_name: format!("_set_{}", attribute.name),
-            method: format_ident!("set_{}", names::snake(&attribute.name)),
+            method: names::set_ident(attribute),
             arguments: vec![Argument {
                 name: format_ident!("value"),
                 ty: &attribute.ty,
@@ -139,7 +149,7 @@ impl<'t> Call<'t> {
             results: Vec::new(),
             raises: each_once(&attribute.set_raises),
             changes: matches!(tree.item(owner).kind, ItemKind::Valuetype(_)),
-            stem: format!("Set{}", names::upper_camel(&attribute.name)),
+            stem: format!("Set{}", names::stem(attribute)),
             ..Self::of_get(owner, attribute)
         }
     }
@@ -151,11 +161,7 @@ impl<'t> Call<'t> {
 
     /// The name of the error enum of a call that raises exceptions.
     pub(super) fn error_ident(&self, tree: &Tree) -> Ident {
-        format_ident!(
-            "{}{}Error",
-            names::upper_camel(&tree.item(self.owner).name),
-            self.stem
-        )
+        format_ident!("{}{}Error", names::stem(tree.item(self.owner)), self.stem)
     }
 
     /// The error type.
@@ -203,6 +209,8 @@ impl<'t> Call<'t> {
             .arguments
             .iter()
             .map(|argument| scope.lent(argument.ty));
+        let context = self.context.iter();
+        let types = types.chain(context.map(|_| quote!(&::rtorb::codegen::ContextValues)));
         let receiver = (!receiver.is_empty()).then(|| quote!(#receiver,));
         quote!(fn #method(#receiver #(#names: #types),*))
     }
@@ -214,26 +222,37 @@ impl<'t> Call<'t> {
         quote!(#documentation #signature;)
     }
 
-    /// The Rust parameters.
+    /// The Rust parameters, that for context values last.
     pub(super) fn argument_names(&self) -> Vec<Ident> {
+        let context = self.context.iter().map(|(name, _)| name.clone());
         self.arguments
             .iter()
             .map(|argument| argument.name.clone())
+            .chain(context)
             .collect()
     }
 }
 
-/// The methods of every reference type. An operation with one of these names gets a trailing underscore.
-pub(super) const REFERENCE_METHODS: [&str; 3] = ["narrow", "unchecked_narrow", "as_object"];
-
-fn method_ident(name: &str) -> Ident {
-    let method = names::value_ident(name);
-    if REFERENCE_METHODS.iter().any(|taken| method == taken) {
-        format_ident!("{method}_")
-    } else {
-        method
-    }
-}
+/// The methods of every reference type, and those that a type has through Rust's own traits: a call would reach them instead
+/// of an operation of that name.
+pub(super) const RUST_METHODS: [&str; 16] = [
+    "narrow",
+    "unchecked_narrow",
+    "as_object",
+    "borrow",
+    "borrow_mut",
+    "clone",
+    "clone_from",
+    "clone_into",
+    "eq",
+    "fmt",
+    "hash",
+    "into",
+    "ne",
+    "to_owned",
+    "try_into",
+    "type_id",
+];
 
 fn each_once(raises: &[ItemId]) -> Vec<ItemId> {
     let mut seen = BTreeSet::new();

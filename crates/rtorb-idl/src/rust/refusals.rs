@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::types::{self, made_of, named};
-use super::values;
+use super::layouts::Layouts;
+use super::types::{self, made_of, named, with_maps};
+use super::{operations, values};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Attribute, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
@@ -25,19 +26,17 @@ impl NotGenerated {
 
 /// All constructs that the back end rejects; `docs/mapping.md` lists the same.
 pub const NOT_GENERATED: [NotGenerated; 9] = [
-    ABSTRACT_INTERFACE,
     ABSTRACT_VALUE,
     CUSTOM_VALUETYPE,
     VALUE_BASE,
-    MAP,
+    MAP_KEY,
     LOCAL_ON_THE_WIRE,
     NATIVE_ON_THE_WIRE,
     UNDEFINED,
-    CONTEXT_CLAUSE,
+    MANY_BASES,
+    DEEP_TYPE,
 ];
 
-const ABSTRACT_INTERFACE: NotGenerated =
-    NotGenerated::new("abstract interface", "make it an ordinary interface");
 const ABSTRACT_VALUE: NotGenerated = NotGenerated::new(
     "abstract valuetype used as a type",
     "use a concrete valuetype: an abstract one can only be inherited from",
@@ -47,7 +46,10 @@ const CUSTOM_VALUETYPE: NotGenerated = NotGenerated::new(
     "remove `custom`: the state is then sent member by member",
 );
 const VALUE_BASE: NotGenerated = NotGenerated::new("ValueBase", "use `any`");
-const MAP: NotGenerated = NotGenerated::new("map", "use a sequence of key and value structs");
+const MAP_KEY: NotGenerated = NotGenerated::new(
+    "map with a key of another type than an integer, boolean, char, string or enum",
+    "use a sequence of structs of a key and a value",
+);
 const LOCAL_ON_THE_WIRE: NotGenerated = NotGenerated::new(
     "local interface in a type or operation that goes on the wire",
     "only operations of local interfaces can use local interfaces, and structs and unions that contain them",
@@ -60,8 +62,20 @@ const UNDEFINED: NotGenerated = NotGenerated::new(
     "declaration without a definition",
     "define it, or include the file that defines it",
 );
-const CONTEXT_CLAUSE: NotGenerated =
-    NotGenerated::new("context clause", "pass the values as parameters");
+
+const MANY_BASES: NotGenerated = NotGenerated::new(
+    "interface with more than 64 bases",
+    "count direct and indirect bases: leave some out, or move their operations into fewer interfaces",
+);
+const DEEP_TYPE: NotGenerated = NotGenerated::new(
+    "type of more than 32 levels of sequences, arrays and maps",
+    "put the inner levels into a struct",
+);
+
+/// The most bases of an interface. References contain each other that deep, and rustc looks no deeper than 128 for a method.
+const BASES_MAX: usize = 64;
+/// The most sequences, arrays and maps inside each other, typedefs between them included. rustc does not prove the traits of deeper types.
+const LEVELS_MAX: usize = 32;
 
 /// The parts of a tree that cannot be generated.
 #[derive(Debug, Default)]
@@ -75,11 +89,17 @@ pub(super) struct Refusals {
 
 impl Refusals {
     /// Checks everything in `tree`.
-    pub(super) fn of(tree: &Tree) -> Self {
+    pub(super) fn of(tree: &Tree, layouts: &Layouts) -> Self {
         let mut refusals = Self::default();
         for id in tree.ids() {
             let refusals = &mut refusals;
-            Search { tree, id, refusals }.search();
+            let search = Search {
+                tree,
+                layouts,
+                id,
+                refusals,
+            };
+            search.search();
         }
         refusals.spread(tree);
         let left_out = &mut refusals.left_out;
@@ -127,6 +147,7 @@ impl Refusals {
 /// Looks for constructs that cannot be generated in one item.
 struct Search<'t, 'r> {
     tree: &'t Tree,
+    layouts: &'t Layouts,
     id: ItemId,
     refusals: &'r mut Refusals,
 }
@@ -139,14 +160,16 @@ enum Reach {
 }
 
 impl<'t> Search<'t, '_> {
-    fn search(&mut self) {
+    fn search(mut self) {
         let item = self.tree.item(self.id);
+        if operations::ancestors(self.tree, self.id).len() > BASES_MAX {
+            return self.refuse_item(MANY_BASES);
+        }
         let mut reach = Reach::Process;
         match &item.kind {
             ItemKind::Interface(interface) => match interface.flavour {
-                InterfaceFlavour::Abstract => return self.refuse_item(ABSTRACT_INTERFACE),
                 InterfaceFlavour::Local => {}
-                InterfaceFlavour::Plain => reach = Reach::Wire,
+                InterfaceFlavour::Plain | InterfaceFlavour::Abstract => reach = Reach::Wire,
             },
             ItemKind::Struct { members, .. } => self.members(members, Reach::Process),
             ItemKind::Exception { members, .. } => self.members(members, Reach::Wire),
@@ -162,9 +185,9 @@ impl<'t> Search<'t, '_> {
                 self.members(value.state.iter().map(|state| &state.member), Reach::Wire);
             }
             ItemKind::Undefined { what } if *what != "interface" => self.refuse_item(UNDEFINED),
-            // To declare an annotation changes nothing, and neither does its use.
+            // To declare an annotation changes nothing, and neither does its use. Instances of a template module are modules.
             ItemKind::Other {
-                what: "annotation", ..
+                what: "annotation" | "template module",
             } => {}
             ItemKind::Other { what, .. } => {
                 let help = "use a construct that CORBA has a wire form for";
@@ -181,9 +204,6 @@ impl<'t> Search<'t, '_> {
             for parameter in &operation.parameters {
                 self.ty(&parameter.ty, reach, parameter.location);
             }
-            if !operation.context.is_empty() {
-                self.refuse(CONTEXT_CLAUSE, operation.location, &operation.name);
-            }
         }
         for attribute in attributes(&item.kind) {
             self.ty(&attribute.ty, reach, attribute.location);
@@ -198,17 +218,29 @@ impl<'t> Search<'t, '_> {
 
     /// Checks the type of a member or parameter whose name is at `location`.
     fn ty(&mut self, ty: &'t Type, reach: Reach, location: Location) {
+        if levels(self.tree, ty) > LEVELS_MAX {
+            let name = self.tree.full_name(self.id);
+            self.refuse(DEEP_TYPE, location, &name);
+            return;
+        }
         match self.tree.resolved(ty) {
             Type::Sequence { element, .. } | Type::Array { element, .. } => {
                 self.ty(element, reach, location)
             }
-            Type::Map { .. } => self.refuse(MAP, location, "map"),
+            Type::Map { key, value, .. } => {
+                if !types::is_key(self.tree, key) {
+                    let name = self.tree.full_name(self.id);
+                    self.refuse(MAP_KEY, location, &name);
+                }
+                self.ty(key, reach, location);
+                self.ty(value, reach, location);
+            }
             Type::ValueBase => self.refuse(VALUE_BASE, location, "ValueBase"),
             Type::Named(id) if values::is_abstract(self.tree, *id) => {
                 self.refuse(ABSTRACT_VALUE, location, &self.tree.full_name(*id));
             }
             Type::Named(id) if reach == Reach::Wire => {
-                if let Some(keeper) = types::kept_inside_by(self.tree, *id) {
+                if let Some(keeper) = self.layouts.kept_inside_by(*id) {
                     let is_local = types::is_local_interface(self.tree, keeper);
                     let what = if is_local {
                         LOCAL_ON_THE_WIRE
@@ -240,6 +272,23 @@ impl<'t> Search<'t, '_> {
                     .help(help),
             );
         }
+    }
+}
+
+/// How many sequences, arrays and maps stand around the innermost type.
+fn levels(tree: &Tree, ty: &Type) -> usize {
+    let mut levels = 0;
+    let mut ty = ty;
+    loop {
+        (ty, levels) = match tree.resolved(ty) {
+            Type::Sequence { element, .. } => (element, levels + 1),
+            Type::Map { value, .. } => (value, levels + 1),
+            Type::Array {
+                element,
+                dimensions,
+            } => (element, levels + dimensions.len()),
+            _ => return levels,
+        };
     }
 }
 
@@ -281,11 +330,12 @@ fn uses(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     }
     for operation in operations(&item.kind) {
         let types = operation.parameters.iter().map(|parameter| &parameter.ty);
-        used.extend(types.chain([&operation.returns]).filter_map(named));
+        let types = types.chain([&operation.returns]).flat_map(with_maps);
+        used.extend(types.filter_map(named));
         used.extend(&operation.raises);
     }
     for attribute in attributes(&item.kind) {
-        used.extend(named(&attribute.ty));
+        used.extend(with_maps(&attribute.ty).into_iter().filter_map(named));
         used.extend(attribute.get_raises.iter().chain(&attribute.set_raises));
     }
     used

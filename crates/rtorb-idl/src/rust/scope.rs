@@ -1,33 +1,53 @@
 //! The Rust module of generated code, and the paths from it to other generated items.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
+use super::inheritance::Inheritance;
+use super::layouts::Layouts;
 use super::names;
 use crate::tree::{ItemId, Tree};
+
+/// The facts about a tree that all generated code depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Context<'t> {
+    /// The tree to generate from.
+    pub(super) tree: &'t Tree,
+    /// The properties of its types.
+    pub(super) layouts: &'t Layouts,
+    /// How its reference types contain each other.
+    pub(super) inheritance: &'t Inheritance,
+    /// Items that are omitted because they cannot be generated and are not used, with the reason.
+    pub(super) left_out: &'t BTreeMap<ItemId, String>,
+}
 
 /// The Rust module that code is generated into.
 ///
 /// Paths lead over `super::` and never begin at `crate::`, so that the text works inside any module that includes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'t> {
-    /// The tree to generate from.
-    pub(super) tree: &'t Tree,
+    context: Context<'t>,
     /// The IDL scope whose module it is; `None` for the outermost.
     inside: Option<ItemId>,
-    /// Items that are omitted because they cannot be generated and are not used, with the reason.
-    left_out: &'t BTreeMap<ItemId, String>,
+}
+
+impl<'t> Deref for Scope<'t> {
+    type Target = Context<'t>;
+
+    fn deref(&self) -> &Context<'t> {
+        &self.context
+    }
 }
 
 impl<'t> Scope<'t> {
     /// The outermost module.
-    pub(super) fn outermost(tree: &'t Tree, left_out: &'t BTreeMap<ItemId, String>) -> Self {
+    pub(super) fn outermost(context: Context<'t>) -> Self {
         Self {
-            tree,
+            context,
             inside: None,
-            left_out,
         }
     }
 
@@ -41,14 +61,15 @@ impl<'t> Scope<'t> {
 
     /// The items of this scope that are generated.
     pub(super) fn items(self) -> impl Iterator<Item = ItemId> + Clone + use<'t> {
+        let Context { tree, left_out, .. } = self.context;
         let declared = match self.inside {
-            None => self.tree.roots.as_slice(),
-            Some(id) => self.tree.item(id).items.as_slice(),
+            None => tree.roots.as_slice(),
+            Some(id) => tree.item(id).items.as_slice(),
         };
         declared
             .iter()
             .copied()
-            .filter(move |id| !self.left_out.contains_key(id))
+            .filter(move |id| !left_out.contains_key(id))
     }
 
     /// The path of the item `id` from this module.
@@ -69,7 +90,7 @@ impl<'t> Scope<'t> {
         let up = here[common..].iter().map(|_| quote!(super::));
         let down = there[common..]
             .iter()
-            .map(|&module| names::module_ident(&self.tree.item(module).name));
+            .map(|&module| names::module_ident(self.tree.item(module)));
         quote!(#(#up)* #(#down::)* #name)
     }
 

@@ -74,16 +74,23 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let interface = names::item_ident(item);
     let servant_trait = names::servant_ident(item);
     let servant_type = scope.type_parameter("S");
-    let calls = operations::all(scope.tree, id);
-    let taken: Vec<Ident> = calls.iter().flat_map(Call::argument_names).collect();
-    let [servant, operation, call] = names::fresh(["servant", "operation", "call"], &taken);
-    let arms = calls.iter().enumerate().map(|(number, call)| {
+    let own = operations::own(scope.tree, id);
+    let taken: Vec<Ident> = own.iter().flat_map(Call::argument_names).collect();
+    let locals = names::fresh(["servant", "operation", "call"], &taken);
+    let [servant, operation, call] = &locals;
+    let arms = own.iter().enumerate().map(|(number, call)| {
         let number = Literal::usize_unsuffixed(number);
         let body = serve(scope, call, &taken);
         quote!(#number => { #body })
     });
-    let table = table(&calls);
-    let finder = timings::finder(&calls);
+    let bases = with_operations(scope.tree, id);
+    let inherited = inherited_arms(scope, &bases, own.len(), &locals);
+    let table = table(scope, id, &bases);
+    let bases = bases
+        .iter()
+        .flat_map(|&base| operations::own(scope.tree, base));
+    let dispatched: Vec<Call<'_>> = own.iter().cloned().chain(bases).collect();
+    let finder = timings::finder(scope.tree, id, &dispatched);
     quote! {
         impl<#servant_type: #servant_trait> ::rtorb::codegen::ServedBy<#servant_type> for #interface {
             fn find_operation(name: &[u8]) -> ::core::option::Option<usize> {
@@ -97,6 +104,7 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
             ) -> ::core::result::Result<(), ::rtorb::codegen::SystemException> {
                 match #operation {
                     #(#arms)*
+                    #inherited
                     _ => ::core::result::Result::Err(::rtorb::codegen::unknown_operation()),
                 }
             }
@@ -104,19 +112,70 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     }
 }
 
+/// The bases of the interface `id` that declare operations, direct or not, each once.
+fn with_operations(tree: &Tree, id: ItemId) -> Vec<ItemId> {
+    let mut bases = operations::ancestors(tree, id);
+    bases.retain(|&base| !operations::own(tree, base).is_empty());
+    bases
+}
+
+/// The arms for inherited operations, whose numbers begin at `first`. They call the dispatch of the base, where the numbers of
+/// its own operations begin at 0.
+fn inherited_arms(
+    scope: Scope<'_>,
+    bases: &[ItemId],
+    first: usize,
+    [servant, operation, call]: &[Ident; 3],
+) -> TokenStream {
+    let mut first = first;
+    let arms = bases.iter().map(|&base| {
+        let next = first + operations::own(scope.tree, base).len();
+        let [from, to] = [first, next - 1].map(Literal::usize_unsuffixed);
+        let is_first = first == 0;
+        first = next;
+        let path = scope.path(base);
+        let servant_type = scope.type_parameter("S");
+        let number = if is_first {
+            quote!(#operation)
+        } else {
+            quote!(#operation - #from)
+        };
+        quote! {
+            #from..=#to => <#path as ::rtorb::codegen::ServedBy<#servant_type>>::dispatch(
+                #servant, #number, #call,
+            ),
+        }
+    });
+    arms.collect()
+}
+
 /// Looks the operation up in a perfect hash table. A seed alone gives a few names slots of their own; more names are displaced
-/// by buckets.
-fn table(calls: &[Call<'_>]) -> TokenStream {
-    let names = calls.iter().map(|call| &call.wire_name);
-    let buckets = match calls.len() {
+/// by buckets. The names of `bases` follow those of the interface itself.
+fn table(scope: Scope<'_>, id: ItemId, bases: &[ItemId]) -> TokenStream {
+    let length = |id: ItemId| operations::own(scope.tree, id).len();
+    let count = length(id) + bases.iter().map(|&base| length(base)).sum::<usize>();
+    let own = operations::own(scope.tree, id);
+    let names = own.iter().map(|call| &call.wire_name);
+    let names = if bases.is_empty() {
+        quote!([#(#names),*])
+    } else {
+        let bases = bases.iter().map(|&base| scope.path(base));
+        quote! {
+            ::rtorb::codegen::joined([
+                &[#(#names),*],
+                #(<#bases as ::rtorb::codegen::Interface>::OPERATIONS),*
+            ])
+        }
+    };
+    let buckets = match count {
         ..=BY_SEED_MAX => 1,
         many => (many / NAMES_PER_BUCKET).next_power_of_two(),
     };
-    let slots = (SLOTS_PER_NAME * calls.len().max(1)).next_power_of_two();
-    let [count, buckets, slots] = [calls.len(), buckets, slots].map(Literal::usize_unsuffixed);
+    let slots = (SLOTS_PER_NAME * count.max(1)).next_power_of_two();
+    let [count, buckets, slots] = [count, buckets, slots].map(Literal::usize_unsuffixed);
     quote! {
         static TABLE: ::rtorb::codegen::OperationTable<#count, #buckets, #slots> =
-            ::rtorb::codegen::OperationTable::new([#(#names),*]);
+            ::rtorb::codegen::OperationTable::new(#names);
         TABLE.find(name)
     }
 }
@@ -138,6 +197,10 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
         .arguments
         .iter()
         .map(|argument| lend(scope.tree, argument));
+    let lent = lent.chain(call.context.iter().map(|(name, _)| quote!(&#name)));
+    let read_context = call.context.iter().map(
+        |(name, _)| quote!(let #name: ::rtorb::codegen::ContextValues = #server_call.argument()?;),
+    );
     let servant_trait = trait_path(scope, call.owner);
     let method = &call.method;
     let recycled = call
@@ -152,6 +215,7 @@ fn serve(scope: Scope<'_>, call: &Call<'_>, taken: &[Ident]) -> TokenStream {
     let executed = call.is_timed().then(|| quote!(#server_call.executed();));
     quote! {
         #(#read)*
+        #(#read_context)*
         let #result = #servant_trait::#method(#servant, #(#lent),*);
         #executed
         #(#recycled)*

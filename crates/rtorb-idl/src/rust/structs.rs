@@ -4,16 +4,16 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::{documentation, names, type_codes, types};
-use crate::tree::{ItemId, ItemKind, Member, Tree, Type};
+use super::{documentation, names, type_codes, values};
+use crate::tree::{ItemId, ItemKind, Member, Tree};
 
 /// The struct `id`, its encoding and its TypeCode.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let definition = define(scope, id);
-    if types::kept_inside_by(scope.tree, id).is_some() {
+    if scope.layouts.kept_inside_by(id).is_some() {
         return definition;
     }
-    let coding = if types::has_fixed_layout(scope.tree, &Type::Named(id)) {
+    let coding = if scope.layouts.has_fixed_layout(id) {
         fixed_layout(scope, id)
     } else {
         encode_and_decode(scope, id)
@@ -29,7 +29,11 @@ pub(super) fn members(tree: &Tree, id: ItemId) -> Vec<&Member> {
             members.iter().collect()
         }
         ItemKind::Valuetype(value) => {
-            let inherited = value.bases.iter().flat_map(|&base| members(tree, base));
+            let concrete = value
+                .bases
+                .iter()
+                .filter(|base| !values::is_abstract(tree, **base));
+            let inherited = concrete.flat_map(|&base| members(tree, base));
             let own = value.state.iter().map(|state| &state.member);
             inherited.chain(own).collect()
         }
@@ -58,12 +62,12 @@ pub(super) fn define(scope: Scope<'_>, id: ItemId) -> TokenStream {
 
 /// The derives of the struct or union `id`. A type with a trait object inside derives only `Clone`.
 pub(super) fn derives(scope: Scope<'_>, id: ItemId) -> TokenStream {
-    if types::kept_inside_by(scope.tree, id).is_some() {
+    if scope.layouts.kept_inside_by(id).is_some() {
         return quote!(#[derive(Clone)]);
     }
-    let copy = types::is_copy(scope.tree, &Type::Named(id)).then(|| quote!(Copy,));
-    let eq = types::is_eq(scope.tree, id).then(|| quote!(, Eq));
-    let hash = types::is_hash(scope.tree, id).then(|| quote!(, Hash));
+    let copy = scope.layouts.is_copy(id).then(|| quote!(Copy,));
+    let eq = scope.layouts.is_eq(id).then(|| quote!(, Eq));
+    let hash = scope.layouts.is_hash(id).then(|| quote!(, Hash));
     quote!(#[derive(Clone, #copy Debug, PartialEq #eq #hash)])
 }
 
@@ -125,5 +129,5 @@ fn fixed_layout(scope: Scope<'_>, id: ItemId) -> TokenStream {
 
 /// The field of a member.
 pub(super) fn field(member: &Member) -> Ident {
-    names::value_ident(&member.name)
+    names::value_ident(member)
 }

@@ -2,7 +2,7 @@
 //!
 //! Interfaces without annotations get no code from here.
 
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::names;
@@ -29,13 +29,16 @@ pub(super) fn table(tree: &Tree, id: ItemId) -> TokenStream {
     }
 }
 
-/// The method of `ServedBy` that finds the timing of a call by its number.
-pub(super) fn finder(calls: &[Call<'_>]) -> TokenStream {
-    let numbers = calls.iter().enumerate();
-    let arms: Vec<_> = numbers
-        .filter(|(_, call)| call.is_timed())
-        .enumerate()
-        .map(|(place, (number, _))| {
+/// The method of `ServedBy` that finds the timing of a call by its number in `dispatched`.
+pub(super) fn finder(tree: &Tree, id: ItemId, dispatched: &[Call<'_>]) -> TokenStream {
+    let all = operations::all(tree, id);
+    let timed = all.iter().filter(|call| call.is_timed()).enumerate();
+    let arms: Vec<_> = timed
+        .map(|(place, timed)| {
+            let mut names = dispatched.iter().map(|call| &call.wire_name);
+            let number = names
+                .position(|name| *name == timed.wire_name)
+                .expect("an interface dispatches all operations that it has");
             let number = Literal::usize_unsuffixed(number);
             let place = Literal::usize_unsuffixed(place);
             quote!(#number => ::core::option::Option::Some(#place),)
@@ -63,8 +66,11 @@ pub(super) fn prepared(tree: &Tree, id: ItemId) -> TokenStream {
     }
 }
 
-/// The call `invocation`, timed if it has a reply and is among the timed calls of its interface, there at index `place`.
+/// The call `invocation` of the untyped reference `object`, timed if it has a reply and is among the timed calls of the
+/// interface `name`, there at index `place`.
 pub(super) fn timed(
+    name: &Ident,
+    object: &TokenStream,
     place: Option<usize>,
     call: &Call<'_>,
     invocation: &TokenStream,
@@ -73,13 +79,13 @@ pub(super) fn timed(
         Some(place) => {
             let place = Literal::usize_unsuffixed(place);
             quote! {
-                self.0.timed(
-                    &<Self as ::rtorb::codegen::Interface>::timings()[#place],
-                    || self.0.#invocation,
+                #object.timed(
+                    &<#name as ::rtorb::codegen::Interface>::timings()[#place],
+                    || #object.#invocation,
                 )
             }
         }
-        None => quote!(self.0.#invocation),
+        None => quote!(#object.#invocation),
     }
 }
 
@@ -123,7 +129,10 @@ fn description(tree: &Tree, id: ItemId, call: &Call<'_>) -> TokenStream {
         Some(quote!(.#method(#ns)))
     });
     let critical = timing.criticality.map(|criticality| {
-        let name = names::type_ident(&criticality.name().replace('-', "_"));
+        let name = format_ident!(
+            "{}",
+            names::upper_camel(&criticality.name().replace('-', "_"))
+        );
         quote!(.critical(::rtorb::codegen::Criticality::#name))
     });
     let oneway = call.oneway.then(|| quote!(.oneway()));

@@ -4,7 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::scope::Scope;
-use super::types::{Plain, everything_in};
+use super::types::{self, Plain};
 use super::{names, structs, values};
 use crate::tree::{
     Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value, Valuetype,
@@ -18,11 +18,7 @@ pub(super) fn typed(scope: Scope<'_>, id: ItemId) -> TokenStream {
         enclosing: Vec::new(),
     }
     .declared(id);
-    quote! {
-        impl ::rtorb::codegen::Typed for #name {
-            fn type_code() -> ::rtorb::codegen::TypeCode { #type_code }
-        }
-    }
+    quote!(::rtorb::codegen::typed!(#name = #type_code);)
 }
 
 /// Generates TypeCodes at one place inside a type.
@@ -58,6 +54,11 @@ impl<'t> Description<'t> {
                 };
                 dimensions.iter().rev().fold(self.used(element), nest)
             }
+            Type::Map { key, value, bound } => {
+                let (key, value) = (self.used(key), self.used(value));
+                let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));
+                quote!(::rtorb::codegen::map_type_code(#key, #value, #bound))
+            }
             Type::Object => {
                 quote!(#type_code::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object"))
             }
@@ -82,17 +83,18 @@ impl<'t> Description<'t> {
                 quote!(::rtorb::codegen::TypeCode::recursive(#repository_id))
             }
             // Calling `type_code` of a type that contains this one would never end.
-            _ if everything_in(self.scope.tree, id)
-                .iter()
-                .any(|part| self.enclosing.contains(part)) =>
-            {
-                self.declared(id)
-            }
+            _ if self.is_recursive(id) => self.declared(id),
             _ => {
                 let path = self.scope.path(id);
                 quote!(<#path as ::rtorb::codegen::Typed>::type_code())
             }
         }
+    }
+
+    /// True if `id` contains a type around this place. All of those contain `id`.
+    fn is_recursive(&self, id: ItemId) -> bool {
+        let cycles = &self.scope.layouts.cycles;
+        self.enclosing.iter().any(|&outer| cycles.joins(id, outer))
     }
 
     /// The whole TypeCode of the item `id`.
@@ -116,6 +118,9 @@ impl<'t> Description<'t> {
             ItemKind::Enum { enumerators } => {
                 let names = enumerators.iter().map(|enumerator| &enumerator.name);
                 quote!(#type_code::enumeration(#repository_id, #name, [#(#names),*]))
+            }
+            ItemKind::Interface(_) if types::is_abstract_interface(self.scope.tree, id) => {
+                quote!(#type_code::abstract_interface(#repository_id, #name))
             }
             ItemKind::Interface(_) | ItemKind::Undefined { .. } => {
                 quote!(#type_code::object_reference(#repository_id, #name))

@@ -38,6 +38,13 @@ impl Scope<'_> {
                 };
                 dimensions.iter().rev().fold(self.owned(element), nest)
             }
+            Type::Map { key, value, bound } => {
+                let (key, value) = (self.owned(key), self.owned(value));
+                match bound {
+                    Some(bound) => generic("BoundedMap", &[key, value], &[*bound]),
+                    None => quote!(::std::collections::BTreeMap<#key, #value>),
+                }
+            }
             Type::Named(id) if !is_reference(&self.tree.item(*id).kind) => self.path(*id),
             Type::Object | Type::Named(_) => {
                 let reference = self.referred(ty);
@@ -162,40 +169,6 @@ pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
     }
 }
 
-/// True if the Rust type of `ty` is `Copy`.
-pub(super) fn is_copy(tree: &Tree, ty: &Type) -> bool {
-    match tree.resolved(ty) {
-        Type::Fixed { .. } | Type::Char | Type::WChar | Type::LongDouble => true,
-        Type::Array { element, .. } => is_copy(tree, element),
-        Type::Named(id) => match &tree.item(*id).kind {
-            ItemKind::Enum { .. } => true,
-            kind @ (ItemKind::Struct { .. } | ItemKind::Exception { .. } | ItemKind::Union(_)) => {
-                parts(kind).into_iter().all(|part| is_copy(tree, part))
-            }
-            _ => false,
-        },
-        ty => is_number(ty),
-    }
-}
-
-/// True if all values of `ty` have the same size and alignment on the wire: the generated type implements `FixedLayout`.
-pub(super) fn has_fixed_layout(tree: &Tree, ty: &Type) -> bool {
-    match tree.resolved(ty) {
-        Type::Array { element, .. } => has_fixed_layout(tree, element),
-        Type::Named(id) => match &tree.item(*id).kind {
-            ItemKind::Enum { .. } => true,
-            ItemKind::Struct { members, .. } => {
-                !members.is_empty()
-                    && members
-                        .iter()
-                        .all(|member| has_fixed_layout(tree, &member.ty))
-            }
-            _ => false,
-        },
-        ty => is_number(ty),
-    }
-}
-
 /// The items that a type contains, and its bases.
 pub(super) fn made_of(kind: &ItemKind) -> Vec<ItemId> {
     let bases: &[ItemId] = match kind {
@@ -206,9 +179,10 @@ pub(super) fn made_of(kind: &ItemKind) -> Vec<ItemId> {
     parts.chain(bases.iter().copied()).collect()
 }
 
-/// The types of the members of a type, or the type that an alias or a value box stands for.
-fn parts(kind: &ItemKind) -> Vec<&Type> {
-    match kind {
+/// The types of the members of a type, or the type that an alias or a value box stands for. The keys and values of a map are
+/// parts beside it.
+pub(super) fn parts(kind: &ItemKind) -> Vec<&Type> {
+    let types = match kind {
         ItemKind::Struct { members, .. } | ItemKind::Exception { members, .. } => {
             members.iter().map(|member| &member.ty).collect()
         }
@@ -216,25 +190,29 @@ fn parts(kind: &ItemKind) -> Vec<&Type> {
         ItemKind::Alias { ty } | ItemKind::ValueBox { ty } => vec![ty],
         ItemKind::Valuetype(value) => value.state.iter().map(|state| &state.member.ty).collect(),
         _ => Vec::new(),
+    };
+    types.into_iter().flat_map(with_maps).collect()
+}
+
+/// The type itself, and the keys and values of maps inside it.
+pub(super) fn with_maps(ty: &Type) -> Vec<&Type> {
+    let mut types = vec![ty];
+    if let Type::Map { key, value, .. } = innermost(ty) {
+        types.extend(with_maps(key));
+        types.extend(with_maps(value));
     }
+    types
 }
 
-/// True if the generated type `id` implements `Eq`: every type inside it does.
-///
-/// A recursive type needs no special case: its impls have no bounds, so each type inside it may rely on the others.
-pub(super) fn is_eq(tree: &Tree, id: ItemId) -> bool {
-    contains_none(tree, id, &[Type::Float, Type::Double, Type::Any])
-}
-
-/// True if the generated type `id` implements `Hash`: every type inside it does.
-pub(super) fn is_hash(tree: &Tree, id: ItemId) -> bool {
-    is_eq(tree, id) && contains_none(tree, id, &[Type::TypeCode])
-}
-
-fn contains_none(tree: &Tree, id: ItemId, excluded: &[Type]) -> bool {
-    let inside = everything_in(tree, id);
-    let mut types = inside.iter().flat_map(|&id| parts(&tree.item(id).kind));
-    !types.any(|ty| excluded.contains(innermost(ty)))
+/// True if values of `ty` can be the keys of a map in Rust: they are in order.
+pub(super) fn is_key(tree: &Tree, ty: &Type) -> bool {
+    match tree.resolved(ty) {
+        Type::Boolean | Type::Char | Type::WChar | Type::String { .. } | Type::WString { .. } => {
+            true
+        }
+        Type::Named(id) => matches!(tree.item(*id).kind, ItemKind::Enum { .. }),
+        ty => ty.is_integer(),
+    }
 }
 
 /// The item that a type names, behind sequences and arrays.
@@ -246,35 +224,11 @@ pub(super) fn named(ty: &Type) -> Option<ItemId> {
 }
 
 /// The type of the elements behind sequences and arrays.
-fn innermost(ty: &Type) -> &Type {
+pub(super) fn innermost(ty: &Type) -> &Type {
     match ty {
         Type::Sequence { element, .. } | Type::Array { element, .. } => innermost(element),
         ty => ty,
     }
-}
-
-/// The local interface or native type inside the type `id`, if there is one. It keeps values of `id` inside the process.
-pub(super) fn kept_inside_by(tree: &Tree, id: ItemId) -> Option<ItemId> {
-    let never_leaves =
-        |id: ItemId| is_local_interface(tree, id) || matches!(tree.item(id).kind, ItemKind::Native);
-    everything_in(tree, id)
-        .into_iter()
-        .find(|&part| never_leaves(part))
-}
-
-/// The type `id` and all items that it contains, each once.
-pub(super) fn everything_in(tree: &Tree, id: ItemId) -> Vec<ItemId> {
-    let mut found = vec![id];
-    let mut next = 0;
-    while let Some(&id) = found.get(next) {
-        next += 1;
-        for part in made_of(&tree.item(id).kind) {
-            if !found.contains(&part) {
-                found.push(part);
-            }
-        }
-    }
-    found
 }
 
 /// True for object references and values, which may be nil.
@@ -291,6 +245,11 @@ fn is_reference(kind: &ItemKind) -> bool {
 /// True if `id` is a local interface.
 pub(super) fn is_local_interface(tree: &Tree, id: ItemId) -> bool {
     matches!(&tree.item(id).kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Local)
+}
+
+/// True if `id` is an abstract interface.
+pub(super) fn is_abstract_interface(tree: &Tree, id: ItemId) -> bool {
+    matches!(&tree.item(id).kind, ItemKind::Interface(interface) if interface.flavour == InterfaceFlavour::Abstract)
 }
 
 /// True for numbers and booleans, but not for `char`, because not every `char` can be sent.

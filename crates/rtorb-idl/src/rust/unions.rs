@@ -1,10 +1,10 @@
 //! IDL unions: an enum with one variant for each member.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::scope::Scope;
-use super::{constants, documentation, names, structs, type_codes, types};
+use super::{constants, documentation, names, structs, type_codes};
 use crate::tree::{ItemId, Type, Union, UnionCase};
 
 /// The union `id`, its encoding and its TypeCode.
@@ -14,7 +14,7 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, union: &Union) -> TokenStre
     let name = names::item_ident(item);
     let definition = shape.define(&name, &item.documentation, id);
     let discriminator = shape.discriminator(&name);
-    if types::kept_inside_by(scope.tree, id).is_some() {
+    if scope.layouts.kept_inside_by(id).is_some() {
         return quote!(#definition #discriminator);
     }
     let selector = &shape.selector;
@@ -55,7 +55,7 @@ impl<'t> Variant<'t> {
     fn of_case(scope: Scope<'t>, union: &'t Union, case: &'t UnionCase) -> Self {
         let label = |value| constants::literal(scope, &union.discriminator, value);
         Self {
-            name: names::type_ident(&case.member.name),
+            name: names::type_ident(&case.member),
             documentation: documentation::attributes(&case.member.documentation),
             member: Some(&case.member.ty),
             labels: case.labels.iter().map(label).collect(),
@@ -65,7 +65,7 @@ impl<'t> Variant<'t> {
 
     fn without_member() -> Self {
         Self {
-            name: names::type_ident(NO_MEMBER),
+            name: format_ident!("{NO_MEMBER}"),
             documentation: quote!(#[doc = " A discriminator that selects no member."]),
             member: None,
             labels: Vec::new(),

@@ -46,16 +46,33 @@ pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStre
 
 /// The trait for the operations of the valuetype `item`.
 pub(super) fn operations_ident(item: &Item) -> Ident {
-    format_ident!("{}Operations", names::upper_camel(&item.name))
+    format_ident!("{}Operations", names::stem(item))
 }
 
 /// True if the valuetype or one of its bases has operations, and so such a trait.
 pub(super) fn has_operations(tree: &Tree, id: ItemId) -> bool {
-    let ItemKind::Valuetype(value) = &tree.item(id).kind else {
-        return false;
-    };
-    let own = value.operations.len() + value.attributes.len() + value.factories.len();
-    own + value.supports.len() > 0 || value.bases.iter().any(|&base| has_operations(tree, base))
+    all_with_bases(tree, id).into_iter().any(|id| {
+        let ItemKind::Valuetype(value) = &tree.item(id).kind else {
+            return false;
+        };
+        let own = value.operations.len() + value.attributes.len() + value.factories.len();
+        own + value.supports.len() > 0
+    })
+}
+
+/// The valuetype `id` and all that it inherits from, each once.
+fn all_with_bases(tree: &Tree, id: ItemId) -> Vec<ItemId> {
+    let mut found = vec![id];
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        if let ItemKind::Valuetype(value) = &tree.item(id).kind {
+            let new = value.bases.iter().filter(|base| !found.contains(base));
+            let new: Vec<ItemId> = new.copied().collect();
+            found.extend(new);
+        }
+    }
+    found
 }
 
 /// True if `id` is an abstract valuetype.

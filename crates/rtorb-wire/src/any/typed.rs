@@ -2,10 +2,12 @@
 
 use super::Any;
 use crate::cdr::{
-    BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, Reference, WChar, WString,
+    BoundedMap, BoundedSequence, BoundedString, BoundedWString, Fixed, LongDouble, Reference,
+    WChar, WString,
 };
 use crate::ior::Ior;
 use crate::type_code::TypeCode;
+use std::collections::BTreeMap;
 
 /// A Rust type with an IDL type, so that an [`Any`] can contain its values.
 pub trait Typed {
@@ -52,6 +54,9 @@ typed! {
     where [T: Typed, const N: usize] [T; N] = TypeCode::array(T::type_code(), bound::<N>());
     where [T: Typed, const N: usize] BoundedSequence<T, N> =
         TypeCode::sequence(T::type_code(), bound::<N>());
+    where [K: Typed, V: Typed] BTreeMap<K, V> = map_type_code(K::type_code(), V::type_code(), 0);
+    where [K: Typed, V: Typed, const N: usize] BoundedMap<K, V, N> =
+        map_type_code(K::type_code(), V::type_code(), bound::<N>());
     where [const N: usize] BoundedString<N> = TypeCode::string(bound::<N>());
     where [const N: usize] BoundedWString<N> = TypeCode::wstring(bound::<N>());
     where [const DIGITS: u16, const SCALE: u16] Fixed<DIGITS, SCALE> =
@@ -60,6 +65,12 @@ typed! {
     where [T: Typed + ?Sized] Box<T> = T::type_code();
     // An object reference or nil. Its type is the interface.
     where [T: Typed + Reference] Option<T> = T::type_code();
+}
+
+/// The TypeCode of a map of at most `bound` pairs; 0 for no bound. CORBA has no kind for maps: it is a sequence of pairs.
+pub fn map_type_code(key: TypeCode, value: TypeCode, bound: u32) -> TypeCode {
+    let pair = TypeCode::structure("", "", [("key", key), ("value", value)]);
+    TypeCode::sequence(pair, bound)
 }
 
 /// IDL bounds are unsigned longs.

@@ -3,6 +3,7 @@
 use super::{Decode, Encode, Reader, WString, Writer};
 use crate::{DecodeError, EncodeError};
 use core::ops::Deref;
+use std::collections::BTreeMap;
 
 /// There are more elements or characters than the bound of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,12 +25,12 @@ impl From<OverBound> for DecodeError {
 }
 
 macro_rules! bounded {
-    ($(#[$doc:meta])* $name:ident<$($T:ident)?>($inner:ty), $target:ty, $length:expr) => {
+    ($(#[$doc:meta])* $name:ident<$($T:ident),*>($inner:ty), $target:ty, $length:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name<$($T,)? const N: usize>($inner);
+        pub struct $name<$($T,)* const N: usize>($inner);
 
-        impl<$($T,)? const N: usize> $name<$($T,)? N> {
+        impl<$($T,)* const N: usize> $name<$($T,)* N> {
             /// The bound.
             pub const BOUND: usize = N;
 
@@ -39,7 +40,7 @@ macro_rules! bounded {
             }
         }
 
-        impl<$($T,)? const N: usize> TryFrom<$inner> for $name<$($T,)? N> {
+        impl<$($T,)* const N: usize> TryFrom<$inner> for $name<$($T,)* N> {
             type Error = OverBound;
             fn try_from(value: $inner) -> Result<Self, OverBound> {
                 let length: fn(&$inner) -> usize = $length;
@@ -48,20 +49,26 @@ macro_rules! bounded {
             }
         }
 
-        impl<$($T,)? const N: usize> Deref for $name<$($T,)? N> {
+        impl<$($T,)* const N: usize> Deref for $name<$($T,)* N> {
             type Target = $target;
             fn deref(&self) -> &$target {
                 &self.0
             }
         }
 
-        impl<$($T: Encode,)? const N: usize> Encode for $name<$($T,)? N> {
+        impl<$($T,)* const N: usize> Encode for $name<$($T,)* N>
+        where
+            $inner: Encode,
+        {
             fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
                 self.0.encode(w)
             }
         }
 
-        impl<$($T: Decode,)? const N: usize> Decode for $name<$($T,)? N> {
+        impl<$($T,)* const N: usize> Decode for $name<$($T,)* N>
+        where
+            $inner: Decode,
+        {
             const OCTETS_MIN: usize = 4;
 
             fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -82,6 +89,10 @@ bounded! {
 bounded! {
     /// `sequence<T, N>`: at most `N` elements.
     BoundedSequence<T>(Vec<T>), [T], Vec::len
+}
+bounded! {
+    /// `map<K, V, N>`: at most `N` pairs.
+    BoundedMap<K, V>(BTreeMap<K, V>), BTreeMap<K, V>, BTreeMap::len
 }
 
 impl<const N: usize> TryFrom<&str> for BoundedString<N> {

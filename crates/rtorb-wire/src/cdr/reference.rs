@@ -10,10 +10,25 @@ pub trait ReferenceOut {
     /// # Errors
     /// When the message would exceed its limit.
     fn encode_ior<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError>;
+
+    /// Writes the nil reference.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    //= GIOP 1.2 §15.3.6
+    //# The nil reference is an IOR with an empty type id and no profiles.
+    fn encode_nil(w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        w.primitive(1u32)?;
+        w.primitive(0u8)?;
+        w.primitive(0u32)
+    }
 }
 
 /// A type that can be received as an object reference.
 pub trait Reference: ReferenceOut + Sized {
+    /// The fewest bytes of a reference.
+    const OCTETS_MIN: usize = 9;
+
     /// Reads an IOR; `None` if it is nil.
     ///
     /// # Errors
@@ -25,25 +40,23 @@ impl<T: ReferenceOut> ReferenceOut for &T {
     fn encode_ior<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
         (**self).encode_ior(w)
     }
+
+    fn encode_nil(w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        T::encode_nil(w)
+    }
 }
 
 impl<T: ReferenceOut> Encode for Option<T> {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
         match self {
             Some(reference) => reference.encode_ior(w),
-            None => {
-                //= GIOP 1.2 §15.3.6
-                //# The nil reference is an IOR with an empty type id and no profiles.
-                w.primitive(1u32)?;
-                w.primitive(0u8)?;
-                w.primitive(0u32)
-            }
+            None => T::encode_nil(w),
         }
     }
 }
 
 impl<T: Reference> Decode for Option<T> {
-    const OCTETS_MIN: usize = 9;
+    const OCTETS_MIN: usize = <T as Reference>::OCTETS_MIN;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         T::decode_ior(r)

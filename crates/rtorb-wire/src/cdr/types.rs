@@ -4,6 +4,7 @@ use super::{Decode, Encode, Fixed, LongDouble, Reader, WChar, WString, Writer};
 use crate::{DecodeError, EncodeError};
 use arrayvec::ArrayVec;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Implements [`Encode`]; the parameters of a generic type precede it.
 macro_rules! encode {
@@ -54,6 +55,14 @@ encode! {
         T::encode_slice(value, w)
     };
     where [T: Encode] Vec<T>: |value, w| value.as_slice().encode(w);
+    // GIOP has no maps. This is the form of a sequence of structs of a key and a value.
+    where [K: Encode, V: Encode] BTreeMap<K, V>: |map, w| {
+        w.count(map.len())?;
+        map.iter().try_for_each(|(key, value)| {
+            key.encode(w)?;
+            value.encode(w)
+        })
+    };
 }
 
 decode! {
@@ -66,6 +75,19 @@ decode! {
     LongDouble, 16, |r| r.long_double();
     where [T: Decode] Box<T>, T::OCTETS_MIN, |r| r.nested(|r| T::decode(r).map(Self::new));
     where [T: Decode, const N: usize] [T; N], N * T::OCTETS_MIN, |r| array_of(|| T::decode(r));
+    where [K: Decode + Ord, V: Decode] BTreeMap<K, V>, 4, |r| {
+        let count = r.count(K::OCTETS_MIN + V::OCTETS_MIN)?;
+        r.nested(|r| {
+            let mut map = Self::new();
+            for _ in 0..count {
+                let key = K::decode(r)?;
+                if map.insert(key, V::decode(r)?).is_some() {
+                    return Err(DecodeError::KeyTwice);
+                }
+            }
+            Ok(map)
+        })
+    };
     where [T: Decode] Vec<T>, 4, |r| {
         let count = r.count(T::OCTETS_MIN)?;
         // Recursive types nest through sequences, so this bounds their depth.

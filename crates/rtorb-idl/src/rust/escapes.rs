@@ -1,0 +1,394 @@
+//! Escapes IDL names of one scope that would become the same Rust name. Reports chosen names that collide.
+//!
+//! An escape is a choice like `@rust_name`: a declaration yields by trailing underscores. Chosen names never yield.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::Ident;
+
+use super::operations::{self, RUST_METHODS};
+use super::{names, structs, unions, values};
+use crate::diagnostic::Diagnostic;
+use crate::renames::{Declared, RUST_NAME};
+use crate::source::Location;
+use crate::tree::{
+    Attribute, Direction, Interface, InterfaceFlavour, Item, ItemId, ItemKind, Member, Tree,
+    Valuetype,
+};
+
+/// Gives every declaration of `tree` a Rust name of its own, except the items in `left_out`. Returns a diagnostic for each name
+/// that is chosen but is wrong or taken.
+pub(super) fn settle(tree: &mut Tree, left_out: &BTreeMap<ItemId, String>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let kept: Vec<ItemId> = tree.ids().filter(|id| !left_out.contains_key(id)).collect();
+    for id in bases_first(tree, &kept) {
+        settle_inside(tree, id, &mut found);
+    }
+    let among = |items: &[ItemId]| -> Vec<ItemId> {
+        let kept = items.iter().filter(|id| !left_out.contains_key(id));
+        kept.copied().collect()
+    };
+    let mut scopes = vec![among(&tree.roots)];
+    scopes.extend(kept.iter().map(|&id| among(&tree.item(id).items)));
+    for scope in scopes {
+        settle_among(tree, &scope, left_out, &mut found);
+    }
+    found
+}
+
+/// The names of one scope or declaration, each with its first origin.
+#[derive(Default)]
+struct Taken {
+    names: BTreeMap<(Namespace, String), Origin>,
+}
+
+/// A namespace of Rust.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Namespace {
+    /// Types, traits and modules.
+    Types,
+    /// Functions, constants, fields, variants and tuple structs.
+    Values,
+}
+use Namespace::{Types, Values};
+
+/// The IDL declaration that a Rust name comes from.
+struct Origin {
+    description: String,
+    /// `None` for a name that every Rust type has.
+    location: Option<Location>,
+}
+
+/// A Rust name that a declaration wants.
+struct Claim {
+    namespace: Namespace,
+    name: String,
+    description: String,
+}
+
+impl Claim {
+    fn new(namespace: Namespace, name: &Ident, description: String) -> Self {
+        Self {
+            namespace,
+            name: name.to_string(),
+            description,
+        }
+    }
+
+    /// The name of `declared` itself.
+    fn own(namespace: Namespace, name: &Ident, declared: &dyn Declared) -> Self {
+        Self::new(namespace, name, format!("`{}`", declared.name()))
+    }
+}
+
+impl Taken {
+    /// Adds a name that belongs to no declaration.
+    fn reserve(&mut self, name: &str, description: &str, location: Option<Location>) {
+        let origin = Origin {
+            description: description.to_owned(),
+            location,
+        };
+        self.names.insert((Values, name.to_owned()), origin);
+    }
+
+    /// Gives each of `declared` a name whose claims are free. Those with chosen names come first.
+    fn settle<'d, D: Declared + 'd>(
+        &mut self,
+        declared: impl IntoIterator<Item = &'d mut D>,
+        claims: impl Fn(&D) -> Vec<Claim>,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        let mut all: Vec<&mut D> = declared.into_iter().collect();
+        all.iter_mut().for_each(|one| check_chosen(*one, found));
+        let (chosen, free): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|one| one.chosen().is_some());
+        for declared in chosen {
+            self.claim(claims(declared), declared.location(), found);
+        }
+        for declared in free {
+            let location = declared.location();
+            let wanted = self.escaped(|escape| {
+                escape.into_iter().for_each(|name| declared.choose(name));
+                claims(declared)
+            });
+            self.claim(wanted, location, found);
+        }
+    }
+
+    /// The claims of a declaration once they are free. `claims` first gives the declaration the name that it gets, if any.
+    fn escaped(&self, mut claims: impl FnMut(Option<&str>) -> Vec<Claim>) -> Vec<Claim> {
+        let mut wanted = claims(None);
+        while let Some(first) = wanted.first()
+            && wanted.iter().any(|claim| self.has(claim))
+        {
+            let unescaped = first.name.strip_prefix("r#").unwrap_or(&first.name);
+            wanted = claims(Some(&format!("{unescaped}_")));
+        }
+        wanted
+    }
+
+    fn has(&self, claim: &Claim) -> bool {
+        let key = (claim.namespace, claim.name.clone());
+        self.names.contains_key(&key)
+    }
+
+    /// Adds the claims of one declaration. Reports those that are taken.
+    fn claim(&mut self, claims: Vec<Claim>, location: Location, found: &mut Vec<Diagnostic>) {
+        for claim in claims {
+            let name = claim.name.clone();
+            let description = claim.description;
+            let Some(first) = self.names.get(&(claim.namespace, name.clone())) else {
+                let origin = Origin {
+                    description,
+                    location: Some(location),
+                };
+                self.names.insert((claim.namespace, name), origin);
+                continue;
+            };
+            let message = format!(
+                "{} and {description} would both be `{name}` in Rust",
+                first.description
+            );
+            // An interface inherits the collisions of its bases.
+            if found.iter().any(|known| known.message == message) {
+                continue;
+            }
+            let mut diagnostic =
+                Diagnostic::error(message).at(location, format!("becomes `{name}`"));
+            if let Some(first) = first.location {
+                diagnostic = diagnostic.at(first, format!("also becomes `{name}`"));
+            }
+            found.push(diagnostic.help(
+                "choose another name for one of them: `@rust_name(\"...\")` before its declaration",
+            ));
+        }
+    }
+}
+
+/// Reports a chosen name that cannot be one in Rust, and takes it back.
+fn check_chosen(declared: &mut dyn Declared, found: &mut Vec<Diagnostic>) {
+    let Some(chosen) = declared.chosen().filter(|chosen| !names::is_name(chosen)) else {
+        return;
+    };
+    let message = format!(
+        "`{chosen}` cannot be the Rust name of `{}`",
+        declared.name()
+    );
+    let diagnostic = Diagnostic::error(message)
+        .at(
+            declared.location(),
+            "its name is chosen by `@rust_name` or an option",
+        )
+        .help("write one Rust identifier in quotation marks: `@rust_name(\"another_name\")`");
+    found.push(diagnostic);
+    let annotations = declared.annotations_mut();
+    annotations.retain(|annotation| annotation.name != RUST_NAME);
+}
+
+/// `items` in an order in which every base comes before what inherits from it.
+fn bases_first(tree: &Tree, items: &[ItemId]) -> Vec<ItemId> {
+    let mut seen = BTreeSet::new();
+    let with_bases = items
+        .iter()
+        .flat_map(|&id| operations::ancestors(tree, id).into_iter().chain([id]));
+    with_bases.filter(|&id| seen.insert(id)).collect()
+}
+
+/// Settles the names of the items of one scope. Items that no other names depend on yield.
+fn settle_among(
+    tree: &mut Tree,
+    scope: &[ItemId],
+    left_out: &BTreeMap<ItemId, String>,
+    found: &mut Vec<Diagnostic>,
+) {
+    for &id in scope {
+        check_chosen(&mut tree.items[id.0 as usize], found);
+    }
+    let rank = |id: &ItemId| match &tree.item(*id).kind {
+        _ if tree.item(*id).chosen().is_some() => 0,
+        ItemKind::Module => 1,
+        ItemKind::Interface(_) | ItemKind::Undefined { .. } | ItemKind::Valuetype(_) => 2,
+        _ => 3,
+    };
+    let mut order = scope.to_vec();
+    order.sort_by_key(rank);
+    let mut taken = Taken::default();
+    for id in order {
+        let is_chosen = tree.item(id).chosen().is_some();
+        let wanted = if is_chosen {
+            item_claims(tree, id, left_out)
+        } else {
+            taken.escaped(|escape| {
+                let item = &mut tree.items[id.0 as usize];
+                escape.into_iter().for_each(|name| item.choose(name));
+                item_claims(tree, id, left_out)
+            })
+        };
+        taken.claim(wanted, tree.item(id).location, found);
+    }
+}
+
+/// The names of an item in its scope: its own, and those of what is generated beside it.
+fn item_claims(tree: &Tree, id: ItemId, left_out: &BTreeMap<ItemId, String>) -> Vec<Claim> {
+    let item = tree.item(id);
+    let Item { name, kind, .. } = item;
+    let rust = names::item_ident(item);
+    if let ItemKind::Other { .. } = kind {
+        return Vec::new();
+    }
+    if let ItemKind::Constant { .. } = kind {
+        return vec![Claim::own(Values, &rust, item)];
+    }
+    let mut claims = vec![Claim::own(Types, &rust, item)];
+    match kind {
+        ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
+            let servant = format!("the servant trait of `{name}`");
+            claims.push(Claim::new(Types, &names::servant_ident(item), servant));
+        }
+        ItemKind::Valuetype(_) if values::has_operations(tree, id) => {
+            let operations = format!("the operations of `{name}`");
+            let ident = values::operations_ident(item);
+            claims.push(Claim::new(Types, &ident, operations));
+        }
+        _ => {}
+    }
+    let is_tuple_struct = matches!(
+        kind,
+        ItemKind::Interface(_) | ItemKind::Undefined { .. } | ItemKind::ValueBox { .. }
+    );
+    let is_unit_struct = matches!(kind, ItemKind::Struct { members } | ItemKind::Exception { members } if members.is_empty());
+    if is_tuple_struct || is_unit_struct {
+        claims.push(Claim::own(Values, &rust, item));
+    }
+    for call in operations::own(tree, id) {
+        if !call.raises.is_empty() {
+            let error = format!("the error type of `{}`", call.wire_name);
+            claims.push(Claim::new(Types, &call.error_ident(tree), error));
+        }
+    }
+    let is_module = matches!(kind, ItemKind::Module);
+    if !is_module && item.items.iter().any(|inner| !left_out.contains_key(inner)) {
+        let module = format!("the module of the declarations inside `{name}`");
+        claims.push(Claim::new(Types, &names::module_ident(item), module));
+    }
+    claims
+}
+
+/// Settles the names of the members, enumerators, methods and parameters of one item.
+fn settle_inside(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
+    let mut taken = Taken::default();
+    match &tree.item(id).kind {
+        ItemKind::Valuetype(value) => {
+            for &base in &value.bases {
+                let inherited = structs::members(tree, base).into_iter();
+                let inherited = inherited.map(|member| (field_claim(member), member.location));
+                for (claim, location) in inherited.collect::<Vec<_>>() {
+                    taken.claim(vec![claim], location, found);
+                }
+            }
+        }
+        ItemKind::Union(union) if unions::has_no_member_variant(union) => {
+            let location = Some(tree.item(id).location);
+            taken.reserve(unions::NO_MEMBER, "the variant without a member", location);
+        }
+        _ => {}
+    }
+    settle_methods(tree, id, found);
+    match &mut tree.items[id.0 as usize].kind {
+        ItemKind::Struct { members } | ItemKind::Exception { members } => {
+            taken.settle(members, |member| vec![field_claim(member)], found);
+        }
+        ItemKind::Valuetype(value) => {
+            let members = value.state.iter_mut().map(|state| &mut state.member);
+            taken.settle(members, |member| vec![field_claim(member)], found);
+        }
+        ItemKind::Union(union) => {
+            let members = union.cases.iter_mut().map(|case| &mut case.member);
+            taken.settle(members, |member| vec![variant_claim(member)], found);
+        }
+        ItemKind::Enum { enumerators } => {
+            taken.settle(enumerators, |one| vec![variant_claim(one)], found);
+        }
+        _ => {}
+    }
+}
+
+fn field_claim(member: &Member) -> Claim {
+    Claim::own(Values, &structs::field(member), member)
+}
+
+fn variant_claim(declared: &dyn Declared) -> Claim {
+    Claim::own(Values, &names::type_ident(declared), declared)
+}
+
+/// Settles the methods of an interface or valuetype, and their parameters. Names that it inherits never yield; operations yield
+/// to attributes, which have two methods.
+fn settle_methods(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
+    let mut taken = Taken::default();
+    for method in RUST_METHODS {
+        taken.reserve(method, "a method of every reference", None);
+    }
+    for base in operations::ancestors(tree, id) {
+        for call in operations::own(tree, base) {
+            let claim = Claim::new(Values, &call.method, format!("`{}`", call.wire_name));
+            taken.claim(vec![claim], call.location, found);
+        }
+    }
+    let (attributes, operations, factories) = match &mut tree.items[id.0 as usize].kind {
+        ItemKind::Interface(interface) => {
+            let Interface {
+                attributes,
+                operations,
+                ..
+            } = interface;
+            (attributes, operations, &mut [][..])
+        }
+        ItemKind::Valuetype(value) => {
+            let Valuetype {
+                attributes,
+                operations,
+                factories,
+                ..
+            } = value;
+            (attributes, operations, factories.as_mut_slice())
+        }
+        _ => return,
+    };
+    let methods_of = |attribute: &Attribute| {
+        let get = Claim::own(Values, &names::value_ident(attribute), attribute);
+        let set = (!attribute.readonly).then(|| {
+            let description = format!("`_set_{}`", attribute.name);
+            Claim::new(Values, &names::set_ident(attribute), description)
+        });
+        std::iter::once(get).chain(set).collect()
+    };
+    taken.settle(attributes, methods_of, found);
+    for operations in [operations.as_mut_slice(), factories] {
+        taken.settle(
+            operations.iter_mut(),
+            |operation| {
+                vec![Claim::own(
+                    Values,
+                    &names::value_ident(operation),
+                    operation,
+                )]
+            },
+            found,
+        );
+        for operation in operations {
+            let parameters = operation.parameters.iter_mut();
+            let received = parameters.filter(|parameter| parameter.direction != Direction::Out);
+            Taken::default().settle(
+                received,
+                |parameter| {
+                    vec![Claim::own(
+                        Values,
+                        &names::value_ident(parameter),
+                        parameter,
+                    )]
+                },
+                found,
+            );
+        }
+    }
+}
