@@ -61,7 +61,7 @@ impl Types {
     ) -> Result<(), IdlError> {
         let options = Options {
             include_dirs: include_dirs.to_vec(),
-            defines: Vec::new(),
+            ..Options::default()
         };
         self.add_outcome(&rtorb_idl::check(files, &options))
     }
