@@ -222,6 +222,7 @@ impl<S: Subject> Experiment for Study<S> {
         let conditions = Conditions {
             effort: context.effort,
             real_time,
+            on_agents: self.agents_max > 0 && context.launcher.agent().is_some(),
             preempt_rt: context.host.preempt_rt,
             // An emulated machine is one whose time stands still while it does not run.
             virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),

@@ -181,7 +181,12 @@ fn run(system: &System, edges: usize, path: Path) -> Run {
     }
 }
 
-fn findings(cells: &Cells, _: &Conditions) -> Findings {
+fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
+    let to_call_max = if conditions.on_agents {
+        TO_CALL_ON_HOSTS_MAX
+    } else {
+        TO_CALL_MAX
+    };
     let mut pairs: Vec<Pair<'_>> = cells
         .with(&[(PATH, "event".into()), ("part", "call".into())])
         .filter_map(|(labels, event)| Pair::of(cells, labels, event))
@@ -196,7 +201,10 @@ fn findings(cells: &Cells, _: &Conditions) -> Findings {
     Findings {
         highlights: over_tcp().map(Pair::highlight).collect(),
         derived: pairs.iter().flat_map(Pair::derived).collect(),
-        claims: pairs.iter().filter_map(Pair::claim).collect(),
+        claims: pairs
+            .iter()
+            .filter_map(|pair| pair.claim(to_call_max))
+            .collect(),
         conclusions: pairs.iter().map(Pair::words).collect(),
         published: over_tcp().map(Pair::published).collect(),
         ..Findings::default()
@@ -247,7 +255,7 @@ impl<'a> Pair<'a> {
         quotients.collect()
     }
 
-    fn claim(&self) -> Option<Claim> {
+    fn claim(&self, to_call_max: f64) -> Option<Claim> {
         let (transport, load) = (&self.labels["transport"], &self.labels["load"]);
         let state = if *load == NONE.into() {
             "idle"
@@ -260,11 +268,7 @@ impl<'a> Pair<'a> {
                 "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)"
             ),
             &self.event.rounds(P50).divided_by(&self.call.rounds(P50)),
-            if self.labels.contains_key("placement") {
-                TO_CALL_ON_HOSTS_MAX
-            } else {
-                TO_CALL_MAX
-            },
+            to_call_max,
             "ratio",
         )
     }
@@ -339,7 +343,7 @@ mod tests {
     use rtorb_results::Verdict;
 
     /// The medians of an event in each round, where a call takes 20 us.
-    fn found(events_ns: &[u64]) -> Findings {
+    fn cells(events_ns: &[u64]) -> Cells {
         let mut cells = Cells::default();
         for (round, event_ns) in events_ns.iter().enumerate() {
             for (path, ns) in [("call", 20_000), ("event", *event_ns)] {
@@ -355,7 +359,26 @@ mod tests {
                 }
             }
         }
-        findings(&cells, &Conditions::default())
+        cells
+    }
+
+    fn found(events_ns: &[u64]) -> Findings {
+        findings(&cells(events_ns), &Conditions::default())
+    }
+
+    #[test]
+    fn on_several_hosts_there_are_two_ways_over_the_network() {
+        let limit = |on_agents| {
+            let conditions = Conditions {
+                on_agents,
+                ..Conditions::default()
+            };
+            findings(&cells(&[30_000; 3]), &conditions).claims[0].limit
+        };
+        assert_eq!(
+            [false, true].map(limit),
+            [TO_CALL_MAX, TO_CALL_ON_HOSTS_MAX]
+        );
     }
 
     #[test]
