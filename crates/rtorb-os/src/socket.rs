@@ -73,7 +73,7 @@ pub fn received_at_ns(socket: impl AsFd) -> Result<u64, Errno> {
 }
 
 /// Of a kernel whose `long` has 64 bits (asm-generic/sockios.h), which libc does not name.
-const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
+const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
 fn set_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) -> Result<(), Errno> {
     let descriptor = socket.as_fd().as_raw_fd();
