@@ -29,6 +29,16 @@ pub trait Servant: Send + Sync {
     }
 }
 
+impl<S: Servant + ?Sized> Servant for Arc<S> {
+    fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure> {
+        (**self).call(operation, inputs)
+    }
+
+    fn interface_definition(&self) -> Option<ObjectRef> {
+        (**self).interface_definition()
+    }
+}
+
 /// Activates a servant for an interface, under an id that the adapter makes.
 ///
 /// # Errors
@@ -156,5 +166,5 @@ impl<S: Servant> DynamicServant for Bound<S> {
 }
 
 /// The exception for a user exception that the operation does not declare (CORBA 3, 4.12.4, UNKNOWN 1).
-const UNDECLARED: SystemException =
+pub(crate) const UNDECLARED: SystemException =
     SystemException::omg(ExceptionKind::Unknown, 1).with_completion(CompletionStatus::Yes);
