@@ -74,6 +74,10 @@ fn every_operation_of_omninames_without_idl() {
             "rest_of_name": name("a"),
         })
     );
+    let object = caller.orb.string_to_object(&root).expect("a reference");
+    let found = caller.search.interface_of(&object, Some("nonsense"));
+    let interface = found.expect("an interface without the operation").interface;
+    assert_eq!(interface.name, "CosNaming::NamingContextExt");
     let object = json!("corbaloc:iiop:1.2@plant:2809/Drive");
     assert_eq!(call("bind", &[name("a"), object.clone()]), done);
     let bound = call("bind", &[name("a"), object.clone()]).expect_err("it is bound");
@@ -267,7 +271,7 @@ fn valuetypes_of_omniorb_null_shared_boxed_and_truncated() {
         "type": "Atlas::Pin", "x": 2, "y": 0.5, "label": "here", "beside": {"x": 3, "y": 1.5}, "after": 9,
     });
     let route = json!({"target": point, "stops": [point, null, pin]});
-    assert_eq!(call("echo_route", &[route.clone()]), Ok(route));
+    assert_eq!(call("echo_route", std::slice::from_ref(&route)), Ok(route));
     let list = json!({"number": 1, "next": {"number": 2, "next": null}});
     let echoed = call("echo_link", &[list.clone(), json!("label")]);
     assert_eq!(echoed, Ok(json!({"return": list, "back": "label"})));
@@ -275,7 +279,7 @@ fn valuetypes_of_omniorb_null_shared_boxed_and_truncated() {
     assert_eq!(echoed, Ok(json!({"return": null, "back": null})));
     let mut given = pin;
     given.as_object_mut().map(|it| it.remove("type"));
-    assert_eq!(call("echo_pin", &[given.clone()]), Ok(given));
+    assert_eq!(call("echo_pin", std::slice::from_ref(&given)), Ok(given));
     let found = call("find", &[]).expect("a place");
     assert_eq!(found["type"], "Atlas::Pin", "{found}");
     assert_eq!(
@@ -294,4 +298,48 @@ fn valuetypes_of_omniorb_null_shared_boxed_and_truncated() {
         caller.call(&guide, "find", &[]),
         Ok(json!({"x": 5, "y": 0.5}))
     );
+}
+
+#[test]
+fn types_read_at_run_time_are_those_of_generated_code() {
+    use rtorb::any::Any;
+    use rtorb::codegen::Typed;
+    use rtorb_services::stubs::naming::cos_naming::{Binding, BindingIterator};
+    use rtorb_tests::stubs::atlas::{Link, Pin, Route, Text};
+    use rtorb_tests::stubs::exchange::{Desk, Person, Refused};
+    use rtorb_tests::stubs::{Discrim, Many, Oneof};
+
+    let caller = Caller::new(&["exchange.idl", "atlas.idl"]);
+    let types = caller.search.types().expect("the IDL is right");
+    for generated in [
+        Link::type_code(),
+        Pin::type_code(),
+        Route::type_code(),
+        Text::type_code(),
+        <Option<Desk>>::type_code(),
+        Person::type_code(),
+        Refused::type_code(),
+        Discrim::type_code(),
+        Many::type_code(),
+        Oneof::type_code(),
+        Binding::type_code(),
+        <Option<BindingIterator>>::type_code(),
+    ] {
+        let id = generated.repository_id().expect("it is named");
+        assert_eq!(types.by_id(id), Some(&generated), "{id}");
+    }
+    // An any of a generated type has the JSON of its type, and comes back as that type.
+    let many = Many { o: 1, l: 2, s: 3 };
+    let any = rtorb::any::Value::Any(Any::from_value(&many).expect("it can be sent"));
+    let any_type = rtorb::type_code::TypeCode::ANY;
+    let json = rtorb_dynamic::json::to_json(&types, &any, &any_type).expect("JSON");
+    assert_eq!(
+        json,
+        json!({"type": "Many", "value": {"o": 1, "l": 2, "s": 3}})
+    );
+    let again = rtorb_dynamic::json::from_json(&types, &json, &any_type).expect("an any");
+    let rtorb::any::Value::Any(again) = again else {
+        panic!("{again:?} is no any")
+    };
+    assert_eq!(again.extract::<Many>(), Ok(many));
 }

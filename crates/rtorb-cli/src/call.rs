@@ -78,6 +78,9 @@ impl Call {
                 print_json(&raised(&exception.into(), &Types::default())?)?;
                 return Ok(ExitCode::from(FAILED));
             }
+            Err(error @ SearchError::NotFound { .. }) => {
+                return Err(usage(format!("{error} (--idl FILE, --interface NAME)")));
+            }
             Err(error) => return Err(usage(error)),
         };
         let Some(name) = &self.operation else {

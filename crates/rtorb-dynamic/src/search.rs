@@ -46,7 +46,7 @@ pub enum SearchError {
     },
     /// The object's interface is in no IDL.
     #[error(
-        "{}: give the IDL with --idl FILE, or a known interface with --interface NAME",
+        "{}: add its IDL, or state a known interface that it has",
         said(type_id)
     )]
     NotFound {
@@ -67,8 +67,8 @@ fn said(type_id: &str) -> String {
 }
 
 impl Search {
-    /// The interface of an object. If its reference has no type id, the object is asked: only about interfaces with `operation`,
-    /// if one is given.
+    /// The interface of an object. If its reference has no type id, the object is asked: first about interfaces with `operation`, if
+    /// one is given.
     ///
     /// # Errors
     /// [`SearchError`] says what to do.
@@ -154,8 +154,11 @@ impl Search {
                 return Ok(type_id);
             }
         }
-        if let Some(id) = supported(object, operation, types)? {
-            return Ok(id);
+        // Without its operation too, so that a wrong operation is told as one.
+        for operation in [operation, None] {
+            if let Some(id) = supported(object, operation, types)? {
+                return Ok(id);
+            }
         }
         let described = repository::interface_of(object, types);
         let found = described.ok().map(|it| it.repository_id.clone());

@@ -9,6 +9,7 @@ use rtorb::any::Value;
 use rtorb::thread::ThreadConfig;
 use rtorb::type_code::TypeCode;
 use rtorb::{ExceptionKind, ObjectRef, Orb};
+use rtorb_dynamic::search::{Search, SearchError};
 use rtorb_dynamic::walk::Part;
 use rtorb_dynamic::{Failure, Operation, Request, Results, Servant, Types, activate, repository};
 use serde_json::{Value as Json, json};
@@ -350,6 +351,8 @@ fn an_interface_repository_describes_an_object() {
             ..Crane::default()
         }
     });
+    let found = Search::default().interface_of(&yard.crane, Some("refuse"));
+    assert_eq!(found.unwrap().interface.name, "Yard::Crane");
     let mut types = Types::default();
     let interface = repository::interface_of(&yard.crane, &mut types).unwrap();
     let types = Arc::new(types);
@@ -379,4 +382,8 @@ fn an_object_without_a_repository_says_so() {
     let yard = Yard::new(|_| Crane::default());
     let refused = repository::interface_of(&yard.crane, &mut Types::default()).unwrap_err();
     assert_eq!(refused.kind, ExceptionKind::IntfRepos);
+    let error = Search::default()
+        .interface_of(&yard.crane, Some("refuse"))
+        .unwrap_err();
+    assert!(matches!(&error, SearchError::NotFound { type_id } if type_id == "IDL:Yard/Crane:1.0"));
 }

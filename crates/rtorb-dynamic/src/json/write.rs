@@ -214,4 +214,4 @@ fn hex(octets: &[u8]) -> String {
 }
 
 /// Shared values are written as often as they occur.
-const VALUES_MAX: usize = 10_000_000;
+const VALUES_MAX: usize = 4_000_000;

@@ -20,12 +20,12 @@ pub(super) fn add(types: &mut Types, tree: &Tree) {
     let mut builder = Builder::new(tree);
     for id in tree.ids() {
         let item = tree.item(id);
-        if let ItemKind::Interface(interface) = &item.kind {
-            types.add_interface(builder.interface(id, interface));
-        }
         if is_type(&item.kind) {
             let type_code = builder.item(id);
             types.add_type(&tree.full_name(id), type_code);
+        }
+        if let ItemKind::Interface(interface) = &item.kind {
+            types.add_interface(builder.interface(id, interface));
         }
     }
 }

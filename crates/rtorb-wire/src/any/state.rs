@@ -6,6 +6,7 @@ use crate::cdr::{ValueHead, ValueStart};
 use crate::type_code::{Kind, Scope, Shape, TypeCode};
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use core::any::TypeId;
+use core::fmt;
 use std::sync::Arc;
 
 /// Finds the TypeCode of a valuetype by its repository id: derived types, which the TypeCode of their base does not name.
@@ -15,7 +16,7 @@ pub type KnownTypes<'k> = &'k dyn Fn(&str) -> Option<TypeCode>;
 pub const NOTHING_KNOWN: KnownTypes<'static> = &|_| None;
 
 /// A value of a valuetype.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct State {
     /// The repository id of its type: the expected type, or one that derives from it.
     pub repository_id: Box<str>,
@@ -132,6 +133,14 @@ impl State {
         members
             .next()
             .map_or(Ok(()), |_| Err(EncodeError::WrongType))
+    }
+}
+
+/// Without the members: a few shared values in a message could make the text endless.
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.members.len();
+        write!(f, "State({}, {count} members)", self.repository_id)
     }
 }
 
