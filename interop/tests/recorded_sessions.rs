@@ -40,7 +40,7 @@ impl Server {
         let poa = poa.expect("there is no other");
         let object = activate(&poa, &found.interface, &found.types, servant);
         let object = object.expect("there is room for it");
-        self.own.set(&object, None);
+        self.own.set(object.ior());
         self.orb.object_to_string(&object)
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use rtorb::{ObjectRef, Orb, PoaPolicies};
+use rtorb::ior::Ior;
+use rtorb::{Orb, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::Found;
-use rtorb_dynamic::{OwnReference, Servant, activate};
+use rtorb_dynamic::{OwnReference, Servant, activate, with_object_key};
 use rtorb_lab::processes::interrupt::on_signal;
 use rtorb_results::write_atomically;
 
@@ -31,7 +32,7 @@ pub(crate) struct ServingOptions {
 /// An object that is served.
 pub(crate) struct Serving {
     orb: Orb,
-    object: ObjectRef,
+    ior: Ior,
     log: Option<Arc<Log>>,
 }
 
@@ -61,15 +62,18 @@ impl ServingOptions {
         let poa = root.create_poa("rtorb", served.policies)?;
         let servant = Recording::new(served.servant, found, orb, own, sink);
         let object = activate(&poa, &found.interface, &found.types, servant)?;
+        let mut ior = object.ior().clone();
         if let Some(key) = &self.key {
             let bound = orb.bind_object_key(key, &object);
             bound.map_err(|error| usage(format!("--key {key}: {error}")))?;
+            // The client must not see two references that it cannot know to be of one object.
+            ior = with_object_key(&ior, key);
         }
-        own.set(&object, self.key.as_deref());
+        own.set(&ior);
         root.manager().activate();
         poa.manager().activate();
         let orb = orb.clone();
-        Ok(Serving { orb, object, log })
+        Ok(Serving { orb, ior, log })
     }
 
     /// Writes the reference, and serves until SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
@@ -85,13 +89,13 @@ impl ServingOptions {
             ending.shutdown();
         };
         on_signal(stop).context("cannot listen to signals")?;
-        let text = format!("{}\n", serving.object);
+        let text = format!("{}\n", serving.ior);
         if let Some(file) = &self.ior_file {
             write_atomically(file, text.as_bytes())
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
         for endpoint in serving.orb.endpoints() {
-            eprintln!("serving {} at {endpoint}", serving.object.type_id());
+            eprintln!("serving {} at {endpoint}", serving.ior.type_id);
         }
         serving.orb.run()?;
         Ok(serving.log.as_ref().is_none_or(|log| log.is_complete()))

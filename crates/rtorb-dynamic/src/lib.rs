@@ -46,7 +46,7 @@ pub mod walk;
 pub use call::ArgumentError;
 pub use forward::Forward;
 pub use interface::{Interface, Operation};
-pub use own_reference::OwnReference;
+pub use own_reference::{OwnReference, with_object_key};
 pub use request::{Deferred, Failure, Request, Results};
 pub use rtorb::any::Value;
 pub use servant::{Servant, activate, activate_with_id};

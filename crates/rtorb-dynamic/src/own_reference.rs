@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rtorb::ObjectRef;
-use rtorb_wire::ior::{IiopProfile, Ior};
+use rtorb_wire::ior::{IiopProfile, Ior, ProfileBody, TaggedProfile};
 use rtorb_wire::url::ObjectUrl;
 use serde_json::Value as Json;
 
@@ -11,32 +10,22 @@ use serde_json::Value as Json;
 ///
 /// So a recorded session has the same JSON, whichever server replays it. All clones are the same reference.
 #[derive(Clone, Debug, Default)]
-pub struct OwnReference(Arc<OnceLock<Own>>);
-
-#[derive(Debug)]
-struct Own {
-    ior: Ior,
-    /// A key that leads to the object too.
-    bound_key: Option<Vec<u8>>,
-}
+pub struct OwnReference(Arc<OnceLock<Ior>>);
 
 impl OwnReference {
     /// The text that stands for the reference.
     pub const SELF: &str = "IOR:self";
 
-    /// Sets the reference, if none is set, and the other key that is bound to the object.
-    pub fn set(&self, object: &ObjectRef, bound_key: Option<&str>) {
-        self.0.get_or_init(|| Own {
-            ior: object.ior().clone(),
-            bound_key: bound_key.map(|key| key.as_bytes().to_vec()),
-        });
+    /// Sets the reference, if none is set.
+    pub fn set(&self, ior: &Ior) {
+        self.0.get_or_init(|| ior.clone());
     }
 
     /// Replaces the reference by its name, everywhere in `json`.
     pub(crate) fn name_in(&self, json: &mut Json) {
         let Some(own) = self.0.get() else { return };
         each_string(json, &|text| match ObjectUrl::parse(text) {
-            Ok(ObjectUrl::Ior(ior)) => own.is(&ior).then(|| Self::SELF.to_owned()),
+            Ok(ObjectUrl::Ior(ior)) => is_same_object(own, &ior).then(|| Self::SELF.to_owned()),
             _ => None,
         });
     }
@@ -44,24 +33,40 @@ impl OwnReference {
     /// Replaces the name by the reference, everywhere in `json`.
     pub(crate) fn resolve_in(&self, json: &mut Json) {
         let Some(own) = self.0.get() else { return };
-        each_string(json, &|text| {
-            (text == Self::SELF).then(|| own.ior.to_string())
-        });
+        each_string(json, &|text| (text == Self::SELF).then(|| own.to_string()));
     }
 }
 
-impl Own {
-    /// True if a reference, of whatever type, leads to the object.
-    fn is(&self, ior: &Ior) -> bool {
-        let is_key = |key: &[u8], own: &[u8]| key == own || Some(key) == self.bound_key.as_deref();
-        let is_own = |it: &IiopProfile| {
-            self.ior.iiop_profiles().any(|own| {
-                (&it.host, it.port) == (&own.host, own.port)
-                    && is_key(&it.object_key, &own.object_key)
-            })
-        };
-        ior.profiles == self.ior.profiles || ior.iiop_profiles().any(|it| is_own(&it))
+/// The same reference with another object key, which is bound to the object.
+pub fn with_object_key(ior: &Ior, key: &str) -> Ior {
+    let changed = |profile: &TaggedProfile| {
+        let object_key = key.as_bytes().to_vec();
+        match ProfileBody::from_tagged(profile).ok()? {
+            ProfileBody::Iiop(mut it) => {
+                it.object_key = object_key;
+                it.to_tagged().ok()
+            }
+            ProfileBody::Uiop(mut it) => {
+                it.object_key = object_key;
+                it.to_tagged().ok()
+            }
+            _ => None,
+        }
+    };
+    let profiles = ior.profiles.iter();
+    Ior {
+        type_id: ior.type_id.clone(),
+        profiles: profiles
+            .map(|it| changed(it).unwrap_or_else(|| it.clone()))
+            .collect(),
     }
+}
+
+/// True if both references, of whatever types, lead to one object.
+fn is_same_object(one: &Ior, other: &Ior) -> bool {
+    let place = |it: IiopProfile| (it.host, it.port, it.object_key);
+    let of_one: Vec<_> = one.iiop_profiles().map(place).collect();
+    one.profiles == other.profiles || other.iiop_profiles().any(|it| of_one.contains(&place(it)))
 }
 
 /// Replaces each string for which there is another one.
