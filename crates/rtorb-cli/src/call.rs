@@ -14,7 +14,7 @@ use rtorb_results::summary::microseconds;
 use serde_json::{Value as Json, json};
 
 use crate::FAILED;
-use crate::interface_options::InterfaceOptions;
+use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::usage;
 use crate::output::{line, print_json};
 use crate::reference::{self, CallOptions};
@@ -78,10 +78,7 @@ impl Call {
                 print_json(&raised(&exception.into(), &Types::default())?)?;
                 return Ok(ExitCode::from(FAILED));
             }
-            Err(error @ SearchError::NotFound { .. }) => {
-                return Err(usage(format!("{error} (--idl FILE, --interface NAME)")));
-            }
-            Err(error) => return Err(usage(error)),
+            Err(error) => return Err(interface_error(error)),
         };
         let Some(name) = &self.operation else {
             return self.list(&found);

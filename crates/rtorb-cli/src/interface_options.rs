@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
-use rtorb_dynamic::search::Search;
+use rtorb_dynamic::search::{Search, SearchError};
+
+use crate::orb_options::usage;
 
 /// Options for the search for an interface.
 #[derive(Debug, Args)]
@@ -34,5 +37,15 @@ impl InterfaceOptions {
         let path = std::env::var_os("RTORB_IDL_PATH").unwrap_or_default();
         let inherited = std::env::split_paths(&path).filter(|it| !it.as_os_str().is_empty());
         self.include_dirs.iter().cloned().chain(inherited).collect()
+    }
+}
+
+/// Converts the error of a search, with the names that the options have on this command line. An object that cannot be asked is no
+/// wrong use.
+pub(crate) fn interface_error(error: SearchError) -> anyhow::Error {
+    match error {
+        SearchError::Object(_) => anyhow!(error),
+        SearchError::NotFound { .. } => usage(format!("{error} (--idl FILE, --interface NAME)")),
+        _ => usage(error),
     }
 }

@@ -8,8 +8,8 @@ use rtorb_dynamic::recording::Record as Call;
 use rtorb_dynamic::{Forward, OwnReference};
 
 use crate::FAILED;
-use crate::interface_options::InterfaceOptions;
-use crate::orb_options::{ServerOptions, usage};
+use crate::interface_options::{InterfaceOptions, interface_error};
+use crate::orb_options::ServerOptions;
 use crate::output::line;
 use crate::reference::{self, CallOptions};
 use crate::serving::{Served, ServingOptions};
@@ -45,7 +45,7 @@ impl Record {
         let orb = self.calling.serving_orb(&self.server)?;
         let target = reference::object(&orb, &self.reference)?;
         let found = self.interface.search().interface_of(&target, None);
-        let found = found.map_err(usage)?;
+        let found = found.map_err(interface_error)?;
         let servant = Forward::new(target, found.types.clone());
         let served = Served {
             policies: servant.policies(),

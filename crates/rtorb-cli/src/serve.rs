@@ -14,7 +14,7 @@ use rtorb_dynamic::search::Found;
 use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table};
 
 use crate::FAILED;
-use crate::interface_options::InterfaceOptions;
+use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
 use crate::serving::{Served, ServingOptions};
 
@@ -91,7 +91,7 @@ impl Serve {
             usage("the session has no record in its first line: give --interface NAME")
         })?;
         let found = self.interface.search().interface_named(&name);
-        found.map_err(usage)
+        found.map_err(interface_error)
     }
 
     fn answers(&self, path: &Path, text: &str, context: Context<'_>) -> anyhow::Result<Answers> {
