@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rtorb::any::Value;
 use rtorb::rt::RtCurrent;
-use rtorb::{ObjectRef, Orb};
+use rtorb::{ObjectRef, Orb, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -81,15 +81,19 @@ impl<S> Recording<S> {
         }
     }
 
-    /// A record of a call that has begun.
-    fn begin(&self, operation: &Operation, inputs: &[Value]) -> Record {
-        let mut record = Record {
+    /// A record of a call that begins, without its arguments.
+    fn record(&self, operation: &str) -> Record {
+        Record {
             interface: self.interface.repository_id.clone(),
-            operation: operation.name.clone(),
+            operation: operation.to_owned(),
             start: jiff::Timestamp::now().to_string(),
             priority: self.current.the_priority().ok().map(|it| it.get()),
             ..Record::default()
-        };
+        }
+    }
+
+    fn begin(&self, operation: &Operation, inputs: &[Value]) -> Record {
+        let mut record = self.record(&operation.name);
         match operation.inputs_to_json(&self.types, inputs) {
             Ok(values) => record.arguments = named(operation, &self.own, values),
             Err(error) => record.missing = Some(missing("arguments", error)),
@@ -123,6 +127,13 @@ impl<S: Servant> Servant for Recording<S> {
         self.end(&mut record, operation, &outcome);
         (self.sink)(&record);
         outcome
+    }
+
+    fn note_unknown(&self, operation: &str, exception: &SystemException) {
+        let failure = Failure::from(exception.clone());
+        let mut record = self.record(operation);
+        record.raises = failure.to_json(&self.types).ok();
+        (self.sink)(&record);
     }
 
     fn interface_definition(&self) -> Option<ObjectRef> {

@@ -207,6 +207,10 @@ fn a_key_leads_to_the_server_which_may_return_itself() {
     assert_eq!(status, 0, "{shown} {twin}");
     let text = std::fs::read_to_string(&server.reference).unwrap();
     assert_eq!(twin, json!(text.trim()));
+    assert_eq!(server.end(), Some(0));
+    let place = format!("iiop://127.0.0.1:{port}");
+    let _again = bench.valve("valve.toml", &["--key", "Valve", "--listen", &place]);
+    assert_eq!(bench.call(text.trim(), &["turn", "90"]), (0, json!(90)));
 }
 
 #[test]
@@ -269,6 +273,46 @@ fn a_recorded_session_replays_as_it_was() {
     let (_, used) = bench.call(&replay.reference, &["turn", "90"]);
     assert_eq!(used["exception"], "IDL:omg.org/CORBA/NO_RESOURCES:1.0");
     assert_eq!(replay.end(), Some(1));
+}
+
+#[test]
+fn an_operation_that_is_not_in_the_idl_is_recorded() {
+    let bench = Bench::new();
+    let target = bench.valve("valve.json", &[]);
+    let session = bench.path("own.jsonl");
+    let session = session.to_str().unwrap();
+    let proxy = bench.start("proxy", &["record", &target.reference, "--out", session]);
+    let more = bench.path("more.idl");
+    std::fs::write(&more, "interface More { long absent(in long number); };").unwrap();
+    let absent = |reference: &str| {
+        let mut command = rtorb();
+        command.args([
+            "call",
+            reference,
+            "absent",
+            "1",
+            "--interface",
+            "More",
+            "--idl",
+        ]);
+        let output = command.arg(&more).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let refused = absent(&proxy.reference);
+    assert_eq!(refused["exception"], "IDL:omg.org/CORBA/BAD_OPERATION:1.0");
+    let (status, _) = bench.call(&proxy.reference, &["turn", "90"]);
+    assert_eq!((status, proxy.end()), (0, Some(0)));
+    let records = bench.records("own.jsonl");
+    assert_eq!(
+        (&records[0]["operation"], &records[0]["raises"]),
+        (&json!("absent"), &refused)
+    );
+    let replay = bench.start("replay", &["serve", "--replay", session]);
+    assert_eq!(absent(&replay.reference), refused);
+    assert_eq!(
+        bench.call(&replay.reference, &["turn", "90"]),
+        (0, json!(90))
+    );
 }
 
 #[test]
@@ -396,4 +440,9 @@ fn wrong_use_is_told_with_what_to_do() {
     let server = bench.valve("valve.toml", &[]);
     let told = refused(&["record", &server.reference]);
     assert!(told.contains("--idl FILE"), "{told}");
+    // Nobody listens there, so the object cannot be asked: that is no wrong use.
+    rtorb()
+        .args(["record", "corbaloc::127.0.0.1:1/Valve"])
+        .assert()
+        .code(1);
 }

@@ -3,11 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use rtorb::ExceptionKind;
 use rtorb_os::sync::Mutex;
 use serde_json::{Map, Value as Json};
 
 use super::NoAnswer;
 use super::answer::{Answer, AnswersError, Context, entry};
+use crate::interface::Operation;
+use crate::json::EXCEPTION;
 use crate::recording::{Record, named};
 
 /// A recorded session. A call gets the answer of the first record that has its operation and arguments and is not used.
@@ -49,45 +52,25 @@ impl Session {
             }
             let place = format!("line {}", place + 1);
             let record = serde_json::from_str::<Record>(line);
-            let mut record = record.map_err(|error| entry(&place, error.to_string()))?;
-            if let Some(missing) = &record.missing {
-                return Err(entry(
-                    &place,
-                    format!("this call cannot be replayed: {missing}"),
-                ));
+            let record = record.map_err(|error| entry(&place, error.to_string()))?;
+            if is_unknown(&record, context) {
+                continue;
             }
-            let operation = context.operation(&record.operation, &place)?;
-            let place = format!("{place} ({})", operation.name);
-            let inputs = operation.inputs().map(|it| {
-                let mut value = record.arguments.remove(&it.name).unwrap_or_default();
-                context.own.resolve_in(&mut value);
-                value
-            });
-            let inputs: Vec<_> = inputs.collect();
-            if let Some(name) = record.arguments.keys().next() {
-                let signature = operation.signature(context.types);
-                return Err(entry(
-                    &place,
-                    format!("there is no argument `{name}` in {signature}"),
-                ));
-            }
-            let in_place = |error: &dyn core::fmt::Display| entry(&place, error.to_string());
-            // Written again, equal arguments have the same text.
-            let inputs = operation.inputs_from_json(context.types, &inputs);
-            let inputs = inputs.map_err(|error| in_place(&error))?;
-            let inputs = operation.inputs_to_json(context.types, &inputs);
-            let inputs = inputs.map_err(|error| in_place(&error))?;
-            let key = key(&named(&operation, context.own, inputs));
-            let outcome = context.outcome(&operation, record.answer, record.raises, &place)?;
             let delay = match delays {
                 Delays::None => Duration::ZERO,
                 Delays::Recorded => Duration::from_nanos(record.duration_ns),
             };
+            let operation = context.operation(&record.operation, &place)?;
+            let place = format!("{place} ({})", operation.name);
+            if let Some(missing) = &record.missing {
+                let problem = format!("this call cannot be replayed: {missing}");
+                return Err(entry(&place, problem));
+            }
+            let key = recorded_key(record.arguments, &operation, context, &place)?;
+            let outcome = context.outcome(&operation, record.answer, record.raises, &place)?;
             let of_operation = records.entry(operation.name.clone()).or_default();
-            of_operation
-                .entry(key)
-                .or_default()
-                .push_back(Answer { outcome, delay });
+            let answers = of_operation.entry(key).or_default();
+            answers.push_back(Answer { outcome, delay });
         }
         Ok(Self {
             records: Mutex::new(records),
@@ -115,6 +98,39 @@ impl Session {
             .map(VecDeque::len)
             .sum()
     }
+}
+
+/// True for a request of an operation that the interface does not have. Every server answers it without a record.
+fn is_unknown(record: &Record, context: Context<'_>) -> bool {
+    let raised = record.raises.as_ref().and_then(|it| it.get(EXCEPTION));
+    raised.is_some_and(|it| *it == ExceptionKind::BadOperation.repository_id())
+        && context.interface.operation(&record.operation).is_none()
+}
+
+/// The key of recorded arguments, in the form that the arguments of a call have.
+fn recorded_key(
+    mut arguments: Map<String, Json>,
+    operation: &Operation,
+    context: Context<'_>,
+    place: &str,
+) -> Result<String, AnswersError> {
+    let inputs = operation.inputs().map(|it| {
+        let mut value = arguments.remove(&it.name).unwrap_or_default();
+        context.own.resolve_in(&mut value);
+        value
+    });
+    let inputs: Vec<_> = inputs.collect();
+    if let Some(name) = arguments.keys().next() {
+        let signature = operation.signature(context.types);
+        let problem = format!("there is no argument `{name}` in {signature}");
+        return Err(entry(place, problem));
+    }
+    // Equal values may be written differently: they are read, and written again.
+    let inputs = operation.inputs_from_json(context.types, &inputs);
+    let inputs = inputs.map_err(|error| entry(place, error.to_string()))?;
+    let inputs = operation.inputs_to_json(context.types, &inputs);
+    let inputs = inputs.map_err(|error| entry(place, error.to_string()))?;
+    Ok(key(&named(operation, context.own, inputs)))
 }
 
 /// The text of arguments. They have an order of their own, that of the parameters or that of the names, but always the same one.
