@@ -12,11 +12,12 @@ use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::ServerOptions;
 use crate::output::line;
 use crate::reference::{self, CallOptions};
-use crate::serving::{Served, ServingOptions};
+use crate::serving::{Served, ServingOptions, warn};
 
 /// Pass calls on to an object, and print each with its values and times (docs/serve.md).
 ///
-/// Clients use the reference of --ior-file, or the key, instead of REF. It ends by SIGTERM or SIGINT. Exit status 1: the recording
+/// Clients use the reference of --ior-file, or the key, instead of REF. Calls have the priority that the client gives them, or that of
+/// --priority. It ends by SIGTERM or SIGINT. Exit status 1: the recording
 /// is not complete.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -46,7 +47,13 @@ impl Record {
         let target = reference::object(&orb, &self.reference)?;
         let found = self.interface.search().interface_of(&target, None);
         let found = found.map_err(interface_error)?;
-        let servant = Forward::new(target, found.types.clone());
+        if let Some(advice) = self.calling.priority_advice(&target) {
+            warn(advice);
+        }
+        let mut servant = Forward::new(target, found.types.clone());
+        if let Some(priority) = self.calling.priority()? {
+            servant = servant.with_priority(&orb, priority);
+        }
         let served = Served {
             policies: servant.policies(),
             servant,
@@ -73,7 +80,7 @@ fn print(call: &Call, is_json: bool) {
         call.to_string()
     };
     if let Err(error) = line(text) {
-        eprintln!("rtorb: cannot print: {error}");
+        warn(format!("cannot print: {error}"));
     }
 }
 

@@ -11,12 +11,12 @@ use clap::Args;
 use rtorb::{Orb, PoaPolicies};
 use rtorb_dynamic::OwnReference;
 use rtorb_dynamic::search::Found;
-use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table};
+use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table, Unanswered};
 
 use crate::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
-use crate::serving::{Served, ServingOptions};
+use crate::serving::{Served, ServingOptions, warn};
 
 /// Serve an object whose answers are in a table, or in a recorded session (docs/serve.md).
 ///
@@ -62,10 +62,8 @@ impl Serve {
         let orb = orb.and_then(|builder| builder.build());
         let orb = orb.map_err(option_error)?;
         let own = OwnReference::default();
-        let stand_in = StandIn::new(&found.types, &own, |unanswered| {
-            eprintln!("rtorb: {unanswered}");
-        });
-        let stand_in = Arc::new(stand_in);
+        let report_one = |unanswered: &Unanswered| warn(unanswered);
+        let stand_in = Arc::new(StandIn::new(&found.types, &own, report_one));
         let served = Served {
             servant: Arc::clone(&stand_in),
             policies: PoaPolicies::default(),

@@ -1,5 +1,7 @@
 //! One object of an interface that is known only at run time, served until a signal.
 
+use core::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +57,7 @@ impl ServingOptions {
         let sink = move |record: &Record| {
             print(record);
             if let Some(Err(error)) = own_log.as_ref().map(|log| log.write(record)) {
-                eprintln!("rtorb: {error}");
+                warn(error);
             }
         };
         let root = orb.root_poa()?;
@@ -107,4 +109,9 @@ pub(crate) struct Served<S> {
     pub(crate) servant: S,
     pub(crate) policies: PoaPolicies,
     pub(crate) out: Option<PathBuf>,
+}
+
+/// Prints a line on standard error. If nobody reads it, the call that it is about goes on; `eprintln` would panic.
+pub(crate) fn warn(text: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "rtorb: {text}");
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rtorb::any::Value;
-use rtorb::rt::Policy;
-use rtorb::{ObjectRef, PoaPolicies};
+use rtorb::rt::{Policy, Priority, RtCurrent};
+use rtorb::{ObjectRef, Orb, PoaPolicies};
 use rtorb_wire::Decode as _;
 
 use crate::interface::Operation;
@@ -20,12 +20,32 @@ use crate::types::Types;
 pub struct Forward {
     target: ObjectRef,
     types: Arc<Types>,
+    priority: Option<OwnPriority>,
+}
+
+/// A priority of the calls to the target.
+#[derive(Clone, Debug)]
+struct OwnPriority {
+    current: RtCurrent,
+    priority: Priority,
 }
 
 impl Forward {
     /// A servant for the object `target`.
     pub const fn new(target: ObjectRef, types: Arc<Types>) -> Self {
-        Self { target, types }
+        Self {
+            target,
+            types,
+            priority: None,
+        }
+    }
+
+    /// The same servant, whose calls to the target have this priority instead of that of the client.
+    #[must_use]
+    pub fn with_priority(mut self, orb: &Orb, priority: Priority) -> Self {
+        let current = orb.rt_current();
+        self.priority = Some(OwnPriority { current, priority });
+        self
     }
 
     /// The policies of an adapter for this servant: the priority model of the target, if its reference says it. Then calls come and
@@ -43,6 +63,9 @@ impl Forward {
 
 impl Servant for Forward {
     fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure> {
+        if let Some(own) = &self.priority {
+            own.current.set_the_priority(own.priority)?;
+        }
         let operation = Arc::new(operation.clone());
         let outcome = Request::new(&self.target, &operation, &self.types, inputs)?.invoke();
         outcome.map_err(|failure| match &failure {

@@ -329,28 +329,42 @@ fn priorities_pass_through_a_recording() {
     let _running =
         Running::start(&[&options[..], &["--ior-file", target.to_str().unwrap()]].concat());
     within(Duration::from_secs(20), || target.exists().then_some(())).expect("it becomes ready");
-    let session = bench.path("cubit.jsonl");
-    let arguments = [
-        "record",
-        target.to_str().unwrap(),
-        "--best-effort",
-        "--out",
-        session.to_str().unwrap(),
-    ];
-    let proxy = bench.start("proxy", &arguments);
-    let mut command = rtorb();
-    command.args([
-        "call",
-        &proxy.reference,
-        "cube_long",
-        "3",
-        "--priority",
-        "12",
-        "--best-effort",
-    ]);
-    command.assert().success().stdout("27\n");
-    assert_eq!(proxy.end(), Some(0));
-    assert_eq!(bench.records("cubit.jsonl")[0]["priority"], json!(12));
+    let [near, far] = ["near.jsonl", "far.jsonl"].map(|name| bench.path(name));
+    let record = |target: &str, out: &Path, more: &[&str]| {
+        let out = [
+            "record",
+            target,
+            "--best-effort",
+            "--out",
+            out.to_str().unwrap(),
+        ];
+        let name = out[4].rsplit('/').next().unwrap();
+        bench.start(name, &[&out, more].concat())
+    };
+    let second = record(target.to_str().unwrap(), &far, &[]);
+    let first = record(&second.reference, &near, &["--priority", "20"]);
+    let call = |reference: &str| {
+        let mut command = rtorb();
+        command.args([
+            "call",
+            reference,
+            "cube_long",
+            "3",
+            "--priority",
+            "12",
+            "--best-effort",
+        ]);
+        command.assert().success().stdout("27\n");
+    };
+    call(&second.reference);
+    call(&first.reference);
+    assert_eq!((first.end(), second.end()), (Some(0), Some(0)));
+    assert_eq!(bench.records("near.jsonl")[0]["priority"], json!(12));
+    let far = bench.records("far.jsonl");
+    assert_eq!(
+        (&far[0]["priority"], &far[1]["priority"]),
+        (&json!(12), &json!(20))
+    );
 }
 
 #[test]
