@@ -214,6 +214,50 @@ fn a_key_leads_to_the_server_which_may_return_itself() {
 }
 
 #[test]
+fn a_condition_may_be_the_reference_of_the_server() {
+    let bench = Bench::new();
+    let rows = json!([
+        {"operation": "bind", "when": {"obj": "IOR:self"}},
+        {"operation": "bind", "raises": {"exception": "IDL:omg.org/CosNaming/NamingContext/AlreadyBound:1.0"}},
+    ]);
+    std::fs::write(
+        bench.path("names.json"),
+        json!({ "answers": rows }).to_string(),
+    )
+    .unwrap();
+    let table = bench.path("names.json");
+    let options = [
+        "serve",
+        "--interface",
+        "CosNaming::NamingContext",
+        "--answers",
+    ];
+    let server = bench.start(
+        "names",
+        &[&options[..], &[table.to_str().unwrap()]].concat(),
+    );
+    let bind = |object: &str| {
+        let mut command = rtorb();
+        command.args([
+            "call",
+            &server.reference,
+            "bind",
+            r#"[{"id": "a", "kind": ""}]"#,
+        ]);
+        command
+            .arg(json!(object).to_string())
+            .output()
+            .unwrap()
+            .status
+            .code()
+    };
+    let own = std::fs::read_to_string(&server.reference).unwrap();
+    assert_eq!(bind(own.trim()), Some(0));
+    assert_eq!(bind("corbaloc::127.0.0.1:1/Other"), Some(1));
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
 fn a_delay_ends_with_the_server() {
     let bench = Bench::new();
     let table = json!({"answers": [{"operation": "blink", "delay_ms": 3_000_000}]});

@@ -116,7 +116,7 @@ impl Row {
             return Err(entry(place, problem));
         }
         let mut condition = Map::new();
-        for (name, part) in text.when {
+        for (name, mut part) in text.when {
             let parameter = operation.inputs().find(|it| it.name == name);
             let parameter = parameter.ok_or_else(|| {
                 let signature = operation.signature(context.types);
@@ -126,7 +126,9 @@ impl Row {
                 )
             })?;
             let within = |error: JsonError| error.within(format!("{place}: when.{name}"));
-            let part = checked(context.types, &part, &parameter.type_code).map_err(within)?;
+            context.own.resolve_in(&mut part);
+            let mut part = checked(context.types, &part, &parameter.type_code).map_err(within)?;
+            context.own.name_in(&mut part);
             condition.insert(name, part);
         }
         let outcome = context.outcome(operation, text.answer, text.raises, place)?;
