@@ -2,26 +2,15 @@
 
 use std::sync::Arc;
 
-use rtorb::any::Value;
-use rtorb::{ObjectRef, Orb};
+use rtorb::ior::Ior;
+use rtorb::{CompletionStatus, ExceptionKind, Orb};
 use rtorb_dynamic::search::Search;
-use rtorb_dynamic::{Failure, Operation, Request, Results, Servant, Types, activate};
+use rtorb_dynamic::{Forward, Types, activate};
 use rtorb_interop::omniorb::{Endpoint, omniorb};
+use rtorb_tests::fake::{FakeServer, Peer, reply};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
-
-/// A servant that makes the same request to another object.
-struct Proxy {
-    target: ObjectRef,
-    types: Arc<Types>,
-}
-
-impl Servant for Proxy {
-    fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure> {
-        let operation = Arc::new(operation.clone());
-        Request::new(&self.target, &operation, &self.types, inputs)?.invoke()
-    }
-}
+use rtorb_tests::stubs::exchange::Desk;
 
 /// A running ORB with proxies.
 struct Proxies {
@@ -55,7 +44,7 @@ impl Proxies {
         let interface = self.types.interface_by_id(target.type_id());
         let interface = interface.expect("it is in the IDL");
         let types = Arc::clone(&self.types);
-        let proxy = Proxy { target, types };
+        let proxy = Forward::new(target, types);
         let poa = self.orb.root_poa().expect("the ORB runs");
         let object = activate(&poa, interface, &self.types, proxy).expect("it is activated");
         self.orb.object_to_string(&object)
@@ -88,4 +77,33 @@ fn valuetypes_go_through_proxies() {
     let proxies = Proxies::new();
     let lines = omniorb.call("atlas_client", &proxies.of(&guide), &[]);
     assert_eq!(lines.len(), 13, "{lines:?}");
+}
+
+#[test]
+fn a_forward_of_the_target_is_followed_and_exceptions_pass_unchanged() {
+    let ours = Ours::serve();
+    let ior = ours.desk.as_object().ior().clone();
+    let type_id = ior.type_id.clone();
+    let forwarding = FakeServer::new(move |_, mut peer: Peer| {
+        while let Some(id) = peer.request() {
+            peer.send(&reply(id, 3, |body| {
+                body.string(&ior.type_id).ulong(ior.profiles.len() as u32);
+                for profile in &ior.profiles {
+                    body.ulong(profile.tag).octets(&profile.data);
+                }
+            }));
+        }
+    });
+    let mut target: Ior = forwarding.reference().parse().expect("a reference");
+    target.type_id = type_id;
+    let proxies = Proxies::new();
+    let client = Orb::builder().build().expect("nothing is opened");
+    let proxy = client.string_to_object(&proxies.of(&target.to_string()));
+    let desk = Desk::narrow(&proxy.expect("a reference")).expect("it is a Desk");
+    assert_eq!(desk.echo_string("near"), Ok("near".to_owned()));
+    let failed = desk.fail(77).expect_err("it always fails");
+    assert_eq!(
+        (failed.kind, failed.minor, failed.completed),
+        (ExceptionKind::NoPermission, 77, CompletionStatus::Maybe)
+    );
 }

@@ -1,21 +1,21 @@
 //! `rtorb call`: calls an operation of any object, in JSON.
 
 use std::io::{BufRead as _, Read as _};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rtorb::ObjectRef;
-use rtorb_dynamic::search::{Found, Search, SearchError};
+use rtorb_dynamic::search::{Found, SearchError};
 use rtorb_dynamic::{Failure, Operation, Request, Types};
 use rtorb_lab::inspect::repeat::{Pace, repeat};
 use rtorb_results::summary::microseconds;
 use serde_json::{Value as Json, json};
 
 use crate::FAILED;
-use crate::orb_options::UsageError;
+use crate::interface_options::{InterfaceOptions, interface_error};
+use crate::orb_options::usage;
 use crate::output::{line, print_json};
 use crate::reference::{self, CallOptions};
 
@@ -34,15 +34,8 @@ pub(crate) struct Call {
     /// Arguments in order, each one JSON value; - is read from standard input.
     #[arg(value_name = "JSON", allow_negative_numbers = true)]
     arguments: Vec<String>,
-    /// IDL file with the interface. May be given more than once. The IDL of naming, events, scheduling and Cubit is built in.
-    #[arg(long, value_name = "FILE")]
-    idl: Vec<PathBuf>,
-    /// Folder to search for IDL files. May be given more than once. Those of RTORB_IDL_PATH follow.
-    #[arg(short = 'I', value_name = "DIR")]
-    include_dirs: Vec<PathBuf>,
-    /// Interface of the object: its name in IDL, or its repository id [default: what the reference or the object says].
-    #[arg(long, value_name = "NAME")]
-    interface: Option<String>,
+    #[command(flatten)]
+    interface: InterfaceOptions,
     /// List the operations and attributes instead of calling.
     #[arg(long, conflicts_with_all = ["operation", "describe", "stdin", "repeat"])]
     list: bool,
@@ -75,21 +68,17 @@ impl Call {
         if let Some(advice) = self.calling.priority_advice(&object) {
             eprintln!("rtorb: {advice}");
         }
-        let search = Search {
-            files: self.idl.clone(),
-            folders: self.folders(),
-            interface: self.interface.clone(),
-        };
-        let found = match search.interface_of(&object, self.operation.as_deref()) {
+        let found = match self
+            .interface
+            .search()
+            .interface_of(&object, self.operation.as_deref())
+        {
             Ok(found) => found,
             Err(SearchError::Object(exception)) => {
                 print_json(&raised(&exception.into(), &Types::default())?)?;
                 return Ok(ExitCode::from(FAILED));
             }
-            Err(error @ SearchError::NotFound { .. }) => {
-                return Err(usage(format!("{error} (--idl FILE, --interface NAME)")));
-            }
-            Err(error) => return Err(usage(error)),
+            Err(error) => return Err(interface_error(error)),
         };
         let Some(name) = &self.operation else {
             return self.list(&found);
@@ -107,13 +96,6 @@ impl Call {
             Some(count) => self.repeat(&request, &operation, &found, count),
             None => self.once(&request, &operation, &found),
         }
-    }
-
-    /// Returns the folders of this command line, and then those of the environment.
-    fn folders(&self) -> Vec<PathBuf> {
-        let path = std::env::var_os("RTORB_IDL_PATH").unwrap_or_default();
-        let inherited = std::env::split_paths(&path).filter(|it| !it.as_os_str().is_empty());
-        self.include_dirs.iter().cloned().chain(inherited).collect()
     }
 
     fn list(&self, found: &Found) -> anyhow::Result<ExitCode> {
@@ -300,10 +282,6 @@ fn operation(found: &Found, name: &str) -> anyhow::Result<Arc<Operation>> {
         };
         usage(format!("{interface} has no operation `{name}`{advice}"))
     })
-}
-
-fn usage(error: impl ToString) -> anyhow::Error {
-    anyhow!(UsageError::new(error.to_string()))
 }
 
 fn rate(text: &str) -> Result<f64, String> {

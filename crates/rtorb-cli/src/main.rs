@@ -17,6 +17,7 @@ mod cubit;
 mod events;
 mod executable;
 mod idl;
+mod interface_options;
 mod ior;
 mod lab;
 mod measure;
@@ -26,9 +27,12 @@ mod orb_options;
 mod output;
 mod ping;
 mod progress;
+mod record;
 mod reference;
 mod run_summary;
 mod scheduling;
+mod serve;
+mod serving;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.
 ///
@@ -49,6 +53,8 @@ enum Subcommands {
     Cubit(cubit::Cubit),
     Ior(ior::Ior),
     Call(call::Call),
+    Serve(serve::Serve),
+    Record(record::Record),
     Ping(ping::Ping),
     Naming(naming::Naming),
     Scheduling(scheduling::Scheduling),
@@ -80,6 +86,8 @@ fn main() -> ExitCode {
         Subcommands::Cubit(cubit) => cubit.run(),
         Subcommands::Ior(ior) => ior.run(),
         Subcommands::Call(call) => call.run(),
+        Subcommands::Serve(serve) => serve.run(),
+        Subcommands::Record(record) => record.run(),
         Subcommands::Ping(ping) => ping.run(),
         Subcommands::Naming(naming) => naming.run(),
         Subcommands::Scheduling(scheduling) => scheduling.run(),

@@ -154,6 +154,11 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
+/// Makes an error of wrong arguments from the text of another error.
+pub(crate) fn usage(error: impl ToString) -> anyhow::Error {
+    anyhow!(UsageError::new(error.to_string()))
+}
+
 /// Converts the ORB's error, with the name that the option has on this command line. A wrong option is a [`UsageError`]; a
 /// refusal of the host is not.
 pub(crate) fn option_error(error: OrbError) -> anyhow::Error {

@@ -30,6 +30,12 @@ impl CallOptions {
         self.timeout.unwrap_or(TIMEOUT)
     }
 
+    /// Returns the priority of the calls, if this command line has one.
+    pub(crate) fn priority(&self) -> anyhow::Result<Option<Priority>> {
+        let priority = self.priority.map(Priority::new).transpose();
+        priority.map_err(|exception| anyhow!("--priority: {exception}"))
+    }
+
     /// Builds the ORB, and sets the priority of the calling thread.
     pub(crate) fn orb(&self) -> anyhow::Result<Orb> {
         self.build(self.choices.apply(builder()).map_err(option_error)?)

@@ -155,6 +155,20 @@ impl Operation {
                 outputs: Vec::new(),
             });
         }
+        let is_known = |key: &str| key == RETURN || self.outputs().any(|it| it.name == key);
+        let unknown = match json.as_object() {
+            Some(object) => object.keys().find(|key| !is_known(key)).cloned(),
+            None => Some(json.to_string().chars().take(ADVICE_MAX).collect()),
+        };
+        if let Some(unknown) = unknown {
+            let keys = self.outputs().map(|it| &*it.name);
+            let keys: Vec<_> = [RETURN].into_iter().chain(keys).collect();
+            let expected = format!("an object with the members {}", keys.join(", "));
+            return Err(JsonError::new(
+                &format!("`{unknown}` is no result"),
+                &expected,
+            ));
+        }
         let read = |name: &str, type_code| {
             let value = from_json(types, part(name), type_code);
             value.map_err(|error| error.within(format!(".{name}")))
@@ -187,20 +201,28 @@ impl Operation {
             let expected = format!("a system exception, or one that {} raises,", self.name);
             return Err(JsonError::new(id, &expected));
         }
-        let minor = json.get("minor").and_then(Json::as_u64).unwrap_or(0);
-        let minor = u32::try_from(minor);
+        let minor = json.get("minor").map_or(Some(0), Json::as_u64);
+        let minor = minor.and_then(|it| u32::try_from(it).ok());
         let minor =
-            minor.map_err(|_| JsonError::new("`minor` is too large", "an unsigned long"))?;
+            minor.ok_or_else(|| JsonError::new("`minor` is another value", "an unsigned long"))?;
         let statuses = [
             CompletionStatus::Yes,
             CompletionStatus::No,
             CompletionStatus::Maybe,
         ];
-        let completed = json.get("completed").and_then(Json::as_str);
-        let stated = statuses
-            .into_iter()
-            .find(|it| completed == Some(&*it.to_string()));
-        let completed = stated.unwrap_or(CompletionStatus::Maybe);
+        let completed = match json.get("completed") {
+            None => CompletionStatus::Maybe,
+            Some(text) => {
+                let stated = statuses.into_iter().find(|it| *text == it.to_string());
+                let problem = format!("`completed` is {text}");
+                stated.ok_or_else(|| {
+                    JsonError::new(
+                        &problem,
+                        "one of COMPLETED_YES, COMPLETED_NO, COMPLETED_MAYBE",
+                    )
+                })?
+            }
+        };
         Ok(SystemException::new(kind, minor, completed).into())
     }
 

@@ -2,7 +2,8 @@
 //!
 //! [`Types`] has the types and interfaces of IDL that is read at run time, of an interface [`repository`], or that the caller
 //! states. A [`Value`] is of any of these types; [`json`] is its form as text. A [`Request`] calls an operation, and a
-//! [`Servant`] carries operations out.
+//! [`Servant`] carries operations out. [`Forward`] passes calls on to another object, [`recording`] records them, and a
+//! [`stand_in`] answers from a table or a recording.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -28,18 +29,24 @@
 
 mod call;
 mod describe;
+mod forward;
 pub mod interface;
 pub mod json;
+mod own_reference;
+pub mod recording;
 pub mod repository;
 mod request;
 pub mod search;
 mod servant;
+pub mod stand_in;
 mod suggest;
 pub mod types;
 pub mod walk;
 
 pub use call::ArgumentError;
+pub use forward::Forward;
 pub use interface::{Interface, Operation};
+pub use own_reference::{OwnReference, with_object_key};
 pub use request::{Deferred, Failure, Request, Results};
 pub use rtorb::any::Value;
 pub use servant::{Servant, activate, activate_with_id};

@@ -82,13 +82,17 @@ impl Search {
             Some(name) => self.stated(name, &mut types)?,
             None => self.of_object(object, operation, &mut types)?,
         };
-        match types.interface_by_id(&id).cloned() {
-            Some(interface) => Ok(Found {
-                interface,
-                types: Arc::new(types),
-            }),
-            None => Err(SearchError::NotFound { type_id: id }),
-        }
+        found(id, types)
+    }
+
+    /// The interface with that scoped name or repository id.
+    ///
+    /// # Errors
+    /// [`SearchError`] says what to do.
+    pub fn interface_named(&self, name: &str) -> Result<Found, SearchError> {
+        let mut types = self.types()?;
+        let id = self.stated(name, &mut types)?;
+        found(id, types)
     }
 
     /// The types of the files, and of the built-in IDL.
@@ -180,6 +184,16 @@ impl Search {
                 return;
             }
         }
+    }
+}
+
+fn found(id: String, types: Types) -> Result<Found, SearchError> {
+    match types.interface_by_id(&id).cloned() {
+        Some(interface) => Ok(Found {
+            interface,
+            types: Arc::new(types),
+        }),
+        None => Err(SearchError::NotFound { type_id: id }),
     }
 }
 

@@ -23,9 +23,26 @@ pub trait Servant: Send + Sync {
     /// The exception that the client gets. It gets UNKNOWN for a user exception that the operation does not declare.
     fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure>;
 
+    /// Notes a request for an operation that the interface does not have. The client gets `exception`.
+    fn note_unknown(&self, _operation: &str, _exception: &SystemException) {}
+
     /// The definition of the interface in an interface repository, which a client gets by `_interface`.
     fn interface_definition(&self) -> Option<ObjectRef> {
         None
+    }
+}
+
+impl<S: Servant + ?Sized> Servant for Arc<S> {
+    fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure> {
+        (**self).call(operation, inputs)
+    }
+
+    fn note_unknown(&self, operation: &str, exception: &SystemException) {
+        (**self).note_unknown(operation, exception);
+    }
+
+    fn interface_definition(&self) -> Option<ObjectRef> {
+        (**self).interface_definition()
     }
 }
 
@@ -134,10 +151,11 @@ impl<S: Servant> DynamicServant for Bound<S> {
     }
 
     fn dispatch(&self, operation: &str, call: &mut ServerCall<'_>) -> Result<(), SystemException> {
-        let operation = self
-            .operations
-            .get(operation)
-            .ok_or_else(unknown_operation)?;
+        let Some(operation) = self.operations.get(operation) else {
+            let exception = unknown_operation();
+            self.servant.note_unknown(operation, &exception);
+            return Err(exception);
+        };
         let mut inputs = Vec::new();
         for parameter in operation.inputs() {
             let known = known(&self.types);
@@ -156,5 +174,5 @@ impl<S: Servant> DynamicServant for Bound<S> {
 }
 
 /// The exception for a user exception that the operation does not declare (CORBA 3, 4.12.4, UNKNOWN 1).
-const UNDECLARED: SystemException =
+pub(crate) const UNDECLARED: SystemException =
     SystemException::omg(ExceptionKind::Unknown, 1).with_completion(CompletionStatus::Yes);

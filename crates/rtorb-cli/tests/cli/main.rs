@@ -21,5 +21,6 @@ mod ping;
 mod priorities;
 mod runs;
 mod scheduling;
+mod serve;
 mod support;
 mod traces;

@@ -1,0 +1,151 @@
+//! `rtorb serve`: a server without a program of its own, for tests of clients.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use rtorb::{Orb, PoaPolicies};
+use rtorb_dynamic::OwnReference;
+use rtorb_dynamic::search::Found;
+use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table, Unanswered};
+
+use crate::FAILED;
+use crate::interface_options::{InterfaceOptions, interface_error};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
+use crate::serving::{Served, ServingOptions, warn};
+
+/// Serve an object whose answers are in a table, or in a recorded session (docs/serve.md).
+///
+/// It ends by SIGTERM or SIGINT. Exit status 0: all calls had an answer. 1: a call had none, or the recording is not complete.
+/// 2: wrong arguments, or a wrong table or session.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    interface: InterfaceOptions,
+    #[command(flatten)]
+    source: Source,
+    /// Answer after the recorded duration instead of at once.
+    #[arg(long, requires = "replay")]
+    delays: bool,
+    /// File to record each call in, one JSON object a line. It is emptied first.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    #[command(flatten)]
+    serving: ServingOptions,
+    #[command(flatten)]
+    server: ServerOptions,
+    #[command(flatten)]
+    client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Source {
+    /// Table of answers, in TOML if the name ends with .toml, else in JSON.
+    #[arg(long, value_name = "FILE", requires = "interface")]
+    answers: Option<PathBuf>,
+    /// Recorded session. A call gets the first recorded answer for its operation and arguments that is not used yet.
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let (path, text) = self.source.read()?;
+        let found = self.found(&text)?;
+        let orb = self.server.apply(&self.client, Orb::builder());
+        let orb = orb.and_then(|builder| builder.build());
+        let orb = orb.map_err(option_error)?;
+        let own = OwnReference::default();
+        let report_one = |unanswered: &Unanswered| warn(unanswered);
+        let stand_in = Arc::new(StandIn::new(&found.types, &own, report_one));
+        let served = Served {
+            servant: Arc::clone(&stand_in),
+            policies: PoaPolicies::default(),
+            out: self.record.clone(),
+        };
+        let serving = self.serving.activate(&orb, &found, &own, served, |_| ())?;
+        let context = Context {
+            interface: &found.interface,
+            types: &found.types,
+            own: &own,
+        };
+        let answers = self.answers(path, &text, context);
+        stand_in.set_answers(answers?);
+        let ending = Arc::clone(&stand_in);
+        let is_complete = self.serving.run(&serving, move || ending.end())?;
+        Ok(report(&stand_in, is_complete))
+    }
+
+    fn found(&self, text: &str) -> anyhow::Result<Found> {
+        let recorded = || Session::interface(text);
+        let name = self.interface.interface.clone().or_else(recorded);
+        let name = name.ok_or_else(|| {
+            usage("the session has no record in its first line: give --interface NAME")
+        })?;
+        let found = self.interface.search().interface_named(&name);
+        found.map_err(interface_error)
+    }
+
+    fn answers(&self, path: &Path, text: &str, context: Context<'_>) -> anyhow::Result<Answers> {
+        let delays = if self.delays {
+            Delays::Recorded
+        } else {
+            Delays::None
+        };
+        let answers = if self.source.replay.is_some() {
+            Session::parse(text, delays, context).map(Answers::Session)
+        } else if path.extension().is_some_and(|it| it == "toml") {
+            Table::from_toml(text, context).map(Answers::Table)
+        } else {
+            Table::from_json(text, context).map(Answers::Table)
+        };
+        answers.map_err(|error| usage(format!("{}: {error}", path.display())))
+    }
+}
+
+impl Source {
+    /// Returns the name and the text of the file.
+    fn read(&self) -> anyhow::Result<(&Path, String)> {
+        let path = self.answers.as_deref().or(self.replay.as_deref());
+        let path = path.ok_or_else(|| usage("give --answers FILE or --replay FILE"))?;
+        let mut text = String::new();
+        let file = File::open(path);
+        let read = file.and_then(|file| file.take(FILE_OCTETS_MAX + 1).read_to_string(&mut text));
+        let octets = read.with_context(|| format!("cannot read {}", path.display()))?;
+        if octets as u64 > FILE_OCTETS_MAX {
+            let name = path.display();
+            return Err(anyhow!("{name} has more than {FILE_OCTETS_MAX} bytes"));
+        }
+        Ok((path, text))
+    }
+}
+
+/// Says what does not fit, and returns the exit status.
+fn report(stand_in: &StandIn, is_complete: bool) -> ExitCode {
+    let (unanswered, unused) = (stand_in.unanswered(), stand_in.unused());
+    if unused > 0 {
+        eprintln!("{unused} recorded calls did not come");
+    }
+    if unanswered > 0 {
+        eprintln!("{unanswered} calls had no answer");
+    }
+    if unanswered == 0 && is_complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(FAILED)
+    }
+}
+
+/// Bound on the size of a table or a session.
+const FILE_OCTETS_MAX: u64 = 1 << 30;
+
+const EXAMPLES: &str = "Examples:
+  rtorb serve --idl valve.idl --interface Plant::Valve --answers valve.toml --ior-file valve.ior
+  rtorb record valve.ior --idl valve.idl --ior-file proxy.ior --out session.jsonl
+  rtorb serve --idl valve.idl --replay session.jsonl --listen iiop://127.0.0.1:4000 --key Valve";

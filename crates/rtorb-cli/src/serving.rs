@@ -1,0 +1,117 @@
+//! One object of an interface that is known only at run time, served until a signal.
+
+use core::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+use rtorb::ior::Ior;
+use rtorb::{Orb, PoaPolicies};
+use rtorb_dynamic::recording::{Log, Record, Recording};
+use rtorb_dynamic::search::Found;
+use rtorb_dynamic::{OwnReference, Servant, activate, with_object_key};
+use rtorb_lab::processes::interrupt::on_signal;
+use rtorb_results::write_atomically;
+
+use crate::orb_options::usage;
+
+/// Options of the served object.
+#[derive(Debug, Args)]
+pub(crate) struct ServingOptions {
+    /// File to write the reference to. It is written atomically, when the server is ready.
+    #[arg(long, value_name = "FILE")]
+    ior_file: Option<PathBuf>,
+    /// Object key: corbaloc::HOST:PORT/NAME leads to the object.
+    #[arg(long, value_name = "NAME")]
+    key: Option<String>,
+    /// Maximum size of the recorded session in bytes. The recording ends there; calls go on.
+    #[arg(long, value_name = "N", default_value_t = 1 << 30)]
+    octets_max: u64,
+}
+
+/// An object that is served.
+pub(crate) struct Serving {
+    orb: Orb,
+    ior: Ior,
+    log: Option<Arc<Log>>,
+}
+
+impl ServingOptions {
+    /// Activates a servant whose calls are recorded in the file `out` and given to `print`.
+    pub(crate) fn activate(
+        &self,
+        orb: &Orb,
+        found: &Found,
+        own: &OwnReference,
+        served: Served<impl Servant + 'static>,
+        print: impl Fn(&Record) + Send + Sync + 'static,
+    ) -> anyhow::Result<Serving> {
+        let create = |path: &Path| {
+            let log = Log::create(path, self.octets_max).map(Arc::new);
+            log.with_context(|| format!("cannot write {}", path.display()))
+        };
+        let log = served.out.as_deref().map(create).transpose()?;
+        let own_log = log.clone();
+        let sink = move |record: &Record| {
+            print(record);
+            if let Some(Err(error)) = own_log.as_ref().map(|log| log.write(record)) {
+                warn(error);
+            }
+        };
+        let root = orb.root_poa()?;
+        let poa = root.create_poa("rtorb", served.policies)?;
+        let servant = Recording::new(served.servant, found, orb, own, sink);
+        let object = activate(&poa, &found.interface, &found.types, servant)?;
+        let mut ior = object.ior().clone();
+        if let Some(key) = &self.key {
+            let bound = orb.bind_object_key(key, &object);
+            bound.map_err(|error| usage(format!("--key {key}: {error}")))?;
+            // The client must not see two references that it cannot know to be of one object.
+            ior = with_object_key(&ior, key);
+        }
+        own.set(&ior);
+        root.manager().activate();
+        poa.manager().activate();
+        let orb = orb.clone();
+        Ok(Serving { orb, ior, log })
+    }
+
+    /// Writes the reference, and serves until SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
+    /// not complete.
+    pub(crate) fn run(
+        &self,
+        serving: &Serving,
+        end: impl FnOnce() + Send + 'static,
+    ) -> anyhow::Result<bool> {
+        let ending = serving.orb.clone();
+        let stop = move || {
+            end();
+            ending.shutdown();
+        };
+        on_signal(stop).context("cannot listen to signals")?;
+        let text = format!("{}\n", serving.ior);
+        if let Some(file) = &self.ior_file {
+            write_atomically(file, text.as_bytes())
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        for endpoint in serving.orb.endpoints() {
+            eprintln!("serving {} at {endpoint}", serving.ior.type_id);
+        }
+        serving.orb.run()?;
+        Ok(serving.log.as_ref().is_none_or(|log| log.is_complete()))
+    }
+}
+
+/// A servant, the policies of its adapter, and the file for its calls.
+pub(crate) struct Served<S> {
+    pub(crate) servant: S,
+    pub(crate) policies: PoaPolicies,
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Prints a line on standard error. If nobody reads it, the call that it is about goes on; `eprintln` would panic.
+pub(crate) fn warn(text: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "rtorb: {text}");
+}

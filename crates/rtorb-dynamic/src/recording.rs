@@ -1,0 +1,211 @@
+//! Records of the calls that a servant gets, in JSON.
+
+mod log;
+
+use core::fmt;
+use std::sync::Arc;
+
+use rtorb::any::Value;
+use rtorb::rt::RtCurrent;
+use rtorb::{ObjectRef, Orb, SystemException};
+use rtorb_os::clock::monotonic_ns;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::interface::{Interface, Operation};
+use crate::json::WriteError;
+use crate::own_reference::OwnReference;
+use crate::request::{Failure, Results};
+use crate::search::Found;
+use crate::servant::Servant;
+use crate::types::Types;
+pub use log::{Log, LogError};
+
+/// A call with its results: one line of a recorded session (`docs/serve.md`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Repository id of the interface.
+    pub interface: String,
+    /// Operation, as a request names it.
+    pub operation: String,
+    /// The values of the `in` and `inout` parameters, by name.
+    pub arguments: Map<String, Json>,
+    /// The results, unless there was an exception.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Json>,
+    /// The exception.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raises: Option<Json>,
+    /// Why a value is missing here: it has no JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+    /// The time of day at which the call began (RFC 3339).
+    #[serde(default)]
+    pub start: String,
+    /// The duration of the call.
+    #[serde(default)]
+    pub duration_ns: u64,
+    /// The CORBA priority of the call, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i16>,
+}
+
+/// A servant whose calls are recorded.
+pub struct Recording<S> {
+    servant: S,
+    interface: Arc<Interface>,
+    types: Arc<Types>,
+    own: OwnReference,
+    current: RtCurrent,
+    sink: Box<dyn Fn(&Record) + Send + Sync>,
+}
+
+impl<S> Recording<S> {
+    /// Records the calls of a servant. `sink` gets each record before the client gets its reply, and on the thread of the call:
+    /// several at a time. `own` is named in the records.
+    pub fn new(
+        servant: S,
+        found: &Found,
+        orb: &Orb,
+        own: &OwnReference,
+        sink: impl Fn(&Record) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            servant,
+            interface: Arc::clone(&found.interface),
+            types: Arc::clone(&found.types),
+            own: own.clone(),
+            current: orb.rt_current(),
+            sink: Box::new(sink),
+        }
+    }
+
+    /// A record of a call that begins, without its arguments.
+    fn record(&self, operation: &str) -> Record {
+        Record {
+            interface: self.interface.repository_id.clone(),
+            operation: operation.to_owned(),
+            start: jiff::Timestamp::now().to_string(),
+            priority: self.current.the_priority().ok().map(|it| it.get()),
+            ..Record::default()
+        }
+    }
+
+    fn begin(&self, operation: &Operation, inputs: &[Value]) -> Record {
+        let mut record = self.record(&operation.name);
+        match operation.inputs_to_json(&self.types, inputs) {
+            Ok(values) => record.arguments = named(operation, &self.own, values),
+            Err(error) => record.missing = Some(missing("arguments", error)),
+        }
+        record
+    }
+
+    fn end(&self, record: &mut Record, operation: &Operation, outcome: &Result<Results, Failure>) {
+        let json = match outcome {
+            Ok(results) => operation.results_to_json(&self.types, results),
+            Err(failure) => failure.to_json(&self.types),
+        };
+        let json = json.map(|mut json| {
+            self.own.name_in(&mut json);
+            json
+        });
+        match (json, outcome) {
+            (Ok(json), Ok(_)) => record.answer = Some(json),
+            (Ok(json), Err(_)) => record.raises = Some(json),
+            (Err(error), _) => record.missing = Some(missing("results", error)),
+        }
+    }
+}
+
+impl<S: Servant> Servant for Recording<S> {
+    fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure> {
+        let mut record = self.begin(operation, &inputs);
+        let begin_ns = monotonic_ns();
+        let outcome = self.servant.call(operation, inputs);
+        record.duration_ns = monotonic_ns() - begin_ns;
+        self.end(&mut record, operation, &outcome);
+        (self.sink)(&record);
+        outcome
+    }
+
+    fn note_unknown(&self, operation: &str, exception: &SystemException) {
+        let failure = Failure::from(exception.clone());
+        let mut record = self.record(operation);
+        record.raises = failure.to_json(&self.types).ok();
+        (self.sink)(&record);
+    }
+
+    fn interface_definition(&self) -> Option<ObjectRef> {
+        self.servant.interface_definition()
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Recording<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording")
+            .field("servant", &self.servant)
+            .field("interface", &self.interface.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {}",
+            self.start,
+            call_text(&self.operation, &self.arguments)
+        )?;
+        match (&self.answer, &self.raises, &self.missing) {
+            (_, _, Some(reason)) => write!(f, " ({reason})")?,
+            (_, Some(exception), _) => write!(f, " raises {}", short(exception))?,
+            (Some(answer), ..) => write!(f, " = {}", short(answer))?,
+            (None, None, None) => {}
+        }
+        let microseconds = self.duration_ns / 1000;
+        match self.priority {
+            Some(priority) => write!(f, " [{microseconds} us, priority {priority}]"),
+            None => write!(f, " [{microseconds} us]"),
+        }
+    }
+}
+
+/// `turn(degrees=90)`
+pub(crate) fn call_text(operation: &str, arguments: &Map<String, Json>) -> String {
+    let arguments = arguments.iter();
+    let arguments: Vec<_> = arguments
+        .map(|(name, it)| format!("{name}={}", short(it)))
+        .collect();
+    format!("{operation}({})", arguments.join(", "))
+}
+
+/// The arguments by name.
+pub(crate) fn named(
+    operation: &Operation,
+    own: &OwnReference,
+    values: Vec<Json>,
+) -> Map<String, Json> {
+    let pairs = operation.inputs().zip(values).map(|(it, mut value)| {
+        own.name_in(&mut value);
+        (it.name.clone(), value)
+    });
+    pairs.collect()
+}
+
+fn missing(what: &str, error: WriteError) -> String {
+    format!("the {what} have no JSON: {error}")
+}
+
+/// The text of JSON, cut off if it is long.
+fn short(json: &Json) -> String {
+    let text = json.to_string();
+    match text.char_indices().nth(SHORT_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// The characters of a value that a line of text shows.
+const SHORT_MAX: usize = 200;

@@ -1,0 +1,83 @@
+//! A file of records, one JSON object a line.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use rtorb_os::sync::Mutex;
+
+use super::Record;
+
+/// A recorded session in a file. It is complete up to the last call that has ended.
+#[derive(Debug)]
+pub struct Log {
+    state: Mutex<State>,
+    octets_max: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    octets: u64,
+    is_broken: bool,
+}
+
+/// Why a record is not in the file, nor any later one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The file cannot be written.
+    #[error("the recording ends here: {0}")]
+    File(#[from] io::Error),
+    /// The file has its largest size.
+    #[error("the recording ends here: it would exceed {octets_max} bytes")]
+    Full {
+        /// The bound.
+        octets_max: u64,
+    },
+}
+
+impl Log {
+    /// Makes the file, or empties it. It never becomes larger than `octets_max` bytes.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn create(path: &Path, octets_max: u64) -> io::Result<Self> {
+        let state = State {
+            file: File::create(path)?,
+            octets: 0,
+            is_broken: false,
+        };
+        Ok(Self {
+            state: Mutex::new(state),
+            octets_max,
+        })
+    }
+
+    /// Writes a record. After an error it writes no more: a session with a gap would be another one.
+    ///
+    /// # Errors
+    /// [`LogError`], once.
+    pub fn write(&self, record: &Record) -> Result<(), LogError> {
+        let mut line = serde_json::to_vec(record).map_err(io::Error::from)?;
+        line.push(b'\n');
+        let mut state = self.state.lock();
+        if state.is_broken {
+            return Ok(());
+        }
+        state.octets += line.len() as u64;
+        let written = if state.octets > self.octets_max {
+            let octets_max = self.octets_max;
+            Err(LogError::Full { octets_max })
+        } else {
+            state.file.write_all(&line).map_err(LogError::from)
+        };
+        state.is_broken = written.is_err();
+        written
+    }
+
+    /// True if all records are in the file.
+    pub fn is_complete(&self) -> bool {
+        !self.state.lock().is_broken
+    }
+}

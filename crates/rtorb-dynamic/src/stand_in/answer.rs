@@ -1,0 +1,101 @@
+//! An answer, and its JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use crate::interface::{Interface, Operation};
+use crate::json::JsonError;
+use crate::own_reference::OwnReference;
+use crate::request::{Failure, Results};
+use crate::types::Types;
+
+/// What the JSON of answers is checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'c> {
+    /// The interface.
+    pub interface: &'c Interface,
+    /// The types in it.
+    pub types: &'c Types,
+    /// The server's reference, which the JSON may name.
+    pub own: &'c OwnReference,
+}
+
+/// A wrong table, or a wrong recorded session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswersError {
+    /// Text that is no JSON or TOML, or has another form.
+    #[error("{0}")]
+    Form(String),
+    /// A wrong row or line.
+    #[error("{place}: {problem}")]
+    Entry {
+        /// The row or line.
+        place: String,
+        /// What is wrong in it.
+        problem: String,
+    },
+    /// JSON that is no value of its type.
+    #[error(transparent)]
+    Value(#[from] JsonError),
+}
+
+/// What a call gets, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Answer {
+    pub(super) outcome: Result<Results, Failure>,
+    pub(super) delay: Duration,
+}
+
+impl Context<'_> {
+    /// The operation with that name. `place` is where the name stands.
+    pub(super) fn operation(
+        &self,
+        name: &str,
+        place: &str,
+    ) -> Result<Arc<Operation>, AnswersError> {
+        self.interface.operation(name).ok_or_else(|| {
+            let advice = self.interface.suggestion(name);
+            let advice = advice.map(|it| format!("; did you mean `{it}`?"));
+            entry(
+                place,
+                format!(
+                    "{} has no operation `{name}`{}",
+                    self.interface,
+                    advice.unwrap_or_default()
+                ),
+            )
+        })
+    }
+
+    /// The results or the exception of a call. No JSON is the answer `null`.
+    pub(super) fn outcome(
+        &self,
+        operation: &Operation,
+        answer: Option<Json>,
+        raises: Option<Json>,
+        place: &str,
+    ) -> Result<Result<Results, Failure>, AnswersError> {
+        if answer.is_some() && raises.is_some() {
+            let problem = "there is an `answer` and an exception in `raises`: remove one of them";
+            return Err(entry(place, problem.to_owned()));
+        }
+        let within = |error: JsonError, key: &str| error.within(format!("{place}: {key}"));
+        if let Some(mut raises) = raises {
+            self.own.resolve_in(&mut raises);
+            let failure = operation.failure_from_json(self.types, &raises);
+            return Ok(Err(failure.map_err(|error| within(error, "raises"))?));
+        }
+        let mut answer = answer.unwrap_or_default();
+        self.own.resolve_in(&mut answer);
+        let results = operation.results_from_json(self.types, &answer);
+        Ok(Ok(results.map_err(|error| within(error, "answer"))?))
+    }
+}
+
+pub(super) fn entry(place: &str, problem: String) -> AnswersError {
+    let place = place.to_owned();
+    AnswersError::Entry { place, problem }
+}

@@ -1,0 +1,144 @@
+//! Answers of a recorded session: each is used once, in order.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use rtorb::ExceptionKind;
+use rtorb_os::sync::Mutex;
+use serde_json::{Map, Value as Json};
+
+use super::NoAnswer;
+use super::answer::{Answer, AnswersError, Context, entry};
+use crate::interface::Operation;
+use crate::json::EXCEPTION;
+use crate::recording::{Record, named};
+
+/// A recorded session. A call gets the answer of the first record that has its operation and arguments and is not used.
+#[derive(Debug)]
+pub struct Session {
+    records: Mutex<Records>,
+}
+
+/// By operation, and then by the JSON of the arguments in order.
+type Records = HashMap<String, HashMap<String, VecDeque<Answer>>>;
+
+/// Whether calls last as long as they did when they were recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delays {
+    /// Answers come at once.
+    #[default]
+    None,
+    /// Answers come after the recorded duration.
+    Recorded,
+}
+
+impl Session {
+    /// The repository id of the interface in the first line of a session; `None` if that is no record.
+    pub fn interface(text: &str) -> Option<String> {
+        let first = text.lines().find(|line| !line.trim().is_empty())?;
+        let record: Record = serde_json::from_str(first).ok()?;
+        Some(record.interface)
+    }
+
+    /// Reads a session, one record a line, and checks it.
+    ///
+    /// # Errors
+    /// [`AnswersError`] has the line, the place in it, and the expected type.
+    pub fn parse(text: &str, delays: Delays, context: Context<'_>) -> Result<Self, AnswersError> {
+        let mut records = Records::new();
+        for (place, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let place = format!("line {}", place + 1);
+            let record = serde_json::from_str::<Record>(line);
+            let record = record.map_err(|error| entry(&place, error.to_string()))?;
+            if is_unknown(&record, context) {
+                continue;
+            }
+            let delay = match delays {
+                Delays::None => Duration::ZERO,
+                Delays::Recorded => Duration::from_nanos(record.duration_ns),
+            };
+            let operation = context.operation(&record.operation, &place)?;
+            let place = format!("{place} ({})", operation.name);
+            if let Some(missing) = &record.missing {
+                let problem = format!("this call cannot be replayed: {missing}");
+                return Err(entry(&place, problem));
+            }
+            let key = recorded_key(record.arguments, &operation, context, &place)?;
+            let outcome = context.outcome(&operation, record.answer, record.raises, &place)?;
+            let of_operation = records.entry(operation.name.clone()).or_default();
+            let answers = of_operation.entry(key).or_default();
+            answers.push_back(Answer { outcome, delay });
+        }
+        Ok(Self {
+            records: Mutex::new(records),
+        })
+    }
+
+    pub(super) fn next(
+        &self,
+        operation: &str,
+        arguments: &Map<String, Json>,
+    ) -> Result<Answer, NoAnswer> {
+        let mut records = self.records.lock();
+        let of_operation = records.get_mut(operation).ok_or(NoAnswer::Operation)?;
+        let answers = of_operation
+            .get_mut(&key(arguments))
+            .ok_or(NoAnswer::NotRecorded)?;
+        answers.pop_front().ok_or(NoAnswer::UsedUp)
+    }
+
+    pub(super) fn unused(&self) -> usize {
+        let records = self.records.lock();
+        records
+            .values()
+            .flat_map(HashMap::values)
+            .map(VecDeque::len)
+            .sum()
+    }
+}
+
+/// True for a request of an operation that the interface does not have. Every server answers it without a record.
+fn is_unknown(record: &Record, context: Context<'_>) -> bool {
+    let raised = record.raises.as_ref().and_then(|it| it.get(EXCEPTION));
+    raised.is_some_and(|it| *it == ExceptionKind::BadOperation.repository_id())
+        && context.interface.operation(&record.operation).is_none()
+}
+
+/// The key of recorded arguments, in the form that the arguments of a call have.
+fn recorded_key(
+    mut arguments: Map<String, Json>,
+    operation: &Operation,
+    context: Context<'_>,
+    place: &str,
+) -> Result<String, AnswersError> {
+    let inputs = operation.inputs().map(|it| {
+        let mut value = arguments.remove(&it.name).unwrap_or_default();
+        context.own.resolve_in(&mut value);
+        value
+    });
+    let inputs: Vec<_> = inputs.collect();
+    if let Some(name) = arguments.keys().next() {
+        let signature = operation.signature(context.types);
+        let problem = format!("there is no argument `{name}` in {signature}");
+        return Err(entry(place, problem));
+    }
+    // Equal values may be written differently: they are read, and written again.
+    let inputs = operation.inputs_from_json(context.types, &inputs);
+    let inputs = inputs.map_err(|error| entry(place, error.to_string()))?;
+    let inputs = operation.inputs_to_json(context.types, &inputs);
+    let inputs = inputs.map_err(|error| entry(place, error.to_string()))?;
+    Ok(key(&named(operation, context.own, inputs)))
+}
+
+/// The text of arguments. They have an order of their own, that of the parameters or that of the names, but always the same one.
+fn key(arguments: &Map<String, Json>) -> String {
+    let mut key = String::new();
+    for value in arguments.values() {
+        key.push_str(&value.to_string());
+        key.push(' ');
+    }
+    key
+}
