@@ -44,6 +44,23 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+    // References nest as deep as interfaces have bases, and the parser of the generated text recurses: threads of 2 MiB are too
+    // small for it.
+    std::thread::scope(|threads| {
+        let thread = std::thread::Builder::new().stack_size(STACK_OCTETS);
+        match thread.spawn_scoped(threads, || generate_here(tree)) {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => generate_here(tree),
+        }
+    })
+}
+
+/// The stack for the deepest text that is not refused. Pages that are not used cost nothing.
+const STACK_OCTETS: usize = 32 << 20;
+
+fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
