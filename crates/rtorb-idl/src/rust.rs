@@ -1,5 +1,6 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
 
+mod abstract_values;
 mod constants;
 mod cycles;
 mod documentation;
@@ -83,7 +84,9 @@ fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
         .iter()
         .map(|(&id, reason)| format!("`{}`: {reason}", tree.full_name(id)));
     let left_out: Vec<String> = left_out.collect();
-    Ok(print::print(items(outermost), &left_out))
+    let value_base = abstract_values::value_base(outermost);
+    let items = items(outermost);
+    Ok(print::print(quote!(#value_base #items), &left_out))
 }
 
 /// Everything that `scope` declares.
