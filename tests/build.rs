@@ -26,6 +26,7 @@ fn main() {
         "templates",
         "timing",
         "unions",
+        "value_forms",
         "values",
         "valuetypes",
     ] {

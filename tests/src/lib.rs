@@ -23,6 +23,7 @@ pub mod relay;
 pub mod running;
 pub mod scheduling;
 pub mod scratch;
+mod secret;
 pub mod servants;
 
 pub use generated::*;
@@ -96,6 +97,7 @@ pub mod snapshots {
     rtorb::include_idl!("templates");
     rtorb::include_idl!("timing");
     rtorb::include_idl!("unions");
+    rtorb::include_idl!("value_forms");
     rtorb::include_idl!("values");
     rtorb::include_idl!("valuetypes");
 }

@@ -30,7 +30,7 @@ impl SizedServant for Object {
 }
 
 impl PlainServant for Object {
-    fn plain(&self) -> Result<String, SystemException> {
+    fn text(&self) -> Result<String, SystemException> {
         Ok("plain".to_owned())
     }
 }
@@ -62,7 +62,7 @@ fn abstract_bases_are_called_like_others() {
     let pair = Pair::new();
     let both: Both = pair.serve(Object);
     assert_eq!(both.name().unwrap(), "object");
-    assert_eq!(both.plain().unwrap(), "plain");
+    assert_eq!(both.text().unwrap(), "plain");
     let (sized, named) = (Measured::from(&both), Named::from(&both));
     assert_eq!(both.size(Some(&named)).unwrap(), 1);
     assert_eq!(sized.size(None).unwrap(), 0);

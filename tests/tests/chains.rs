@@ -64,7 +64,7 @@ lines! {
 }
 
 impl OtherServant for Names {
-    fn other(&self) -> Result<i32, SystemException> {
+    fn in_other(&self) -> Result<i32, SystemException> {
         Ok(5)
     }
 
@@ -88,10 +88,10 @@ macro_rules! named {
     )*};
 }
 named! {
-    SharedServant shared;
-    WestServant west;
-    EastServant east;
-    MeetServant meet;
+    SharedServant in_shared;
+    WestServant in_west;
+    EastServant in_east;
+    MeetServant in_meet;
 }
 
 impl EmptyServant for Names {}
@@ -104,14 +104,14 @@ fn a_reference_has_the_operations_of_all_its_bases() {
     assert_eq!(under.at_0(1).unwrap(), 1);
     assert_eq!(under.at_17(1).unwrap(), 17_001);
     assert_eq!(under.at_39(1).unwrap(), 39_001);
-    assert_eq!(under.other().unwrap(), 5);
+    assert_eq!(under.in_other().unwrap(), 5);
     assert_eq!(under.kept().unwrap(), 6);
     under.set_kept(7).unwrap();
     for (name, method) in [
-        (under.shared(), "shared"),
-        (under.west(), "west"),
-        (under.east(), "east"),
-        (under.meet(), "meet"),
+        (under.in_shared(), "in_shared"),
+        (under.in_west(), "in_west"),
+        (under.in_east(), "in_east"),
+        (under.in_meet(), "in_meet"),
     ] {
         assert_eq!(name.unwrap(), method);
     }
@@ -124,11 +124,11 @@ fn a_reference_converts_to_every_base_and_to_its_first_without_a_conversion() {
     let meet: Meet = pair.serve(Names);
     let first: &East = &meet;
     let shared: &Shared = first;
-    assert_eq!(shared.shared().unwrap(), "shared");
+    assert_eq!(shared.in_shared().unwrap(), "in_shared");
     assert_eq!(East::from(&meet), *first);
     let west = West::from(&meet);
-    assert_eq!(west.shared().unwrap(), "shared");
-    assert_eq!(west.other().unwrap(), 5);
+    assert_eq!(west.in_shared().unwrap(), "in_shared");
+    assert_eq!(west.in_other().unwrap(), 5);
     assert_eq!(Other::from(west.clone()).kept().unwrap(), 6);
     assert_eq!(Line39::from(&meet).at_0(2).unwrap(), 2);
     assert_eq!(Line0::from(meet).at_0(3).unwrap(), 3);

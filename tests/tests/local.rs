@@ -30,7 +30,7 @@ impl Interceptor for Counting {
         }
     }
 
-    fn hooks(&self) -> Result<Vec<Hook>, SystemException> {
+    fn all_hooks(&self) -> Result<Vec<Hook>, SystemException> {
         let inner: Option<Arc<dyn Interceptor>> = Some(Arc::new(Self));
         Ok(vec![
             Hook {
@@ -60,7 +60,7 @@ fn a_local_interface_is_an_ordinary_trait() {
     };
     assert_eq!(raised, InterceptorInterceptError::Full(full));
     assert_eq!(interceptor.name().unwrap(), "counting");
-    let [first, second] = &interceptor.hooks().unwrap()[..] else {
+    let [first, second] = &interceptor.all_hooks().unwrap()[..] else {
         panic!("there are two")
     };
     assert!(Arc::ptr_eq(

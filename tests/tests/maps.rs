@@ -77,8 +77,8 @@ fn maps_round_trip_in_every_place() {
             KeeperPutError::Missing(keeper::Missing { known })
         );
         let held = Held {
-            index: index(),
-            named: named(),
+            by_name: index(),
+            by_colour: named(),
             nested: BTreeMap::from([('x', BTreeMap::from([(true, 0.5), (false, 1.5)]))]),
             anys: BTreeMap::from([(-3, Any::from_value(&7i32).unwrap())]),
         };
@@ -124,7 +124,7 @@ fn a_map_beyond_its_bound_cannot_be_made() {
 
 #[test]
 fn an_any_holds_types_that_contain_maps() {
-    let held = Either::Index(index());
+    let held = Either::ByName(index());
     let any = Any::from_value(&held).unwrap();
     assert_eq!(any.extract::<Either>().unwrap(), held);
     let nothing: BTreeMap<_, Option<ObjectRef>> = BTreeMap::new();

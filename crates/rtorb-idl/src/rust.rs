@@ -1,5 +1,6 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
 
+mod abstract_values;
 mod constants;
 mod cycles;
 mod documentation;
@@ -44,6 +45,23 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+    // References nest as deep as interfaces have bases, and the parser of the generated text recurses: threads of 2 MiB are too
+    // small for it.
+    std::thread::scope(|threads| {
+        let thread = std::thread::Builder::new().stack_size(STACK_OCTETS);
+        match thread.spawn_scoped(threads, || generate_here(tree)) {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => generate_here(tree),
+        }
+    })
+}
+
+/// The stack for the deepest text that is not refused. Pages that are not used cost nothing.
+const STACK_OCTETS: usize = 32 << 20;
+
+fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
@@ -66,7 +84,9 @@ pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
         .iter()
         .map(|(&id, reason)| format!("`{}`: {reason}", tree.full_name(id)));
     let left_out: Vec<String> = left_out.collect();
-    Ok(print::print(items(outermost), &left_out))
+    let value_base = abstract_values::value_base(outermost);
+    let items = items(outermost);
+    Ok(print::print(quote!(#value_base #items), &left_out))
 }
 
 /// Everything that `scope` declares.

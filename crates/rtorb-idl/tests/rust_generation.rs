@@ -173,6 +173,30 @@ fn an_inherited_operation_is_generated_once() {
 }
 
 #[test]
+fn interfaces_with_the_most_bases_need_no_large_stack() {
+    let line: String = (1..=62)
+        .map(|number| {
+            format!(
+                "interface I{number} : I{} {{ void op{number}(); }};",
+                number - 1
+            )
+        })
+        .collect();
+    let text = format!(
+        "interface I0 {{ void op0(); }}; interface Other {{}}; {line} interface Meet : Other, I62 {{}};"
+    );
+    let outcome = rtorb_idl::check_text("line.idl", &text, &Options::default());
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    let thread = thread.spawn(move || generate(outcome.tree.as_ref().expect("checked")));
+    let generated = thread.expect("it starts").join().expect("no overflow");
+    assert!(
+        generated
+            .expect("64 bases are allowed")
+            .contains("struct Meet(")
+    );
+}
+
+#[test]
 fn an_interface_may_have_hundreds_of_operations() {
     let operations: String = (0..300)
         .map(|number| format!("long op_{number}(in long l);\n"))

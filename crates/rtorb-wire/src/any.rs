@@ -50,7 +50,8 @@ impl Any {
     /// An any that contains `value`.
     ///
     /// # Errors
-    /// When the value cannot be sent. In debug builds also when it is not of the type that [`Typed`] returns.
+    /// When the value cannot be sent: in an any, no custom valuetype can, and where a valuetype is abstract, only null. In debug
+    /// builds also when it is not of the type that [`Typed`] returns.
     pub fn from_value<T: Typed + Encode>(value: &T) -> Result<Self, EncodeError> {
         let type_code = T::type_code();
         Self::build(type_code.clone(), |w| {
@@ -149,11 +150,11 @@ impl Any {
         self.write_value(w)
     }
 
-    /// True if the value has the same bytes at the writer's position.
+    /// True if the value has the same bytes at the writer's position: a valuetype inside a chunked one is chunked.
     fn can_copy(&self, w: &Writer<'_>) -> bool {
         let summary = self.type_code.summary();
         let aligned = w.position().is_multiple_of(usize::from(summary.alignment));
-        aligned && !summary.text && !w.order().is_foreign()
+        aligned && !summary.text && !w.order().is_foreign() && !w.is_in_chunks()
     }
 
     fn write_value(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -170,19 +171,22 @@ impl Any {
     ) -> Result<Self, EncodeError> {
         let write = |char_code_set| {
             let mut w = writer(char_code_set);
-            content(&mut w).map(|()| Self {
+            content(&mut w)?;
+            let any = Self {
                 type_code: type_code.clone(),
                 octets: w.to_octets(),
                 char_code_set,
-            })
+            };
+            Ok((any, w.has_values()))
         };
         // UTF-8 has every string, but a `char` has one byte, which in UTF-8 is ASCII.
-        let any = match write(CharCodeSet::Utf8) {
+        let (any, has_values) = match write(CharCodeSet::Utf8) {
             Err(EncodeError::NotInCodeSet { .. }) => write(CharCodeSet::Latin1)?,
             other => other?,
         };
-        // A wrong `Typed` is a mistake that tests find, so release builds need not check it.
-        if cfg!(debug_assertions) && !any.is_of_its_type() {
+        // A wrong `Typed` is a mistake that tests find, so release builds need not check it. But a value may be of a type that the
+        // TypeCode does not describe.
+        if (cfg!(debug_assertions) || has_values) && !any.is_of_its_type() {
             return Err(EncodeError::WrongType);
         }
         Ok(any)

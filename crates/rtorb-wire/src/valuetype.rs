@@ -1,7 +1,11 @@
 //! Valuetypes: passed by value, but nil or shared (GIOP 1.2 §15.3.4).
 //!
 //! A value is an `Arc`. If a message contains it twice, it is sent once and received as one `Arc` again. State may be
-//! received in chunks; it is sent without.
+//! received in chunks; only custom valuetypes, and values inside them, are sent in chunks.
+
+mod candidate;
+
+pub use candidate::{Candidate, read_one_of};
 
 use crate::any::Typed;
 use crate::cdr::{ValueHead, ValueStart};
@@ -15,6 +19,8 @@ use std::sync::Arc;
 pub trait ValueType: Encode + Decode + Send + Sync + 'static {
     /// The repository id.
     const REPOSITORY_ID: &'static str;
+    /// True if the application writes and reads the state. It is then sent in chunks.
+    const CUSTOM: bool = false;
 }
 
 impl<T: ValueType> Encode for Option<Arc<T>> {
@@ -111,9 +117,13 @@ fn described<'s>(
     })
 }
 
+/// Writes a value, or null.
+///
+/// # Errors
+/// When the state cannot be sent, or the message would exceed its limit.
 //= GIOP 1.2 §15.3.4
 //# A value that occurs twice in a message is sent once, and then as an indirection to the first.
-fn write<'a, T: ValueType>(
+pub fn write<'a, T: ValueType>(
     value: Option<&'a Arc<T>>,
     w: &mut Writer<'a>,
 ) -> Result<(), EncodeError> {
@@ -125,11 +135,9 @@ fn write<'a, T: ValueType>(
     if let Some(position) = w.value_position(identity) {
         return w.value_again(position);
     }
-    let position = w.begin_value(&[T::REPOSITORY_ID], false)?;
-    w.open_value(identity, position)?;
-    let written = T::encode(value, w);
-    w.close_value();
-    written
+    w.value(T::REPOSITORY_ID, identity, T::CUSTOM, |w| {
+        T::encode(value, w)
+    })
 }
 
 /// Reads the state of a value of type `T`, or of a derived type that may be truncated to `T`.

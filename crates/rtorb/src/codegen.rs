@@ -14,7 +14,9 @@ pub use rtorb_wire::cdr::{
     OverBound, Reference, ReferenceOut, WChar, WString,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};
-pub use rtorb_wire::valuetype::{self, ValueType, read_abstract_head, write_abstract_head};
+pub use rtorb_wire::valuetype::{
+    self, Candidate, ValueType, read_abstract_head, write_abstract_head,
+};
 pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
 pub use rtorb_wire::{cdr_enum, fixed_layout};
 
@@ -161,6 +163,54 @@ macro_rules! reference {
     };
 }
 pub use crate::reference;
+
+/// Lets `Option` of an enum of valuetypes go over the wire: the form of an abstract valuetype and of `ValueBase`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! one_of_values {
+    ($name:ident: $($variant:ident($type:ty)),*) => {
+        $(impl ::core::convert::From<::std::sync::Arc<$type>> for $name {
+            fn from(value: ::std::sync::Arc<$type>) -> Self {
+                Self::$variant(value)
+            }
+        })*
+
+        impl $crate::codegen::ReferenceOut for $name {
+            fn encode_ior<'a>(
+                &'a self,
+                w: &mut $crate::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                match *self {
+                    $(Self::$variant(ref value) => $crate::codegen::valuetype::write(
+                        ::core::option::Option::Some(value),
+                        w,
+                    ),)*
+                }
+            }
+
+            fn encode_nil(
+                w: &mut $crate::codegen::Writer<'_>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                w.null_value()
+            }
+        }
+
+        impl $crate::codegen::Reference for $name {
+            const OCTETS_MIN: usize = 4;
+
+            fn decode_ior(
+                r: &mut $crate::codegen::Reader<'_>,
+            ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
+            {
+                $crate::codegen::valuetype::read_one_of(
+                    &[$($crate::codegen::Candidate::of::<$type>()),*],
+                    r,
+                )
+            }
+        }
+    };
+}
+pub use crate::one_of_values;
 
 /// Lets a reference type be the content of the types of derived interfaces. A generic one gives them the methods of its content.
 #[macro_export]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Ident;
 
+use super::abstract_values::{self, VALUE_BASE};
 use super::operations::{self, RUST_METHODS};
 use super::{names, structs, unions, values};
 use crate::diagnostic::Diagnostic;
@@ -28,10 +29,14 @@ pub(super) fn settle(tree: &mut Tree, left_out: &BTreeMap<ItemId, String>) -> Ve
         let kept = items.iter().filter(|id| !left_out.contains_key(id));
         kept.copied().collect()
     };
-    let mut scopes = vec![among(&tree.roots)];
-    scopes.extend(kept.iter().map(|&id| among(&tree.item(id).items)));
-    for scope in scopes {
-        settle_among(tree, &scope, left_out, &mut found);
+    let mut outermost = Taken::default();
+    if abstract_values::uses_value_base(tree) {
+        outermost.reserve(Types, VALUE_BASE, "`ValueBase` of CORBA", None);
+    }
+    settle_among(tree, &among(&tree.roots), outermost, left_out, &mut found);
+    for &id in &kept {
+        let scope = among(&tree.item(id).items);
+        settle_among(tree, &scope, Taken::default(), left_out, &mut found);
     }
     found
 }
@@ -83,12 +88,18 @@ impl Claim {
 
 impl Taken {
     /// Adds a name that belongs to no declaration.
-    fn reserve(&mut self, name: &str, description: &str, location: Option<Location>) {
+    fn reserve(
+        &mut self,
+        namespace: Namespace,
+        name: &str,
+        description: &str,
+        location: Option<Location>,
+    ) {
         let origin = Origin {
             description: description.to_owned(),
             location,
         };
-        self.names.insert((Values, name.to_owned()), origin);
+        self.names.insert((namespace, name.to_owned()), origin);
     }
 
     /// Gives each of `declared` a name whose claims are free. Those with chosen names come first.
@@ -194,10 +205,11 @@ fn bases_first(tree: &Tree, items: &[ItemId]) -> Vec<ItemId> {
     with_bases.filter(|&id| seen.insert(id)).collect()
 }
 
-/// Settles the names of the items of one scope. Items that no other names depend on yield.
+/// Settles the names of the items of one scope, beside those that are taken. Items that no other names depend on yield.
 fn settle_among(
     tree: &mut Tree,
     scope: &[ItemId],
+    mut taken: Taken,
     left_out: &BTreeMap<ItemId, String>,
     found: &mut Vec<Diagnostic>,
 ) {
@@ -212,7 +224,6 @@ fn settle_among(
     };
     let mut order = scope.to_vec();
     order.sort_by_key(rank);
-    let mut taken = Taken::default();
     for id in order {
         let is_chosen = tree.item(id).chosen().is_some();
         let wanted = if is_chosen {
@@ -289,7 +300,8 @@ fn settle_inside(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
         }
         ItemKind::Union(union) if unions::has_no_member_variant(union) => {
             let location = Some(tree.item(id).location);
-            taken.reserve(unions::NO_MEMBER, "the variant without a member", location);
+            let variant = "the variant without a member";
+            taken.reserve(Values, unions::NO_MEMBER, variant, location);
         }
         _ => {}
     }
@@ -326,7 +338,7 @@ fn variant_claim(declared: &dyn Declared) -> Claim {
 fn settle_methods(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
     let mut taken = Taken::default();
     for method in RUST_METHODS {
-        taken.reserve(method, "a method of every reference", None);
+        taken.reserve(Values, method, "a method of every reference", None);
     }
     for base in operations::ancestors(tree, id) {
         for call in operations::own(tree, base) {

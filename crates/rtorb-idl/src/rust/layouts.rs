@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::cycles::Cycles;
 use super::types::{innermost, is_local_interface, is_number, made_of, parts};
+use super::values::is_abstract;
 use crate::tree::{ItemId, ItemKind, Tree, Type};
 
 /// The properties of the types of a tree.
@@ -26,7 +27,12 @@ impl Layouts {
         let users = Users::of(tree);
         let contains = |id: ItemId, excluded: &[Type]| {
             let mut parts = parts(&tree.item(id).kind).into_iter();
-            parts.any(|part| excluded.contains(innermost(part)))
+            // The enum of an abstract valuetype derives neither.
+            parts.any(|part| match innermost(part) {
+                Type::ValueBase => true,
+                Type::Named(id) => is_abstract(tree, *id),
+                ty => excluded.contains(ty),
+            })
         };
         let unequal = [Type::Float, Type::Double, Type::Any];
         let unhashed = [Type::Float, Type::Double, Type::Any, Type::TypeCode];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::layouts::Layouts;
+use super::operations;
 use super::types::{self, made_of, named, with_maps};
-use super::{operations, values};
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Attribute, InterfaceFlavour, ItemId, ItemKind, Member, Operation, Tree, Type};
@@ -25,10 +25,7 @@ impl NotGenerated {
 }
 
 /// All constructs that the back end rejects; `docs/mapping.md` lists the same.
-pub const NOT_GENERATED: [NotGenerated; 9] = [
-    ABSTRACT_VALUE,
-    CUSTOM_VALUETYPE,
-    VALUE_BASE,
+pub const NOT_GENERATED: [NotGenerated; 6] = [
     MAP_KEY,
     LOCAL_ON_THE_WIRE,
     NATIVE_ON_THE_WIRE,
@@ -37,15 +34,6 @@ pub const NOT_GENERATED: [NotGenerated; 9] = [
     DEEP_TYPE,
 ];
 
-const ABSTRACT_VALUE: NotGenerated = NotGenerated::new(
-    "abstract valuetype used as a type",
-    "use a concrete valuetype: an abstract one can only be inherited from",
-);
-const CUSTOM_VALUETYPE: NotGenerated = NotGenerated::new(
-    "custom valuetype",
-    "remove `custom`: the state is then sent member by member",
-);
-const VALUE_BASE: NotGenerated = NotGenerated::new("ValueBase", "use `any`");
 const MAP_KEY: NotGenerated = NotGenerated::new(
     "map with a key of another type than an integer, boolean, char, string or enum",
     "use a sequence of structs of a key and a value",
@@ -178,9 +166,6 @@ impl<'t> Search<'t, '_> {
             }
             ItemKind::Alias { ty } => self.ty(ty, Reach::Process, item.location),
             ItemKind::ValueBox { ty } => self.ty(ty, Reach::Wire, item.location),
-            ItemKind::Valuetype(value) if value.is_custom => {
-                return self.refuse_item(CUSTOM_VALUETYPE);
-            }
             ItemKind::Valuetype(value) => {
                 self.members(value.state.iter().map(|state| &state.member), Reach::Wire);
             }
@@ -234,10 +219,6 @@ impl<'t> Search<'t, '_> {
                 }
                 self.ty(key, reach, location);
                 self.ty(value, reach, location);
-            }
-            Type::ValueBase => self.refuse(VALUE_BASE, location, "ValueBase"),
-            Type::Named(id) if values::is_abstract(self.tree, *id) => {
-                self.refuse(ABSTRACT_VALUE, location, &self.tree.full_name(*id));
             }
             Type::Named(id) if reach == Reach::Wire => {
                 if let Some(keeper) = self.layouts.kept_inside_by(*id) {
@@ -293,7 +274,7 @@ fn levels(tree: &Tree, ty: &Type) -> usize {
 }
 
 /// The operations of an interface or a valuetype, and its factories.
-fn operations(kind: &ItemKind) -> impl Iterator<Item = &Operation> {
+pub(super) fn operations(kind: &ItemKind) -> impl Iterator<Item = &Operation> {
     let (operations, factories): (&[Operation], &[Operation]) = match kind {
         ItemKind::Interface(interface) => (&interface.operations, &[]),
         ItemKind::Valuetype(value) => (&value.operations, &value.factories),
@@ -303,7 +284,7 @@ fn operations(kind: &ItemKind) -> impl Iterator<Item = &Operation> {
 }
 
 /// The attributes of an interface or a valuetype.
-fn attributes(kind: &ItemKind) -> &[Attribute] {
+pub(super) fn attributes(kind: &ItemKind) -> &[Attribute] {
     match kind {
         ItemKind::Interface(interface) => &interface.attributes,
         ItemKind::Valuetype(value) => &value.attributes,

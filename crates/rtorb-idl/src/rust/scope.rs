@@ -94,6 +94,14 @@ impl<'t> Scope<'t> {
         quote!(#(#up)* #(#down::)* #name)
     }
 
+    /// The path of the Rust item `name` in the outermost module.
+    pub(super) fn outermost_path(self, name: &str) -> TokenStream {
+        let name = Ident::new(name, proc_macro2::Span::call_site());
+        let up = modules(self.tree, self.inside);
+        let up = up.iter().map(|_| quote!(super::));
+        quote!(#(#up)* #name)
+    }
+
     /// A name for a type parameter that hides no type of this module.
     pub(super) fn type_parameter(self, wanted: &str) -> Ident {
         let hides = |id: ItemId| names::item_ident(self.tree.item(id)) == wanted;

@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::scope::Scope;
 use super::types::{self, Plain};
-use super::{names, structs, values};
+use super::{abstract_values, names, structs, values};
 use crate::tree::{
     Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value, Valuetype,
 };
@@ -61,6 +61,10 @@ impl<'t> Description<'t> {
             }
             Type::Object => {
                 quote!(#type_code::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object"))
+            }
+            Type::ValueBase => {
+                let path = self.scope.outermost_path(abstract_values::VALUE_BASE);
+                quote!(<#path as ::rtorb::codegen::Typed>::type_code())
             }
             Type::Named(id) => self.named(*id),
             plain => {
@@ -194,10 +198,18 @@ impl<'t> Description<'t> {
         } else {
             quote!(type_code)
         };
-        let modifier = if value.is_truncatable {
-            TRUNCATABLE
-        } else {
-            NO_MODIFIER
+        let modifier = match value {
+            Valuetype {
+                is_custom: true, ..
+            } => CUSTOM,
+            Valuetype {
+                is_abstract: true, ..
+            } => ABSTRACT,
+            Valuetype {
+                is_truncatable: true,
+                ..
+            } => TRUNCATABLE,
+            _ => NO_MODIFIER,
         };
         let modifier = Literal::i16_unsuffixed(modifier);
         let members = value.state.iter().map(|StateMember { is_public, member }| {
@@ -236,6 +248,8 @@ impl<'t> Description<'t> {
 
 /// Modifiers of a valuetype's TypeCode (CORBA 3, `ValueModifier`).
 const NO_MODIFIER: i16 = 0;
+const CUSTOM: i16 = 1;
+const ABSTRACT: i16 = 2;
 const TRUNCATABLE: i16 = 3;
 
 fn bounded(constructor: &TokenStream, bound: Option<u32>) -> TokenStream {

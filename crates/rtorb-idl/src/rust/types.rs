@@ -3,6 +3,7 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
+use super::abstract_values;
 use super::scope::Scope;
 use crate::tree::{InterfaceFlavour, ItemId, ItemKind, Tree, Type};
 
@@ -46,7 +47,7 @@ impl Scope<'_> {
                 }
             }
             Type::Named(id) if !is_reference(&self.tree.item(*id).kind) => self.path(*id),
-            Type::Object | Type::Named(_) => {
+            Type::Object | Type::ValueBase | Type::Named(_) => {
                 let reference = self.referred(ty);
                 quote!(::core::option::Option<#reference>)
             }
@@ -77,11 +78,14 @@ impl Scope<'_> {
 
     /// The type of an object reference or value that is not nil.
     fn referred(self, ty: &Type) -> TokenStream {
-        let Type::Named(id) = self.tree.resolved(ty) else {
-            return quote!(::rtorb::codegen::ObjectRef);
+        let id = match self.tree.resolved(ty) {
+            Type::Named(id) => id,
+            Type::ValueBase => return self.outermost_path(abstract_values::VALUE_BASE),
+            _ => return quote!(::rtorb::codegen::ObjectRef),
         };
         let path = self.path(*id);
         match &self.tree.item(*id).kind {
+            ItemKind::Valuetype(value) if value.is_abstract => path,
             ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } => quote!(::std::sync::Arc<#path>),
             _ if is_local_interface(self.tree, *id) => quote!(::std::sync::Arc<dyn #path>),
             _ => path,
@@ -157,7 +161,7 @@ pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
             element,
             bound: None,
         } => Lending::Slice(element),
-        Type::Object => Lending::Reference,
+        Type::Object | Type::ValueBase => Lending::Reference,
         Type::Named(id) => match tree.item(*id).kind {
             ItemKind::Enum { .. } => Lending::ByValue,
             ref kind if is_reference(kind) => Lending::Reference,

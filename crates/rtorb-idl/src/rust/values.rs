@@ -5,23 +5,29 @@ use quote::{format_ident, quote};
 
 use super::operations::{self, Call};
 use super::scope::Scope;
-use super::{documentation, errors, names, servants, structs, type_codes};
+use super::{abstract_values, documentation, errors, names, servants, structs, type_codes};
 use crate::tree::{Item, ItemId, ItemKind, Tree, Type, Valuetype};
 
 /// The valuetype `id`, and the trait of its operations if it has any.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId, value: &Valuetype) -> TokenStream {
     let operations = operations(scope, id, value);
     if value.is_abstract {
-        return operations;
+        let one_of = abstract_values::generate(scope, id);
+        return quote!(#one_of #operations);
     }
     let definition = structs::define(scope, id);
-    let coding = structs::encode_and_decode(scope, id);
-    let identity = identity(scope.tree.item(id));
+    let coding = (!value.is_custom).then(|| structs::encode_and_decode(scope, id));
+    let note = value.is_custom.then(|| {
+        quote! {
+            #[doc = " A custom valuetype: the application implements `Encode` and `Decode`, which write and read its state."]
+        }
+    });
+    let identity = identity(scope.tree.item(id), value.is_custom);
     let typed = type_codes::typed(scope, id);
     let upcasts = bases(scope.tree, id)
         .into_iter()
         .map(|base| upcast(scope, id, base));
-    quote!(#definition #coding #identity #typed #(#upcasts)* #operations)
+    quote!(#note #definition #coding #identity #typed #(#upcasts)* #operations)
 }
 
 /// The boxed valuetype `id`: a tuple struct around the boxed type.
@@ -38,7 +44,7 @@ pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStre
             ::rtorb::codegen::Decode::decode(r)?
         ))),
     );
-    let identity = identity(item);
+    let identity = identity(item, false);
     let typed = type_codes::typed(scope, id);
     let derives = structs::derives(scope, id);
     quote!(#documentation #derives pub struct #name(pub #ty); #coding #identity #typed)
@@ -61,7 +67,7 @@ pub(super) fn has_operations(tree: &Tree, id: ItemId) -> bool {
 }
 
 /// The valuetype `id` and all that it inherits from, each once.
-fn all_with_bases(tree: &Tree, id: ItemId) -> Vec<ItemId> {
+pub(super) fn all_with_bases(tree: &Tree, id: ItemId) -> Vec<ItemId> {
     let mut found = vec![id];
     let mut next = 0;
     while let Some(&id) = found.get(next) {
@@ -91,12 +97,18 @@ fn bases(tree: &Tree, id: ItemId) -> Vec<ItemId> {
         .collect()
 }
 
-fn identity(item: &Item) -> TokenStream {
+fn identity(item: &Item, is_custom: bool) -> TokenStream {
     let name = names::item_ident(item);
     let repository_id = &item.repository_id;
+    let custom = is_custom.then(|| {
+        quote!(
+            const CUSTOM: bool = true;
+        )
+    });
     quote! {
         impl ::rtorb::codegen::ValueType for #name {
             const REPOSITORY_ID: &'static str = #repository_id;
+            #custom
         }
     }
 }

@@ -104,12 +104,10 @@ impl State {
             return w.value_again(position);
         }
         let found = find(scope, &state.repository_id, known).ok_or(EncodeError::WrongType)?;
-        let position = w.begin_value(&[&state.repository_id], false)?;
-        w.open_value(identity, position)?;
-        w.keep_value(Arc::clone(state) as _);
-        let written = found.in_scope(scope, |scope| state.write(scope, known, w));
-        w.close_value();
-        written
+        w.value(&state.repository_id, identity, false, |w| {
+            w.keep_value(Arc::clone(state) as _);
+            found.in_scope(scope, |scope| state.write(scope, known, w))
+        })
     }
 
     fn write(

@@ -1,4 +1,4 @@
-//! Object references as values: an IOR on the wire, and a type of the ORB in memory.
+//! What may be nil: object references, an IOR on the wire and a type of the ORB in memory; and enums of valuetypes.
 
 use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};

@@ -1,11 +1,11 @@
 //! The writer of a CDR stream: a position in a reused buffer, and runs of bytes borrowed from the caller.
 
-use super::{ByteOrder, CharCodeSet, DEPTH_MAX, Primitive};
+mod values;
+
+use super::{ByteOrder, CharCodeSet, Primitive};
 use crate::EncodeError;
 use arrayvec::ArrayVec;
-use core::any::{Any, TypeId};
-use std::collections::HashMap;
-use std::sync::Arc;
+use values::Values;
 
 /// The message borrows runs of at least this many bytes instead of copying them.
 ///
@@ -46,20 +46,6 @@ pub struct Writer<'a> {
     minor: u8,
     char_code_set: CharCodeSet,
     values: Option<Box<Values>>,
-}
-
-/// The identity of a value: its address and its type.
-type Identity = (usize, TypeId);
-
-/// The valuetypes written to one stream.
-#[derive(Debug, Default)]
-struct Values {
-    /// The positions of the values written.
-    written: HashMap<Identity, usize>,
-    /// The number of values that are being written, each inside the one before.
-    depth: u8,
-    /// Values that the message does not borrow, so that no other value can get the address of one.
-    kept: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl<'a> Writer<'a> {
@@ -254,7 +240,7 @@ impl<'a> Writer<'a> {
     /// Forgets the values and the lent octets after the first `at` bytes of the stream.
     fn forget_after(&mut self, at: usize) {
         if let Some(values) = &mut self.values {
-            values.written.retain(|_, position| *position < at);
+            values.forget_after(at);
         }
         while let Some(segment) = self.segments.last_mut()
             && segment.after + self.gathered > at
@@ -344,40 +330,6 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn position(&self) -> usize {
         self.at + self.gathered - self.origin
-    }
-
-    /// The position of a value that was written before.
-    pub(crate) fn value_position(&self, identity: Identity) -> Option<usize> {
-        self.values.as_ref()?.written.get(&identity).copied()
-    }
-
-    /// Begins a value at `position`. Its state follows, until [`close_value`](Self::close_value).
-    ///
-    /// # Errors
-    /// [`EncodeError::TooDeep`] when too many values are open.
-    pub(crate) fn open_value(
-        &mut self,
-        identity: Identity,
-        position: usize,
-    ) -> Result<(), EncodeError> {
-        let values = self.values.get_or_insert_default();
-        if values.depth == DEPTH_MAX {
-            return Err(EncodeError::TooDeep { max: DEPTH_MAX });
-        }
-        values.depth += 1;
-        values.written.insert(identity, position);
-        Ok(())
-    }
-
-    /// Keeps a value that was written until the end of the stream.
-    pub(crate) fn keep_value(&mut self, value: Arc<dyn Any + Send + Sync>) {
-        self.values.get_or_insert_default().kept.push(value);
-    }
-
-    pub(crate) fn close_value(&mut self) {
-        if let Some(values) = &mut self.values {
-            values.depth -= 1;
-        }
     }
 
     /// The next `N` bytes, for the caller to fill. The position must be aligned for them.
