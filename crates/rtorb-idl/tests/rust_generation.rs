@@ -173,6 +173,20 @@ fn an_inherited_operation_is_generated_once() {
 }
 
 #[test]
+fn a_declaration_yields_to_the_enum_of_all_valuetypes() {
+    let uses = "interface I { void f(in ValueBase v); };";
+    for (text, name) in [(uses, "ValueBase_"), ("", "ValueBase")] {
+        let text = format!("struct value_base {{ long x; }}; {text}");
+        let outcome = rtorb_idl::check_text("taken.idl", &text, &Options::default());
+        let generated = generate(outcome.tree.as_ref().expect("checked")).expect("it has a form");
+        assert!(
+            generated.contains(&format!("pub struct {name} {{")),
+            "{generated}"
+        );
+    }
+}
+
+#[test]
 fn interfaces_with_the_most_bases_need_no_large_stack() {
     let line: String = (1..=62)
         .map(|number| {
