@@ -62,7 +62,7 @@ pub fn with_object_key(ior: &Ior, key: &str) -> Ior {
     }
 }
 
-/// True if both references, of whatever types, lead to one object.
+/// True if both references lead to one object; their types may differ.
 fn is_same_object(one: &Ior, other: &Ior) -> bool {
     let place = |it: IiopProfile| (it.host, it.port, it.object_key);
     let of_one: Vec<_> = one.iiop_profiles().map(place).collect();

@@ -34,6 +34,7 @@ pub mod os_ready_queue;
 pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
+mod percentile;
 
 /// In the order in which `rtorb measure` runs them.
 pub const ALL: [&dyn Experiment; 23] = [

@@ -12,7 +12,7 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::load::{Generator, Kind, Load, RunningLoad};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Running, rtorb, within};
+use crate::support::{Running, rtorb, skip, within};
 
 #[test]
 fn each_kind_runs_until_it_is_dropped() {
@@ -193,11 +193,7 @@ fn context() -> Context {
 fn generators() -> Vec<Generator> {
     match Generator::best(&Interrupt::new()).unwrap() {
         Generator::Own => {
-            assert!(
-                std::env::var_os("RTORB_REQUIRE_PEERS").is_none(),
-                "stress-ng is not installed"
-            );
-            println!("skipped: stress-ng is not installed");
+            skip("stress-ng is not installed");
             vec![Generator::Own]
         }
         stress_ng => vec![stress_ng, Generator::Own],

@@ -3,6 +3,7 @@
 
 mod agent;
 mod call;
+mod calls;
 mod campaigns;
 mod check;
 mod contestants;

@@ -82,6 +82,17 @@ impl CubitServer {
     }
 }
 
+/// Says that a test was skipped, and why.
+///
+/// # Panics
+///
+/// `RTORB_REQUIRE_PEERS=1` is set: then nothing may be missing.
+pub(crate) fn skip(why: &str) {
+    let is_required = std::env::var("RTORB_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(!is_required, "required by RTORB_REQUIRE_PEERS=1: {why}");
+    eprintln!("skipped: {why}");
+}
+
 /// Asks again and again until there is an answer or the time is over.
 pub(crate) fn within<T>(timeout: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + timeout;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How a moment on an agent's host is told in the time of this one.
+/// How a moment of an agent's host is converted to the time of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
     /// CLOCK_REALTIME of all hosts is disciplined, by PTP for example.

@@ -4,9 +4,9 @@
 //! rtorb child --parent PID [--cpu N] [--fifo PRIORITY] [--network PID] ROLE ARGUMENT...
 //! ```
 //!
-//! A child first takes the placement that it is told, enters the network namespace of the process that it is told, then plays its role: a server prints `ready ADDRESS` and serves
-//! until its standard input ends; a client prints `ready` and answers questions. A role stands beside the code that it runs;
-//! [`crate::roles`] lists them.
+//! A child first takes the placement of its options and enters the network namespace of the process that they name. Then it plays
+//! its role: a server prints `ready ADDRESS` and serves until its standard input ends; a client prints `ready` and answers questions.
+//! A role stands beside the code that it runs; [`crate::roles`] lists them.
 
 use std::fmt;
 use std::fs::File;

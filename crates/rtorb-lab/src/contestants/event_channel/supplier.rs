@@ -139,7 +139,7 @@ impl EventSender {
                 .map_err(|exception| exception.to_string())
         });
         let is_warm = warm.is_ok();
-        // Whoever asked may have given up.
+        // The laboratory may have given up.
         let _ = ready.send(warm);
         if is_warm {
             self.send(sending)

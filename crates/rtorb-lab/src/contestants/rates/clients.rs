@@ -175,7 +175,7 @@ impl Client {
                 .map_err(|exception| format!("warm-up: {exception}"))
         });
         let mut times = Times::for_client(&self.group, self.duration_ns);
-        // Whoever asked may have given up; then the barrier never opens.
+        // The laboratory may have given up; then the barrier never opens.
         let _ = self.ready.send(warm);
         let Ok(begin_ns) = self.barrier.recv() else {
             return Err("the run was given up".to_owned());

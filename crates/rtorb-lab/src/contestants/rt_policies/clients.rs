@@ -224,7 +224,7 @@ impl Client {
             let passed = self.call(Arguments { steps: 0, wait_us });
             passed.map(drop)
         });
-        // Whoever asked may have given up, and then nobody begins.
+        // The laboratory may have given up; then no run begins.
         let _ = tell_ready.send(());
         warm?;
         let begin_ns = beginning.recv().map_err(|_| "the run was given up")?;

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_of_another_clock_is_told_in_our_time() {
+    fn a_moment_of_another_clock_is_converted_to_our_time() {
         let set = told(250, 0, 0).unwrap();
         assert_eq!(
             set,

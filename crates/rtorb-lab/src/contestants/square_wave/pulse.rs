@@ -13,6 +13,7 @@ use rustix::net::getpeername;
 use super::gpio;
 use super::oscilloscope::Signal;
 use super::{Edge, Wave};
+use crate::contestants::rates::GOLDEN;
 use crate::experiment::GpioLines;
 
 /// What makes the pulse of one wave.
@@ -264,8 +265,6 @@ impl Datagrams {
 }
 
 const DATAGRAM: &str = "datagram:";
-const GOLDEN: f64 = 0.618_033_988_749_895;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,7 @@ pub(crate) const ROLES: &[Role] = &[
     })
     .on_agent(|words| match words {
         [endpoint, priority, pulse, channel, source] => {
-            // Lines of GPIO belong to the host, and not to whoever reaches the agent.
+            // Lines of GPIO belong to the host: an agent drives none for a laboratory that it cannot authenticate.
             let has_no_lines = !matches!(pulse.parse(), Ok(Pulse::Gpio(_)) | Err(_));
             let has_channel = *channel == NO_CHANNEL || channel.starts_with("IOR:");
             let is_priority = number::<u8>(priority).is_ok_and(|priority| priority <= 99);

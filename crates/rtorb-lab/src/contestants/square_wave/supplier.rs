@@ -221,7 +221,7 @@ impl Caller {
                 .try_for_each(|_| self.call(0).map_err(|error| format!("warm-up: {error}")))
         });
         let mut all = vec![Called::default(); EDGES_MAX];
-        // Whoever asked may have given up; then the barrier never opens.
+        // The laboratory may have given up; then the barrier never opens.
         let _ = self.ready.send(warm);
         let Ok(begin_ns) = self.barrier.recv() else {
             return Err("the run was given up".to_owned());

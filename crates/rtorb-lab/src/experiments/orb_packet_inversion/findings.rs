@@ -2,11 +2,11 @@
 
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::statistics::Statistics;
 use rtorb_results::{Claim, Derived, Highlight, Published, labels};
 
 use super::{BESIDE, BULK_DATA, DISCIPLINE, NETWORK_PRIORITY, NONE, OFF, ON};
 use crate::contestants::packets::link::{Discipline, PACKET_NS, RATE_MBIT};
+use crate::experiments::percentile::{P50, P99, Percentile};
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
@@ -78,27 +78,6 @@ impl<'a> Level<'a> {
         })
     }
 }
-
-/// A percentile of a round.
-struct Percentile {
-    name: &'static str,
-    of: fn(&Statistics) -> f64,
-}
-
-impl Percentile {
-    fn rounds(&self, samples: Option<&Samples>) -> ByRound {
-        samples.map_or_else(ByRound::default, |samples| samples.rounds(self.of))
-    }
-}
-
-const P50: Percentile = Percentile {
-    name: "p50",
-    of: |round| round.p50,
-};
-const P99: Percentile = Percentile {
-    name: "p99",
-    of: |round| round.p99,
-};
 
 fn claims(off: &Level<'_>, on: &Level<'_>) -> Vec<Claim> {
     let [beside, alone] = [on.beside, on.alone].map(|samples| P99.rounds(samples));

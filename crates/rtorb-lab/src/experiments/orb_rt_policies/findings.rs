@@ -2,12 +2,12 @@
 
 use rtorb_results::by_round::ByRound;
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::statistics::Statistics;
 use rtorb_results::{Claim, Derived, Highlight, Published, labels};
 
 use super::burst::Burst;
 use super::{CALL, IN_PROGRESS, NONE, OFF, ON, OTHER_CALLS, POLICY, SETTING, URGENT};
 use crate::contestants::rt_policies::RtPolicy;
+use crate::experiments::percentile::{P50, P99, Percentile};
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
@@ -162,27 +162,6 @@ pub(super) fn samples<'a>(
 pub(super) fn us(samples: Option<&Samples>) -> Option<f64> {
     Some(samples?.median_ns()? / 1e3)
 }
-
-/// A percentile of a round.
-struct Percentile {
-    name: &'static str,
-    of: fn(&Statistics) -> f64,
-}
-
-impl Percentile {
-    fn rounds(&self, samples: Option<&Samples>) -> ByRound {
-        samples.map_or_else(ByRound::default, |samples| samples.rounds(self.of))
-    }
-}
-
-const P50: Percentile = Percentile {
-    name: "p50",
-    of: |round| round.p50,
-};
-const P99: Percentile = Percentile {
-    name: "p99",
-    of: |round| round.p99,
-};
 
 /// A policy in words that follow "an urgent call".
 struct Phrases {

@@ -153,7 +153,7 @@ impl Root {
     fn run(mut self) -> Released {
         let practised = self.practise();
         let is_ready = practised.is_ok();
-        // Whoever asked may have given up; then the barrier never opens.
+        // The laboratory may have given up; then the barrier never opens.
         let _ = self.ready.send(practised);
         match self.barrier.recv() {
             Ok(times) if is_ready => self.perform_all(times),
