@@ -34,7 +34,13 @@ fn every_operation_of_tango_test_is_called() {
     let port = free_port();
     let mut command = Command::new(program);
     command
-        .args(["interop", "-nodb", "-dlist", "sys/tg_test/1", "-ORBendPoint"])
+        .args([
+            "interop",
+            "-nodb",
+            "-dlist",
+            "sys/tg_test/1",
+            "-ORBendPoint",
+        ])
         .arg(format!("giop:tcp:127.0.0.1:{port}"));
     let _device = started(&mut command);
     let reference = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/sys/tg_test/1");
