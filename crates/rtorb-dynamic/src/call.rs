@@ -105,7 +105,7 @@ impl Operation {
                     .map(|it| it.to_string()),
             })
         };
-        // Too many arguments are told as such, even if they are no JSON.
+        // The message for too many arguments comes first, even if they are not JSON.
         if self.inputs().count() != arguments.len() {
             return self.inputs_from_json(types, &vec![Json::Null; arguments.len()]);
         }

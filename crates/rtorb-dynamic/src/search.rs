@@ -154,7 +154,7 @@ impl Search {
                 return Ok(type_id);
             }
         }
-        // Without its operation too, so that a wrong operation is told as one.
+        // Also without its operation, so that the message for a wrong operation names the operation.
         for operation in [operation, None] {
             if let Some(id) = supported(object, operation, types)? {
                 return Ok(id);

@@ -1,4 +1,4 @@
-//! Wrong arguments are told with their place, the expected type and an example.
+//! The message for a wrong argument has its place, the expected type and an example.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use rtorb_dynamic::Types;
