@@ -102,7 +102,7 @@ pub fn run(
     let (started, begin) = (timestamp::now(), Instant::now());
     let parts = request.selection.parts()?;
     let emulator = Emulator::find(executable, interrupt)?;
-    if let Some(doubt) = emulator.doubt(request.machine) {
+    if let Some(doubt) = emulator.doubt() {
         watch.note(doubt);
     }
     let program = program::find(request.program.as_deref(), executable, interrupt)?;

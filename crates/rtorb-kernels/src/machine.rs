@@ -120,16 +120,6 @@ impl Machine {
         }
     }
 
-    /// Whether its CPUs take turns. The emulator's main thread may run a timer that is due before the next CPU has its turn, or
-    /// after it, and the guest sees the difference. With one FIFO priority on one CPU its threads run until they block, so that
-    /// their order does not depend on the host.
-    fn has_turns(self) -> bool {
-        match self {
-            Self::OneCpu | Self::TickClock => false,
-            Self::P1 => true,
-        }
-    }
-
     /// `sleep=off` is what makes a run repeatable: an idle CPU's time jumps to the next timer.
     fn arguments(self) -> Vec<&'static str> {
         let own: &[&str] = match self {
@@ -200,22 +190,25 @@ impl Emulator {
         })
     }
 
-    /// Why a boot of this machine may not repeat on this host; `None` if it does.
+    /// Why a boot may not repeat on this host; `None` if it does.
     #[must_use]
-    pub fn doubt(&self, machine: Machine) -> Option<&'static str> {
-        (machine.has_turns() && !self.fifo_granted).then_some(NO_FIFO)
+    pub fn doubt(&self) -> Option<&'static str> {
+        (!self.fifo_granted).then_some(NO_FIFO)
     }
 
-    /// The next of the CPUs, for all threads of the emulator. If two of them run at once, the guest is interrupted a few hundred
-    /// instructions earlier or later now and then.
-    fn place(&self, machine: Machine) -> Placement {
+    /// The command that becomes the emulator. All its threads share the next of the CPUs, so that no two run at once. Its main thread
+    /// has SCHED_FIFO, and the threads that it starts do not: when one of them wakes it, it runs before that one continues. Otherwise
+    /// the host would decide which of them runs a timer that is due, and the guest sees the difference.
+    fn command(&self) -> Command {
         let turn = self.boots.fetch_add(1, Ordering::Relaxed);
-        let cpu = self.cpus.get(turn % self.cpus.len().max(1));
-        let fifo = machine.has_turns() && self.fifo_granted;
-        Placement {
-            cpu: cpu.copied(),
-            fifo: fifo.then_some(EMULATOR_PRIORITY),
+        let cpu = self.cpus.get(turn % self.cpus.len().max(1)).copied();
+        let mut command = child_command(&self.executable, Placement { cpu, fifo: None });
+        command.arg("exec");
+        if self.fifo_granted {
+            command.args(["chrt", "--reset-on-fork", "--fifo", MAIN_THREAD_PRIORITY]);
         }
+        command.arg(&self.program);
+        command
     }
 
     /// Boots, and hands over what the guest says when it is switched off.
@@ -244,8 +237,7 @@ impl Emulator {
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, LabError> {
         let mut files = Files::open(boot)?;
-        let mut command = child_command(&self.executable, self.place(boot.machine));
-        command.arg("exec").arg(&self.program);
+        let mut command = self.command();
         command.args(boot.machine.arguments());
         files.name_to(&mut command);
         command
@@ -484,9 +476,8 @@ pub(super) const ANSWER_PORT: u64 = 0xe9;
 pub(super) const EXIT_PORT: u64 = 0xf4;
 const CONSOLE_LINES: usize = 12;
 /// The least urgent one: nothing that is measured waits for an emulator.
-const EMULATOR_PRIORITY: u8 = 1;
-const NO_FIFO: &str = "This host grants no SCHED_FIFO, without which an emulated machine with several CPUs may not repeat. `rtorb check` says how \
-                       to get it.";
+const MAIN_THREAD_PRIORITY: &str = "1";
+const NO_FIFO: &str = "This host grants no SCHED_FIFO, without which an emulated machine may not repeat. `rtorb check` says how to get it.";
 
 #[cfg(test)]
 mod tests {

@@ -155,12 +155,9 @@ fn marked_packets_pass_bulk_data_on_the_slow_link_of_an_emulated_machine() {
         .args(["--explain", "none", "--program"])
         .arg(&program)
         .arg("--out")
-        .arg(folder.path());
-    // Beside other tests the emulator may run a timer of the queue before or after a turn of its CPU. Then two boots differ in some
-    // bytes, and the exit status says so; the effect of the marks is far larger.
-    let ended = command.output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success() || said.contains("DIFFERS"), "{said}");
+        .arg(folder.path())
+        .assert()
+        .success();
     let path = Results::path(folder.path(), "kernel/orb/packet-inversion");
     let results = Results::read(&path).unwrap();
     for discipline in ["htb", "prio"] {
