@@ -6,6 +6,7 @@ mod transcode;
 mod typed;
 mod value;
 
+use alloc::vec::Vec;
 pub use state::{KnownTypes, NOTHING_KNOWN, State, StateType, VALUE_BASE, find as find_state_type};
 pub use typed::{Typed, map_type_code};
 pub use value::Value;

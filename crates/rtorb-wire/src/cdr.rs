@@ -55,6 +55,7 @@ mod value;
 mod wide;
 mod writer;
 
+use alloc::vec::Vec;
 pub use bounded::{BoundedMap, BoundedSequence, BoundedString, BoundedWString, OverBound};
 pub use context::ContextValues;
 pub use decimal::Fixed;

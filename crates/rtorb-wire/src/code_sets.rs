@@ -2,6 +2,8 @@
 
 use crate::DecodeError;
 use crate::cdr::{ByteOrder, CharCodeSet, cdr_struct, decode_encapsulated};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// ISO 8859-1, Latin 1.
 pub const ISO_8859_1: u32 = CharCodeSet::Latin1.registry();

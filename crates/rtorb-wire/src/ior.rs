@@ -5,6 +5,8 @@ mod describe;
 mod policies;
 mod profiles;
 
+use alloc::string::String;
+use alloc::vec::Vec;
 pub use components::{
     Component, Group, ListenPoint, OmniUnixTrans, SslSecTrans, TaggedComponent, TaoEndpoint,
     TaoUnixEndpoint, TlsSecTrans, association, component_tag, orb_name,

@@ -36,6 +36,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), no_std)]
+
+#[doc(hidden)]
+pub extern crate alloc;
 
 pub mod any;
 pub mod cdr;

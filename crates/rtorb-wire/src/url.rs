@@ -7,6 +7,9 @@ mod escape;
 mod ior_text;
 mod name;
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
 pub use corbaloc::{Corbaloc, CorbalocAddress};
 pub use name::{NameComponent, format_name, parse_name};
 
@@ -341,7 +344,7 @@ mod tests {
     #[test]
     fn the_error_of_a_reference_says_what_is_wrong() {
         let error = ObjectUrl::parse("IOR:01").expect_err("too short");
-        let source = std::error::Error::source(&error).expect("it has one");
+        let source = core::error::Error::source(&error).expect("it has one");
         assert!(source.to_string().starts_with("the message ends too early"));
     }
 }

@@ -11,8 +11,8 @@ use crate::any::Typed;
 use crate::cdr::{ValueHead, ValueStart};
 use crate::type_code::{self, Alias, Kind, Named, Shape, TypeCode, ValueMember, Visibility};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use alloc::sync::Arc;
 use core::any::TypeId;
-use std::sync::Arc;
 
 /// The type of an IDL valuetype. Its [`Encode`] and [`Decode`] are those of its state; a message contains
 /// `Option<Arc<Self>>`.

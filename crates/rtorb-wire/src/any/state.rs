@@ -5,9 +5,11 @@ use super::value::{self, Value};
 use crate::cdr::{ValueHead, ValueStart};
 use crate::type_code::{Kind, Scope, Shape, TypeCode};
 use crate::{DecodeError, EncodeError, Reader, Writer};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::TypeId;
 use core::fmt;
-use std::sync::Arc;
 
 /// Finds the TypeCode of a valuetype by its repository id: derived types, which the TypeCode of their base does not name.
 pub type KnownTypes<'k> = &'k dyn Fn(&str) -> Option<TypeCode>;

@@ -7,7 +7,10 @@ use crate::cdr::{
 };
 use crate::ior::Ior;
 use crate::type_code::TypeCode;
-use std::collections::BTreeMap;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// A Rust type with an IDL type, so that an [`Any`] can contain its values.
 pub trait Typed {

@@ -6,7 +6,10 @@ use crate::cdr::{LongDouble, WChar, WString};
 use crate::ior::Ior;
 use crate::type_code::{Kind, Label, Scope, Shape, TypeCode, Union, read_label, write_label};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// A value of any IDL type.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,11 @@
 
 use super::{Decode, Encode, Reader, WString, Writer};
 use crate::{DecodeError, EncodeError};
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::ops::Deref;
-use std::collections::BTreeMap;
 
 /// There are more elements or characters than the bound of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,8 @@
 
 use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
 
 /// Context values of a call: strings with names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

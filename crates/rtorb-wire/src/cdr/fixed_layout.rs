@@ -7,6 +7,7 @@
 use super::types::array_of;
 use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
+use alloc::vec::Vec;
 
 /// A type with a fixed layout.
 pub trait FixedLayout: Copy {
@@ -292,7 +293,7 @@ macro_rules! fixed_layout {
 
             #[inline]
             fn decode_into(
-                into: &mut ::std::vec::Vec<Self>,
+                into: &mut $crate::alloc::vec::Vec<Self>,
                 count: usize,
                 r: &mut $crate::Reader<'_>,
             ) -> ::core::result::Result<(), $crate::DecodeError> {

@@ -3,6 +3,7 @@
 use super::fixed_layout::Form;
 use super::{Decode, Encode, FixedLayout, Reader, Writer};
 use crate::{DecodeError, EncodeError};
+use alloc::vec::Vec;
 
 /// A number that CDR aligns to its own size.
 pub trait Primitive: bytemuck::Pod + FixedLayout {

@@ -3,15 +3,17 @@
 mod chunks;
 mod remainder;
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 pub use remainder::Remainder;
 
 use super::{ByteOrder, CharCodeSet, Decode, Primitive};
 use crate::DecodeError;
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use chunks::Chunks;
 use core::any::Any;
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Values nested deeper than this are refused (TypeCodes, anys, values).
 pub(crate) const DEPTH_MAX: u8 = 64;
@@ -44,7 +46,7 @@ pub struct Reader<'m> {
 #[derive(Default)]
 struct Values<'m> {
     /// The values by the position of their tags, with the nesting depth of each.
-    read: HashMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
+    read: BTreeMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
     /// The nesting depth so far of the value that is being read.
     below: u8,
     chunks: Chunks<'m>,

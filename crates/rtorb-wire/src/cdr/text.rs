@@ -2,7 +2,7 @@
 
 use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
-use std::borrow::Cow;
+use alloc::borrow::Cow;
 
 /// A transmission code set for `char` and `string`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,9 +2,12 @@
 
 use super::{Decode, Encode, Fixed, LongDouble, Reader, WChar, WString, Writer};
 use crate::{DecodeError, EncodeError};
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 use arrayvec::ArrayVec;
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 /// Implements [`Encode`]; the parameters of a generic type precede it.
 macro_rules! encode {

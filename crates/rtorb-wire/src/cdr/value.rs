@@ -4,6 +4,8 @@
 
 use super::{Reader, Writer};
 use crate::{DecodeError, EncodeError};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The start of a valuetype on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]

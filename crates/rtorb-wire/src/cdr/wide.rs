@@ -2,6 +2,9 @@
 
 use super::{ByteOrder, Reader, Writer};
 use crate::{DecodeError, EncodeError};
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// A wide character of the basic multilingual plane.

@@ -4,6 +4,8 @@ mod values;
 
 use super::{ByteOrder, CharCodeSet, Primitive};
 use crate::EncodeError;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use arrayvec::ArrayVec;
 use values::Values;
 

@@ -7,6 +7,8 @@ use crate::giop::{
 };
 use crate::ior::Ior;
 use crate::{Decode, DecodeError, Reader};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// What a client knows of one connection.

@@ -2,6 +2,7 @@
 
 use crate::Writer;
 use crate::giop;
+use alloc::vec::Vec;
 
 /// Bytes that wait until the transport takes them, within a bound.
 ///

@@ -4,6 +4,7 @@ use crate::DecodeError;
 use crate::giop::{
     HEADER_OCTETS, Header, MessageType, fragment_header_octets, may_be_fragmented, patch,
 };
+use alloc::vec::Vec;
 
 /// The incomplete messages of one direction of a connection, bounded in bytes and in messages.
 //= GIOP 1.2 §15.4.9

@@ -3,6 +3,8 @@
 use super::reassembly::{Accepted, Reassembly};
 use crate::giop::{Header, MessageType};
 use crate::{DecodeError, Reader};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Turns received bytes into whole messages: framing, fragments, limits. Client and server use it.
 ///

@@ -2,6 +2,7 @@
 
 use crate::cdr::{ByteOrder, decode_encapsulated, encapsulate};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
+use alloc::vec::Vec;
 
 pub use crate::code_sets::CodeSets;
 pub use crate::ior::{ListenPoint, PolicyValue};

@@ -3,6 +3,7 @@
 use super::header::{FLAGS_AT, HEADER_OCTETS, MORE_FRAGMENTS, SIZE_AT, TYPE_AT};
 use super::{Header, MessageType};
 use crate::ByteOrder;
+use alloc::vec::Vec;
 
 /// Splits a finished GIOP 1.1 or 1.2 message into messages of at most `octets_max` bytes, but no less than
 /// [`FRAGMENT_OCTETS_MIN`].

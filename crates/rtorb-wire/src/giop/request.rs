@@ -5,6 +5,8 @@ use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{BODY_ALIGNMENT, HEADER_OCTETS, MessageType, Target, Version, begin_message};
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// When the server replies to a request.
 //= GIOP 1.2 §15.4.2.1

@@ -4,6 +4,10 @@ use super::policies::ExposedPolicy;
 use crate::cdr::{cdr_struct, decode_encapsulated, encapsulate};
 use crate::code_sets::CodeSetComponentInfo;
 use crate::{DecodeError, Encode, EncodeError};
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 
 /// Tags of components.
 pub mod component_tag {

@@ -3,6 +3,11 @@
 use super::components::{Component, association, component_tag, orb_name};
 use super::policies::{ExposedPolicy, PriorityModel, ProtocolProperties};
 use crate::code_sets::{self, CodeSetComponent};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 use core::fmt;
 
 impl fmt::Display for Component {

@@ -3,6 +3,7 @@
 use super::profile_tag;
 use crate::cdr::{cdr_struct, encapsulate};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use alloc::vec::Vec;
 
 /// Types of policies in references.
 pub mod policy_type {

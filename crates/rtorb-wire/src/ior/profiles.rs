@@ -4,6 +4,8 @@ use super::{TaggedComponent, TaggedProfile};
 use crate::cdr::{decode_encapsulated, encapsulate};
 use crate::version::Version;
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Tags of profiles.
 pub mod profile_tag {

@@ -9,8 +9,10 @@ use super::shape::{
 use super::{Kind, Label, TypeCode};
 use crate::cdr::{DEPTH_MAX, WChar};
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::iter::successors;
-use std::sync::Arc;
 
 impl Encode for TypeCode {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {

@@ -1,7 +1,9 @@
 //! The structure of types.
 
 use super::{Kind, TypeCode};
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// The structure of a type.
 #[derive(Clone, Debug)]

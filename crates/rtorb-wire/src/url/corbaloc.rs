@@ -5,6 +5,9 @@ use super::{DEFAULT_KEY, UrlError, unescape};
 use crate::EncodeError;
 use crate::ior::{IiopProfile, Ior, UiopProfile, at};
 use crate::version::Version;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// The addresses of an object, tried in order, and its key.

@@ -1,6 +1,8 @@
 //! `%XX`: escapes of bytes that a URL must not contain.
 
 use super::UrlError;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 /// The bytes of a text with escapes.

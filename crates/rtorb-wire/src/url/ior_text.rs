@@ -4,6 +4,7 @@ use super::UrlError;
 use crate::cdr::encapsulate;
 use crate::ior::{Hex, Ior};
 use crate::{Decode, Encode, Reader};
+use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 

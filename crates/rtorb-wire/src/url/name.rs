@@ -1,6 +1,8 @@
 //! Names of the naming service as text: `id.kind/id.kind` (CosNaming, "Stringified Names").
 
 use super::UrlError;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// One step of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -3,8 +3,8 @@
 use super::{ValueType, read_state};
 use crate::cdr::{ValueHead, ValueStart};
 use crate::{DecodeError, Reader};
+use alloc::sync::Arc;
 use core::any::Any;
-use std::sync::Arc;
 
 /// A valuetype that can stand where an abstract one is expected. `E` is the enum of all such types.
 #[derive(Debug)]
@@ -251,7 +251,7 @@ mod tests {
         valuetype::write(short.as_ref(), &mut w).unwrap();
         assert_eq!(
             w.to_octets(),
-            written(std::slice::from_ref(&short), ByteOrder::NATIVE)
+            written(core::slice::from_ref(&short), ByteOrder::NATIVE)
         );
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Reader;
 use crate::DecodeError;
+use alloc::vec::Vec;
 
 /// The rest of a message that is not in memory yet.
 ///

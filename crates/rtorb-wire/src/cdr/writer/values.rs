@@ -3,9 +3,10 @@
 use super::Writer;
 use crate::EncodeError;
 use crate::cdr::DEPTH_MAX;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::{Any, TypeId};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The identity of a value: its address and its type.
 type Identity = (usize, TypeId);
@@ -14,7 +15,7 @@ type Identity = (usize, TypeId);
 #[derive(Debug, Default)]
 pub(super) struct Values {
     /// The positions of the values written.
-    written: HashMap<Identity, usize>,
+    written: BTreeMap<Identity, usize>,
     /// The number of values that are being written, each inside the one before.
     depth: u8,
     /// The number of those that are chunked.
