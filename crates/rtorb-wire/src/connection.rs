@@ -10,7 +10,7 @@ mod reassembly;
 mod receiver;
 mod server;
 
-pub use client::{ClientState, Completion, Pending, Reply, ReplyError};
+pub use client::{ClientState, Pending, Reply, ReplyError};
 pub use deadline::Deadline;
 pub use outbox::{Outbox, OutboxError};
 pub use receiver::{Message, ReceiveError, ReceiveLimits, Receiver, Side};

@@ -9,7 +9,8 @@
 //! * [`connection`]: both ends of a connection, without I/O;
 //! * [`ior`] and [`url`]: references to objects, in a message and as text;
 //! * [`type_code`] and [`any`]: values that carry their type;
-//! * [`code_sets`]: negotiation of character sets.
+//! * [`code_sets`]: negotiation of character sets;
+//! * [`exception`]: system exceptions.
 //!
 //! ```
 //! use rtorb_wire::giop::{self, Header, RequestHeader, RequestStart, Response, Version};
@@ -46,8 +47,11 @@ pub mod cdr;
 pub mod code_sets;
 pub mod connection;
 mod error;
+pub mod exception;
 pub mod giop;
 pub mod ior;
+#[doc(hidden)]
+pub mod operation_table;
 pub mod type_code;
 pub mod url;
 pub mod valuetype;

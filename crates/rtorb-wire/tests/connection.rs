@@ -3,9 +3,9 @@
 
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{
-    ClientState, Completion, Outbox, Pending, ReceiveError, ReceiveLimits, Receiver, Reply,
-    ReplyError, Side,
+    ClientState, Outbox, Pending, ReceiveError, ReceiveLimits, Receiver, Reply, ReplyError, Side,
 };
+use rtorb_wire::exception::CompletionStatus;
 use rtorb_wire::giop::{
     self, MessageType, ReplyStatus, RequestHeader, RequestStart, Response, Version,
 };
@@ -238,7 +238,7 @@ fn after_close_connection_what_has_no_reply_was_not_carried_out() {
             }
         };
         assert_eq!(error, ReplyError::Closed, "seed {seed}");
-        assert!(error.is_stale() && error.completion() == Completion::No);
+        assert!(error.is_stale() && error.completion() == CompletionStatus::No);
         for request_id in &pair.carried_out {
             assert!(pair.pending.remove(*request_id).is_none(), "seed {seed}");
         }
@@ -259,7 +259,7 @@ fn a_connection_that_ends_anywhere_leaves_no_request_behind() {
         let waiting = pair.pending.iter().count();
         let error = ReplyError::Ended;
         assert_eq!(pair.pending.end(error).count(), waiting);
-        assert!(!error.is_stale() && error.completion() == Completion::Maybe);
+        assert!(!error.is_stale() && error.completion() == CompletionStatus::Maybe);
         assert!(pair.pending.is_empty() && !pair.pending.is_open());
         // Nothing is told twice.
         assert_eq!(pair.pending.end(ReplyError::Closed).count(), 0);
@@ -303,7 +303,7 @@ fn bytes_of_a_peer_that_are_no_reply_end_the_connection() {
         let error = receiver.next().map(|_| ()).expect_err("it is no reply");
         let error = ReplyError::from(error);
         assert_eq!(error == ReplyError::OutOfPlace, is_out_of_place, "{error}");
-        assert_eq!(error.completion(), Completion::Maybe);
+        assert_eq!(error.completion(), CompletionStatus::Maybe);
         assert!(!error.is_stale());
     }
 }

@@ -1,19 +1,13 @@
 //! System exceptions. Errors of the layers below become exceptions here.
 
-mod marshal;
-
 use crate::endpoint::Endpoint;
 use core::fmt;
-use rtorb_wire::{DecodeError, EncodeError};
+use rtorb_wire::{DecodeError, EncodeError, exception};
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Minor codes of the OMG carry its vendor id (CORBA 3, 4.12.4).
-pub const OMG: u32 = 0x4f4d_0000;
-
-/// Minor codes of this ORB carry `rtb` in the upper 20 bits.
-pub const RTORB: u32 = 0x7274_6000;
+pub use rtorb_wire::exception::{CompletionStatus, ExceptionKind, OMG, RTORB};
 
 /// Minor codes of INV_POLICY here: which policies do not go together.
 pub(crate) mod inconsistent {
@@ -212,35 +206,14 @@ impl SystemException {
 
     /// The exception for a decoding error, for an operation that was not carried out.
     pub const fn from_decode(error: DecodeError) -> Self {
-        match error {
-            DecodeError::BadText => Self::omg(ExceptionKind::DataConversion, 1),
-            DecodeError::BadEnum { .. } => Self::omg(ExceptionKind::BadParam, 25),
-            DecodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 6),
-            DecodeError::BadTypeCode { .. } => Self::omg(ExceptionKind::BadTypecode, 1),
-            other => Self::new(
-                ExceptionKind::Marshal,
-                marshal::minor(other),
-                CompletionStatus::No,
-            ),
-        }
+        let (kind, minor) = exception::of_decoding(error);
+        Self::new(kind, minor, CompletionStatus::No)
     }
 
     /// The exception for an encoding error, for an operation that was not carried out.
     pub const fn from_encode(error: EncodeError) -> Self {
-        match error {
-            EncodeError::TooLarge { .. } | EncodeError::CountTooLarge { .. } => {
-                Self::plain(ExceptionKind::ImpLimit)
-            }
-            EncodeError::NoMemory { .. } => Self::plain(ExceptionKind::NoMemory),
-            EncodeError::NotInCodeSet { .. } | EncodeError::FixedOverflow { .. } => {
-                Self::omg(ExceptionKind::DataConversion, 1)
-            }
-            EncodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 5),
-            EncodeError::WrongDiscriminator => Self::omg(ExceptionKind::BadParam, 19),
-            EncodeError::IncompleteTypeCode => Self::omg(ExceptionKind::BadTypecode, 1),
-            EncodeError::Local => Self::omg(ExceptionKind::Marshal, 4),
-            _ => Self::plain(ExceptionKind::BadParam),
-        }
+        let (kind, minor) = exception::of_encoding(error);
+        Self::new(kind, minor, CompletionStatus::No)
     }
 }
 
@@ -322,7 +295,7 @@ impl SystemException {
             (ExceptionKind::BadOperation, _) => {
                 Some("client and server were built from different IDL")
             }
-            (ExceptionKind::Marshal, _) => marshal::broken_rule(self.minor).or(Some(
+            (ExceptionKind::Marshal, _) => exception::broken_rule(self.minor).or(Some(
                 "client and server disagree on the types, or a limit was passed",
             )),
             (ExceptionKind::BadInvOrder, _) if self.minor == OMG | 3 => Some(
@@ -410,157 +383,5 @@ impl std::error::Error for SystemException {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         let errno = self.cause.as_ref()?.errno.as_ref()?;
         Some(errno)
-    }
-}
-
-/// Whether an operation was carried out (CORBA 3, 4.12.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum CompletionStatus {
-    /// It was carried out before the exception arose.
-    Yes = 0,
-    /// It was not carried out: calling again is safe.
-    No = 1,
-    /// It is unknown.
-    Maybe = 2,
-}
-
-impl CompletionStatus {
-    /// The status with that number; `Maybe` for an undefined number.
-    pub const fn from_number(number: u32) -> Self {
-        match number {
-            0 => Self::Yes,
-            1 => Self::No,
-            _ => Self::Maybe,
-        }
-    }
-}
-
-impl fmt::Display for CompletionStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Yes => "COMPLETED_YES",
-            Self::No => "COMPLETED_NO",
-            Self::Maybe => "COMPLETED_MAYBE",
-        })
-    }
-}
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
-        /// The standard's system exceptions (CORBA 3, 4.12.3).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum ExceptionKind {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl ExceptionKind {
-            /// Its name as the standard writes it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// Its repository id.
-            pub const fn repository_id(self) -> &'static str {
-                match self { $(Self::$variant => concat!("IDL:omg.org/CORBA/", $name, ":1.0"),)* }
-            }
-
-            /// The exception with that repository id; UNKNOWN for any other id.
-            pub fn from_repository_id(id: &[u8]) -> Self {
-                let name = id.strip_prefix(b"IDL:omg.org/CORBA/").and_then(|id| id.strip_suffix(b":1.0"));
-                $(if name == Some($name.as_bytes()) { return Self::$variant; })*
-                Self::Unknown
-            }
-        }
-    };
-}
-
-kinds! {
-    /// An exception that is none of the others.
-    Unknown "UNKNOWN",
-    /// A parameter is not allowed.
-    BadParam "BAD_PARAM",
-    /// No memory.
-    NoMemory "NO_MEMORY",
-    /// A limit of the implementation is passed.
-    ImpLimit "IMP_LIMIT",
-    /// The connection was lost.
-    CommFailure "COMM_FAILURE",
-    /// The reference is malformed.
-    InvObjref "INV_OBJREF",
-    /// The object does not exist.
-    ObjectNotExist "OBJECT_NOT_EXIST",
-    /// The caller lacks permission.
-    NoPermission "NO_PERMISSION",
-    /// The ORB is damaged.
-    Internal "INTERNAL",
-    /// Encoded bytes do not match their types.
-    Marshal "MARSHAL",
-    /// The ORB could not be set up.
-    Initialize "INITIALIZE",
-    /// Not implemented.
-    NoImplement "NO_IMPLEMENT",
-    /// A TypeCode is malformed.
-    BadTypecode "BAD_TYPECODE",
-    /// The object has no such operation.
-    BadOperation "BAD_OPERATION",
-    /// A resource is used up.
-    NoResources "NO_RESOURCES",
-    /// The reply is not there yet.
-    NoResponse "NO_RESPONSE",
-    /// Persistent storage failed.
-    PersistStore "PERSIST_STORE",
-    /// Operations were called in the wrong order.
-    BadInvOrder "BAD_INV_ORDER",
-    /// It did not work now; it may later.
-    Transient "TRANSIENT",
-    /// Memory could not be freed.
-    FreeMem "FREE_MEM",
-    /// An identifier is malformed.
-    InvIdent "INV_IDENT",
-    /// A flag is wrong.
-    InvFlag "INV_FLAG",
-    /// The interface repository failed.
-    IntfRepos "INTF_REPOS",
-    /// A context is wrong.
-    BadContext "BAD_CONTEXT",
-    /// The object adapter failed.
-    ObjAdapter "OBJ_ADAPTER",
-    /// A value could not be converted.
-    DataConversion "DATA_CONVERSION",
-    /// Policies contradict each other.
-    InvPolicy "INV_POLICY",
-    /// The reference would have to be bound anew.
-    Rebind "REBIND",
-    /// A timeout passed.
-    Timeout "TIMEOUT",
-    /// The transaction service is not there.
-    TransactionUnavailable "TRANSACTION_UNAVAILABLE",
-    /// The transaction mode is wrong.
-    TransactionMode "TRANSACTION_MODE",
-    /// A transaction is needed.
-    TransactionRequired "TRANSACTION_REQUIRED",
-    /// The transaction was rolled back.
-    TransactionRolledback "TRANSACTION_ROLLEDBACK",
-    /// The transaction is not valid.
-    InvalidTransaction "INVALID_TRANSACTION",
-    /// No code set suits both sides.
-    CodesetIncompatible "CODESET_INCOMPATIBLE",
-    /// A quality of service cannot be had.
-    BadQos "BAD_QOS",
-    /// The activity is not valid.
-    InvalidActivity "INVALID_ACTIVITY",
-    /// The activity is completed.
-    ActivityCompleted "ACTIVITY_COMPLETED",
-    /// An activity is needed.
-    ActivityRequired "ACTIVITY_REQUIRED",
-    /// The distributable thread was cancelled.
-    ThreadCancelled "THREAD_CANCELLED",
-}
-
-impl fmt::Display for ExceptionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

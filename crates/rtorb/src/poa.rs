@@ -9,7 +9,6 @@ mod chosen_policies;
 mod dynamic;
 mod locator;
 mod manager;
-mod operation_table;
 mod policies;
 mod published;
 mod rt_poa;
@@ -22,9 +21,9 @@ pub use crate::server::unknown_operation;
 pub use adapter::{Poa, PoaError};
 pub use dynamic::DynamicServant;
 pub use manager::PoaManager;
-#[doc(hidden)]
-pub use operation_table::{OperationTable, joined};
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
+#[doc(hidden)]
+pub use rtorb_wire::operation_table::{OperationTable, joined};
 
 pub(crate) use adapters::Adapters;
 

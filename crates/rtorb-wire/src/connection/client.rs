@@ -2,6 +2,7 @@
 
 use super::ReceiveError;
 use crate::cdr::CharCodeSet;
+use crate::exception::CompletionStatus;
 use crate::giop::{
     LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus, SystemExceptionBody,
 };
@@ -90,17 +91,6 @@ pub enum ReplyError {
     /// The server wants another form of target address.
     #[error("the server wants a form of target address that this client does not send")]
     NeedsAddressingMode,
-}
-
-/// Whether the operation of a failed request ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// It ran.
-    Yes,
-    /// It did not run.
-    No,
-    /// The client cannot know.
-    Maybe,
 }
 
 impl ClientState {
@@ -228,17 +218,17 @@ impl<'m> Reply<'m> {
 
 impl ReplyError {
     /// Whether the operation ran.
-    pub const fn completion(self) -> Completion {
+    pub const fn completion(self) -> CompletionStatus {
         match self {
             //= GIOP 1.2 §15.4.7
             //# A request without a reply before CloseConnection was not processed.
             Self::NotSent | Self::ClosedBefore | Self::Closed | Self::NeedsAddressingMode => {
-                Completion::No
+                CompletionStatus::No
             }
             // A server does not carry out half a request.
-            Self::SendFailed { .. } => Completion::No,
-            Self::BadResults(_) => Completion::Yes,
-            _ => Completion::Maybe,
+            Self::SendFailed { .. } => CompletionStatus::No,
+            Self::BadResults(_) => CompletionStatus::Yes,
+            _ => CompletionStatus::Maybe,
         }
     }
 
@@ -384,7 +374,7 @@ mod tests {
     #[test]
     fn only_a_request_that_did_not_run_is_sent_again() {
         for error in ALL {
-            assert!(!error.is_stale() || error.completion() == Completion::No);
+            assert!(!error.is_stale() || error.completion() == CompletionStatus::No);
         }
         assert_eq!(ALL.iter().filter(|error| error.is_stale()).count(), 3);
     }
@@ -399,7 +389,7 @@ mod tests {
                 ReplyError::TimedOut
             };
             assert_eq!(late, expected);
-            assert!(!late.is_stale() && late.completion() == Completion::Maybe);
+            assert!(!late.is_stale() && late.completion() == CompletionStatus::Maybe);
         }
     }
 

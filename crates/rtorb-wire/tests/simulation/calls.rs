@@ -1,6 +1,7 @@
 //! The calls of a run, and what must hold for each.
 
-use rtorb_wire::connection::{Completion, Deadline, ReplyError};
+use rtorb_wire::connection::{Deadline, ReplyError};
+use rtorb_wire::exception::CompletionStatus;
 
 /// One call.
 pub(crate) struct Call {
@@ -20,15 +21,15 @@ pub(crate) enum Outcome {
     /// The result came, or the oneway was sent.
     Done,
     /// The server's exception came.
-    Exception(Completion),
+    Exception(CompletionStatus),
     /// No reply came that could be used.
     Failed(ReplyError),
 }
 
 impl Outcome {
-    pub(crate) fn completion(self) -> Completion {
+    pub(crate) fn completion(self) -> CompletionStatus {
         match self {
-            Self::Done => Completion::Yes,
+            Self::Done => CompletionStatus::Yes,
             Self::Exception(completion) => completion,
             Self::Failed(error) => error.completion(),
         }
@@ -90,11 +91,13 @@ impl Calls {
                 continue;
             };
             match outcome.completion() {
-                Completion::No => assert_eq!(call.executed, 0, "call {number} ran: {outcome:?}"),
-                Completion::Yes if !call.is_oneway => {
+                CompletionStatus::No => {
+                    assert_eq!(call.executed, 0, "call {number} ran: {outcome:?}")
+                }
+                CompletionStatus::Yes if !call.is_oneway => {
                     assert_eq!(call.executed, 1, "call {number} did not run: {outcome:?}");
                 }
-                Completion::Yes | Completion::Maybe => {}
+                CompletionStatus::Yes | CompletionStatus::Maybe => {}
             }
         }
     }

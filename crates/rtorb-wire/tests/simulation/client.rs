@@ -3,8 +3,9 @@
 use rtorb_wire::Writer;
 use rtorb_wire::cdr::{ByteOrder, CharCodeSet};
 use rtorb_wire::connection::{
-    ClientState, Completion, Outbox, Pending, ReceiveLimits, Receiver, Reply, ReplyError, Side,
+    ClientState, Outbox, Pending, ReceiveLimits, Receiver, Reply, ReplyError, Side,
 };
+use rtorb_wire::exception::CompletionStatus;
 use rtorb_wire::giop::{self, MessageType, ReplyStatus, RequestStart, Response, Version};
 
 use crate::calls::{Calls, Outcome, filler};
@@ -220,11 +221,7 @@ impl Client {
                         body.minor as usize, waiting.call,
                         "an exception reached another request"
                     );
-                    Outcome::Exception(match body.completed {
-                        0 => Completion::Yes,
-                        1 => Completion::No,
-                        _ => Completion::Maybe,
-                    })
+                    Outcome::Exception(CompletionStatus::from_number(body.completed))
                 }
                 other => panic!("no server here sends {other:?}"),
             };

@@ -3,7 +3,7 @@
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
-use rtorb_wire::connection::{Completion, Deadline, Reply, ReplyError};
+use rtorb_wire::connection::{Deadline, Reply, ReplyError};
 use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{DecodeError, Reader};
@@ -116,23 +116,13 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         _ => None,
     };
     exception
-        .with_completion(error.completion().into())
+        .with_completion(error.completion())
         .with_cause(Cause {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: deadline.elapsed(monotonic_ns()),
             errno: errno.map(Into::into),
         })
-}
-
-impl From<Completion> for CompletionStatus {
-    fn from(completion: Completion) -> Self {
-        match completion {
-            Completion::Yes => Self::Yes,
-            Completion::No => Self::No,
-            Completion::Maybe => Self::Maybe,
-        }
-    }
 }
 
 impl From<SystemExceptionBody<'_>> for SystemException {

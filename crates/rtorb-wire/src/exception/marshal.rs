@@ -1,7 +1,7 @@
 //! Minor codes of MARSHAL: which rule the received bytes break.
 
 use super::RTORB;
-use rtorb_wire::DecodeError;
+use crate::DecodeError;
 
 /// The number of the rule that an error reports.
 const fn code(error: DecodeError) -> u32 {
@@ -31,7 +31,7 @@ pub(super) const fn minor(error: DecodeError) -> u32 {
 }
 
 /// The broken rule that a minor code of this ORB stands for.
-pub(super) fn broken_rule(minor: u32) -> Option<&'static str> {
+pub fn broken_rule(minor: u32) -> Option<&'static str> {
     let place = (minor ^ RTORB).checked_sub(1)?;
     RULES.get(usize::try_from(place).ok()?).copied()
 }
@@ -58,18 +58,20 @@ const RULES: [&str; 15] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exception::{ExceptionKind, SystemException};
+    use crate::exception::{ExceptionKind, OMG, of_decoding};
 
     #[test]
     fn every_code_says_which_rule_is_broken() {
         let truncated = DecodeError::Truncated { needed: 4, left: 0 };
         assert_eq!(minor(truncated), 0x7274_6001);
-        let unsupported = SystemException::from_decode(DecodeError::Unsupported { kind: 33 });
-        assert_eq!(unsupported.kind, ExceptionKind::Marshal);
-        assert!(unsupported.to_string().contains("local interface"));
-        let other = SystemException::from_decode(DecodeError::BadMagic);
-        assert!(other.to_string().contains("GIOP"), "{other}");
-        for unknown in [0, RTORB, RTORB | 16, super::super::OMG | 1] {
+        let rule = |error| {
+            let (kind, minor) = of_decoding(error);
+            assert_eq!(kind, ExceptionKind::Marshal);
+            broken_rule(minor).expect("a code has a text")
+        };
+        assert!(rule(DecodeError::Unsupported { kind: 33 }).contains("local interface"));
+        assert!(rule(DecodeError::BadMagic).contains("GIOP"));
+        for unknown in [0, RTORB, RTORB | 16, OMG | 1] {
             assert_eq!(broken_rule(unknown), None, "{unknown:#x}");
         }
     }
