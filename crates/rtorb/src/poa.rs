@@ -22,8 +22,6 @@ pub use adapter::{Poa, PoaError};
 pub use dynamic::DynamicServant;
 pub use manager::PoaManager;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
-#[doc(hidden)]
-pub use rtorb_wire::operation_table::{OperationTable, joined};
 
 pub(crate) use adapters::Adapters;
 

@@ -175,6 +175,16 @@ impl Receiver {
         bytes
     }
 
+    /// Drops all that was received, for the next connection. The buffer is kept.
+    pub fn clear(&mut self) {
+        (self.end, self.used, self.expected) = (0, 0, 0);
+        self.assembled = Vec::new();
+        self.reassembly = Reassembly::new(
+            self.limits.message_bytes_max,
+            self.limits.fragmented_messages_max,
+        );
+    }
+
     /// True if no bytes are here behind the message returned last.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -6,7 +6,7 @@ use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemExce
 use rtorb_wire::connection::{Deadline, Reply, ReplyError};
 use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
-use rtorb_wire::{DecodeError, Reader};
+use rtorb_wire::{DecodeError, Reader, exception};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -93,21 +93,15 @@ impl CallError {
 /// The system exception of a request without a usable reply, with its cause.
 #[cold]
 fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> SystemException {
-    let omg = SystemException::omg;
-    let (exception, phase) = match error {
-        ReplyError::NotSent | ReplyError::SendTimedOut => {
-            (omg(ExceptionKind::Timeout, 2), Phase::Send)
-        }
-        ReplyError::SendFailed { .. } => (ExceptionKind::CommFailure.into(), Phase::Send),
-        ReplyError::ClosedBefore => (omg(ExceptionKind::Transient, 2), Phase::Send),
-        ReplyError::Closed => (omg(ExceptionKind::Transient, 2), Phase::AwaitReply),
-        ReplyError::TimedOut => (omg(ExceptionKind::Timeout, 3), Phase::AwaitReply),
-        ReplyError::Malformed(error) | ReplyError::BadResults(error) => {
-            (SystemException::from_decode(error), Phase::DecodeReply)
-        }
-        ReplyError::NeedsAddressingMode => (ExceptionKind::NoImplement.into(), Phase::AwaitReply),
-        _ => (ExceptionKind::CommFailure.into(), Phase::AwaitReply),
+    let phase = match error {
+        ReplyError::NotSent
+        | ReplyError::SendTimedOut
+        | ReplyError::SendFailed { .. }
+        | ReplyError::ClosedBefore => Phase::Send,
+        ReplyError::Malformed(_) | ReplyError::BadResults(_) => Phase::DecodeReply,
+        _ => Phase::AwaitReply,
     };
+    let (kind, minor) = exception::of_reply(error);
     let errno = match error {
         ReplyError::SendTimedOut => Some(Errno::AGAIN),
         ReplyError::SendFailed { os_error, .. } | ReplyError::Failed { os_error } => {
@@ -115,9 +109,7 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         }
         _ => None,
     };
-    exception
-        .with_completion(error.completion())
-        .with_cause(Cause {
+    SystemException::new(kind, minor, error.completion()).with_cause(Cause {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: deadline.elapsed(monotonic_ns()),

@@ -1,0 +1,38 @@
+//! Support API for generated code. Not public.
+//!
+//! It has the names that `rtorb::codegen` has, so that the IDL compiler's output serves both crates.
+
+mod macros;
+pub use macros::{base, generated, inherits, one_of_values, operation_error, reference, upcasts};
+
+pub use crate::client::ObjectRef;
+pub use crate::exception::SystemException;
+pub use crate::interface::{Base, Content, Interface, ServedBy, UserException, narrow};
+pub use crate::server::{ServerCall, unknown_operation};
+pub use crate::timing::{Criticality, OperationTiming};
+pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
+pub use rtorb_wire::cdr::{
+    BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
+    OverBound, Reference, ReferenceOut, WChar, WString,
+};
+pub use rtorb_wire::operation_table::{OperationTable, joined};
+pub use rtorb_wire::type_code::{self, TypeCode};
+pub use rtorb_wire::valuetype::{
+    self, Candidate, ValueType, read_abstract_head, write_abstract_head,
+};
+pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
+pub use rtorb_wire::{cdr_enum, fixed_layout};
+
+/// Gives a type a TypeCode, which is made each time that it is asked for: only an any needs it.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! typed {
+    ($name:ident = $type_code:expr) => {
+        impl $crate::codegen::Typed for $name {
+            fn type_code() -> $crate::codegen::TypeCode {
+                $type_code
+            }
+        }
+    };
+}
+pub use crate::typed;

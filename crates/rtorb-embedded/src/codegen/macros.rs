@@ -1,0 +1,1 @@
+../../../rtorb/src/codegen/macros.rs

@@ -1,0 +1,98 @@
+//! Traits of types that are generated from IDL.
+
+use crate::client::ObjectRef;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::server::ServerCall;
+use crate::timing::OperationTiming;
+use rtorb_wire::{Decode, Encode};
+
+/// A reference type that is generated from an IDL interface.
+pub trait Interface: Sized + Clone {
+    /// The interface's repository id, for example `IDL:Cubit:1.0`.
+    const REPOSITORY_ID: &'static str;
+    /// The repository ids of all interfaces that it inherits from, each once.
+    const ANCESTORS: &'static [&'static str];
+    /// The operations that the interface itself declares, as they are called on the wire, if it is a base of others.
+    const OPERATIONS: &'static [&'static str] = &[];
+
+    /// The timing of the operations that are annotated in IDL. Nothing is counted here.
+    fn timings() -> &'static [OperationTiming] {
+        &[]
+    }
+
+    /// A reference of this type to an object, without asking the object for its interface.
+    fn unchecked_narrow(object: ObjectRef) -> Self;
+
+    /// The reference without its type.
+    fn as_object(&self) -> &ObjectRef;
+
+    /// True if a reference of this type can be used where the interface `repository_id` is expected.
+    fn derives_from(repository_id: &str) -> bool {
+        repository_id == Self::REPOSITORY_ID
+            || repository_id == "IDL:omg.org/CORBA/Object:1.0"
+            || Self::ANCESTORS.contains(&repository_id)
+    }
+}
+
+/// The content of a reference type: the untyped reference, or the type of a base interface.
+pub trait Content: Sized {
+    /// The content around an untyped reference.
+    fn around(object: ObjectRef) -> Self;
+
+    /// The untyped reference inside.
+    fn object(&self) -> &ObjectRef;
+}
+
+impl Content for ObjectRef {
+    fn around(object: ObjectRef) -> Self {
+        object
+    }
+
+    fn object(&self) -> &ObjectRef {
+        self
+    }
+}
+
+/// A reference type that is the content of the types of derived interfaces.
+pub trait Base: Content {}
+
+/// A user exception of IDL.
+pub trait UserException: Encode + Decode + core::error::Error {
+    /// Its repository id.
+    const REPOSITORY_ID: &'static str;
+}
+
+/// How a servant of type `S` serves the interface whose reference type is `Self`.
+///
+/// The compiler generates it for every `S` that implements the interface's servant trait.
+pub trait ServedBy<S>: Interface {
+    /// The number of the operation with that name on the wire.
+    fn find_operation(name: &[u8]) -> Option<usize>;
+
+    /// Where in [`timings`](Interface::timings) the operation with that number is; `None` for one that is not annotated.
+    fn timing_of(_operation: usize) -> Option<usize> {
+        None
+    }
+
+    /// Decodes the arguments, calls the servant and sends the reply.
+    ///
+    /// # Errors
+    /// A system exception, which the caller is sent.
+    fn dispatch(
+        servant: &S,
+        operation: usize,
+        call: &mut ServerCall<'_>,
+    ) -> Result<(), SystemException>;
+}
+
+/// A reference of type `I` to an object whose reference has that type id, or that says so (`_is_a`).
+///
+/// # Errors
+/// BAD_PARAM if the object has another interface; the exception of `_is_a`.
+pub fn narrow<I: Interface>(object: &ObjectRef) -> Result<I, SystemException> {
+    if object.type_id() == I::REPOSITORY_ID || object.is_a(I::REPOSITORY_ID)? {
+        Ok(I::unchecked_narrow(object.clone()))
+    } else {
+        Err(ExceptionKind::BadParam.into())
+    }
+}

@@ -1,0 +1,41 @@
+//! CORBA objects and calls without an operating system.
+//!
+//! The crate has no thread, no socket and no clock. The application has a [`Link`]: whatever carries octets to one peer and back, such as
+//! a serial line, or a stream of a network stack. A [`Server`] serves the objects of a fixed table on it, in the task that calls it. A
+//! [`Client`] calls objects at the other end. Code that the IDL compiler generates is the same as for the crate `rtorb`: name this crate
+//! `rtorb` in Cargo.toml, and in a program without the standard library let `std` name `alloc`:
+//!
+//! ```toml
+//! [dependencies]
+//! rtorb = { package = "rtorb-embedded", version = "0.1" }
+//! ```
+//!
+//! ```ignore
+//! extern crate alloc as std;
+//! ```
+//!
+//! A server and a client take their memory when they are made. After that a message takes none, unless it comes in fragments or the
+//! application's own values need some: strings, sequences that the servant returns, anys.
+//!
+//! What the full ORB has beyond this: more than one connection at a time, timeouts, LOCATION_FORWARD, policies, valuetypes that are
+//! shared between threads, counters of timing.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod client;
+#[doc(hidden)]
+pub mod codegen;
+mod exception;
+mod interface;
+mod link;
+mod server;
+mod timing;
+
+pub use client::{Client, ObjectRef, SharedClient};
+pub use exception::{CompletionStatus, ExceptionKind, OMG, RTORB, SystemException};
+pub use interface::{Interface, ServedBy, UserException, narrow};
+pub use link::{Link, LinkError};
+pub use rtorb_wire::{self as wire, Any, TypeCode, cdr};
+pub use server::{CallPriority, Ended, FixedPriority, Object, Server, ServerCall, Skeleton, Tie};

@@ -1,0 +1,51 @@
+//! What carries octets to the peer and back.
+
+use rtorb_wire::Writer;
+use rtorb_wire::connection::ReceiveLimits;
+
+/// A stream of octets to one peer. The application implements it, for example over a serial line.
+pub trait Link {
+    /// Sends all octets, and waits until they are taken.
+    ///
+    /// # Errors
+    /// When the peer does not take them in the time that the link allows, or the link is broken.
+    fn send(&mut self, octets: &[u8]) -> Result<(), LinkError>;
+
+    /// Receives at least one octet into `into`, and waits for it. Returns how many; 0 when the peer has ended the stream.
+    ///
+    /// # Errors
+    /// When none comes in the time that the link allows, or the link is broken.
+    fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError>;
+}
+
+/// Why a link did not carry octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkError {
+    /// The time passed that the link allows.
+    TimedOut,
+    /// The link is broken.
+    Broken,
+}
+
+/// Sends a finished message: the writer's own octets, with those of its values between them.
+pub(crate) fn send(link: &mut dyn Link, message: &Writer<'_>) -> Result<(), LinkError> {
+    let (own, lent) = message.parts();
+    let mut from = 0;
+    for segment in lent {
+        link.send(&own[from..segment.after])?;
+        link.send(segment.octets)?;
+        from = segment.after;
+    }
+    if from == own.len() {
+        return Ok(());
+    }
+    link.send(&own[from..])
+}
+
+/// What a receiver of messages of at most that many octets takes.
+pub(crate) fn limits(message_octets_max: usize) -> ReceiveLimits {
+    ReceiveLimits {
+        message_bytes_max: message_octets_max,
+        fragmented_messages_max: 1,
+    }
+}

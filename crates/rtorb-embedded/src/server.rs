@@ -1,0 +1,464 @@
+//! Objects of a fixed table, served on a link.
+
+use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::interface::{ServedBy, UserException};
+use crate::link::{self, Link, LinkError};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::{CodeSetState, Message, ReceiveError, Receiver, Side};
+use rtorb_wire::giop::{
+    self, LocateRequestHeader, LocateStatus, MessageType, ReplyStatus, RequestHeader, Response,
+    ServiceContext, Version, contexts,
+};
+use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+
+/// The server's end of a link. It serves one request after the other, in the task that calls [`serve_next`](Self::serve_next).
+#[derive(Debug)]
+pub struct Server<'o> {
+    objects: &'o [Object<'o>],
+    receiver: Receiver,
+    code_sets: CodeSetState,
+    /// The buffer of replies, reused.
+    out: Vec<u8>,
+    message_octets_max: usize,
+}
+
+/// An object: its key, and what serves it.
+#[derive(Clone, Copy)]
+pub struct Object<'o> {
+    /// The object key, as references have it: `corbaloc:iiop:HOST:PORT/KEY`.
+    pub key: &'o [u8],
+    /// Its servant.
+    pub servant: &'o dyn Skeleton,
+}
+
+/// A servant together with its interface. A [`Tie`] is one.
+pub trait Skeleton: Sync {
+    /// Calls the operation with that name.
+    ///
+    /// # Errors
+    /// A system exception, which the caller is sent.
+    fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException>;
+
+    /// The repository id of the interface.
+    fn repository_id(&self) -> &'static str;
+
+    /// True if the object has that interface.
+    fn is_a(&self, repository_id: &str) -> bool;
+}
+
+/// Ties a servant to the interface `I` that it implements.
+#[derive(Debug)]
+pub struct Tie<I, S> {
+    servant: S,
+    interface: PhantomData<fn() -> I>,
+}
+
+/// What a server does about the priority that a request carries (CLIENT_PROPAGATED).
+pub trait CallPriority {
+    /// Gives the serving task that CORBA priority, 0 to 32,767.
+    fn enter(&mut self, priority: i16);
+
+    /// Gives it back its own.
+    fn leave(&mut self);
+}
+
+/// The serving task keeps its own priority (SERVER_DECLARED).
+#[derive(Clone, Copy, Debug)]
+pub struct FixedPriority;
+
+/// Why nothing more came over a link. The next [`serve_next`](Server::serve_next) begins a new connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The peer ended the stream, or the link failed.
+    Link(LinkError),
+    /// The peer closed the connection.
+    Closed,
+    /// The octets are not GIOP, or break a limit. The peer was told so (MessageError).
+    Refused(ReceiveError),
+}
+
+/// One request being served, as generated code sees it.
+pub struct ServerCall<'m> {
+    arguments: Reader<'m>,
+    reply: Reply<'m>,
+}
+
+/// The destination and form of the reply.
+struct Reply<'m> {
+    link: &'m mut dyn Link,
+    /// The server's buffer for replies.
+    out: &'m mut Vec<u8>,
+    message_octets_max: usize,
+    version: Version,
+    request_id: u32,
+    response: Response,
+    char_code_set: CharCodeSet,
+    /// The data of the request's RTCorbaPriority, which the reply repeats.
+    priority: Option<&'m [u8]>,
+    is_sent: bool,
+    broken: Option<LinkError>,
+}
+
+impl<'o> Server<'o> {
+    /// A server of those objects, whose messages have at most `message_octets_max` octets. It takes its memory now.
+    ///
+    /// Messages of up to 8 KiB are received into memory that is there from the beginning; larger ones make the buffer grow, once.
+    #[must_use]
+    pub fn new(objects: &'o [Object<'o>], message_octets_max: usize) -> Self {
+        Self {
+            objects,
+            receiver: Receiver::new(Side::Server, link::limits(message_octets_max)),
+            code_sets: CodeSetState::default(),
+            out: Vec::with_capacity(message_octets_max),
+            message_octets_max,
+        }
+    }
+
+    /// Waits for the next message, and serves it.
+    ///
+    /// # Errors
+    /// When nothing more can come on this connection.
+    pub fn serve_next(
+        &mut self,
+        link: &mut dyn Link,
+        priority: &mut dyn CallPriority,
+    ) -> Result<(), Ended> {
+        self.try_serve_next(link, priority).inspect_err(|_| {
+            self.receiver.clear();
+            self.code_sets = CodeSetState::default();
+        })
+    }
+
+    fn try_serve_next(
+        &mut self,
+        link: &mut dyn Link,
+        priority: &mut dyn CallPriority,
+    ) -> Result<(), Ended> {
+        loop {
+            let Some(message) = self.receiver.next().map_err(|error| refuse(link, error))? else {
+                match link.receive(self.receiver.free()).map_err(Ended::Link)? {
+                    0 => return Err(Ended::Closed),
+                    count => self.receiver.advance(count),
+                }
+                continue;
+            };
+            let answer = Answer {
+                objects: self.objects,
+                out: &mut self.out,
+                message_octets_max: self.message_octets_max,
+            };
+            let served = match message.header.message_type {
+                MessageType::Request => {
+                    answer.request(&mut self.code_sets, message, link, priority)
+                }
+                MessageType::LocateRequest => answer.locate_request(message, link),
+                // The receiver refuses what no client sends; a cancelled request is served already.
+                _ => Ok(Ok(())),
+            };
+            let sent = served.map_err(|error| refuse(link, error.into()))?;
+            return sent.map_err(Ended::Link);
+        }
+    }
+}
+
+/// Tells the peer that its octets were not understood, unless it closed the connection.
+fn refuse(link: &mut dyn Link, error: ReceiveError) -> Ended {
+    if matches!(error, ReceiveError::Closed { .. }) {
+        return Ended::Closed;
+    }
+    let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
+    if giop::write_message_error(&mut w, Version::V1_0).is_ok() {
+        // If the link is broken, nothing remains to be done.
+        let _ = link::send(link, &w);
+    }
+    Ended::Refused(error)
+}
+
+/// The answer to one message.
+struct Answer<'m> {
+    objects: &'m [Object<'m>],
+    out: &'m mut Vec<u8>,
+    message_octets_max: usize,
+}
+
+impl<'m> Answer<'m> {
+    /// Serves a request. The outer error is for octets that are no request.
+    fn request(
+        self,
+        code_sets: &mut CodeSetState,
+        message: Message<'m>,
+        link: &'m mut dyn Link,
+        priority: &mut dyn CallPriority,
+    ) -> Result<Result<(), LinkError>, DecodeError> {
+        let mut arguments = message.reader();
+        let request = RequestHeader::decode(&mut arguments)?;
+        let noted = code_sets.note(&request);
+        let char_code_set = code_sets.char_code_set();
+        let object = find(self.objects, request.target.object_key()?);
+        let mut call = ServerCall {
+            arguments: arguments.with_char_code_set(char_code_set),
+            reply: Reply {
+                link,
+                out: self.out,
+                message_octets_max: self.message_octets_max,
+                version: message.header.version,
+                request_id: request.request_id,
+                response: request.response,
+                char_code_set,
+                priority: request.contexts.find(contexts::RT_CORBA_PRIORITY),
+                is_sent: false,
+                broken: None,
+            },
+        };
+        let served = match noted {
+            Ok(()) => call.serve(object, request.operation, priority),
+            Err(_) => Err(ExceptionKind::CodesetIncompatible.into()),
+        };
+        if let Err(exception) = served {
+            call.reply.send_exception(&exception);
+        }
+        Ok(call.reply.broken.map_or(Ok(()), Err))
+    }
+
+    fn locate_request(
+        self,
+        message: Message<'_>,
+        link: &mut dyn Link,
+    ) -> Result<Result<(), LinkError>, DecodeError> {
+        let request = LocateRequestHeader::decode(&mut message.reader())?;
+        let status = match find(self.objects, request.target.object_key()?) {
+            Some(_) => LocateStatus::ObjectHere,
+            None => LocateStatus::UnknownObject,
+        };
+        let mut w = Writer::new(core::mem::take(self.out), self.message_octets_max);
+        let version = message.header.version;
+        let written = giop::write_locate_reply(&mut w, version, request.request_id, status);
+        let sent = match written {
+            Ok(()) => link::send(link, &w),
+            // A reply of a few octets fits into every message.
+            Err(_) => Ok(()),
+        };
+        *self.out = w.into_buffer();
+        Ok(sent)
+    }
+}
+
+/// The object with that key.
+fn find<'o>(objects: &'o [Object<'o>], key: &[u8]) -> Option<&'o Object<'o>> {
+    objects.iter().find(|object| object.key == key)
+}
+
+impl<'m> ServerCall<'m> {
+    fn serve(
+        &mut self,
+        object: Option<&Object<'_>>,
+        operation: &[u8],
+        priority: &mut dyn CallPriority,
+    ) -> Result<(), SystemException> {
+        if matches!(operation, b"_non_existent" | b"_not_existent") {
+            return self.reply(|w| w.primitive(u8::from(object.is_none())));
+        }
+        let object = object.ok_or(NO_SUCH_OBJECT)?;
+        if operation.first() == Some(&b'_')
+            && let Some(answer) = self.implicit(object, operation)
+        {
+            return answer;
+        }
+        let asked = self.reply.priority.map(contexts::decode_priority);
+        let asked = asked.transpose()?;
+        if let Some(asked) = asked {
+            priority.enter(asked);
+        }
+        if self.reply.response == Response::BeforeInvocation {
+            self.reply(|_| Ok(()))?;
+        }
+        let served = object.servant.dispatch(operation, self);
+        if asked.is_some() {
+            priority.leave();
+        }
+        served
+    }
+
+    /// Serves an operation that every object has; `None` for one that the interface defines.
+    fn implicit(
+        &mut self,
+        object: &Object<'_>,
+        operation: &[u8],
+    ) -> Option<Result<(), SystemException>> {
+        Some(match operation {
+            b"_is_a" => self.is_a(object),
+            b"_repository_id" => {
+                let id = object.servant.repository_id();
+                self.reply(|w| id.encode(w))
+            }
+            b"_bind_priority_band" => self.reply(|_| Ok(())),
+            b"_interface" => Err(SystemException::omg(ExceptionKind::IntfRepos, 1)),
+            b"_component" | b"_domain_managers" => Err(unknown_operation()),
+            _ => return None,
+        })
+    }
+
+    fn is_a(&mut self, object: &Object<'_>) -> Result<(), SystemException> {
+        let is_a = object.servant.is_a(&self.arguments.str()?);
+        self.reply(|w| w.primitive(u8::from(is_a)))
+    }
+
+    /// The arguments not yet read.
+    pub fn arguments(&mut self) -> &mut Reader<'m> {
+        &mut self.arguments
+    }
+
+    /// Reads the next argument.
+    ///
+    /// # Errors
+    /// MARSHAL, COMPLETED_NO, when the octets are not such a value.
+    pub fn argument<T: Decode>(&mut self) -> Result<T, SystemException> {
+        Ok(T::decode(&mut self.arguments)?)
+    }
+
+    /// Reads a sequence.
+    ///
+    /// # Errors
+    /// MARSHAL, COMPLETED_NO, when the octets are not such a sequence.
+    pub fn sequence<T: Decode>(&mut self) -> Result<Vec<T>, SystemException> {
+        let count = self.arguments.count(T::OCTETS_MIN)?;
+        let mut items = Vec::new();
+        self.arguments
+            .nested(|r| T::decode_into(&mut items, count, r))?;
+        Ok(items)
+    }
+
+    /// Takes a sequence that [`sequence`](Self::sequence) gave.
+    pub fn recycle<T>(&mut self, items: Vec<T>) {
+        drop(items);
+    }
+
+    /// Notes that the servant has returned; for annotated operations.
+    pub fn executed(&mut self) {}
+
+    /// Sends the results that `encode` writes. Sends nothing for a oneway.
+    ///
+    /// # Errors
+    /// When a result cannot be encoded; the client gets that exception instead.
+    pub fn reply<'r>(
+        &mut self,
+        encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
+        self.reply.send(ReplyStatus::NoException, encode)
+    }
+
+    /// Sends a user exception. Sends nothing for a oneway.
+    ///
+    /// # Errors
+    /// When a member cannot be encoded; the client gets that exception instead.
+    pub fn raise<E: UserException>(&mut self, exception: &E) -> Result<(), SystemException> {
+        self.reply.send(ReplyStatus::UserException, |w| {
+            w.str(E::REPOSITORY_ID)?;
+            exception.encode(w)
+        })
+    }
+}
+
+impl Reply<'_> {
+    /// Writes and sends a reply, unless it was sent already or none is expected.
+    fn send<'r>(
+        &mut self,
+        status: ReplyStatus,
+        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
+        if self.is_sent || self.response == Response::None {
+            return Ok(());
+        }
+        let mut w = Writer::new(core::mem::take(self.out), self.message_octets_max)
+            .with_char_code_set(self.char_code_set);
+        let context = self.priority.map(|data| ServiceContext {
+            id: contexts::RT_CORBA_PRIORITY,
+            data,
+        });
+        let (version, id) = (self.version, self.request_id);
+        let encoded = giop::begin_reply(&mut w, version, id, status, context.as_slice())
+            .and_then(|()| giop::encode_body(&mut w, version, body))
+            .and_then(|()| giop::end_message(&mut w));
+        if encoded.is_ok() {
+            self.broken = link::send(self.link, &w).err();
+            self.is_sent = true;
+        }
+        *self.out = w.into_buffer();
+        // The servant has run: another call would run it twice.
+        encoded.map_err(|error| {
+            SystemException::from_encode(error).with_completion(CompletionStatus::Yes)
+        })
+    }
+
+    fn send_exception(&mut self, exception: &SystemException) {
+        let body = exception.body();
+        // It cannot fail: a system exception is far smaller than any limit on messages.
+        let _ = self.send(ReplyStatus::SystemException, |w| body.encode(w));
+    }
+}
+
+impl<I, S> Tie<I, S> {
+    /// The servant as an object of the interface `I`.
+    pub const fn new(servant: S) -> Self {
+        Self {
+            servant,
+            interface: PhantomData,
+        }
+    }
+
+    /// The servant.
+    pub const fn servant(&self) -> &S {
+        &self.servant
+    }
+}
+
+impl<S: Sync, I: ServedBy<S>> Skeleton for Tie<I, S> {
+    fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException> {
+        let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
+        I::dispatch(&self.servant, operation, call)
+    }
+
+    fn repository_id(&self) -> &'static str {
+        I::REPOSITORY_ID
+    }
+
+    fn is_a(&self, repository_id: &str) -> bool {
+        I::derives_from(repository_id)
+    }
+}
+
+impl CallPriority for FixedPriority {
+    fn enter(&mut self, _priority: i16) {}
+
+    fn leave(&mut self) {}
+}
+
+impl core::fmt::Debug for Object<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Object")
+            .field("key", &self.key)
+            .field("interface", &self.servant.repository_id())
+            .finish()
+    }
+}
+
+impl core::fmt::Debug for ServerCall<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let id = self.reply.request_id;
+        f.debug_struct("ServerCall")
+            .field("request_id", &id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The exception for an operation that the interface does not have.
+#[doc(hidden)]
+#[must_use]
+pub fn unknown_operation() -> SystemException {
+    SystemException::omg(ExceptionKind::BadOperation, 2)
+}
+
+/// The exception for a key that is not in the table.
+const NO_SUCH_OBJECT: SystemException = SystemException::omg(ExceptionKind::ObjectNotExist, 1);

@@ -1,0 +1,282 @@
+//! Macros that generated code uses. They name everything by the crate that compiles this file: `rtorb`, and `rtorb-embedded`, where the
+//! file is a symbolic link.
+
+/// Encloses the items of a file generated from IDL, and silences the lints of the surrounding crate for them.
+///
+/// `#![allow]` is not possible, because `include!` reads the file.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! generated {
+    ($($item:item)*) => {$(
+        #[allow(
+            dead_code,
+            missing_copy_implementations,
+            missing_debug_implementations,
+            missing_docs,
+            nonstandard_style,
+            unreachable_pub,
+            unused_qualifications,
+            unused_results,
+            unused_variables,
+            variant_size_differences,
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            rustdoc::all
+        )]
+        $item
+    )*};
+}
+pub use crate::generated;
+
+/// Gives a reference type the methods that all have, and lets `Option` of it go over the wire.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! reference {
+    ($name:ident) => {
+        $crate::reference!(@methods $name);
+
+        impl $crate::codegen::ReferenceOut for $name {
+            fn encode_ior<'a>(
+                &'a self,
+                w: &mut $crate::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::ReferenceOut::encode_ior(
+                    $crate::codegen::Interface::as_object(self),
+                    w,
+                )
+            }
+        }
+
+        impl $crate::codegen::Reference for $name {
+            fn decode_ior(
+                r: &mut $crate::codegen::Reader<'_>,
+            ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
+            {
+                let object =
+                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                ::core::result::Result::Ok(
+                    object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
+                )
+            }
+        }
+    };
+    (@abstract $name:ident) => {
+        $crate::reference!(@methods $name);
+
+        impl $crate::codegen::ReferenceOut for $name {
+            fn encode_ior<'a>(
+                &'a self,
+                w: &mut $crate::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::write_abstract_head(w, false)?;
+                $crate::codegen::ReferenceOut::encode_ior(
+                    $crate::codegen::Interface::as_object(self),
+                    w,
+                )
+            }
+
+            fn encode_nil(
+                w: &mut $crate::codegen::Writer<'_>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                $crate::codegen::write_abstract_head(w, true)
+            }
+        }
+
+        impl $crate::codegen::Reference for $name {
+            const OCTETS_MIN: usize = 5;
+
+            fn decode_ior(
+                r: &mut $crate::codegen::Reader<'_>,
+            ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
+            {
+                if !$crate::codegen::read_abstract_head(r)? {
+                    return ::core::result::Result::Ok(::core::option::Option::None);
+                }
+                let object =
+                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                ::core::result::Result::Ok(
+                    object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
+                )
+            }
+        }
+    };
+    (@methods $name:ident) => {
+        impl $name {
+            /// Returns `object` as a reference to this interface. Asks the object if the reference does not state its type.
+            ///
+            /// # Errors
+            /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
+            pub fn narrow(
+                object: &$crate::codegen::ObjectRef,
+            ) -> ::core::result::Result<Self, $crate::codegen::SystemException> {
+                $crate::codegen::narrow(object)
+            }
+
+            /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
+            /// return BAD_OPERATION.
+            pub fn unchecked_narrow(object: $crate::codegen::ObjectRef) -> Self {
+                <Self as $crate::codegen::Interface>::unchecked_narrow(object)
+            }
+
+            /// The reference without its type.
+            pub fn as_object(&self) -> &$crate::codegen::ObjectRef {
+                $crate::codegen::Interface::as_object(self)
+            }
+        }
+    };
+}
+pub use crate::reference;
+
+/// Lets `Option` of an enum of valuetypes go over the wire: the form of an abstract valuetype and of `ValueBase`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! one_of_values {
+    ($name:ident: $($variant:ident($type:ty)),*) => {
+        $(impl ::core::convert::From<::std::sync::Arc<$type>> for $name {
+            fn from(value: ::std::sync::Arc<$type>) -> Self {
+                Self::$variant(value)
+            }
+        })*
+
+        impl $crate::codegen::ReferenceOut for $name {
+            fn encode_ior<'a>(
+                &'a self,
+                w: &mut $crate::codegen::Writer<'a>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                match *self {
+                    $(Self::$variant(ref value) => $crate::codegen::valuetype::write(
+                        ::core::option::Option::Some(value),
+                        w,
+                    ),)*
+                }
+            }
+
+            fn encode_nil(
+                w: &mut $crate::codegen::Writer<'_>,
+            ) -> ::core::result::Result<(), $crate::codegen::EncodeError> {
+                w.null_value()
+            }
+        }
+
+        impl $crate::codegen::Reference for $name {
+            const OCTETS_MIN: usize = 4;
+
+            fn decode_ior(
+                r: &mut $crate::codegen::Reader<'_>,
+            ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
+            {
+                $crate::codegen::valuetype::read_one_of(
+                    &[$($crate::codegen::Candidate::of::<$type>()),*],
+                    r,
+                )
+            }
+        }
+    };
+}
+pub use crate::one_of_values;
+
+/// Lets a reference type be the content of the types of derived interfaces. A generic one gives them the methods of its content.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! base {
+    ($name:ident $(<$inner:ident>)?) => {
+        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Content for $name$(<$inner>)? {
+            fn around(object: $crate::codegen::ObjectRef) -> Self {
+                let timings = <$name as $crate::codegen::Interface>::timings();
+                Self($crate::codegen::Content::around(object.with_timings(timings)))
+            }
+
+            #[inline]
+            fn object(&self) -> &$crate::codegen::ObjectRef {
+                $crate::codegen::Content::object(&self.0)
+            }
+        }
+
+        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Base for $name$(<$inner>)? {}
+
+        $(
+            impl<$inner: $crate::codegen::Base> ::core::ops::Deref for $name<$inner> {
+                type Target = $inner;
+
+                #[inline]
+                fn deref(&self) -> &$inner {
+                    &self.0
+                }
+            }
+        )?
+    };
+}
+pub use crate::base;
+
+/// Gives a reference type the methods of its bases.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! inherits {
+    ($name:ident: $content:ty) => {
+        impl ::core::ops::Deref for $name {
+            type Target = $content;
+
+            #[inline]
+            fn deref(&self) -> &$content {
+                &self.0
+            }
+        }
+    };
+}
+pub use crate::inherits;
+
+/// Converts a reference type to each of its bases.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! upcasts {
+    ($name:ident: $($base:path),+) => {$(
+        impl ::core::convert::From<$name> for $base {
+            fn from(derived: $name) -> Self {
+                ::core::convert::From::from(&derived)
+            }
+        }
+
+        impl ::core::convert::From<&$name> for $base {
+            fn from(derived: &$name) -> Self {
+                let object = $crate::codegen::Interface::as_object(derived);
+                <Self as $crate::codegen::Interface>::unchecked_narrow(::core::clone::Clone::clone(object))
+            }
+        }
+    )+};
+}
+pub use crate::upcasts;
+
+/// Makes the errors of an operation an error type with conversions.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! operation_error {
+    ($name:ident: $($variant:ident($exception:ty)),+) => {
+        impl ::core::convert::From<$crate::codegen::SystemException> for $name {
+            fn from(exception: $crate::codegen::SystemException) -> Self {
+                Self::System(exception)
+            }
+        }
+
+        $(
+            impl ::core::convert::From<$exception> for $name {
+                fn from(exception: $exception) -> Self {
+                    Self::$variant(exception)
+                }
+            }
+        )+
+
+        impl ::core::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self {
+                    $(Self::$variant(exception) => ::core::fmt::Display::fmt(exception, f),)+
+                    Self::System(exception) => ::core::fmt::Display::fmt(exception, f),
+                }
+            }
+        }
+
+        impl ::core::error::Error for $name {}
+    };
+}
+pub use crate::operation_error;

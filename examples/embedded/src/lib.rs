@@ -1,0 +1,15 @@
+//! The Cubit as an object of a small machine: a servant without state, and its place in the table of objects.
+//!
+//! Nothing here needs a standard library: the guest of the kernel laboratory that runs FreeRTOS has the same servant.
+#![no_std]
+#![forbid(unsafe_code)]
+
+// Generated code names vectors by `std`.
+extern crate alloc as std;
+
+pub mod servant;
+
+#[expect(missing_docs, reason = "generated from documented IDL")]
+pub mod cubit {
+    include!(concat!(env!("OUT_DIR"), "/cubit.rs"));
+}

@@ -1,0 +1,200 @@
+//! An embedded server called by an embedded client, by omniORB, and by a peer that breaks the rules.
+
+use rtorb::{
+    CallPriority, Client, Ended, ExceptionKind, FixedPriority, Link, LinkError, Object, ObjectRef,
+    Server, SharedClient, SystemException, Tie,
+};
+use rtorb_embedded_cubit::cubit::{Cubit, Many, Oneof};
+use rtorb_embedded_cubit::servant::{Cuber, KEY};
+use rtorb_tests::running::Running;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+const MESSAGE_OCTETS_MAX: usize = 64 << 10;
+
+/// A socket as a link that gives up after ten seconds.
+struct Socket(UnixStream);
+
+impl Link for Socket {
+    fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        self.0.write_all(octets).map_err(|_| LinkError::Broken)
+    }
+
+    fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
+        self.0.read(into).map_err(|_| LinkError::TimedOut)
+    }
+}
+
+fn pair() -> (UnixStream, Socket) {
+    let (here, there) = UnixStream::pair().expect("the host has sockets");
+    for end in [&here, &there] {
+        let timeout = Some(Duration::from_secs(10));
+        end.set_read_timeout(timeout).expect("it is not zero");
+    }
+    (here, Socket(there))
+}
+
+/// The priorities at which a server was called.
+#[derive(Default)]
+struct Noted {
+    entered: Vec<i16>,
+    left: usize,
+}
+
+impl CallPriority for Noted {
+    fn enter(&mut self, priority: i16) {
+        self.entered.push(priority);
+    }
+
+    fn leave(&mut self) {
+        self.left += 1;
+    }
+}
+
+/// Serves a Cubit at the other end of a link until that ends; answers how it ended, and the priorities of the calls.
+fn serve(mut link: Socket) -> JoinHandle<(Ended, Noted)> {
+    thread::spawn(move || {
+        let cubit = Tie::<Cubit, _>::new(Cuber::new());
+        let objects = [Object {
+            key: KEY,
+            servant: &cubit,
+        }];
+        let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+        let mut noted = Noted::default();
+        loop {
+            if let Err(ended) = server.serve_next(&mut link, &mut noted) {
+                return (ended, noted);
+            }
+        }
+    })
+}
+
+/// A client behind the standard library's mutex.
+struct Locked(Mutex<Client>);
+
+impl SharedClient for Locked {
+    fn exclusively(&self, call: &mut dyn FnMut(&mut Client)) {
+        call(&mut self.0.lock().expect("no call panicked"));
+    }
+}
+
+fn client(stream: UnixStream) -> &'static Locked {
+    let client = Client::new(Box::new(Socket(stream)), MESSAGE_OCTETS_MAX);
+    Box::leak(Box::new(Locked(Mutex::new(client))))
+}
+
+#[test]
+fn every_operation_of_the_cubit_is_served() {
+    let (here, there) = pair();
+    let server = serve(there);
+    let end = here.try_clone().expect("a descriptor is free");
+    let object = ObjectRef::new(client(here), "", KEY);
+    let cubit = Cubit::narrow(&object).expect("the server says that it is one");
+    assert_eq!(cubit.cube_void(), Ok(()));
+    assert_eq!(cubit.cube_oneway(), Ok(()));
+    assert_eq!(cubit.cube_octet(3), Ok(27));
+    assert_eq!(cubit.cube_short(-3), Ok(-27));
+    assert_eq!(cubit.cube_long(-11), Ok(-1331));
+    let many = Many { o: 2, l: 3, s: -4 };
+    let cubed = Many {
+        o: 8,
+        l: 27,
+        s: -64,
+    };
+    assert_eq!(cubit.cube_struct(&many), Ok(cubed));
+    assert_eq!(cubit.cube_union(&Oneof::Cm(many)), Ok(Oneof::Cm(cubed)));
+    let any = rtorb::Any::from_value(&many).expect("it has a TypeCode");
+    let answer = cubit.cube_any(&any).expect("it is served");
+    assert_eq!(answer.extract::<Many>(), Ok(cubed));
+    assert_eq!(cubit.cube_long_sequence(&[1, -2, 3]), Ok(vec![1, -8, 27]));
+    let octets = vec![3; 10_000];
+    assert_eq!(cubit.cube_octet_sequence(&octets), Ok(vec![27; 10_000]));
+    assert_eq!(cubit.cube_many_sequence(&[many; 3]), Ok(vec![cubed; 3]));
+    end.shutdown(std::net::Shutdown::Both).expect("it is open");
+    assert_eq!(server.join().expect("it does not panic").0, Ended::Closed);
+}
+
+#[test]
+fn a_call_has_the_exception_that_the_full_orb_gives() {
+    let (here, there) = pair();
+    let _server = serve(there);
+    let client = client(here);
+    let nobody = Cubit::unchecked_narrow(ObjectRef::new(client, "", b"nobody"));
+    let exception = SystemException::omg(ExceptionKind::ObjectNotExist, 1);
+    assert_eq!(nobody.cube_void(), Err(exception));
+    let object = ObjectRef::new(client, "", KEY);
+    let unknown = object.invoke("cube_nothing", |_| Ok(()), |_| Ok(()));
+    let exception = SystemException::omg(ExceptionKind::BadOperation, 2);
+    assert_eq!(unknown, Err(exception));
+    // A long is not there.
+    let short = object.invoke("cube_long", |w| w.primitive(1u8), |_| Ok(()));
+    assert_eq!(short.map_err(|e| e.kind), Err(ExceptionKind::Marshal));
+    // The connection goes on.
+    assert_eq!(Cubit::unchecked_narrow(object).cube_octet(2), Ok(8));
+}
+
+#[test]
+fn a_server_is_told_the_priority_of_a_call() {
+    let (here, there) = pair();
+    let server = serve(there);
+    let end = here.try_clone().expect("a descriptor is free");
+    let object = ObjectRef::new(client(here), "", KEY);
+    for priority in [0, 32_767, 5] {
+        let cubit = Cubit::unchecked_narrow(object.clone().with_priority(priority));
+        assert_eq!(cubit.cube_octet(2), Ok(8));
+    }
+    assert_eq!(Cubit::unchecked_narrow(object).cube_octet(2), Ok(8));
+    end.shutdown(std::net::Shutdown::Both).expect("it is open");
+    let (_, noted) = server.join().expect("it does not panic");
+    assert_eq!((noted.entered, noted.left), (vec![0, 32_767, 5], 3));
+}
+
+#[test]
+fn octets_that_are_no_giop_are_refused_and_the_next_connection_is_served() {
+    let cubit = Tie::<Cubit, _>::new(Cuber::new());
+    let objects = [Object {
+        key: KEY,
+        servant: &cubit,
+    }];
+    let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+    for garbage in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[0xff; 40],
+        b"GIOP\x01\x02\x01\x00\xff\xff\xff\xff",
+    ] {
+        let (mut here, mut there) = pair();
+        here.write_all(garbage).expect("it is open");
+        let refused = server.serve_next(&mut there, &mut FixedPriority);
+        assert!(matches!(refused, Err(Ended::Refused(_))), "{refused:?}");
+        let mut answer = [0; 12];
+        here.read_exact(&mut answer).expect("it is told");
+        assert_eq!((&answer[..4], answer[7]), (&b"GIOP"[..], 6), "MessageError");
+        // The beginning of a message that broke off is not taken for the beginning of the next one.
+        let (here, mut there) = pair();
+        let object = ObjectRef::new(client(here), "", KEY);
+        let caller = thread::spawn(move || Cubit::unchecked_narrow(object).cube_octet(2));
+        let served = server.serve_next(&mut there, &mut FixedPriority);
+        assert_eq!(served, Ok(()));
+        assert_eq!(caller.join().expect("it does not panic"), Ok(8));
+    }
+}
+
+#[test]
+fn omniorb_calls_every_operation() {
+    let Some(omniorb) = rtorb_interop::omniorb::omniorb() else {
+        return;
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rtorb-embedded-cubit"));
+    let (_running, address) = Running::until_line(&mut command, "corbaloc:iiop:");
+    let reference = format!("corbaloc:iiop:{address}");
+    let lines = omniorb.call(
+        "cubit_client",
+        &reference,
+        &["--lengths", "0,1,4,1021", "--any", "--shutdown"],
+    );
+    assert!(lines.len() > 30, "{lines:?}");
+}
