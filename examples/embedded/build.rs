@@ -1,5 +1,6 @@
-//! Makes Rust of the Cubit's IDL: the same that a program of the full ORB has.
+//! Makes Rust of the IDL: the same that a program of the full ORB has.
 
 fn main() {
     rtorb_idl::compile("../../idl/cubit.idl");
+    rtorb_idl::compile("../../idl/guest.idl");
 }

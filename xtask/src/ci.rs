@@ -15,9 +15,10 @@ struct Step {
 }
 
 /// The steps in order: the first runs the program where there is no other file, as the guests of the kernel laboratory do, for
-/// which the second gets kernels; the third is the README's test command; the fourth tries the interleavings of what has no lock,
-/// in a folder of its own because everything is built differently for it; the fifth counts the instructions of a call.
-const STEPS: [Step; 7] = [
+/// which the second gets kernels; the third builds guests with other kernels; the fourth is the README's test command; the fifth
+/// tries the interleavings of what has no lock, in a folder of its own because everything is built differently for it; the sixth
+/// counts the instructions of a call.
+const STEPS: [Step; 8] = [
     Step {
         program: CARGO,
         arguments: &["xtask", "static", "--try"],
@@ -26,6 +27,11 @@ const STEPS: [Step; 7] = [
     Step {
         program: "target/static/rtorb",
         arguments: &["lab", "kernels", "fetch", "6.12", "6.12-rt"],
+        environment: &[],
+    },
+    Step {
+        program: CARGO,
+        arguments: &["xtask", "rtos"],
         environment: &[],
     },
     Step {

@@ -13,3 +13,8 @@ pub mod servant;
 pub mod cubit {
     include!(concat!(env!("OUT_DIR"), "/cubit.rs"));
 }
+
+#[expect(missing_docs, reason = "generated from documented IDL")]
+pub mod guest {
+    include!(concat!(env!("OUT_DIR"), "/guest.rs"));
+}

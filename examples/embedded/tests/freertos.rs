@@ -1,0 +1,213 @@
+//! A guest that runs FreeRTOS on an emulated Cortex-M3: it serves its clients on one serial line, and calls the host on another.
+
+use rtorb::{Client, Link, LinkError, ObjectRef, SharedClient};
+use rtorb_embedded_cubit::guest::{Cost, Guest};
+use rtorb_full::Orb;
+use rtorb_tests::ours::{Ours, check_cubit};
+use rtorb_tests::running::{PATIENCE, Running, until};
+use rtorb_tests::stubs::Cubit;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+const EMULATOR: &str = "qemu-system-arm";
+const MESSAGE_OCTETS_MAX: usize = 32 << 10;
+
+/// A guest that runs.
+struct Machine {
+    /// Dropped, it ends the emulator.
+    _running: Running,
+    address: SocketAddr,
+}
+
+impl Machine {
+    /// Boots the guest; its second serial line is connected to `host`. `None`, with the reason, where it or its emulator is missing.
+    ///
+    /// An instruction takes a nanosecond. The time of an idle processor passes as the host's does, or, without a host that it waits
+    /// for, in no time.
+    fn boot(host: Option<SocketAddr>) -> Option<Self> {
+        let idle = if host.is_some() { "on" } else { "off" };
+        let program = program()?;
+        let free = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = free.local_addr().expect("it is bound");
+        drop(free);
+        let mut command = Command::new(EMULATOR);
+        command
+            .args(["-M", "mps2-an385", "-display", "none", "-monitor", "none"])
+            .args(["-icount", &format!("shift=0,sleep={idle}")])
+            .args(["-semihosting-config", "enable=on,target=native"])
+            .arg("-kernel")
+            .arg(program)
+            .args(["-serial", &format!("tcp:{address},server=on,wait=off")])
+            .stdin(Stdio::null());
+        match host {
+            Some(host) => command.args(["-serial", &format!("tcp:{host},server=off,nodelay=on")]),
+            None => command.args(["-serial", "null"]),
+        };
+        let running = Running::start(&mut command);
+        until("the emulator listens", || TcpStream::connect(address).ok());
+        Some(Self {
+            _running: running,
+            address,
+        })
+    }
+
+    /// Connects an embedded client to the first serial line.
+    fn connect(&self) -> Connected {
+        let stream = until("the line is free", || {
+            let stream = TcpStream::connect(self.address).ok()?;
+            stream.set_read_timeout(Some(PATIENCE)).ok()?;
+            Some(stream)
+        });
+        let line = Line(stream.try_clone().expect("a descriptor is free"));
+        let client = Client::new(Box::new(line), MESSAGE_OCTETS_MAX);
+        let client: &'static _ = Box::leak(Box::new(Locked(Mutex::new(client))));
+        let object = ObjectRef::new(client, "IDL:Guest:1.0", b"guest");
+        Connected {
+            guest: Guest::narrow(&object).expect("its type is stated"),
+            object,
+            stream,
+        }
+    }
+
+    fn corbaloc(&self, key: &str) -> String {
+        format!("corbaloc:iiop:{}/{key}", self.address)
+    }
+}
+
+/// The guest's own object, while its line is this client's.
+struct Connected {
+    guest: Guest,
+    object: ObjectRef,
+    stream: TcpStream,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        // The guest may have ended it before.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// The guest's program, where it and its emulator are there; otherwise says what is missing.
+fn program() -> Option<PathBuf> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/rtos/freertos");
+    let emulator = Command::new(EMULATOR).arg("--version").output();
+    let missing = match (program.is_file(), emulator) {
+        (true, Ok(_)) => return Some(program),
+        (false, _) => "there is no target/rtos/freertos: cargo xtask rtos makes it".to_owned(),
+        (true, Err(error)) => format!("{EMULATOR}: {error}: apt install {EMULATOR}"),
+    };
+    rtorb_tests::skip(&missing);
+    None
+}
+
+struct Line(TcpStream);
+
+impl Link for Line {
+    fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        self.0.write_all(octets).map_err(|_| LinkError::Broken)
+    }
+
+    fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
+        self.0.read(into).map_err(|_| LinkError::TimedOut)
+    }
+}
+
+struct Locked(Mutex<Client>);
+
+impl SharedClient for Locked {
+    fn exclusively(&self, call: &mut dyn FnMut(&mut Client)) {
+        call(&mut self.0.lock().expect("no call panicked"));
+    }
+}
+
+#[test]
+fn omniorb_and_the_full_orb_call_every_operation_and_a_thousand_calls_make_no_heap_call() {
+    let Some(machine) = Machine::boot(None) else {
+        return;
+    };
+    if let Some(omniorb) = rtorb_interop::omniorb::omniorb() {
+        let lengths = ["--lengths", "0,1,4,1021", "--any"];
+        let lines = omniorb.call("cubit_client", &machine.corbaloc("cubit"), &lengths);
+        assert!(lines.len() > 30, "{lines:?}");
+    }
+    with_full_orb(&machine, |cubit| check_cubit(cubit, &[0, 1, 1021]));
+    let heap_calls = || machine.connect().guest.heap_calls().expect("it answers");
+    let before = heap_calls();
+    with_full_orb(&machine, |cubit| {
+        for number in 0..1_000 {
+            assert_eq!(cubit.cube_long(number), Ok(number.wrapping_pow(3)));
+        }
+    });
+    assert_eq!(heap_calls(), before, "heap calls of the guest");
+}
+
+/// Gives the guest's Cubit to a client with the full ORB, in a thread of its own: the line is free when that has ended.
+fn with_full_orb(machine: &Machine, call: impl FnOnce(&Cubit) + Send) {
+    let calling = || {
+        let orb = Orb::builder().build().expect("the ORB can be built");
+        let object = orb.string_to_object(&machine.corbaloc("cubit"));
+        let object = object.expect("a reference");
+        let cubit = Cubit::narrow(&object.with_round_trip_timeout(Some(PATIENCE)));
+        call(&cubit.expect("it is a Cubit"));
+    };
+    std::thread::scope(|scope| scope.spawn(calling).join()).expect("no check failed");
+}
+
+#[test]
+fn a_call_runs_at_the_priority_of_its_client() {
+    let Some(machine) = Machine::boot(None) else {
+        return;
+    };
+    let connected = machine.connect();
+    let guest = &connected.guest;
+    assert_eq!(guest.priority(), Ok(2), "the server's own");
+    for (corba, kernel) in [(0, 1), (16_000, 2), (20_000, 3), (32_767, 4)] {
+        let guest = Guest::unchecked_narrow(connected.object.clone().with_priority(corba));
+        assert_eq!(guest.priority(), Ok(kernel), "CORBA priority {corba}");
+    }
+    assert_eq!(guest.priority(), Ok(2), "the server's own again");
+}
+
+#[test]
+fn a_guest_calls_every_operation_of_an_object_of_the_full_orb() {
+    let ours = Ours::serve();
+    let Some(machine) = Machine::boot(Some(ours.address())) else {
+        return;
+    };
+    let connected = machine.connect();
+    let key = ours.key(ours.cubit.as_object());
+    assert_eq!(
+        connected.guest.call_back(&key),
+        Ok(vec![]),
+        "what was wrong"
+    );
+}
+
+#[test]
+fn two_boots_count_the_same_instructions() {
+    let costs = || {
+        let machine = Machine::boot(None)?;
+        Some(machine.connect().guest.kernel_costs().expect("it answers"))
+    };
+    let (Some(first), Some(second)) = (costs(), costs()) else {
+        return;
+    };
+    println!("{first:?}");
+    let of = |operation: &str| {
+        let found = first.iter().find(|cost| cost.operation == operation);
+        found.map(|cost| cost.instructions).expect(operation)
+    };
+    assert!(of("nothing") < of("yield") && of("yield") < of("semaphore"));
+    assert!(of("semaphore") < 10_000 && of("message") < 10_000);
+    let pairs = |costs: &[Cost]| -> Vec<(String, u32)> {
+        let pairs = costs
+            .iter()
+            .map(|cost| (cost.operation.clone(), cost.instructions));
+        pairs.collect()
+    };
+    assert_eq!(pairs(&first), pairs(&second));
+}

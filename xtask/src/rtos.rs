@@ -1,0 +1,85 @@
+//! `cargo xtask rtos`: guests that run real-time kernels, for the tests and the kernel laboratory, at `target/rtos/NAME`.
+//!
+//! They need the standard library's source for their processor, which the usual toolchain does not have. Debian's has it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+/// A guest: a crate in `rtos/`, outside of the workspace.
+struct Guest {
+    name: &'static str,
+    target: &'static str,
+}
+
+const GUESTS: [Guest; 1] = [Guest {
+    name: "freertos",
+    target: "thumbv7m-none-eabi",
+}];
+
+/// Debian's compiler, whose source is at hand.
+const CARGO: &str = "/usr/bin/cargo";
+const RUSTC: &str = "/usr/bin/rustc";
+const SOURCE: &str = "/usr/lib/rustlib/src/rust/library/Cargo.lock";
+const REMEDY: &str = "apt install rustc-web cargo-web rust-web-src";
+
+/// Builds every guest, and says where it is and how large.
+pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
+    for needed in [CARGO, RUSTC, SOURCE] {
+        ensure!(Path::new(needed).exists(), "there is no {needed}: {REMEDY}");
+    }
+    let linker = linker()?;
+    let target_folder = workspace.join("target/rtos");
+    for guest in &GUESTS {
+        let status = Command::new(CARGO)
+            .current_dir(workspace.join("rtos").join(guest.name))
+            .args(["build", "--release", "-Zbuild-std=core,alloc"])
+            .args(["--target", guest.target])
+            .env("RUSTC", RUSTC)
+            // The standard library can be built by a stable compiler, but only by one that is told so.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_TARGET_DIR", &target_folder)
+            .env(linker_variable(guest.target), &linker)
+            // This program's cargo is another one.
+            .env_remove("CARGO")
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .status()
+            .context(CARGO)?;
+        ensure!(status.success(), "{}: {status}", guest.name);
+        let built = target_folder
+            .join(guest.target)
+            .join("release")
+            .join(format!("rtorb-{}", guest.name));
+        let placed = target_folder.join(guest.name);
+        let octets = fs::copy(&built, &placed).with_context(|| built.display().to_string())?;
+        println!("{}: {octets} octets with symbols", placed.display());
+    }
+    Ok(())
+}
+
+/// Where cargo looks for the linker of a target.
+fn linker_variable(target: &str) -> String {
+    let target = target.to_uppercase().replace('-', "_");
+    format!("CARGO_TARGET_{target}_LINKER")
+}
+
+/// The linker that comes with the toolchain of this workspace: Debian's has none for other processors.
+fn linker() -> anyhow::Result<PathBuf> {
+    let answer = Command::new("rustc")
+        .args(["--print", "target-libdir"])
+        .output()
+        .context("rustc")?;
+    let libraries = PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim());
+    let linker = libraries
+        .parent()
+        .map(|target| target.join("bin/rust-lld"))
+        .filter(|linker| linker.exists());
+    linker.with_context(|| {
+        format!(
+            "no rust-lld beside {}: install Rust by rustup",
+            libraries.display()
+        )
+    })
+}
