@@ -79,6 +79,11 @@ const LAYERS: &[Layer] = &[
         builds_with: &["rtorb-idl"],
     },
     Layer {
+        name: "rtorb-embedded-cubit",
+        needs: &["rtorb-embedded"],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
         name: "rtorb-examples",
         needs: &["rtorb-services", "rtorb", "rtorb-os"],
         builds_with: &["rtorb-idl"],
@@ -140,6 +145,11 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "rtorb",
         needs: &["rtorb-wire", "rtorb-os"],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-embedded",
+        needs: &["rtorb-wire"],
         builds_with: &[],
     },
     Layer {
@@ -209,6 +219,13 @@ const BANS: &[Ban] = &[
         why: "rtorb-wire does no input or output, waits for nothing and knows no time",
     },
     Ban {
+        package: "rtorb-embedded",
+        on_lines_with: "",
+        words: &["extern crate std", "std::net", "std::thread", "std::time"],
+        but_in: &[],
+        why: "rtorb-embedded runs where there is no operating system",
+    },
+    Ban {
         package: "rtorb",
         on_lines_with: "thread::",
         words: &[
@@ -240,7 +257,7 @@ const BANS: &[Ban] = &[
 ];
 
 /// Packages under which no thread may start behind the caller's back, and what would start one.
-const NO_RUNTIME_BELOW: &[&str] = &["rtorb", "rtorb-wire", "rtorb-os"];
+const NO_RUNTIME_BELOW: &[&str] = &["rtorb", "rtorb-embedded", "rtorb-wire", "rtorb-os"];
 const RUNTIMES: &[&str] = &[
     "tokio",
     "async-std",
@@ -260,6 +277,7 @@ const UNSAFE: &str = "rtorb-os";
 /// The libraries among whose top modules there is no cycle.
 const ACYCLIC: &[&str] = &[
     "rtorb",
+    "rtorb-embedded",
     "rtorb-services",
     "rtorb-sched",
     "rtorb-wire",

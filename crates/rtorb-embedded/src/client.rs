@@ -378,6 +378,6 @@ fn unanswered(error: LinkError) -> ReplyError {
 }
 
 fn no_reply(error: ReplyError) -> SystemException {
-    let (kind, minor) = rtorb_wire::exception::of_reply(error);
+    let (kind, minor) = error.exception();
     SystemException::new(kind, minor, error.completion())
 }

@@ -7,8 +7,8 @@ pub use macros::{base, generated, inherits, one_of_values, operation_error, refe
 
 pub use crate::client::ObjectRef;
 pub use crate::exception::SystemException;
-pub use crate::interface::{Base, Content, Interface, ServedBy, UserException, narrow};
-pub use crate::server::{ServerCall, unknown_operation};
+pub use crate::interface::{Base, Content, Interface, UserException, narrow};
+pub use crate::server::{ServedBy, ServerCall, unknown_operation};
 pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
 pub use rtorb_wire::cdr::{

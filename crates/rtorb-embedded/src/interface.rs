@@ -2,7 +2,6 @@
 
 use crate::client::ObjectRef;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::server::ServerCall;
 use crate::timing::OperationTiming;
 use rtorb_wire::{Decode, Encode};
 
@@ -60,29 +59,6 @@ pub trait Base: Content {}
 pub trait UserException: Encode + Decode + core::error::Error {
     /// Its repository id.
     const REPOSITORY_ID: &'static str;
-}
-
-/// How a servant of type `S` serves the interface whose reference type is `Self`.
-///
-/// The compiler generates it for every `S` that implements the interface's servant trait.
-pub trait ServedBy<S>: Interface {
-    /// The number of the operation with that name on the wire.
-    fn find_operation(name: &[u8]) -> Option<usize>;
-
-    /// Where in [`timings`](Interface::timings) the operation with that number is; `None` for one that is not annotated.
-    fn timing_of(_operation: usize) -> Option<usize> {
-        None
-    }
-
-    /// Decodes the arguments, calls the servant and sends the reply.
-    ///
-    /// # Errors
-    /// A system exception, which the caller is sent.
-    fn dispatch(
-        servant: &S,
-        operation: usize,
-        call: &mut ServerCall<'_>,
-    ) -> Result<(), SystemException>;
 }
 
 /// A reference of type `I` to an object whose reference has that type id, or that says so (`_is_a`).

@@ -35,7 +35,9 @@ mod timing;
 
 pub use client::{Client, ObjectRef, SharedClient};
 pub use exception::{CompletionStatus, ExceptionKind, OMG, RTORB, SystemException};
-pub use interface::{Interface, ServedBy, UserException, narrow};
+pub use interface::{Interface, UserException, narrow};
 pub use link::{Link, LinkError};
 pub use rtorb_wire::{self as wire, Any, TypeCode, cdr};
-pub use server::{CallPriority, Ended, FixedPriority, Object, Server, ServerCall, Skeleton, Tie};
+pub use server::{
+    CallPriority, Ended, FixedPriority, Object, ServedBy, Server, ServerCall, Skeleton, Tie,
+};

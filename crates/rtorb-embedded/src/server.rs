@@ -1,7 +1,7 @@
 //! Objects of a fixed table, served on a link.
 
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::interface::{ServedBy, UserException};
+use crate::interface::{Interface, UserException};
 use crate::link::{self, Link, LinkError};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -46,6 +46,29 @@ pub trait Skeleton: Sync {
 
     /// True if the object has that interface.
     fn is_a(&self, repository_id: &str) -> bool;
+}
+
+/// How a servant of type `S` serves the interface whose reference type is `Self`.
+///
+/// The compiler generates it for every `S` that implements the interface's servant trait.
+pub trait ServedBy<S>: Interface {
+    /// The number of the operation with that name on the wire.
+    fn find_operation(name: &[u8]) -> Option<usize>;
+
+    /// Where in [`timings`](Interface::timings) the operation with that number is; `None` for one that is not annotated.
+    fn timing_of(_operation: usize) -> Option<usize> {
+        None
+    }
+
+    /// Decodes the arguments, calls the servant and sends the reply.
+    ///
+    /// # Errors
+    /// A system exception, which the caller is sent.
+    fn dispatch(
+        servant: &S,
+        operation: usize,
+        call: &mut ServerCall<'_>,
+    ) -> Result<(), SystemException>;
 }
 
 /// Ties a servant to the interface `I` that it implements.

@@ -5,7 +5,6 @@ mod marshal;
 
 pub use marshal::broken_rule;
 
-use crate::connection::ReplyError;
 use crate::{DecodeError, EncodeError};
 use core::fmt;
 
@@ -41,18 +40,6 @@ pub const fn of_encoding(error: EncodeError) -> (ExceptionKind, u32) {
         EncodeError::IncompleteTypeCode => (ExceptionKind::BadTypecode, OMG | 1),
         EncodeError::Local => (ExceptionKind::Marshal, OMG | 4),
         _ => (ExceptionKind::BadParam, 0),
-    }
-}
-
-/// The exception and the minor code of a request without a usable reply.
-pub const fn of_reply(error: ReplyError) -> (ExceptionKind, u32) {
-    match error {
-        ReplyError::NotSent | ReplyError::SendTimedOut => (ExceptionKind::Timeout, OMG | 2),
-        ReplyError::ClosedBefore | ReplyError::Closed => (ExceptionKind::Transient, OMG | 2),
-        ReplyError::TimedOut => (ExceptionKind::Timeout, OMG | 3),
-        ReplyError::Malformed(error) | ReplyError::BadResults(error) => of_decoding(error),
-        ReplyError::NeedsAddressingMode => (ExceptionKind::NoImplement, 0),
-        _ => (ExceptionKind::CommFailure, 0),
     }
 }
 

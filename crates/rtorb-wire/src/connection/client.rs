@@ -2,7 +2,7 @@
 
 use super::ReceiveError;
 use crate::cdr::CharCodeSet;
-use crate::exception::CompletionStatus;
+use crate::exception::{self, CompletionStatus, ExceptionKind, OMG};
 use crate::giop::{
     LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus, SystemExceptionBody,
 };
@@ -217,6 +217,18 @@ impl<'m> Reply<'m> {
 }
 
 impl ReplyError {
+    /// The system exception of the request, and its minor code.
+    pub const fn exception(self) -> (ExceptionKind, u32) {
+        match self {
+            Self::NotSent | Self::SendTimedOut => (ExceptionKind::Timeout, OMG | 2),
+            Self::ClosedBefore | Self::Closed => (ExceptionKind::Transient, OMG | 2),
+            Self::TimedOut => (ExceptionKind::Timeout, OMG | 3),
+            Self::Malformed(error) | Self::BadResults(error) => exception::of_decoding(error),
+            Self::NeedsAddressingMode => (ExceptionKind::NoImplement, 0),
+            _ => (ExceptionKind::CommFailure, 0),
+        }
+    }
+
     /// Whether the operation ran.
     pub const fn completion(self) -> CompletionStatus {
         match self {

@@ -6,7 +6,7 @@ use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemExce
 use rtorb_wire::connection::{Deadline, Reply, ReplyError};
 use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
-use rtorb_wire::{DecodeError, Reader, exception};
+use rtorb_wire::{DecodeError, Reader};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         ReplyError::Malformed(_) | ReplyError::BadResults(_) => Phase::DecodeReply,
         _ => Phase::AwaitReply,
     };
-    let (kind, minor) = exception::of_reply(error);
+    let (kind, minor) = error.exception();
     let errno = match error {
         ReplyError::SendTimedOut => Some(Errno::AGAIN),
         ReplyError::SendFailed { os_error, .. } | ReplyError::Failed { os_error } => {
@@ -110,11 +110,11 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         _ => None,
     };
     SystemException::new(kind, minor, error.completion()).with_cause(Cause {
-            phase,
-            endpoint: Some(Arc::clone(endpoint)),
-            elapsed: deadline.elapsed(monotonic_ns()),
-            errno: errno.map(Into::into),
-        })
+        phase,
+        endpoint: Some(Arc::clone(endpoint)),
+        elapsed: deadline.elapsed(monotonic_ns()),
+        errno: errno.map(Into::into),
+    })
 }
 
 impl From<SystemExceptionBody<'_>> for SystemException {
