@@ -20,7 +20,7 @@ use freertos_in_rust::sync::{TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
 
 use heap::HEAP;
-use rtorb::{CallPriority, ExceptionKind, Object, Server, SystemException, Tie};
+use rtorb::{CallPriority, Object, Server, SystemException, Tie};
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::guest::{Cost, Guest, GuestServant};
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
@@ -50,10 +50,14 @@ fn main() -> ! {
 
 /// The serving task. It takes its memory at its beginning.
 extern "C" fn serve(_: *mut c_void) {
+    // SAFETY: this is a task.
+    let context = unsafe { TaskContext::assume() };
+    // First: the state of the kernel does not depend on the host yet.
+    let costs = costs::measured(&context, PRIORITY).expect("there is memory for the partners");
     // SAFETY: this task runs once.
     let mut serial = unsafe { Serial::begin(0, portMAX_DELAY) };
     let cubit = Tie::<Cubit, _>::new(Cuber::new());
-    let machine = Tie::<Guest, _>::new(Machine);
+    let machine = Tie::<Guest, _>::new(Machine { costs });
     let objects = [
         Object {
             key: KEY,
@@ -97,7 +101,9 @@ fn set_priority(priority: u32) {
 }
 
 /// The servant of the machine itself.
-struct Machine;
+struct Machine {
+    costs: Vec<Cost>,
+}
 
 impl GuestServant for Machine {
     fn heap_calls(&self) -> Result<u32, SystemException> {
@@ -114,9 +120,7 @@ impl GuestServant for Machine {
     }
 
     fn kernel_costs(&self) -> Result<Vec<Cost>, SystemException> {
-        // SAFETY: the serving task calls this.
-        let context = unsafe { TaskContext::assume() };
-        costs::measured(&context, PRIORITY).ok_or(ExceptionKind::NoMemory.into())
+        Ok(self.costs.clone())
     }
 
     fn call_back(&self, key: &[u8]) -> Result<Vec<String>, SystemException> {
