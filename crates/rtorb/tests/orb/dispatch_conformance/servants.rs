@@ -1,6 +1,6 @@
 //! What servants may do: panic, take long, call their own server, be deactivated.
 
-use crate::Case;
+use super::Case;
 use rtorb::exception::OMG;
 use rtorb::{ExceptionKind, Orb, SystemException};
 use rtorb_tests::good::Good;

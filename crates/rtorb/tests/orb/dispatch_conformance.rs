@@ -18,11 +18,13 @@ use rtorb_tests::scheduling::TimeSharing;
 macro_rules! cases {
     ($($name:ident: $serving:ident($what:ident), $threads:literal;)*) => {
         $(mod $name {
-            const CASE: crate::Case = crate::Case {
-                serving: crate::serving!($serving $what),
+            use super::*;
+
+            const CASE: Case = Case {
+                serving: serving!($serving $what),
                 threads: $threads,
             };
-            crate::every_check!(CASE);
+            every_check!(CASE);
         })*
 
         #[test]
@@ -38,17 +40,16 @@ macro_rules! cases {
 
 macro_rules! serving {
     (Strategy $way:ident) => {
-        crate::Serving::Strategy(rtorb::DispatchStrategy::$way)
+        Serving::Strategy(DispatchStrategy::$way)
     };
     (Pool $kind:ident) => {
-        crate::Serving::Pool(crate::pools::Pool::$kind)
+        Serving::Pool(Pool::$kind)
     };
 }
-use serving;
 
 macro_rules! every_check {
     ($case:ident) => {
-        crate::every_check! { $case;
+        every_check! { $case;
             calls::operations_are_right_in_every_version_and_byte_order,
             calls::operations_are_right_over_a_unix_socket,
             calls::operations_are_right_in_fragments_both_ways,
@@ -86,11 +87,10 @@ macro_rules! every_check {
     ($case:ident; $($file:ident::$check:ident,)*) => {
         $(#[test]
         fn $check() {
-            crate::$file::$check($case);
+            $file::$check($case);
         })*
     };
 }
-use every_check;
 
 cases! {
     thread_per_connection: Strategy(ThreadPerConnection), 0;

@@ -1,7 +1,7 @@
 //! Clients that do wrong or leave: each is told so or left, and the others are served on.
 
-use crate::Case;
-use crate::servants::{Gate, Gated};
+use super::Case;
+use super::servants::{Gate, Gated};
 use rtorb::Limits;
 use rtorb_tests::good::Good;
 use rtorb_tests::raw::{

@@ -1,7 +1,7 @@
 //! The end of a server: calls in progress are answered, nobody waits in vain, nothing is left.
 
-use crate::Case;
-use crate::servants::{Gate, activate, call_until_it_fails};
+use super::Case;
+use super::servants::{Gate, activate, call_until_it_fails};
 use rtorb::exception::Phase;
 use rtorb::{ExceptionKind, Orb, PoaError};
 use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, REPLY, Request};

@@ -1,6 +1,6 @@
 //! Ordinary calls, and all the forms that requests of well-behaved clients have.
 
-use crate::Case;
+use super::Case;
 use rtorb::giop::Version;
 use rtorb::{Orb, OrbBuilder};
 use rtorb_tests::good::Good;
