@@ -1,12 +1,8 @@
 //! References to abstract interfaces: calls, their form on the wire, nil, and values that stand in their place.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::sync::Arc;
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::SystemException;
 use rtorb::cdr::ByteOrder;
 use rtorb::codegen::{Any, Decode, DecodeError, Encode, Reader, Typed, Writer};

@@ -1,13 +1,9 @@
 //! Object references as values: nil, in structs and sequences, as keys, and for callbacks.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::{ObjectRef, SystemException};
 use rtorb_tests::echo::{Listener, ListenerServant, References, ReferencesServant, Subscription};
 

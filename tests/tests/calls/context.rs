@@ -1,10 +1,6 @@
 //! Calls of operations with context clauses.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
-use common::Pair;
+use crate::common::Pair;
 use rtorb::codegen::ContextValues;
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_tests::snapshots::contexts::{Plain, Shell, ShellExpandError, ShellServant, Unknown};

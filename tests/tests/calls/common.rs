@@ -19,7 +19,6 @@ impl Pair {
     }
 
     /// Pairs with both byte orders, with whole and with fragmented messages. The mapping must not depend on them.
-    #[allow(dead_code, reason = "not every test file needs every pair")]
     pub(crate) fn each() -> impl Iterator<Item = Self> {
         let foreign = if ByteOrder::NATIVE == ByteOrder::Big {
             ByteOrder::Little
@@ -59,7 +58,6 @@ impl Pair {
     }
 
     /// Activates a servant in the client, for the server to call back.
-    #[allow(dead_code, reason = "not every test file calls back")]
     pub(crate) fn serve_at_client<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
         &self,
         servant: S,

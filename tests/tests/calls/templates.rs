@@ -1,10 +1,6 @@
 //! Calls to interfaces of instances of template modules.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
-use common::Pair;
+use crate::common::Pair;
 use rtorb::{Interface, SystemException};
 use rtorb_tests::snapshots::templates::by_name::{
     Lookup, LookupServant, Pair as Entry, pair_store,

@@ -1,12 +1,8 @@
 //! IDL with names that Rust uses itself.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::{ExceptionKind, Interface, SystemException};
 use rtorb_tests::snapshots::escapes;
 use rtorb_tests::snapshots::std as idl;

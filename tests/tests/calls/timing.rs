@@ -1,12 +1,8 @@
 //! Timing annotations in generated code, and the counts of calls that use them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::time::Duration;
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::timing::{Criticality, OperationTiming, TimingSide};
 use rtorb::{Interface, SystemException};
 use rtorb_tests::inheritance::Elsewhere;

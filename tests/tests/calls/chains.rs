@@ -1,10 +1,6 @@
 //! Inherited operations through chains of reference types: a line of 40 interfaces, and several bases that share some.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
-use common::Pair;
+use crate::common::Pair;
 use rtorb::{ExceptionKind, Interface, SystemException};
 use rtorb_tests::snapshots::chains::*;
 

@@ -1,12 +1,8 @@
 //! Valuetypes are passed by value: null, shared, inherited, boxed and nested.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::sync::Arc;
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::SystemException;
 use rtorb::codegen::Typed;
 use rtorb_tests::snapshots::valuetypes::{

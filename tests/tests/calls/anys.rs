@@ -1,10 +1,6 @@
 //! Values of generated types inside an `any`, and their TypeCodes, through a real call.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
-use common::Pair;
+use crate::common::Pair;
 use rtorb::SystemException;
 use rtorb::codegen::type_code::Shape;
 use rtorb::codegen::{Any, Decode, Encode, TypeCode, Typed};

@@ -1,13 +1,9 @@
 //! Maps: round trips, their form as sequences of pairs, bounds, and keys that come twice.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::codegen::{Any, BoundedMap, ObjectRef, Typed};
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_tests::snapshots::maps::{

@@ -1,10 +1,6 @@
 //! User exceptions arrive with their type; other failures arrive as system exceptions.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
-use common::Pair;
+use crate::common::Pair;
 use rtorb::{
     CompletionStatus, DispatchStrategy, ExceptionKind, Orb, Poa, PoaPolicies, SystemException,
 };

@@ -1,7 +1,5 @@
 //! A local interface is a trait. It is implemented and called without a connection.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 
 use rtorb::SystemException;

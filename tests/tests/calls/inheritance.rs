@@ -1,14 +1,10 @@
 //! Inherited operations, diamonds, attributes, oneway operations, and references used as their base interfaces.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::{ExceptionKind, Interface, SystemException};
 use rtorb_tests::inheritance::{
     Bottom, BottomServant, Elsewhere, ElsewhereServant, Left, LeftServant, Right, RightServant,

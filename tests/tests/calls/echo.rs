@@ -1,10 +1,6 @@
 //! Sends every type of the mapping through a real call, as argument, as result and in both directions.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
-use common::Pair;
+use crate::common::Pair;
 use rtorb::codegen::{LongDouble, WChar, WString};
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_tests::echo::{

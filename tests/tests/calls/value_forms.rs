@@ -1,12 +1,8 @@
 //! Abstract valuetypes, `ValueBase` and custom valuetypes go over the wire, and concrete values into an any.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::any::{Any, Typed};
 use rtorb::codegen::{Decode, EncodeError, ValueType};
 use rtorb::{CompletionStatus, ExceptionKind, SystemException};
