@@ -1,8 +1,4 @@
 //! Random transactions over several processors.
-#![allow(
-    dead_code,
-    reason = "each of the tests that share this needs a part of it"
-)]
 
 use proptest::prelude::*;
 use rtorb_sched::holistic::{SchedulingPolicy, Step};

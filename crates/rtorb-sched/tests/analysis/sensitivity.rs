@@ -1,16 +1,11 @@
 //! Compares the growth of steps with complete analyses.
 
-#[path = "simulator/random.rs"]
-mod random;
-#[path = "simulator/sets.rs"]
-mod sets;
-
+use crate::simulator::random::{BOTH, FIXED, LIMITS, Transactions, transactions};
+use crate::simulator::sets::check;
 use proptest::prelude::*;
-use random::{BOTH, FIXED, LIMITS, Transactions, transactions};
 use rtorb_sched::holistic::{SchedulingPolicy, Step, holistic};
 use rtorb_sched::sensitivity::{Growth, GrowthAnalysis, may_grow};
 use rtorb_sched::{SearchLimits, Task, Utilisation};
-use sets::check;
 
 /// Returns whether a processor's utilisation is so high that a search may end undecided, depending on its start.
 fn is_crowded(steps: &[Step], processors: &[SchedulingPolicy]) -> bool {

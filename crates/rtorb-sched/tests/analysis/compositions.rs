@@ -1,11 +1,8 @@
 //! Properties of every composition of random systems: it loses no execution and adds none.
 
-#[path = "model/profiles.rs"]
-mod profiles;
-
 use std::collections::BTreeSet;
 
-use profiles::{platform, profile, service};
+use crate::profiles::{platform, profile, service};
 use proptest::prelude::*;
 use rtorb_sched::model::{
     Behaviour, Call, CallWay, Channel, Component, Composition, Execution, Layer, Link, Node, Part,

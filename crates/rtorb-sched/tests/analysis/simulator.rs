@@ -1,5 +1,9 @@
 //! A discrete-event simulator of one preemptive processor, to compare with the bounds.
 
+pub(crate) mod distributed;
+pub(crate) mod random;
+pub(crate) mod sets;
+
 use rtorb_sched::Task;
 
 /// Which of the released jobs runs.

@@ -1,5 +1,4 @@
-//! Profiles with round numbers. Each test file that includes this module uses a part of it.
-#![allow(dead_code)]
+//! Profiles with round numbers.
 
 use rtorb_sched::model::Platform;
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
 //! The costs of a platform from its profile: value, statistic, assumptions, and refused files.
 
-#[path = "model/profiles.rs"]
-mod profiles;
-
-use profiles::{platform, profile, service, without};
+use crate::profiles::{platform, profile, service, without};
 use rtorb_sched::model::{Cost, Platform, Statistic};
 use serde_json::{Value, json};
 

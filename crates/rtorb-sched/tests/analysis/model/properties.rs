@@ -7,7 +7,7 @@ use rtorb_sched::model::{
 
 use super::random::{Draw, Shape, composed, random_system};
 
-/// The number of random systems for each property: `RTORB_SCHED_SETS` sets it, as in `tests/simulated.rs`.
+/// The number of random systems for each property: `RTORB_SCHED_SETS` sets it, as in `simulator/sets.rs`.
 fn systems() -> u64 {
     let chosen = std::env::var("RTORB_SCHED_SETS").ok();
     chosen.map_or(150, |text| {

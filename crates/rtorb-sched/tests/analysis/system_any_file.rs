@@ -39,10 +39,10 @@ fn is_answered(text: &str) -> Result<(), TestCaseError> {
 
 const FILES: [&str; 5] = [
     include_str!("system_files/good.toml"),
-    include_str!("../../../examples/model/avionics.toml"),
-    include_str!("../../../examples/model/two-receivers.toml"),
-    include_str!("../../../examples/model/robot-arm.toml"),
-    include_str!("../../../examples/model/overloaded.toml"),
+    include_str!("../../../../examples/model/avionics.toml"),
+    include_str!("../../../../examples/model/two-receivers.toml"),
+    include_str!("../../../../examples/model/robot-arm.toml"),
+    include_str!("../../../../examples/model/overloaded.toml"),
 ];
 
 /// The replacements of a change.

@@ -1,16 +1,13 @@
 //! Compositions computed by hand: each rule of docs/model.md, "Composition".
 //!
-//! Costs of the platform (model/profiles.rs), in ns: switch 2000 with up to 2 ready tasks and 1000 more for each beyond; tick 5000 every
+//! Costs of the platform (profiles.rs), in ns: switch 2000 with up to 2 ready tasks and 1000 more for each beyond; tick 5000 every
 //! 4 ms; release interrupt 3000; release jitter 25000; kernel sections 50000; contended lock 4000; wake-up of another CPU 7000; two-way
 //! call 24000 and 18 per byte; oneway half of that; of an event, 10000 each for push, channel, each delivery and each consumer.
-
-#[path = "model/profiles.rs"]
-mod profiles;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use profiles::{platform, profile, without};
+use crate::profiles::{platform, profile, without};
 use rtorb_sched::model::{
     ComposeError, Composition, Layer, Part, Platform, SEGMENTS_MAX, Segment, System, compose,
 };

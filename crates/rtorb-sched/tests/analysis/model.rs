@@ -1,12 +1,8 @@
 //! Whole systems, from their files to bounds: examples computed by hand, and properties of random systems.
 
-#[path = "model/answers.rs"]
 mod answers;
-#[path = "model/properties.rs"]
 mod properties;
-#[path = "model/random.rs"]
 mod random;
-#[path = "model/thousand.rs"]
 mod thousand;
 
 use std::collections::BTreeMap;

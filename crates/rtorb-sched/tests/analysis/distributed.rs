@@ -1,19 +1,12 @@
 //! Compares the bounds of random transactions over several processors with simulations.
 //!
-//! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test distributed` for a long one.
+//! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test analysis distributed::` for a long one.
 
-#[path = "simulator/random.rs"]
-mod random;
-#[path = "simulator/sets.rs"]
-mod sets;
-#[path = "simulator/distributed.rs"]
-mod simulator;
-
+use crate::simulator::distributed::{Chances, Course, longest_responses};
+use crate::simulator::random::{BOTH, EARLIEST, FIXED, LIMITS, Transactions, transactions};
+use crate::simulator::sets::check;
 use proptest::prelude::*;
-use random::{BOTH, EARLIEST, FIXED, LIMITS, Transactions, transactions};
 use rtorb_sched::holistic::{Step, StepResponse, holistic, interference};
-use sets::check;
-use simulator::{Chances, Course, longest_responses};
 
 /// Possible runs: worst-case runs from various beginnings, and arbitrary ones.
 fn courses(set: &Transactions, found: &[StepResponse]) -> Vec<Course> {

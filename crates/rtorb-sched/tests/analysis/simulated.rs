@@ -1,11 +1,9 @@
 //! Compares the bounds of random task sets with simulations, with brute force, and with another implementation.
 //!
-//! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test simulated` for a long one.
+//! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test analysis simulated::` for a long one.
 
-#[path = "simulator/sets.rs"]
-mod sets;
-mod simulator;
-
+use crate::simulator::sets::check;
+use crate::simulator::{Arrivals, Policy, longest_responses};
 use proptest::prelude::*;
 use response_time_analysis::arrival::Sporadic;
 use response_time_analysis::demand::RBF;
@@ -15,8 +13,6 @@ use rtorb_sched::holistic::{self, Step, holistic};
 use rtorb_sched::{
     Response, SearchLimits, Task, Utilisation, audsley, edf, levels, response_times,
 };
-use sets::check;
-use simulator::{Arrivals, Policy, longest_responses};
 
 /// Task sets of low to excessive utilisation, with deadlines before and after the periods, and jitter.
 fn task_sets(count: core::ops::Range<usize>) -> impl Strategy<Value = Vec<Task>> {
