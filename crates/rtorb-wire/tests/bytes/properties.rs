@@ -1,5 +1,4 @@
 //! Round trips of random values: in both byte orders, every GIOP version, at any position in the stream.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,7 +1,6 @@
 //! Hostile bytes: random ones, and damaged messages, anys and references.
 
-mod decoders;
-
+use crate::decoders;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rtorb_wire::giop::{MessageType, Version, begin_message, end_message};

@@ -1,6 +1,5 @@
 //! The fast paths of reader and writer have the results of the plain ones: fixed layouts, borrowed bytes, and messages that
 //! are decoded before they have arrived whole.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::cdr::{GATHER_OCTETS_MIN, Remainder, WString};
 use rtorb_wire::{

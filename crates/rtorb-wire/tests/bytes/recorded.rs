@@ -1,12 +1,10 @@
 //! Messages that omniORB and JacORB sent (`golden/`): decoded, and passed to every decoder when damaged.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
-
-mod decoders;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::decoders;
 use rtorb_wire::connection::{ReceiveError, Side};
 use rtorb_wire::giop::{
     Header, LocateReplyHeader, LocateRequestHeader, MessageType, ReplyHeader, ReplyStatus,

@@ -1,5 +1,4 @@
 //! The golden references, components, wide strings, decimal numbers and context data.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::cdr::{ByteOrder, Chunk, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString};
 use rtorb_wire::code_sets::{self, CodeSetComponent, CodeSetComponentInfo};

@@ -1,5 +1,4 @@
 //! TypeCodes and anys: golden vectors, round trips and refusals.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::any::{ExtractError, State, Value};
 use rtorb_wire::cdr::{BoundedSequence, BoundedString, ByteOrder, Fixed, LongDouble, WString};

@@ -1,5 +1,4 @@
 //! The golden GIOP messages, decoded and encoded.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
 use rtorb_wire::cdr::ByteOrder;
 use rtorb_wire::connection::{ReceiveLimits, Receiver, Side};
