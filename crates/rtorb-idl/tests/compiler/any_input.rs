@@ -4,18 +4,18 @@ use proptest::prelude::*;
 use rtorb_idl::{Options, Outcome, check_text};
 
 const RIGHT: [&str; 12] = [
-    include_str!("right/annotations.idl"),
-    include_str!("right/components.idl"),
-    include_str!("right/constants.idl"),
-    include_str!("right/corba_module.idl"),
-    include_str!("right/idl4.idl"),
-    include_str!("right/interfaces.idl"),
-    include_str!("right/names.idl"),
-    include_str!("right/recursion.idl"),
-    include_str!("right/repository_ids.idl"),
-    include_str!("right/structs.idl"),
-    include_str!("right/unions.idl"),
-    include_str!("right/valuetypes.idl"),
+    include_str!("../right/annotations.idl"),
+    include_str!("../right/components.idl"),
+    include_str!("../right/constants.idl"),
+    include_str!("../right/corba_module.idl"),
+    include_str!("../right/idl4.idl"),
+    include_str!("../right/interfaces.idl"),
+    include_str!("../right/names.idl"),
+    include_str!("../right/recursion.idl"),
+    include_str!("../right/repository_ids.idl"),
+    include_str!("../right/structs.idl"),
+    include_str!("../right/unions.idl"),
+    include_str!("../right/valuetypes.idl"),
 ];
 
 fn run(text: &str) -> Outcome {
