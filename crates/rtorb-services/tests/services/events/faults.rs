@@ -1,6 +1,6 @@
 //! Consumers that clog, die, are suspended or go; misuse; the end of a channel. None of it costs others an event.
 
-use crate::setup::{Consumer, Serving, Supplier, event, number, serve, subscription};
+use super::setup::{Consumer, Serving, Supplier, event, number, serve, subscription};
 use core::sync::atomic::Ordering;
 use rtorb::rt::Priority;
 use rtorb::{ExceptionKind, Orb};

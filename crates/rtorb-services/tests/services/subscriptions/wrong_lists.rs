@@ -1,6 +1,6 @@
 //! Lists that make no sense are refused with the entry and the reason, and no list whatever is a panic.
 
-use crate::lists::{dependency, header, list};
+use super::lists::{dependency, header, list};
 use proptest::prelude::*;
 use rtorb_services::events::filter::{FilterKind, FilterLimits, Subscription, SubscriptionError};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;

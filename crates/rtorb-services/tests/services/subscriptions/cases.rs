@@ -1,6 +1,6 @@
 //! The table of cases.
 
-use crate::lists::{UNITS_PER_MS, header, key, list};
+use super::lists::{UNITS_PER_MS, header, key, list};
 use rtorb_services::events::filter::{Delivery, FilterKind, FilterLimits, Subscription};
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! A consumer that connects again to its proxy: another subscription in the place of the one that it had.
 
-use crate::setup::{Consumer, PATIENCE, Served, Supplier, event, number, serve, subscription};
+use super::setup::{Consumer, PATIENCE, Served, Supplier, event, number, serve, subscription};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::rt::Priority;
 use rtorb_os::clock::monotonic_ns;

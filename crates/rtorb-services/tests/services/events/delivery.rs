@@ -1,6 +1,6 @@
 //! Events arrive at who wants them, whole and in order, and are counted.
 
-use crate::setup::{
+use super::setup::{
     Consumer, Served, Serving, Supplier, event, event_with, number, serve, subscription,
 };
 use rtorb::Orb;

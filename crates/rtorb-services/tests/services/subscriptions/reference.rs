@@ -1,6 +1,6 @@
 //! A second evaluator, as plain as can be: values instead of octets, a clock that visits every millisecond.
 
-use crate::lists::{UNITS_PER_MS, header, list};
+use super::lists::{UNITS_PER_MS, header, list};
 use proptest::prelude::*;
 use rtorb_services::events::filter::{Delivery, FilterKind, FilterLimits, Key, Subscription};
 

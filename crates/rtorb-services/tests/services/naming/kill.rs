@@ -320,7 +320,7 @@ impl Killed {
         let program = std::env::current_exe().expect("this program");
         let child = Command::new(program)
             .args([
-                "kill::serve_until_killed",
+                "naming::kill::serve_until_killed",
                 "--exact",
                 "--ignored",
                 "--nocapture",
