@@ -1,5 +1,4 @@
 //! The message for a wrong argument has its place, the expected type and an example.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use rtorb_dynamic::Types;
 

@@ -1,5 +1,4 @@
 //! Every IDL type as JSON and back, with random types and values.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::sync::{Arc, LazyLock};
 

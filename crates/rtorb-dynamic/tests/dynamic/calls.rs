@@ -1,5 +1,4 @@
 //! Requests and servants without generated code, through real connections.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock};
