@@ -14,6 +14,7 @@ mod rt_interop;
 mod rt_references;
 mod scheduling;
 mod tango;
+mod tao;
 mod threads;
 mod values;
 mod we_call_omniorb;

@@ -16,6 +16,7 @@ mod maps;
 mod names;
 mod nested_priority;
 mod properties;
+mod raw;
 mod references;
 mod refused_servants;
 mod system_calls;
