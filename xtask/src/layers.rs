@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use crate::metadata::{Metadata, Package};
 use crate::modules::cycles;
 use crate::sources::{code, rust_files};
+use crate::test_files::{forgotten, never_run};
 
 /// Prints what is broken, and fails if anything is.
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
@@ -305,6 +306,7 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {
         safe(package, &mut broken)?;
         words(package, &mut broken)?;
         acyclic(package, &mut broken)?;
+        tested(package, &mut broken)?;
     }
     for package in NO_RUNTIME_BELOW {
         let reached = metadata.reached_from(package);
@@ -408,6 +410,25 @@ fn acyclic(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
             &format!("`{}` uses `{}`, which uses it in turn", edge.from, edge.to),
         )
     }));
+    Ok(())
+}
+
+/// Every test that is written is run.
+fn tested(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
+    let whys = [
+        (forgotten(package)?, "is a module of no test program"),
+        (
+            never_run(package)?,
+            "has tests, but its target has `test = false`",
+        ),
+    ];
+    for (files, why) in whys {
+        broken.extend(
+            files
+                .iter()
+                .map(|file| breach(&file.display().to_string(), why)),
+        );
+    }
     Ok(())
 }
 

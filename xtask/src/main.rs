@@ -15,6 +15,7 @@ mod simulate;
 mod sources;
 mod spec;
 mod static_build;
+mod test_files;
 mod valgrind;
 
 use std::env;

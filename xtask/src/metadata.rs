@@ -78,7 +78,7 @@ impl Metadata {
 }
 
 /// One package.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Package {
     id: String,
     /// Its name.
@@ -92,7 +92,7 @@ pub(crate) struct Package {
 }
 
 /// One line of a package's dependencies.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Dependency {
     /// The package needed.
     pub(crate) name: String,
@@ -101,12 +101,14 @@ pub(crate) struct Dependency {
 }
 
 /// One thing that a package builds.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Target {
     /// `lib`, `bin`, `test`, ...
     pub(crate) kind: Vec<String>,
     /// Its root file.
     pub(crate) src_path: PathBuf,
+    /// Whether `cargo test` runs its tests.
+    pub(crate) test: bool,
 }
 
 #[derive(Debug, Deserialize)]

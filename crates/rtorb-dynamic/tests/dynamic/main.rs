@@ -1,0 +1,6 @@
+//! Values, requests and servants whose types are known only at run time.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
+
+mod calls;
+mod json;
+mod wrong_json;

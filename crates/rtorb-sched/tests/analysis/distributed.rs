@@ -1,0 +1,101 @@
+//! Compares the bounds of random transactions over several processors with simulations.
+//!
+//! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test analysis distributed::` for a long one.
+
+use crate::simulator::distributed::{Chances, Course, longest_responses};
+use crate::simulator::random::{BOTH, EARLIEST, FIXED, LIMITS, Transactions, transactions};
+use crate::simulator::sets::check;
+use proptest::prelude::*;
+use rtorb_sched::holistic::{Step, StepResponse, holistic, interference};
+
+/// Possible runs: worst-case runs from various beginnings, and arbitrary ones.
+fn courses(set: &Transactions, found: &[StepResponse]) -> Vec<Course> {
+    let mut chances = Chances(set.seed);
+    // The latest release of a step coincides with other releases.
+    let together = |root: &Step, chances: &mut Chances| {
+        let same = set.steps.iter().zip(found);
+        let same: Vec<u64> = same
+            .filter(|(step, _)| step.transaction == root.transaction)
+            .map(|(_, found)| found.jitter_ns)
+            .collect();
+        LATEST_NS.saturating_sub(same[chances.below(same.len())])
+    };
+    let mut course = |number: u64| {
+        let offset = |step: &Step, chances: &mut Chances| match number {
+            0 => 0,
+            1..6 => together(step, chances),
+            _ => chances.next() % step.task.period_ns,
+        };
+        let offsets = set.steps.iter().map(|step| offset(step, &mut chances));
+        Course {
+            offsets_ns: offsets.collect(),
+            at_worst: number < 8,
+            horizon_ns: 1_000,
+            chances: Chances(chances.next()),
+        }
+    };
+    (0..12).map(&mut course).collect()
+}
+
+const LATEST_NS: u64 = 200;
+
+fn never_below_simulation(set: &Transactions) -> Result<(), TestCaseError> {
+    let found = holistic(&set.steps, &set.processors, LIMITS);
+    for course in courses(set, &found) {
+        let reached = longest_responses(&set.steps, &set.processors, course.clone());
+        for (index, found) in found.iter().enumerate() {
+            if let Some(bound_ns) = found.response.bound_ns() {
+                prop_assert!(
+                    reached[index] <= bound_ns,
+                    "step {index}: {} > {bound_ns}, {course:?}",
+                    reached[index]
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn no_step_exceeds_its_bound_under_fixed_priorities() {
+    check(&transactions(FIXED, 250), |set| {
+        never_below_simulation(&set)
+    });
+}
+
+#[test]
+fn no_step_exceeds_its_bound_under_earliest_deadline_first() {
+    check(&transactions(EARLIEST, 250), |set| {
+        never_below_simulation(&set)
+    });
+}
+
+#[test]
+fn no_step_exceeds_its_bound_with_mixed_policies() {
+    check(&transactions(BOTH, 250), |set| never_below_simulation(&set));
+}
+
+#[test]
+fn the_terms_of_a_bound_sum_up_to_it() {
+    check(&transactions(BOTH, 200), |set| {
+        let found = holistic(&set.steps, &set.processors, LIMITS);
+        for (index, each) in found.iter().enumerate() {
+            let Some(bound_ns) = each.response.bound_ns() else {
+                continue;
+            };
+            let task = &set.steps[index].task;
+            let earlier = each.job * task.period_ns + each.later_ns;
+            prop_assert_eq!(bound_ns + earlier, each.jitter_ns + each.window_ns);
+            let listed = interference(&set.steps, &set.processors, &found, index);
+            let others: u64 = listed
+                .iter()
+                .map(|&(step, jobs)| jobs * set.steps[step].task.worst_ns)
+                .sum();
+            prop_assert_eq!(
+                each.window_ns,
+                each.blocking_ns + each.own_jobs * task.worst_ns + others
+            );
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,15 @@
+//! Systems of tasks from their files to bounds, compared with published sets, simulations and other implementations.
+
+mod composition;
+mod compositions;
+mod distributed;
+mod model;
+mod platform;
+mod profiles;
+mod sensitivity;
+mod simulated;
+mod simulator;
+mod system_any_file;
+mod system_files;
+mod system_schema;
+mod textbooks;

@@ -1,0 +1,6 @@
+//! The services through their references, as clients see them.
+
+mod events;
+mod naming;
+mod scheduling;
+mod subscriptions;

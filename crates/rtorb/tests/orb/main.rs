@@ -1,0 +1,23 @@
+//! The ORB by its public API: calls over sockets between ORBs of this process, and raw peers that are right or wrong.
+//!
+//! One program, because each program of the workspace is linked with all of the ORB. Tests that count what the whole process
+//! does, or look at all of its threads, are not here.
+
+mod adapters;
+mod bands;
+mod client_faults;
+mod connection_thread;
+mod dispatch_conformance;
+mod object_keys;
+mod ourselves;
+mod pools;
+mod presets;
+mod request_queues;
+mod rt_adapters;
+mod rt_propagation;
+mod rt_upcalls;
+mod server_faults;
+mod slow_clients;
+mod sync_none;
+mod timing;
+mod unusual;

@@ -1,0 +1,5 @@
+//! The programs of this package work, and the pages show them as they are.
+
+mod events;
+mod lanes;
+mod readme;

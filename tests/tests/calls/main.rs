@@ -1,0 +1,26 @@
+//! Real calls through every construct of the IDL mapping, and to servers that are processes of their own.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod abstract_interfaces;
+mod anys;
+mod chains;
+mod common;
+mod constants;
+mod context;
+mod echo;
+mod exhaustion;
+mod failures;
+mod inheritance;
+mod local;
+mod maps;
+mod names;
+mod nested_priority;
+mod properties;
+mod raw;
+mod references;
+mod refused_servants;
+mod system_calls;
+mod templates;
+mod timing;
+mod value_forms;
+mod valuetypes;
