@@ -83,6 +83,7 @@ pub mod stubs {
 )]
 pub mod snapshots {
     rtorb::include_idl!("abstract_interfaces");
+    rtorb::include_idl!("bits");
     rtorb::include_idl!("chains");
     rtorb::include_idl!("constants");
     rtorb::include_idl!("context");

@@ -1,5 +1,6 @@
 //! Values as JSON, and JSON as values: `docs/call.md` has the form of each type.
 
+mod bits;
 mod error;
 mod example;
 mod number;

@@ -40,6 +40,7 @@ macro_rules! stream_form {
     };
 }
 
+mod bits;
 mod bounded;
 mod context;
 mod decimal;
@@ -55,6 +56,7 @@ mod value;
 mod wide;
 mod writer;
 
+pub use bits::{BitField, OverWidth, bit_field, fmt_flags, with_bit_field};
 pub use bounded::{BoundedMap, BoundedSequence, BoundedString, BoundedWString, OverBound};
 pub use context::ContextValues;
 pub use decimal::Fixed;

@@ -5,23 +5,26 @@ use rtorb::type_code::{Aggregate, Kind, Scope, Shape, TypeCode, Union};
 use serde_json::{Map, Value as Json, json};
 
 use super::write::label;
-use super::{EXCEPTION, exception_key, may_be_null};
+use super::{EXCEPTION, bits, exception_key, may_be_null};
+use crate::types::Types;
 
 /// A JSON value that is one of `type_code`; `None` if it would be very long, or the type has no values.
-pub fn example(type_code: &TypeCode) -> Option<Json> {
+pub fn example(types: &Types, type_code: &TypeCode) -> Option<Json> {
     Example {
+        types,
         values: 0,
         depth: 0,
     }
     .value(&Scope::new(type_code))
 }
 
-struct Example {
+struct Example<'t> {
+    types: &'t Types,
     values: usize,
     depth: usize,
 }
 
-impl Example {
+impl Example<'_> {
     fn value(&mut self, scope: &Scope<'_>) -> Option<Json> {
         self.values += 1;
         if self.values > VALUES_MAX {
@@ -35,6 +38,9 @@ impl Example {
 
     fn shape(&mut self, scope: &Scope<'_>) -> Option<Json> {
         let type_code = scope.type_code;
+        if let Some(bits) = self.types.bits(type_code) {
+            return bits::example(bits);
+        }
         Some(match type_code.shape() {
             Shape::Plain(kind) => plain(*kind)?,
             Shape::String { bound } | Shape::WString { bound } => {
@@ -121,7 +127,8 @@ impl Example {
             Shape::Sequence(elements) => (elements, 1),
             _ => return None,
         };
-        if elements.element.unaliased().kind() == Kind::Octet {
+        let is_octet = elements.element.unaliased().kind() == Kind::Octet;
+        if is_octet && self.types.bits(&elements.element).is_none() {
             return (count <= VALUES_MAX).then(|| json!(format!("hex:{}", "00".repeat(count))));
         }
         if count > VALUES_MAX {

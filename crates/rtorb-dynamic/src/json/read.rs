@@ -9,11 +9,12 @@ use rtorb::type_code::{Elements, Kind, Label, Scope, Shape, TypeCode, Union};
 use rtorb::url::{Location, ObjectUrl};
 use serde_json::{Map, Value as Json};
 
+use super::bits;
 use super::error::JsonError;
 use super::number::fixed_of_text;
 use super::scalar::{character, integer, kind, long_double, octets, real, short};
 use super::{EXCEPTION, example, exception_key, known, may_be_null, type_key};
-use crate::types::Types;
+use crate::types::{Bits, Types};
 
 /// The value of `type_code` that JSON means.
 ///
@@ -29,6 +30,9 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn value(&self, json: &Json, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        if let Some(bits) = self.types.bits(scope.type_code) {
+            return self.bits(json, bits, scope);
+        }
         match scope.type_code.shape() {
             Shape::Plain(kind) => self.plain(json, *kind, scope),
             Shape::String { bound } => self.text(json, *bound, scope).map(Value::String),
@@ -113,6 +117,15 @@ impl Reader<'_> {
             _ => return Err(self.no_values(scope)),
         };
         value.ok_or_else(|| self.wrong(json, scope))
+    }
+
+    fn bits(&self, json: &Json, bits: &Bits, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        let number = bits::read(bits, json).map_err(|wrong| {
+            let error = self.error(scope, wrong.problem);
+            wrong.step.into_iter().fold(error, JsonError::within)
+        })?;
+        let value = bits::value(number, scope.type_code);
+        value.ok_or_else(|| self.error(scope, format!("{} does not fit", short(json))))
     }
 
     fn text(&self, json: &Json, bound: u32, scope: &Scope<'_>) -> Result<String, JsonError> {
@@ -359,7 +372,7 @@ impl Reader<'_> {
     }
 
     fn error(&self, scope: &Scope<'_>, problem: String) -> JsonError {
-        let example = example(scope.type_code).map(|it| it.to_string());
+        let example = example(self.types, scope.type_code).map(|it| it.to_string());
         JsonError {
             steps: Vec::new(),
             expected: self.types.text(scope.type_code),

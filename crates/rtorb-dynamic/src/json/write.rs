@@ -7,6 +7,7 @@ use rtorb::type_code::{Kind, Label, Scope, Shape, TypeCode};
 use rtorb_wire::DecodeError;
 use serde_json::{Map, Number, Value as Json, json};
 
+use super::bits;
 use super::number::{exact_double, fixed_text};
 use super::{EXACT_MAX, EXCEPTION, HEX, exception_key, known, may_be_null, type_key};
 use crate::types::Types;
@@ -47,6 +48,10 @@ impl Writer<'_> {
             return Err(WriteError::TooLarge);
         }
         let type_code = scope.type_code;
+        if let Some(bits) = self.types.bits(type_code) {
+            let json = bits::number(value).and_then(|number| bits::write(bits, number));
+            return json.ok_or(WriteError::WrongType);
+        }
         Ok(match (value, type_code.shape()) {
             (value, Shape::Alias(alias)) => self.value(value, &scope.inside(&alias.content))?,
             (value, Shape::Recursive(id)) => {
@@ -95,6 +100,15 @@ impl Writer<'_> {
             (Value::Elements(values), Shape::Sequence(made) | Shape::Array(made)) => {
                 let element = scope.inside(&made.element);
                 let values = values.iter().map(|value| self.value(value, &element));
+                values.collect::<Result<_, _>>()?
+            }
+            (Value::Octets(octets), Shape::Sequence(made) | Shape::Array(made))
+                if self.types.bits(&made.element).is_some() =>
+            {
+                let element = scope.inside(&made.element);
+                let values = octets
+                    .iter()
+                    .map(|it| self.value(&Value::Octet(*it), &element));
                 values.collect::<Result<_, _>>()?
             }
             (Value::Valuetype(None), _) => Json::Null,
@@ -147,7 +161,7 @@ impl Writer<'_> {
 }
 
 /// The JSON of a value without parts; `None` for a value that needs its type.
-fn plain(value: &Value) -> Option<Json> {
+pub(super) fn plain(value: &Value) -> Option<Json> {
     Some(match value {
         Value::Nothing => Json::Null,
         Value::Boolean(value) => json!(value),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use rtorb::type_code::{self, Alias, Kind, Label, Named, Shape, TypeCode, ValueMember, Visibility};
 use rtorb_idl::Tree;
 use rtorb_idl::tree::{
-    self, Interface as IdlInterface, InterfaceFlavour, Item, ItemId, ItemKind, Member, Type, Union,
-    Value, Valuetype,
+    self, Bitmask, Bitset, Interface as IdlInterface, InterfaceFlavour, Item, ItemId, ItemKind,
+    Member, Type, Union, Value, Valuetype,
 };
 use rtorb_wire::any::VALUE_BASE;
 use rtorb_wire::valuetype;
 
-use super::Types;
+use super::{Bits, Types};
 use crate::interface::{Attribute, Interface, Operation, Parameter};
 
 /// Adds all types and interfaces of a tree.
@@ -23,6 +23,10 @@ pub(super) fn add(types: &mut Types, tree: &Tree) {
         if is_type(&item.kind) {
             let type_code = builder.item(id);
             types.add_type(&tree.full_name(id), type_code);
+            if let Some(bits) = Bits::of(&item.kind) {
+                let known = types.bits.entry(item.repository_id.clone());
+                known.or_insert_with(|| bits.into());
+            }
         }
         if let ItemKind::Interface(interface) = &item.kind {
             types.add_interface(builder.interface(id, interface));
@@ -92,7 +96,9 @@ impl<'t> Builder<'t> {
                 let names = enumerators.iter().map(|it| &*it.name);
                 TypeCode::enumeration(id, name, names)
             }
-            ItemKind::Alias { ty } => {
+            ItemKind::Bitmask(Bitmask { holder: ty, .. })
+            | ItemKind::Bitset(Bitset { holder: ty, .. })
+            | ItemKind::Alias { ty } => {
                 let content = self.used(ty);
                 TypeCode::alias(id, name, content)
             }

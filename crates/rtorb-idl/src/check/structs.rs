@@ -1,4 +1,4 @@
-//! Structs, exceptions, enums, bitsets and bitmasks.
+//! Structs, exceptions and enums.
 
 use crate::ast::{self, Constructed, ConstructedKind, Name, Preamble, ScopedName};
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
@@ -235,51 +235,6 @@ impl Checker<'_> {
         }
         let id = id?;
         self.item_mut(id).kind = ItemKind::Enum { enumerators };
-        Some(id)
-    }
-
-    fn bitset(
-        &mut self,
-        preamble: &Preamble,
-        name: &Name,
-        base: Option<&ScopedName>,
-        fields: &[ast::BitField],
-    ) -> Option<ItemId> {
-        if let Some(base) = base {
-            self.lookup(base);
-        }
-        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitset" })?;
-        self.within(Some(id), |checker| {
-            for field in fields {
-                let width = checker.size(&field.width, "the width of the field");
-                if let Some(width) = width.filter(|&width| width > 64) {
-                    let label = format!("this is {width}");
-                    checker.error(
-                        field.width.location,
-                        "a bit field has at most 64 bits",
-                        label,
-                    );
-                }
-                for name in &field.names {
-                    checker.declare(name, Entity::Other("a bit field"));
-                }
-            }
-        });
-        Some(id)
-    }
-
-    fn bitmask(
-        &mut self,
-        preamble: &Preamble,
-        name: &Name,
-        bits: &[ast::Enumerator],
-    ) -> Option<ItemId> {
-        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitmask" })?;
-        self.within(Some(id), |checker| {
-            for bit in bits {
-                checker.declare(&bit.declared, Entity::Other("a bit"));
-            }
-        });
         Some(id)
     }
 

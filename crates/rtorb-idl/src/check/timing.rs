@@ -20,7 +20,7 @@ impl Checker<'_> {
             && let Some(why) = self.is_never_timed(owner)
         {
             for annotation in annotations.iter().filter(|one| is_timing(one)) {
-                self.timed.insert(annotation.location);
+                self.effective.insert(annotation.location);
                 self.misplaced(annotation, why);
             }
             return timing;
@@ -30,7 +30,7 @@ impl Checker<'_> {
                 self.check_slip(annotation);
                 continue;
             }
-            self.timed.insert(annotation.location);
+            self.effective.insert(annotation.location);
             let mut before = annotations[..at].iter();
             let Some(first) = before.find(|other| other.name == annotation.name) else {
                 self.take(annotation, &mut timing);
@@ -52,7 +52,7 @@ impl Checker<'_> {
             return;
         }
         for annotation in all {
-            if !self.timed.contains(&annotation.location) {
+            if !self.effective.contains(&annotation.location) {
                 self.misplaced(
                     annotation,
                     "expected an operation or attribute of an interface",
@@ -94,7 +94,7 @@ impl Checker<'_> {
 
     fn time(&mut self, annotation: &Annotation) -> Option<u64> {
         let example = format!("`@{}(\"2ms\")`", annotation.name);
-        let written = self.value(annotation, &example)?;
+        let written = self.annotation_value(annotation, &example)?;
         let Some(text) = unquoted(&written) else {
             let label = format!("expected a string, found `{written}`");
             self.wrong_value(annotation, &label, &example);
@@ -117,7 +117,7 @@ impl Checker<'_> {
 
     fn criticality(&mut self, annotation: &Annotation) -> Option<Criticality> {
         let example = "`@criticality(\"high\")`";
-        let written = self.value(annotation, example)?;
+        let written = self.annotation_value(annotation, example)?;
         let text = unquoted(&written);
         let found = Criticality::ALL.into_iter().find(|criticality| match text {
             Some(text) => criticality.name() == text,
@@ -140,7 +140,11 @@ impl Checker<'_> {
     }
 
     /// The one value, as it is written.
-    fn value(&mut self, annotation: &Annotation, example: &str) -> Option<String> {
+    pub(super) fn annotation_value(
+        &mut self,
+        annotation: &Annotation,
+        example: &str,
+    ) -> Option<String> {
         let found = match annotation.parameters.as_slice() {
             [only] if only.name.is_empty() || only.name == "value" => {
                 return Some(only.value.clone());
@@ -155,7 +159,7 @@ impl Checker<'_> {
         None
     }
 
-    fn wrong_value(&mut self, annotation: &Annotation, found: &str, example: &str) {
+    pub(super) fn wrong_value(&mut self, annotation: &Annotation, found: &str, example: &str) {
         let diagnostic = Diagnostic::error(format!("wrong value of `@{}`", annotation.name))
             .at(annotation.location, found)
             .help(format!("write it as {example}"));

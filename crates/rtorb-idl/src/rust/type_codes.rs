@@ -7,7 +7,8 @@ use super::scope::Scope;
 use super::types::{self, Plain};
 use super::{abstract_values, names, structs, values};
 use crate::tree::{
-    Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value, Valuetype,
+    Bitmask, Bitset, Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value,
+    Valuetype,
 };
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
@@ -123,6 +124,11 @@ impl<'t> Description<'t> {
                 let names = enumerators.iter().map(|enumerator| &enumerator.name);
                 quote!(#type_code::enumeration(#repository_id, #name, [#(#names),*]))
             }
+            // GIOP has neither: others see the integer.
+            ItemKind::Bitmask(Bitmask { holder, .. }) | ItemKind::Bitset(Bitset { holder, .. }) => {
+                let content = inside.used(holder);
+                quote!(#type_code::alias(#repository_id, #name, #content))
+            }
             ItemKind::Interface(_) if types::is_abstract_interface(self.scope.tree, id) => {
                 quote!(#type_code::abstract_interface(#repository_id, #name))
             }
@@ -136,7 +142,7 @@ impl<'t> Description<'t> {
                 quote!(::rtorb::codegen::valuetype::box_type_code(#repository_id, #name, #content))
             }
             _ => unreachable!(
-                "only structs, exceptions, enums, unions, values and interfaces have a TypeCode of their own"
+                "only structs, exceptions, enums, bits, unions, values and interfaces have a TypeCode of their own"
             ),
         }
     }

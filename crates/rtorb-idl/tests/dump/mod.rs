@@ -72,6 +72,11 @@ fn headline(tree: &Tree, kind: &ItemKind) -> (String, String) {
             )
         }
         ItemKind::Enum { .. } => ("enum".into(), String::new()),
+        ItemKind::Bitmask(mask) => ("bitmask".into(), format!(": {}", ty(tree, &mask.holder))),
+        ItemKind::Bitset(set) => (
+            "bitset".into(),
+            format!(": {} bits in {}", set.width, ty(tree, &set.holder)),
+        ),
         ItemKind::Alias { ty: aliased } => ("typedef".into(), format!(" = {}", ty(tree, aliased))),
         ItemKind::Constant { ty: of, value: is } => (
             "const".into(),
@@ -125,6 +130,26 @@ fn contents(tree: &Tree, outer: &Item, depth: usize, out: &mut String) {
                     "{pad}{}{}",
                     annotations(&enumerator.annotations),
                     enumerator.name
+                );
+            }
+        }
+        ItemKind::Bitmask(mask) => {
+            for flag in &mask.flags {
+                comment(&flag.documentation, &pad, out);
+                let annotated = annotations(&flag.annotations);
+                let _ = writeln!(out, "{pad}{annotated}{} = {}", flag.name, flag.position);
+            }
+        }
+        ItemKind::Bitset(set) => {
+            for field in &set.fields {
+                comment(&field.documentation, &pad, out);
+                let annotated = annotations(&field.annotations);
+                let (of, first) = (ty(tree, &field.ty), field.offset);
+                let last = first + field.width - 1;
+                let _ = writeln!(
+                    out,
+                    "{pad}{annotated}{}: {of} = {first} to {last}",
+                    field.name
                 );
             }
         }

@@ -1,0 +1,34 @@
+//! The values of annotations that have a meaning for the mapping.
+
+use std::ops::RangeInclusive;
+
+use crate::literal;
+use crate::tree::{Annotation, Value};
+
+use super::Checker;
+
+impl Checker<'_> {
+    /// The number in the annotation `name`. `None` if there is no such annotation, or a wrong one, which is reported.
+    pub(super) fn annotated_number(
+        &mut self,
+        annotations: &[Annotation],
+        name: &str,
+        range: RangeInclusive<u32>,
+    ) -> Option<u32> {
+        let annotation = annotations.iter().rfind(|one| one.name == name)?;
+        self.effective.insert(annotation.location);
+        let example = format!("`@{name}({})`", range.end());
+        let written = self.annotation_value(annotation, &example)?;
+        let number = match literal::number(&written) {
+            Ok(Value::Integer(number)) => u32::try_from(number).ok(),
+            _ => None,
+        };
+        let found = number.filter(|number| range.contains(number));
+        if found.is_none() {
+            let (least, most) = (range.start(), range.end());
+            let label = format!("expected a number from {least} to {most}, found `{written}`");
+            self.wrong_value(annotation, &label, &example);
+        }
+        found
+    }
+}
