@@ -23,6 +23,7 @@ fn main() {
         "maps",
         "names",
         "nested",
+        "optional",
         "recursion",
         "templates",
         "timing",

@@ -94,6 +94,7 @@ pub mod snapshots {
     rtorb::include_idl!("maps");
     rtorb::include_idl!("names");
     rtorb::include_idl!("nested");
+    rtorb::include_idl!("optional");
     rtorb::include_idl!("recursion");
     rtorb::include_idl!("templates");
     rtorb::include_idl!("timing");

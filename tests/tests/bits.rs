@@ -46,7 +46,7 @@ impl KeeperServant for Kept {
         assert_eq!((wide, widest), (Wide::LAST, Widest::TOP | Widest::BOTTOM));
         let rights = rights.iter().fold(Rights::default(), |all, one| all | *one);
         Ok(Held {
-            held: rights,
+            owned: rights,
             now: *states.last().unwrap(),
             ..*given
         })
@@ -132,7 +132,7 @@ fn bits_round_trip_in_every_place() {
         );
         let held = Held {
             before: 9,
-            held: Rights(0),
+            owned: Rights(0),
             now: State(0),
             more: Extended(u64::MAX),
             again: Rights::IS_OWNER,
@@ -142,7 +142,7 @@ fn bits_round_trip_in_every_place() {
         let states = [State(1), State(u32::MAX)];
         let back = keeper.hold(&held, &given, &states, wide, widest).unwrap();
         let expected = Held {
-            held: Rights::READ | Rights::IS_OWNER,
+            owned: Rights::READ | Rights::IS_OWNER,
             now: State(u32::MAX),
             ..held
         };

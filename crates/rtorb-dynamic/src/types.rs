@@ -5,7 +5,7 @@ mod expression;
 mod of_tree;
 mod standard;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub struct Types {
     ids: BTreeMap<String, String>,
     /// The names of the bits of bitmasks and bitsets, by repository id.
     bits: BTreeMap<String, Arc<Bits>>,
+    /// The names of optional members, by the repository id of the type that declares them.
+    optional: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,6 +101,9 @@ impl Types {
         for (id, bits) in others.bits {
             self.bits.entry(id).or_insert(bits);
         }
+        for (id, names) in others.optional {
+            self.optional.entry(id).or_insert(names);
+        }
     }
 
     /// Adds all types and interfaces of checked IDL.
@@ -151,6 +156,13 @@ impl Types {
             type_code = &alias.content;
         }
         None
+    }
+
+    /// True if this member of a struct, exception or valuetype is optional. Its type is a sequence of at most one element.
+    pub(crate) fn is_optional(&self, type_code: &TypeCode, member: &str) -> bool {
+        let id = type_code.repository_id();
+        let names = id.and_then(|id| self.optional.get(id));
+        names.is_some_and(|names| names.contains(member))
     }
 
     /// The type that a text in the syntax of IDL names: `sequence<CosNaming::NameComponent, 4>`, `string<8>[2]`, or a repository id.

@@ -1,4 +1,4 @@
-//! The JSON of types that IDL 4 has and GIOP has not: bitmasks and bitsets.
+//! The JSON of what IDL 4 has and GIOP has not: bitmasks, bitsets and optional members.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::sync::LazyLock;
@@ -17,6 +17,11 @@ module Yard {
   typedef Rights Permission;
   typedef sequence<Permission, 3> All;
   struct Held { Permission permission; State state; };
+  struct Point { long x; @optional long y; @optional octet z; @optional Object whom; @optional Rights who; };
+  struct Tree { @optional sequence<Tree> kids; };
+  exception Missing { @optional string why; };
+  valuetype Base { @optional public long number; };
+  valuetype Derived : Base { public long other; @optional public Base next; };
 };
 ";
 
@@ -81,6 +86,80 @@ fn bits_keep_their_names_inside_other_types() {
     );
 }
 
+fn elements<const N: usize>(values: [Value; N]) -> Value {
+    Value::Elements(values.to_vec())
+}
+
+fn no_octets() -> Value {
+    Value::Octets(Vec::new())
+}
+
+#[test]
+fn an_optional_member_is_its_value_or_null() {
+    let parts = [
+        Value::Long(1),
+        elements([Value::Long(2)]),
+        Value::Octets(vec![3]),
+        elements([]),
+        Value::Octets(vec![2]),
+    ];
+    let json = json!({"x": 1, "y": 2, "z": 3, "whom": null, "who": ["write"]});
+    is_written_as("Point", &Value::Members(parts.to_vec()), &json);
+    let [x, ..] = parts;
+    let none = vec![x, elements([]), no_octets(), elements([]), no_octets()];
+    let json = json!({"x": 1, "y": null, "z": null, "whom": null, "who": null});
+    is_written_as("Point", &Value::Members(none.clone()), &json);
+    assert_eq!(read("Point", &json!({"x": 1})), Value::Members(none));
+}
+
+#[test]
+fn an_optional_nil_reference_is_not_an_absent_one() {
+    let json = json!({"x": 1, "y": null, "z": null, "whom": {"value": null}, "who": null});
+    let Value::Members(members) = read("Point", &json) else {
+        panic!("a struct has members");
+    };
+    assert!(matches!(&members[3], Value::Elements(one) if one.len() == 1));
+    is_written_as("Point", &Value::Members(members), &json);
+    let wrong = json!({"x": 1, "whom": "IOR:00"});
+    let error = from_json(&TYPES, &wrong, &TYPES.parse("Point").unwrap()).unwrap_err();
+    assert!(
+        error.expected.contains("an object with a `value`"),
+        "{error}"
+    );
+    assert_eq!(error.place(), ".whom");
+}
+
+#[test]
+fn optional_members_nest_and_stand_in_exceptions_and_values() {
+    let leaf = Value::Members(vec![elements([])]);
+    let tree = Value::Members(vec![elements([elements([leaf])])]);
+    is_written_as("Tree", &tree, &json!({"kids": [{"kids": null}]}));
+    let missing = Value::Members(vec![elements([Value::String("gone".to_owned())])]);
+    let json = json!({"exception": "IDL:Yard/Missing:1.0", "why": "gone"});
+    is_written_as("Missing", &missing, &json);
+    let value = read("Derived", &json!({"other": 5}));
+    let json = json!({"number": null, "other": 5, "next": null});
+    is_written_as("Derived", &value, &json);
+    let next = json!({"value": {"number": 7}});
+    let json = json!({"number": 6, "other": 5, "next": next});
+    is_written_as("Derived", &read("Derived", &json), &json);
+}
+
+#[test]
+fn wrong_optional_members_have_their_place() {
+    let told = |json: &Json| {
+        let read = from_json(&TYPES, json, &TYPES.parse("Point").unwrap());
+        read.expect_err("it is wrong").to_string()
+    };
+    let text = told(&json!({"x": 1, "y": "two"}));
+    assert!(
+        text.starts_with("y: \"two\" is a string, but long is expected"),
+        "{text}"
+    );
+    let text = told(&json!({"x": 1, "z": 256}));
+    assert!(text.starts_with("z: 256 does not fit, but octet"), "{text}");
+}
+
 #[test]
 fn examples_name_flags_and_fields() {
     let shown = |name: &str| example(&TYPES, &TYPES.parse(name).unwrap()).unwrap();
@@ -90,4 +169,13 @@ fn examples_name_flags_and_fields() {
         shown("State"),
         json!({"running": true, "gear": 1, "slope": 1})
     );
+    let reference = json!({ "value": null });
+    let who = json!(["read"]);
+    assert_eq!(
+        shown("Point"),
+        json!({"x": 1, "y": 1, "z": 1, "whom": reference, "who": who})
+    );
+    for name in ["Tree", "Missing", "Derived"] {
+        let _ = read(name, &shown(name));
+    }
 }

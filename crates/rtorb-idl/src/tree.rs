@@ -216,6 +216,8 @@ pub struct Member {
     pub annotations: Vec<Annotation>,
     /// Its type, array dimensions included.
     pub ty: Type,
+    /// `@optional`: a value may be without it. Never true in a union.
+    pub is_optional: bool,
 }
 
 /// A union.
@@ -512,6 +514,18 @@ impl Item {
     /// True for the global module CORBA.
     pub(crate) fn is_module_corba(&self) -> bool {
         self.name == "CORBA" && self.scope.is_none()
+    }
+}
+
+impl Member {
+    /// The type that it has on the wire. CDR has no absent members: an optional one is a sequence of at most one.
+    pub fn wire_type(&self) -> Type {
+        let ty = self.ty.clone();
+        if !self.is_optional {
+            return ty;
+        }
+        let (element, bound) = (Box::new(ty), Some(1));
+        Type::Sequence { element, bound }
     }
 }
 

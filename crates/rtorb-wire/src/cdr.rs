@@ -46,6 +46,7 @@ mod context;
 mod decimal;
 mod fixed_layout;
 mod long_double;
+pub mod optional;
 mod primitives;
 mod reader;
 mod reference;

@@ -11,7 +11,7 @@ pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
 pub use rtorb_wire::cdr::{
     BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
-    OverBound, OverWidth, Reference, ReferenceOut, WChar, WString,
+    OverBound, OverWidth, Reference, ReferenceOut, WChar, WString, optional,
 };
 pub use rtorb_wire::type_code::{self, TypeCode};
 pub use rtorb_wire::valuetype::{

@@ -5,7 +5,7 @@ use rtorb::type_code::{Aggregate, Kind, Scope, Shape, TypeCode, Union};
 use serde_json::{Map, Value as Json, json};
 
 use super::write::label;
-use super::{EXCEPTION, bits, exception_key, may_be_null};
+use super::{EXCEPTION, bits, exception_key, may_be_null, optional_content};
 use crate::types::Types;
 
 /// A JSON value that is one of `type_code`; `None` if it would be very long, or the type has no values.
@@ -91,7 +91,8 @@ impl Example<'_> {
                 let mut object = Map::new();
                 scope
                     .each_state_member(&mut |member, scope| {
-                        let value = self.value(&scope.inside(&member.type_code)).ok_or(())?;
+                        let value = self.member(&member.name, scope, &member.type_code);
+                        let value = value.ok_or(())?;
                         object.insert(member.name.to_string(), value);
                         Ok::<(), ()>(())
                     })
@@ -108,7 +109,7 @@ impl Example<'_> {
             object.insert(EXCEPTION.to_owned(), json!(made.named.id));
         }
         for member in &made.members {
-            let value = self.value(&scope.inside(&member.type_code))?;
+            let value = self.member(&member.name, scope, &member.type_code)?;
             let key = if is_exception {
                 exception_key(&member.name)
             } else {
@@ -117,6 +118,23 @@ impl Example<'_> {
             object.insert(key.to_owned(), value);
         }
         Some(Json::Object(object))
+    }
+
+    /// A member of the type of `scope`. An optional one has a value, unless its type contains itself.
+    fn member(&mut self, name: &str, scope: &Scope<'_>, type_code: &TypeCode) -> Option<Json> {
+        let member = scope.inside(type_code);
+        let Some(content) = optional_content(self.types, scope, name, type_code) else {
+            return self.value(&member);
+        };
+        if self.depth > OPTIONAL_DEPTH_MAX {
+            return Some(Json::Null);
+        }
+        let value = self.value(&member.inside(content))?;
+        Some(if may_be_null(content) {
+            json!({ "value": value })
+        } else {
+            value
+        })
     }
 
     /// One element of a sequence, none of one that contains itself; all elements of an array.
@@ -174,4 +192,5 @@ fn plain(kind: Kind) -> Option<Json> {
 /// A longer example helps nobody.
 const VALUES_MAX: usize = 200;
 const SEQUENCE_DEPTH_MAX: usize = 12;
+const OPTIONAL_DEPTH_MAX: usize = 6;
 const VALUE_DEPTH_MAX: usize = 6;

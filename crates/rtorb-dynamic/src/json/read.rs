@@ -13,7 +13,7 @@ use super::bits;
 use super::error::JsonError;
 use super::number::fixed_of_text;
 use super::scalar::{character, integer, kind, long_double, octets, real, short};
-use super::{EXCEPTION, example, exception_key, known, may_be_null, type_key};
+use super::{EXCEPTION, example, exception_key, known, may_be_null, optional_content, type_key};
 use crate::types::{Bits, Types};
 
 /// The value of `type_code` that JSON means.
@@ -187,7 +187,12 @@ impl Reader<'_> {
             } else {
                 &member.name
             };
-            values.push(self.member(&mut members, key, &scope.inside(&member.type_code), scope)?);
+            let part = scope.inside(&member.type_code);
+            let content = optional_content(self.types, scope, &member.name, &member.type_code);
+            values.push(match content {
+                Some(content) => self.optional(&mut members, key, content, &part)?,
+                None => self.member(&mut members, key, &part, scope)?,
+            });
         }
         self.end(&members, scope)?;
         Ok(Value::Members(values))
@@ -206,6 +211,45 @@ impl Reader<'_> {
                 value.map_err(|error| error.within(format!(".{name}")))
             }
             None => Err(self.error(whole, format!("the member `{name}` is missing"))),
+        }
+    }
+
+    /// The member `name` with values of type `content`: a sequence of one, or of none if it is null or missing.
+    fn optional(
+        &self,
+        members: &mut Members<'_>,
+        name: &str,
+        content: &TypeCode,
+        sequence: &Scope<'_>,
+    ) -> Result<Value, JsonError> {
+        let scope = sequence.inside(content);
+        let json = members.take(name).filter(|json| !json.is_null());
+        let value = json.map(|json| {
+            if !may_be_null(content) {
+                return self.value(json, &scope);
+            }
+            let mut members = Members::of(json).ok_or_else(|| self.boxed(json, &scope))?;
+            let value = self.member(&mut members, "value", &scope, &scope)?;
+            self.end(&members, &scope)?;
+            Ok(value)
+        });
+        let value = value.transpose();
+        let value = value.map_err(|error| error.within(format!(".{name}")))?;
+        Ok(match value {
+            Some(Value::Octet(octet)) => Value::Octets(vec![octet]),
+            None if content.unaliased().kind() == Kind::Octet => Value::Octets(Vec::new()),
+            value => Value::Elements(value.into_iter().collect()),
+        })
+    }
+
+    /// The error of JSON that is no object with a `value` that may be null.
+    fn boxed(&self, json: &Json, scope: &Scope<'_>) -> JsonError {
+        let problem = format!("{} is {}", short(json), kind(json));
+        let error = self.error(scope, problem);
+        JsonError {
+            expected: format!("an object with a `value` of type {}", error.expected),
+            example: error.example.map(|it| format!("{{\"value\": {it}}}")),
+            ..error
         }
     }
 
@@ -351,8 +395,12 @@ impl Reader<'_> {
         }
         let mut values = Vec::new();
         scope.each_state_member(&mut |member, inner| {
-            let part = inner.inside(&member.type_code);
-            values.push(self.member(&mut members, &member.name, &part, scope)?);
+            let (name, part) = (&*member.name, inner.inside(&member.type_code));
+            let content = optional_content(self.types, inner, name, &member.type_code);
+            values.push(match content {
+                Some(content) => self.optional(&mut members, name, content, &part)?,
+                None => self.member(&mut members, name, &part, scope)?,
+            });
             Ok(())
         })?;
         self.end(&members, scope)?;

@@ -9,7 +9,9 @@ use serde_json::{Map, Number, Value as Json, json};
 
 use super::bits;
 use super::number::{exact_double, fixed_text};
-use super::{EXACT_MAX, EXCEPTION, HEX, exception_key, known, may_be_null, type_key};
+use super::{
+    EXACT_MAX, EXCEPTION, HEX, exception_key, known, may_be_null, optional_content, type_key,
+};
 use crate::types::Types;
 
 /// Why a value has no JSON.
@@ -72,7 +74,7 @@ impl Writer<'_> {
                     object.insert(EXCEPTION.to_owned(), json!(made.named.id));
                 }
                 for (member, value) in made.members.iter().zip(values) {
-                    let value = self.value(value, &scope.inside(&member.type_code))?;
+                    let value = self.member(value, &member.name, scope, &member.type_code)?;
                     let key = if is_exception {
                         exception_key(&member.name)
                     } else {
@@ -119,6 +121,33 @@ impl Writer<'_> {
         })
     }
 
+    /// A member of the type of `scope`. An optional one without a value is null.
+    fn member(
+        &mut self,
+        value: &Value,
+        name: &str,
+        scope: &Scope<'_>,
+        type_code: &TypeCode,
+    ) -> Result<Json, WriteError> {
+        let member = scope.inside(type_code);
+        let Some(content) = optional_content(self.types, scope, name, type_code) else {
+            return self.value(value, &member);
+        };
+        let element = member.inside(content);
+        let json = match value {
+            Value::Elements(values) => values.first().map(|it| self.value(it, &element)),
+            Value::Octets(octets) => {
+                let octet = octets.first().map(|octet| Value::Octet(*octet));
+                octet.map(|octet| self.value(&octet, &element))
+            }
+            _ => return Err(WriteError::WrongType),
+        };
+        match json.transpose()? {
+            Some(json) if may_be_null(content) => Ok(json!({ "value": json })),
+            json => Ok(json.unwrap_or_default()),
+        }
+    }
+
     fn any(&mut self, any: &Any) -> Result<Json, WriteError> {
         let value = any.value_with(&known(self.types))?;
         if value == Value::Nothing && any.type_code().kind() == Kind::Null {
@@ -151,7 +180,7 @@ impl Writer<'_> {
             }
             scope.each_state_member(&mut |member, scope| {
                 let value = members.next().ok_or(WriteError::WrongType)?;
-                let value = self.value(value, &scope.inside(&member.type_code))?;
+                let value = self.member(value, &member.name, scope, &member.type_code)?;
                 object.insert(member.name.to_string(), value);
                 Ok::<(), WriteError>(())
             })?;

@@ -1,6 +1,6 @@
 //! TypeCodes and interfaces of checked IDL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rtorb::type_code::{self, Alias, Kind, Label, Named, Shape, TypeCode, ValueMember, Visibility};
@@ -27,6 +27,11 @@ pub(super) fn add(types: &mut Types, tree: &Tree) {
                 let known = types.bits.entry(item.repository_id.clone());
                 known.or_insert_with(|| bits.into());
             }
+            let optional = optional_members(&item.kind);
+            if !optional.is_empty() {
+                let known = types.optional.entry(item.repository_id.clone());
+                known.or_insert(optional);
+            }
         }
         if let ItemKind::Interface(interface) = &item.kind {
             types.add_interface(builder.interface(id, interface));
@@ -39,6 +44,17 @@ const fn is_type(kind: &ItemKind) -> bool {
         kind,
         ItemKind::Module | ItemKind::Constant { .. } | ItemKind::Other { .. } | ItemKind::Native
     )
+}
+
+/// The names of the optional members that a type declares.
+fn optional_members(kind: &ItemKind) -> BTreeSet<String> {
+    let members: Vec<&Member> = match kind {
+        ItemKind::Struct { members } | ItemKind::Exception { members } => members.iter().collect(),
+        ItemKind::Valuetype(value) => value.state.iter().map(|it| &it.member).collect(),
+        _ => Vec::new(),
+    };
+    let optional = members.into_iter().filter(|it| it.is_optional);
+    optional.map(|it| it.name.clone()).collect()
 }
 
 /// Makes TypeCodes of one tree.
@@ -126,7 +142,9 @@ impl<'t> Builder<'t> {
 
     fn members(&mut self, members: &'t [Member]) -> Vec<(&'t str, TypeCode)> {
         let members = members.iter();
-        members.map(|it| (&*it.name, self.used(&it.ty))).collect()
+        members
+            .map(|it| (&*it.name, self.used(&it.wire_type())))
+            .collect()
     }
 
     /// A member appears once for each of its labels, and once more if it is the default.
@@ -172,7 +190,7 @@ impl<'t> Builder<'t> {
         };
         let members = value.state.iter().map(|state| ValueMember {
             name: state.member.name.as_str().into(),
-            type_code: self.used(&state.member.ty),
+            type_code: self.used(&state.member.wire_type()),
             visibility: if state.is_public {
                 Visibility::Public
             } else {

@@ -8,6 +8,29 @@ use crate::tree::{Annotation, Value};
 use super::Checker;
 
 impl Checker<'_> {
+    /// True if a member is `@optional`. Reports a wrong value of the annotation.
+    pub(super) fn is_optional(&mut self, annotations: &[Annotation]) -> bool {
+        let mut annotations = annotations.iter();
+        let Some(annotation) = annotations.rfind(|one| one.name == OPTIONAL) else {
+            return false;
+        };
+        self.effective.insert(annotation.location);
+        if annotation.parameters.is_empty() {
+            return true;
+        }
+        let example = "`@optional`, or `@optional(FALSE)`";
+        let written = self.annotation_value(annotation, example);
+        match written.as_deref() {
+            Some("TRUE") => return true,
+            Some("FALSE") | None => {}
+            Some(other) => {
+                let label = format!("expected TRUE or FALSE, found `{other}`");
+                self.wrong_value(annotation, &label, example);
+            }
+        }
+        false
+    }
+
     /// The number in the annotation `name`. `None` if there is no such annotation, or a wrong one, which is reported.
     pub(super) fn annotated_number(
         &mut self,
@@ -32,3 +55,6 @@ impl Checker<'_> {
         found
     }
 }
+
+/// The annotation of a member that a value may be without.
+const OPTIONAL: &str = "optional";

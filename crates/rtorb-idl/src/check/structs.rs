@@ -189,7 +189,11 @@ impl Checker<'_> {
             let ty = ty
                 .as_ref()
                 .and_then(|ty| self.declarator_type(ty, declarator));
-            found.extend(ty.map(|ty| tree_member(preamble, declarator, ty)));
+            let member = ty.map(|ty| tree_member(preamble, declarator, ty));
+            found.extend(member.map(|member| Member {
+                is_optional: self.is_optional(&member.annotations),
+                ..member
+            }));
         }
         found
     }
@@ -255,5 +259,6 @@ pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty:
         documentation: preamble.documentation.clone(),
         annotations: [preamble.annotations.clone(), declarator.annotations.clone()].concat(),
         ty,
+        is_optional: false,
     }
 }

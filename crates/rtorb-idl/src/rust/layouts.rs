@@ -144,7 +144,10 @@ fn is_fixed_itself(tree: &Tree, id: ItemId) -> bool {
     match kind {
         ItemKind::Enum { .. } | ItemKind::Bitmask(_) | ItemKind::Bitset(_) => true,
         ItemKind::Struct { members } => {
-            !members.is_empty() && members.iter().all(|member| fixed(&member.ty))
+            !members.is_empty()
+                && members
+                    .iter()
+                    .all(|member| !member.is_optional && fixed(&member.ty))
         }
         ItemKind::Alias { ty } => fixed(ty),
         _ => false,

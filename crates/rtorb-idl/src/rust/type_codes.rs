@@ -7,8 +7,7 @@ use super::scope::Scope;
 use super::types::{self, Plain};
 use super::{abstract_values, names, structs, values};
 use crate::tree::{
-    Bitmask, Bitset, Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value,
-    Valuetype,
+    Bitmask, Bitset, Item, ItemId, ItemKind, StateMember, Type, Union, UnionCase, Value, Valuetype,
 };
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
@@ -148,13 +147,12 @@ impl<'t> Description<'t> {
     }
 
     fn members(&self, id: ItemId) -> TokenStream {
-        let members =
-            structs::members(self.scope.tree, id)
-                .into_iter()
-                .map(|Member { name, ty, .. }| {
-                    let ty = self.used(ty);
-                    quote!((#name, #ty))
-                });
+        let members = structs::members(self.scope.tree, id)
+            .into_iter()
+            .map(|member| {
+                let (name, ty) = (&member.name, self.used(&member.wire_type()));
+                quote!((#name, #ty))
+            });
         quote!([#(#members),*])
     }
 
@@ -220,7 +218,7 @@ impl<'t> Description<'t> {
         let modifier = Literal::i16_unsuffixed(modifier);
         let members = value.state.iter().map(|StateMember { is_public, member }| {
             let name = &member.name;
-            let ty = self.used(&member.ty);
+            let ty = self.used(&member.wire_type());
             quote!((#name, #ty, #is_public))
         });
         quote!(::rtorb::codegen::valuetype::#constructor(#repository_id, #name, #modifier, #base, [#(#members),*]))

@@ -213,9 +213,10 @@ fn member(tree: &Tree, member: &Member, pad: &str, before: &str, out: &mut Strin
     comment(&member.documentation, pad, out);
     let _ = writeln!(
         out,
-        "{pad}{}{before}{}: {}",
+        "{pad}{}{before}{}{}: {}",
         annotations(&member.annotations),
         member.name,
+        if member.is_optional { "?" } else { "" },
         ty(tree, &member.ty)
     );
 }
