@@ -56,7 +56,7 @@ pub(crate) fn check(
         included_twice: HashSet::new(),
     };
     checker.definitions(&specification.definitions);
-    checker.misplaced_timing(&specification.timing);
+    checker.check_annotations(&specification.annotations);
     checker.finish()
 }
 

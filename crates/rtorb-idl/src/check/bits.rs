@@ -5,6 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::tree::{BitField, Bitmask, Bitset, Flag, ItemId, ItemKind, Type};
 
 use super::Checker;
+use super::annotations::{BIT_BOUND, POSITION};
 use super::scopes::Entity;
 
 impl Checker<'_> {
@@ -171,10 +172,6 @@ impl Checker<'_> {
     }
 }
 
-/// The annotation with the bits of a bitmask.
-const BIT_BOUND: &str = "bit_bound";
-/// The annotation with the bit of a flag.
-const POSITION: &str = "position";
 /// The bits of a bitmask without `@bit_bound`.
 const BIT_BOUND_DEFAULT: u32 = 32;
 /// The most bits of a bitmask, a bitset and a field: CDR has no longer integer.

@@ -4,6 +4,7 @@ use crate::ast::{self, Constructed, ConstructedKind, Name, Preamble, ScopedName}
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
 
 use super::Checker;
+use super::annotations::OPTIONAL;
 use super::scopes::Entity;
 
 impl Checker<'_> {
@@ -191,7 +192,7 @@ impl Checker<'_> {
                 .and_then(|ty| self.declarator_type(ty, declarator));
             let member = ty.map(|ty| tree_member(preamble, declarator, ty));
             found.extend(member.map(|member| Member {
-                is_optional: self.is_optional(&member.annotations),
+                is_optional: self.is_annotated(&member.annotations, OPTIONAL).is_some(),
                 ..member
             }));
         }

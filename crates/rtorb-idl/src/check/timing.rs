@@ -3,7 +3,6 @@
 //! They need no declaration. A specification may still declare them for other compilers.
 
 use crate::diagnostic::Diagnostic;
-use crate::suggest;
 use crate::tree::{
     Annotation, AnnotationParameter, Criticality, InterfaceFlavour, ItemId, ItemKind,
     TIMING_ANNOTATIONS, Timing,
@@ -27,7 +26,6 @@ impl Checker<'_> {
         }
         for (at, annotation) in annotations.iter().enumerate() {
             if !is_timing(annotation) {
-                self.check_slip(annotation);
                 continue;
             }
             self.effective.insert(annotation.location);
@@ -46,21 +44,6 @@ impl Checker<'_> {
         timing
     }
 
-    /// Reports annotations on timing that do not belong to an operation or attribute.
-    pub(super) fn misplaced_timing(&mut self, all: &[Annotation]) {
-        if !self.is_whole {
-            return;
-        }
-        for annotation in all {
-            if !self.effective.contains(&annotation.location) {
-                self.misplaced(
-                    annotation,
-                    "expected an operation or attribute of an interface",
-                );
-            }
-        }
-    }
-
     /// The reason why declarations in `owner` have no timing, if there is one.
     fn is_never_timed(&self, owner: ItemId) -> Option<&'static str> {
         match &self.tree.item(owner).kind {
@@ -75,7 +58,7 @@ impl Checker<'_> {
         }
     }
 
-    fn misplaced(&mut self, annotation: &Annotation, why: &str) {
+    pub(super) fn misplaced(&mut self, annotation: &Annotation, why: &str) {
         let message = format!("`@{}` cannot stand here", annotation.name);
         let diagnostic = Diagnostic::error(message)
             .at(annotation.location, why)
@@ -188,25 +171,9 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
         }
     }
-
-    /// Warns about an unknown annotation whose name is close to one on timing.
-    fn check_slip(&mut self, annotation: &Annotation) {
-        let Some(meant) = suggest::closest(&annotation.name, TIMING_ANNOTATIONS.into_iter()) else {
-            return;
-        };
-        let last = annotation.name.rsplit("::").next();
-        let mut items = self.tree.items.iter();
-        if items.any(|item| Some(item.name.as_str()) == last && item.is_other("annotation")) {
-            return;
-        }
-        let diagnostic = Diagnostic::warning(format!("unknown annotation `@{}`", annotation.name))
-            .at(annotation.location, "has no effect")
-            .help(format!("did you mean `@{meant}`?"));
-        self.diagnostics.push(diagnostic);
-    }
 }
 
-fn is_timing(annotation: &Annotation) -> bool {
+pub(super) fn is_timing(annotation: &Annotation) -> bool {
     TIMING_ANNOTATIONS.contains(&annotation.name.as_str())
 }
 

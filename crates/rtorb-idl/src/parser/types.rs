@@ -7,7 +7,7 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
 use crate::lexer::TokenKind;
-use crate::tree::{BASIC_TYPES, Type};
+use crate::tree::{BASIC_TYPES, TIMING_ANNOTATIONS, Type};
 
 use super::{Parsed, Parser};
 
@@ -112,6 +112,10 @@ impl Parser<'_> {
                 "annotations on the type of an element are not kept",
             );
             self.diagnostics.push(diagnostic);
+            self.annotations.retain(|kept| {
+                let is_timing = TIMING_ANNOTATIONS.contains(&&*kept.name);
+                is_timing || kept.location != annotation.location
+            });
         }
         Ok(())
     }
