@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use rtorb::any::{Any, State, Value, find_state_type};
-use rtorb::type_code::{Kind, Label, Scope, Shape, TypeCode};
+use rtorb::type_code::{Aggregate, Kind, Label, Scope, Shape, TypeCode};
 use rtorb_wire::DecodeError;
 use serde_json::{Map, Number, Value as Json, json};
 
@@ -68,21 +68,7 @@ impl Writer<'_> {
                 json!(name.ok_or(WriteError::WrongType)?)
             }
             (Value::Members(values), Shape::Struct(made) | Shape::Except(made)) => {
-                let is_exception = type_code.kind() == Kind::Except;
-                let mut object = Map::new();
-                if is_exception {
-                    object.insert(EXCEPTION.to_owned(), json!(made.named.id));
-                }
-                for (member, value) in made.members.iter().zip(values) {
-                    let value = self.member(value, &member.name, scope, &member.type_code)?;
-                    let key = if is_exception {
-                        exception_key(&member.name)
-                    } else {
-                        &member.name
-                    };
-                    object.insert(key.to_owned(), value);
-                }
-                Json::Object(object)
+                self.members(values, made, scope)?
             }
             (
                 Value::Union {
@@ -119,6 +105,29 @@ impl Writer<'_> {
             (Value::TypeCode(inner), _) => json!(self.types.text(inner)),
             (value, _) => plain(value).ok_or(WriteError::WrongType)?,
         })
+    }
+
+    fn members(
+        &mut self,
+        values: &[Value],
+        made: &Aggregate,
+        scope: &Scope<'_>,
+    ) -> Result<Json, WriteError> {
+        let is_exception = scope.type_code.kind() == Kind::Except;
+        let mut object = Map::new();
+        if is_exception {
+            object.insert(EXCEPTION.to_owned(), json!(made.named.id));
+        }
+        for (member, value) in made.members.iter().zip(values) {
+            let value = self.member(value, &member.name, scope, &member.type_code)?;
+            let key = if is_exception {
+                exception_key(&member.name)
+            } else {
+                &member.name
+            };
+            object.insert(key.to_owned(), value);
+        }
+        Ok(Json::Object(object))
     }
 
     /// A member of the type of `scope`. An optional one without a value is null.
