@@ -529,6 +529,25 @@ impl Member {
     }
 }
 
+impl Valuetype {
+    /// The modifier of its TypeCode (CORBA 3, `ValueModifier`): custom, abstract or truncatable; 0 for none.
+    pub const fn modifier(&self) -> i16 {
+        match self {
+            Self {
+                is_custom: true, ..
+            } => 1,
+            Self {
+                is_abstract: true, ..
+            } => 2,
+            Self {
+                is_truncatable: true,
+                ..
+            } => 3,
+            _ => 0,
+        }
+    }
+}
+
 impl Type {
     /// True for the integer types, `octet` included.
     pub(crate) fn is_integer(&self) -> bool {

@@ -175,19 +175,6 @@ impl<'t> Builder<'t> {
         let is_concrete = |id: &&ItemId| matches!(&self.tree.item(**id).kind, ItemKind::Valuetype(base) if !base.is_abstract);
         let concrete = value.bases.iter().find(is_concrete).copied();
         let base = concrete.map_or(TypeCode::NULL, |base| self.item(base));
-        let modifier = match value {
-            Valuetype {
-                is_custom: true, ..
-            } => CUSTOM,
-            Valuetype {
-                is_abstract: true, ..
-            } => ABSTRACT,
-            Valuetype {
-                is_truncatable: true,
-                ..
-            } => TRUNCATABLE,
-            _ => NO_MODIFIER,
-        };
         let members = value.state.iter().map(|state| ValueMember {
             name: state.member.name.as_str().into(),
             type_code: self.used(&state.member.wire_type()),
@@ -200,7 +187,7 @@ impl<'t> Builder<'t> {
         let value_type = type_code::ValueType {
             members: members.collect(),
             named: Named::new(&item.repository_id, &item.name),
-            modifier,
+            modifier: value.modifier(),
             base,
         };
         TypeCode::from_shape(if value.is_event {
@@ -319,7 +306,7 @@ fn named(kind: Kind, id: &str, name: &str) -> TypeCode {
 }
 
 fn empty_value(id: &str, name: &str) -> TypeCode {
-    valuetype::type_code(id, name, NO_MODIFIER, TypeCode::NULL, [])
+    valuetype::type_code(id, name, 0, TypeCode::NULL, [])
 }
 
 /// A label as the number that it is on the wire.
@@ -334,9 +321,3 @@ fn label(label: &Value) -> Label {
         Value::Float(_) | Value::Fixed { .. } | Value::Text(_) => 0,
     }
 }
-
-/// Modifiers of a valuetype's TypeCode (CORBA 3, `ValueModifier`).
-const NO_MODIFIER: i16 = 0;
-const CUSTOM: i16 = 1;
-const ABSTRACT: i16 = 2;
-const TRUNCATABLE: i16 = 3;

@@ -202,20 +202,7 @@ impl<'t> Description<'t> {
         } else {
             quote!(type_code)
         };
-        let modifier = match value {
-            Valuetype {
-                is_custom: true, ..
-            } => CUSTOM,
-            Valuetype {
-                is_abstract: true, ..
-            } => ABSTRACT,
-            Valuetype {
-                is_truncatable: true,
-                ..
-            } => TRUNCATABLE,
-            _ => NO_MODIFIER,
-        };
-        let modifier = Literal::i16_unsuffixed(modifier);
+        let modifier = Literal::i16_unsuffixed(value.modifier());
         let members = value.state.iter().map(|StateMember { is_public, member }| {
             let name = &member.name;
             let ty = self.used(&member.wire_type());
@@ -249,12 +236,6 @@ impl<'t> Description<'t> {
         }
     }
 }
-
-/// Modifiers of a valuetype's TypeCode (CORBA 3, `ValueModifier`).
-const NO_MODIFIER: i16 = 0;
-const CUSTOM: i16 = 1;
-const ABSTRACT: i16 = 2;
-const TRUNCATABLE: i16 = 3;
 
 fn bounded(constructor: &TokenStream, bound: Option<u32>) -> TokenStream {
     let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));
