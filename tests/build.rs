@@ -12,6 +12,7 @@ fn main() {
     rtorb_idl::compile("../idl/relay.idl");
     for snapshot in [
         "abstract_interfaces",
+        "bits",
         "chains",
         "constants",
         "context",
@@ -22,6 +23,7 @@ fn main() {
         "maps",
         "names",
         "nested",
+        "optional",
         "recursion",
         "templates",
         "timing",

@@ -101,7 +101,7 @@ impl Operation {
                 text: text.chars().take(ADVICE_MAX).collect(),
                 reason: error.to_string(),
                 expected: parameter
-                    .and_then(|it| example(&it.type_code))
+                    .and_then(|it| example(types, &it.type_code))
                     .map(|it| it.to_string()),
             })
         };
@@ -147,7 +147,6 @@ impl Operation {
     /// # Errors
     /// [`JsonError`] has the place.
     pub fn results_from_json(&self, types: &Types, json: &Json) -> Result<Results, JsonError> {
-        let part = |name: &str| json.get(name).unwrap_or(&Json::Null);
         if self.outputs().next().is_none() {
             let returns = from_json(types, json, &self.returns)?;
             return Ok(Results {
@@ -170,8 +169,12 @@ impl Operation {
             ));
         }
         let read = |name: &str, type_code| {
-            let value = from_json(types, part(name), type_code);
-            value.map_err(|error| error.within(format!(".{name}")))
+            let part = json.get(name);
+            let value = from_json(types, part.unwrap_or(&Json::Null), type_code);
+            value.map_err(|error| match part {
+                Some(_) => error.within(format!(".{name}")),
+                None => error.missing(&format!("the member `{name}`")),
+            })
         };
         let outputs = self.outputs().map(|it| read(&it.name, &it.type_code));
         Ok(Results {
@@ -227,15 +230,17 @@ impl Operation {
     }
 
     /// Examples of the arguments; `None` in the place of one that would be very long.
-    pub fn example_inputs(&self) -> Vec<Option<Json>> {
-        self.inputs().map(|it| example(&it.type_code)).collect()
+    pub fn example_inputs(&self, types: &Types) -> Vec<Option<Json>> {
+        self.inputs()
+            .map(|it| example(types, &it.type_code))
+            .collect()
     }
 
     /// An example of the results, if it is not very long.
-    pub fn example_results(&self) -> Option<Json> {
-        let returns = example(&self.returns)?;
+    pub fn example_results(&self, types: &Types) -> Option<Json> {
+        let returns = example(types, &self.returns)?;
         let outputs = self.outputs();
-        let outputs = outputs.map(|it| Some((it.name.clone(), example(&it.type_code)?)));
+        let outputs = outputs.map(|it| Some((it.name.clone(), example(types, &it.type_code)?)));
         let mut object = outputs.collect::<Option<Map<_, _>>>()?;
         if object.is_empty() {
             return Some(returns);

@@ -45,7 +45,7 @@ impl Operation {
             if definition.contains('{') {
                 let _ = write!(text, "\n  {definition}");
             }
-            let example = example(type_code).map(|it| it.to_string());
+            let example = example(types, type_code).map(|it| it.to_string());
             if let Some(example) = &example {
                 let _ = write!(text, "\n  example: {example}");
             }
@@ -75,15 +75,15 @@ impl Operation {
             json!({
                 "name": it.name,
                 "type": types.text(&it.type_code),
-                "example": example(&it.type_code),
+                "example": example(types, &it.type_code),
             })
         });
         json!({
             "operation": self.name,
             "signature": self.signature(types),
             "arguments": arguments.collect::<Vec<_>>(),
-            "results": self.example_results(),
-            "exceptions": self.raises.iter().map(example).collect::<Vec<_>>(),
+            "results": self.example_results(types),
+            "exceptions": self.raises.iter().map(|it| example(types, it)).collect::<Vec<_>>(),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Values as JSON, and JSON as values: `docs/call.md` has the form of each type.
 
+mod bits;
 mod error;
 mod example;
 mod number;
@@ -12,7 +13,7 @@ pub use example::example;
 pub use read::from_json;
 pub use write::{WriteError, to_json};
 
-use rtorb::type_code::{Kind, Scope, TypeCode};
+use rtorb::type_code::{Kind, Scope, Shape, TypeCode};
 
 use crate::types::Types;
 
@@ -57,6 +58,21 @@ fn may_be_null(type_code: &TypeCode) -> bool {
             | Kind::Null
             | Kind::Void
     )
+}
+
+/// The type of the values of the member `name` of the type of `scope`, if it is optional: that of the elements of its sequence.
+fn optional_content<'t>(
+    types: &Types,
+    scope: &Scope<'_>,
+    name: &str,
+    type_code: &'t TypeCode,
+) -> Option<&'t TypeCode> {
+    match type_code.shape() {
+        Shape::Sequence(elements) if types.is_optional(scope.type_code, name) => {
+            Some(&elements.element)
+        }
+        _ => None,
+    }
 }
 
 /// The key of an exception's repository id.

@@ -1,10 +1,11 @@
 //! The types and interfaces that a program knows at run time: from IDL, or stated by the caller.
 
+mod bits;
 mod expression;
 mod of_tree;
 mod standard;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use rtorb::type_code::{Shape, TypeCode};
 use rtorb_idl::{Options, Outcome, Tree};
 
 use crate::interface::Interface;
+pub(crate) use bits::{Bits, Field, FieldForm};
 pub use expression::TypeError;
 
 /// Named types, and interfaces with their operations. What was added first wins.
@@ -22,6 +24,10 @@ pub struct Types {
     interfaces: BTreeMap<String, Named<Arc<Interface>>>,
     /// Repository ids by scoped name, of types and interfaces.
     ids: BTreeMap<String, String>,
+    /// The names of the bits of bitmasks and bitsets, by repository id.
+    bits: BTreeMap<String, Arc<Bits>>,
+    /// The names of optional members, by the repository id of the type that declares them.
+    optional: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -92,6 +98,12 @@ impl Types {
         for Named { item, .. } in others.interfaces.into_values() {
             self.add_interface(Arc::unwrap_or_clone(item));
         }
+        for (id, bits) in others.bits {
+            self.bits.entry(id).or_insert(bits);
+        }
+        for (id, names) in others.optional {
+            self.optional.entry(id).or_insert(names);
+        }
     }
 
     /// Adds all types and interfaces of checked IDL.
@@ -132,6 +144,25 @@ impl Types {
     /// The type with that repository id.
     pub fn by_id(&self, id: &str) -> Option<&TypeCode> {
         self.types.get(id).map(|named| &named.item)
+    }
+
+    /// The names of the bits of values of this type, if it is a bitmask or a bitset.
+    pub(crate) fn bits(&self, type_code: &TypeCode) -> Option<&Bits> {
+        let mut type_code = type_code;
+        while let Shape::Alias(alias) = type_code.shape() {
+            if let Some(bits) = self.bits.get(&*alias.named.id) {
+                return Some(bits);
+            }
+            type_code = &alias.content;
+        }
+        None
+    }
+
+    /// True if this member of a struct, exception or valuetype is optional. Its type is a sequence of at most one element.
+    pub(crate) fn is_optional(&self, type_code: &TypeCode, member: &str) -> bool {
+        let id = type_code.repository_id();
+        let names = id.and_then(|id| self.optional.get(id));
+        names.is_some_and(|names| names.contains(member))
     }
 
     /// The type that a text in the syntax of IDL names: `sequence<CosNaming::NameComponent, 4>`, `string<8>[2]`, or a repository id.

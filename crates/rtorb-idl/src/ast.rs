@@ -61,8 +61,10 @@ pub(crate) struct Documented<T> {
 pub(crate) type Definition = Documented<DefinitionKind>;
 /// The members of a struct, an exception or the state of a valuetype that are declared together.
 pub(crate) type Member = Documented<Declarators>;
-/// A name in an enum or a bitmask.
+/// A name in an enum, a bitmask or a bitset.
 pub(crate) type Enumerator = Documented<Name>;
+/// The fields of a bitset that are declared together.
+pub(crate) type BitField = Documented<BitFieldDcl>;
 /// A member of a union.
 pub(crate) type Case = Documented<CaseDcl>;
 
@@ -168,11 +170,13 @@ pub(crate) struct UnionBody {
     pub(crate) cases: Vec<Case>,
 }
 
-/// A field of a bitset; without a name it is padding.
+/// `bitfield<width, type> a, b`; without a name it is padding.
 #[derive(Clone, Debug)]
-pub(crate) struct BitField {
+pub(crate) struct BitFieldDcl {
     pub(crate) width: Expression,
-    pub(crate) names: Vec<Name>,
+    /// `None` for the smallest type that has the width.
+    pub(crate) ty: Option<TypeSpec>,
+    pub(crate) names: Vec<Enumerator>,
 }
 
 /// A type, and what is declared with it.

@@ -1,5 +1,7 @@
 //! Checks a syntax tree: resolves names, applies every rule of the language, and builds the checked tree.
 
+mod annotations;
+mod bits;
 mod components;
 mod constants;
 mod fixed;
@@ -47,14 +49,14 @@ pub(crate) fn check(
         orb: supply::by_name(orb),
         sources,
         is_whole: !diagnostics.has_errors(),
-        timed: HashSet::new(),
+        effective: HashSet::new(),
         diagnostics,
         lost: &specification.lost,
         incomplete: specification.incomplete,
         included_twice: HashSet::new(),
     };
     checker.definitions(&specification.definitions);
-    checker.misplaced_timing(&specification.timing);
+    checker.check_annotations(&specification.annotations);
     checker.finish()
 }
 
@@ -77,8 +79,8 @@ struct Checker<'c> {
     incomplete: bool,
     /// True if parsing found no error, so that the definitions are complete.
     is_whole: bool,
-    /// The places of annotations on timing that belong to an operation or attribute.
-    timed: HashSet<Location>,
+    /// The places of annotations that have an effect where they stand.
+    effective: HashSet<Location>,
     /// Lines of files that were included twice, and have been reported.
     included_twice: HashSet<Position>,
 }

@@ -17,8 +17,10 @@
 //! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (with it the OMG's files use `#include` instead of `import`),
 //!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`. [`Options::undefines`] removes them.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
+//! * The annotations of IDL 4.2, and `@rust_name` of any declaration ([`rust::generate`]). `@optional`, `@bit_bound`, `@position`
+//!   and `@oneway` change the mapping. The tree keeps all as they are written. There is a warning, once for each name, about one
+//!   that has no effect but may seem to, and about one that is neither known nor declared.
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
-//!   `@rust_name` of any declaration ([`rust::generate`]). The tree keeps other annotations as they are written.
 //!
 //! # Deviations from the standard
 //! Accepted with a warning: a name that differs only in case from a name used before it in the scope (`Color color`), from the

@@ -16,7 +16,7 @@ use crate::keywords;
 use crate::lexer::{Token, TokenKind};
 use crate::preprocess::{Event, Preprocessed};
 use crate::source::Location;
-use crate::tree::{Annotation, AnnotationParameter, TIMING_ANNOTATIONS};
+use crate::tree::{Annotation, AnnotationParameter};
 use templates::Template;
 
 /// Parses all tokens. Reports errors and omits the wrong parts.
@@ -31,7 +31,7 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
         angles: 0,
         failed_at: None,
         lost: HashSet::new(),
-        timing: Vec::new(),
+        annotations: Vec::new(),
         modules: Vec::new(),
         templates: Vec::new(),
         instantiated: 0,
@@ -40,7 +40,7 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
     Specification {
         definitions,
         lost: parser.lost,
-        timing: parser.timing,
+        annotations: parser.annotations,
         incomplete: input.incomplete,
     }
 }
@@ -51,8 +51,8 @@ pub(crate) struct Specification {
     pub(crate) definitions: Vec<Definition>,
     /// Names that declarations with errors probably declare.
     pub(crate) lost: HashSet<Rc<str>>,
-    /// Every annotation on timing.
-    pub(crate) timing: Vec<Annotation>,
+    /// Every annotation, except those that are reported already.
+    pub(crate) annotations: Vec<Annotation>,
     /// True if a file was not found.
     pub(crate) incomplete: bool,
 }
@@ -76,7 +76,7 @@ struct Parser<'d> {
     /// The index of the token of the last reported error. One error for each token is enough.
     failed_at: Option<usize>,
     lost: HashSet<Rc<str>>,
-    timing: Vec<Annotation>,
+    annotations: Vec<Annotation>,
     /// The names of the modules around the next token, outermost first.
     modules: Vec<Rc<str>>,
     templates: Vec<Template>,
@@ -357,9 +357,7 @@ impl Parser<'_> {
             parameters,
             location,
         };
-        if TIMING_ANNOTATIONS.contains(&annotation.name.as_str()) {
-            self.timing.push(annotation.clone());
-        }
+        self.annotations.push(annotation.clone());
         Ok(annotation)
     }
 

@@ -3,8 +3,8 @@
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{
-    Annotation, AnnotationParameter, Attribute, Enumerator, Item, ItemKind, Member, Operation,
-    Parameter, StateMember, Tree, UnionCase,
+    Annotation, AnnotationParameter, Attribute, BitField, Enumerator, Flag, Item, ItemKind, Member,
+    Operation, Parameter, StateMember, Tree, UnionCase,
 };
 
 /// The annotation that chooses a name.
@@ -58,7 +58,7 @@ macro_rules! declared {
         }
     )*};
 }
-declared!(Item Operation Attribute Member Enumerator Parameter);
+declared!(Item Operation Attribute Member Enumerator Flag BitField Parameter);
 
 /// The name in the annotation; empty if it has none.
 fn value_of(annotation: &Annotation) -> &str {
@@ -128,6 +128,8 @@ fn parts_mut(kind: &mut ItemKind) -> Vec<&mut dyn Declared> {
             members.collect()
         }
         ItemKind::Enum { enumerators } => all(enumerators),
+        ItemKind::Bitmask(mask) => all(&mut mask.flags),
+        ItemKind::Bitset(set) => all(&mut set.fields),
         _ => Vec::new(),
     }
 }

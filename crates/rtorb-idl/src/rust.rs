@@ -1,6 +1,7 @@
 //! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
 
 mod abstract_values;
+mod bits;
 mod constants;
 mod cycles;
 mod documentation;
@@ -125,6 +126,8 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ItemKind::Exception { .. } => exceptions::generate(scope, id),
         ItemKind::Union(union) => unions::generate(scope, id, union),
         ItemKind::Enum { enumerators } => enums::generate(scope, id, enumerators),
+        ItemKind::Bitmask(mask) => bits::mask(scope, id, mask),
+        ItemKind::Bitset(set) => bits::set(scope, id, set),
         ItemKind::Constant { ty, value } => constants::generate(scope, id, ty, value),
         ItemKind::Alias { ty } => alias(item, &scope.owned(ty)),
         ItemKind::Native => alias(

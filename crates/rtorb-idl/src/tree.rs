@@ -67,6 +67,10 @@ pub enum ItemKind {
         /// In order: the position is the ordinal.
         enumerators: Vec<Enumerator>,
     },
+    /// A set of flags (IDL 4).
+    Bitmask(Bitmask),
+    /// Fields of some bits each in one integer (IDL 4).
+    Bitset(Bitset),
     /// A typedef.
     Alias {
         /// The type that it names.
@@ -93,7 +97,7 @@ pub enum ItemKind {
         /// `interface`, `abstract interface`, `valuetype`, `component` or `home`; never `struct` or `union`, which must be defined.
         what: &'static str,
     },
-    /// A construct of IDL 4 or CCM that is checked but has no CORBA value: bitset, bitmask, component, home, template module.
+    /// A construct of IDL 4 or CCM that is checked but has no CORBA value: component, home, template module.
     Other {
         /// Its name in messages.
         what: &'static str,
@@ -212,6 +216,8 @@ pub struct Member {
     pub annotations: Vec<Annotation>,
     /// Its type, array dimensions included.
     pub ty: Type,
+    /// `@optional`: a value may be without it. Never true in a union.
+    pub is_optional: bool,
 }
 
 /// A union.
@@ -249,6 +255,60 @@ pub struct Enumerator {
     pub documentation: Vec<String>,
     /// Annotations on it.
     pub annotations: Vec<Annotation>,
+}
+
+/// A set of flags.
+#[derive(Clone, Debug, Default)]
+pub struct Bitmask {
+    /// The unsigned integer that it is on the wire.
+    pub holder: Type,
+    /// In order.
+    pub flags: Vec<Flag>,
+}
+
+/// A flag of a bitmask.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// The name.
+    pub name: String,
+    /// Its place.
+    pub location: Location,
+    /// The comment lines above it.
+    pub documentation: Vec<String>,
+    /// Annotations on it.
+    pub annotations: Vec<Annotation>,
+    /// The number of its bit: 0 is the least significant.
+    pub position: u32,
+}
+
+/// Fields of some bits each in one integer.
+#[derive(Clone, Debug, Default)]
+pub struct Bitset {
+    /// The unsigned integer that it is on the wire.
+    pub holder: Type,
+    /// Its bits, those of its base and those without a name included; at most 64.
+    pub width: u32,
+    /// In order, those of its base first.
+    pub fields: Vec<BitField>,
+}
+
+/// A field of a bitset.
+#[derive(Clone, Debug)]
+pub struct BitField {
+    /// The name.
+    pub name: String,
+    /// Its place.
+    pub location: Location,
+    /// The comment lines above it.
+    pub documentation: Vec<String>,
+    /// Annotations on it.
+    pub annotations: Vec<Annotation>,
+    /// The type of its values: boolean or an integer, signed ones in two's complement.
+    pub ty: Type,
+    /// The number of its least significant bit.
+    pub offset: u32,
+    /// Its bits; at least 1.
+    pub width: u32,
 }
 
 /// A valuetype.
@@ -457,10 +517,60 @@ impl Item {
     }
 }
 
+impl Member {
+    /// The type that it has on the wire. CDR has no absent members: an optional one is a sequence of at most one.
+    pub fn wire_type(&self) -> Type {
+        let ty = self.ty.clone();
+        if !self.is_optional {
+            return ty;
+        }
+        let (element, bound) = (Box::new(ty), Some(1));
+        Type::Sequence { element, bound }
+    }
+}
+
+impl Valuetype {
+    /// The modifier of its TypeCode (CORBA 3, `ValueModifier`): custom, abstract or truncatable; 0 for none.
+    pub const fn modifier(&self) -> i16 {
+        match self {
+            Self {
+                is_custom: true, ..
+            } => 1,
+            Self {
+                is_abstract: true, ..
+            } => 2,
+            Self {
+                is_truncatable: true,
+                ..
+            } => 3,
+            _ => 0,
+        }
+    }
+}
+
 impl Type {
     /// True for the integer types, `octet` included.
     pub(crate) fn is_integer(&self) -> bool {
         self.integer_range().is_some()
+    }
+
+    /// The smallest unsigned integer with at least `bits` bits, of which there are at most 64.
+    pub(crate) const fn unsigned(bits: u32) -> Self {
+        match bits {
+            0..=8 => Self::Octet,
+            9..=16 => Self::UShort,
+            17..=32 => Self::ULong,
+            _ => Self::ULongLong,
+        }
+    }
+
+    /// The bits of an integer type; 1 for `boolean`.
+    pub(crate) fn bits(&self) -> Option<u32> {
+        if *self == Self::Boolean {
+            return Some(1);
+        }
+        let (least, most) = self.integer_range()?;
+        Some((most - least).count_ones())
     }
 
     /// The least and the greatest value of an integer type.

@@ -40,11 +40,13 @@ macro_rules! stream_form {
     };
 }
 
+mod bits;
 mod bounded;
 mod context;
 mod decimal;
 mod fixed_layout;
 mod long_double;
+pub mod optional;
 mod primitives;
 mod reader;
 mod reference;
@@ -56,6 +58,8 @@ mod wide;
 mod writer;
 
 use alloc::vec::Vec;
+
+pub use bits::{BitField, OverWidth, bit_field, fmt_flags, with_bit_field};
 pub use bounded::{BoundedMap, BoundedSequence, BoundedString, BoundedWString, OverBound};
 pub use context::ContextValues;
 pub use decimal::Fixed;

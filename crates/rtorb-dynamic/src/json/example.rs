@@ -5,23 +5,26 @@ use rtorb::type_code::{Aggregate, Kind, Scope, Shape, TypeCode, Union};
 use serde_json::{Map, Value as Json, json};
 
 use super::write::label;
-use super::{EXCEPTION, exception_key, may_be_null};
+use super::{EXCEPTION, bits, exception_key, may_be_null, optional_content};
+use crate::types::Types;
 
 /// A JSON value that is one of `type_code`; `None` if it would be very long, or the type has no values.
-pub fn example(type_code: &TypeCode) -> Option<Json> {
+pub fn example(types: &Types, type_code: &TypeCode) -> Option<Json> {
     Example {
+        types,
         values: 0,
         depth: 0,
     }
     .value(&Scope::new(type_code))
 }
 
-struct Example {
+struct Example<'t> {
+    types: &'t Types,
     values: usize,
     depth: usize,
 }
 
-impl Example {
+impl Example<'_> {
     fn value(&mut self, scope: &Scope<'_>) -> Option<Json> {
         self.values += 1;
         if self.values > VALUES_MAX {
@@ -35,6 +38,9 @@ impl Example {
 
     fn shape(&mut self, scope: &Scope<'_>) -> Option<Json> {
         let type_code = scope.type_code;
+        if let Some(bits) = self.types.bits(type_code) {
+            return bits::example(bits);
+        }
         Some(match type_code.shape() {
             Shape::Plain(kind) => plain(*kind)?,
             Shape::String { bound } | Shape::WString { bound } => {
@@ -85,7 +91,8 @@ impl Example {
                 let mut object = Map::new();
                 scope
                     .each_state_member(&mut |member, scope| {
-                        let value = self.value(&scope.inside(&member.type_code)).ok_or(())?;
+                        let value = self.member(&member.name, scope, &member.type_code);
+                        let value = value.ok_or(())?;
                         object.insert(member.name.to_string(), value);
                         Ok::<(), ()>(())
                     })
@@ -102,7 +109,7 @@ impl Example {
             object.insert(EXCEPTION.to_owned(), json!(made.named.id));
         }
         for member in &made.members {
-            let value = self.value(&scope.inside(&member.type_code))?;
+            let value = self.member(&member.name, scope, &member.type_code)?;
             let key = if is_exception {
                 exception_key(&member.name)
             } else {
@@ -113,6 +120,23 @@ impl Example {
         Some(Json::Object(object))
     }
 
+    /// A member of the type of `scope`. An optional one has a value, unless its type contains itself.
+    fn member(&mut self, name: &str, scope: &Scope<'_>, type_code: &TypeCode) -> Option<Json> {
+        let member = scope.inside(type_code);
+        let Some(content) = optional_content(self.types, scope, name, type_code) else {
+            return self.value(&member);
+        };
+        if self.depth > OPTIONAL_DEPTH_MAX {
+            return Some(Json::Null);
+        }
+        let value = self.value(&member.inside(content))?;
+        Some(if may_be_null(content) {
+            json!({ "value": value })
+        } else {
+            value
+        })
+    }
+
     /// One element of a sequence, none of one that contains itself; all elements of an array.
     fn elements(&mut self, scope: &Scope<'_>) -> Option<Json> {
         let (elements, count) = match scope.type_code.shape() {
@@ -121,7 +145,8 @@ impl Example {
             Shape::Sequence(elements) => (elements, 1),
             _ => return None,
         };
-        if elements.element.unaliased().kind() == Kind::Octet {
+        let is_octet = elements.element.unaliased().kind() == Kind::Octet;
+        if is_octet && self.types.bits(&elements.element).is_none() {
             return (count <= VALUES_MAX).then(|| json!(format!("hex:{}", "00".repeat(count))));
         }
         if count > VALUES_MAX {
@@ -167,4 +192,5 @@ fn plain(kind: Kind) -> Option<Json> {
 /// A longer example helps nobody.
 const VALUES_MAX: usize = 200;
 const SEQUENCE_DEPTH_MAX: usize = 12;
+const OPTIONAL_DEPTH_MAX: usize = 6;
 const VALUE_DEPTH_MAX: usize = 6;

@@ -9,11 +9,12 @@ use rtorb::type_code::{Elements, Kind, Label, Scope, Shape, TypeCode, Union};
 use rtorb::url::{Location, ObjectUrl};
 use serde_json::{Map, Value as Json};
 
+use super::bits;
 use super::error::JsonError;
 use super::number::fixed_of_text;
 use super::scalar::{character, integer, kind, long_double, octets, real, short};
-use super::{EXCEPTION, example, exception_key, known, may_be_null, type_key};
-use crate::types::Types;
+use super::{EXCEPTION, example, exception_key, known, may_be_null, optional_content, type_key};
+use crate::types::{Bits, Types};
 
 /// The value of `type_code` that JSON means.
 ///
@@ -29,6 +30,9 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn value(&self, json: &Json, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        if let Some(bits) = self.types.bits(scope.type_code) {
+            return self.bits(json, bits, scope);
+        }
         match scope.type_code.shape() {
             Shape::Plain(kind) => self.plain(json, *kind, scope),
             Shape::String { bound } => self.text(json, *bound, scope).map(Value::String),
@@ -115,6 +119,15 @@ impl Reader<'_> {
         value.ok_or_else(|| self.wrong(json, scope))
     }
 
+    fn bits(&self, json: &Json, bits: &Bits, scope: &Scope<'_>) -> Result<Value, JsonError> {
+        let number = bits::read(bits, json).map_err(|wrong| {
+            let error = self.error(scope, wrong.problem);
+            wrong.step.into_iter().fold(error, JsonError::within)
+        })?;
+        let value = bits::value(number, scope.type_code);
+        value.ok_or_else(|| self.error(scope, format!("{} does not fit", short(json))))
+    }
+
     fn text(&self, json: &Json, bound: u32, scope: &Scope<'_>) -> Result<String, JsonError> {
         let text = json.as_str().ok_or_else(|| self.wrong(json, scope))?;
         if text.contains('\0') {
@@ -174,7 +187,12 @@ impl Reader<'_> {
             } else {
                 &member.name
             };
-            values.push(self.member(&mut members, key, &scope.inside(&member.type_code), scope)?);
+            let part = scope.inside(&member.type_code);
+            let content = optional_content(self.types, scope, &member.name, &member.type_code);
+            values.push(match content {
+                Some(content) => self.optional(&mut members, key, content, &part)?,
+                None => self.member(&mut members, key, &part, scope)?,
+            });
         }
         self.end(&members, scope)?;
         Ok(Value::Members(values))
@@ -193,6 +211,45 @@ impl Reader<'_> {
                 value.map_err(|error| error.within(format!(".{name}")))
             }
             None => Err(self.error(whole, format!("the member `{name}` is missing"))),
+        }
+    }
+
+    /// The member `name` with values of type `content`: a sequence of one, or of none if it is null or missing.
+    fn optional(
+        &self,
+        members: &mut Members<'_>,
+        name: &str,
+        content: &TypeCode,
+        sequence: &Scope<'_>,
+    ) -> Result<Value, JsonError> {
+        let scope = sequence.inside(content);
+        let json = members.take(name).filter(|json| !json.is_null());
+        let value = json.map(|json| {
+            if !may_be_null(content) {
+                return self.value(json, &scope);
+            }
+            let mut members = Members::of(json).ok_or_else(|| self.boxed(json, &scope))?;
+            let value = self.member(&mut members, "value", &scope, &scope)?;
+            self.end(&members, &scope)?;
+            Ok(value)
+        });
+        let value = value.transpose();
+        let value = value.map_err(|error| error.within(format!(".{name}")))?;
+        Ok(match value {
+            Some(Value::Octet(octet)) => Value::Octets(vec![octet]),
+            None if content.unaliased().kind() == Kind::Octet => Value::Octets(Vec::new()),
+            value => Value::Elements(value.into_iter().collect()),
+        })
+    }
+
+    /// The error of JSON that is no object with a `value` that may be null.
+    fn boxed(&self, json: &Json, scope: &Scope<'_>) -> JsonError {
+        let problem = format!("{} is {}", short(json), kind(json));
+        let error = self.error(scope, problem);
+        JsonError {
+            expected: format!("an object with a `value` of type {}", error.expected),
+            example: error.example.map(|it| format!("{{\"value\": {it}}}")),
+            ..error
         }
     }
 
@@ -338,8 +395,12 @@ impl Reader<'_> {
         }
         let mut values = Vec::new();
         scope.each_state_member(&mut |member, inner| {
-            let part = inner.inside(&member.type_code);
-            values.push(self.member(&mut members, &member.name, &part, scope)?);
+            let (name, part) = (&*member.name, inner.inside(&member.type_code));
+            let content = optional_content(self.types, inner, name, &member.type_code);
+            values.push(match content {
+                Some(content) => self.optional(&mut members, name, content, &part)?,
+                None => self.member(&mut members, name, &part, scope)?,
+            });
             Ok(())
         })?;
         self.end(&members, scope)?;
@@ -348,10 +409,11 @@ impl Reader<'_> {
 
     fn wrong(&self, json: &Json, scope: &Scope<'_>) -> JsonError {
         let problem = match kind(json) {
-            "a number" if is_number(scope.type_code) => "does not fit".to_owned(),
-            kind => format!("is {kind}"),
+            "null" => "it is null".to_owned(),
+            "a number" if is_number(scope.type_code) => format!("{} does not fit", short(json)),
+            kind => format!("{} is {kind}", short(json)),
         };
-        self.error(scope, format!("{} {problem}", short(json)))
+        self.error(scope, problem)
     }
 
     fn no_values(&self, scope: &Scope<'_>) -> JsonError {
@@ -359,7 +421,7 @@ impl Reader<'_> {
     }
 
     fn error(&self, scope: &Scope<'_>, problem: String) -> JsonError {
-        let example = example(scope.type_code).map(|it| it.to_string());
+        let example = example(self.types, scope.type_code).map(|it| it.to_string());
         JsonError {
             steps: Vec::new(),
             expected: self.types.text(scope.type_code),

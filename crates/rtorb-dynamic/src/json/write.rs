@@ -3,12 +3,15 @@
 use core::fmt::Write as _;
 
 use rtorb::any::{Any, State, Value, find_state_type};
-use rtorb::type_code::{Kind, Label, Scope, Shape, TypeCode};
+use rtorb::type_code::{Aggregate, Kind, Label, Scope, Shape, TypeCode};
 use rtorb_wire::DecodeError;
 use serde_json::{Map, Number, Value as Json, json};
 
+use super::bits;
 use super::number::{exact_double, fixed_text};
-use super::{EXACT_MAX, EXCEPTION, HEX, exception_key, known, may_be_null, type_key};
+use super::{
+    EXACT_MAX, EXCEPTION, HEX, exception_key, known, may_be_null, optional_content, type_key,
+};
 use crate::types::Types;
 
 /// Why a value has no JSON.
@@ -47,6 +50,10 @@ impl Writer<'_> {
             return Err(WriteError::TooLarge);
         }
         let type_code = scope.type_code;
+        if let Some(bits) = self.types.bits(type_code) {
+            let json = bits::number(value).and_then(|number| bits::write(bits, number));
+            return json.ok_or(WriteError::WrongType);
+        }
         Ok(match (value, type_code.shape()) {
             (value, Shape::Alias(alias)) => self.value(value, &scope.inside(&alias.content))?,
             (value, Shape::Recursive(id)) => {
@@ -61,21 +68,7 @@ impl Writer<'_> {
                 json!(name.ok_or(WriteError::WrongType)?)
             }
             (Value::Members(values), Shape::Struct(made) | Shape::Except(made)) => {
-                let is_exception = type_code.kind() == Kind::Except;
-                let mut object = Map::new();
-                if is_exception {
-                    object.insert(EXCEPTION.to_owned(), json!(made.named.id));
-                }
-                for (member, value) in made.members.iter().zip(values) {
-                    let value = self.value(value, &scope.inside(&member.type_code))?;
-                    let key = if is_exception {
-                        exception_key(&member.name)
-                    } else {
-                        &member.name
-                    };
-                    object.insert(key.to_owned(), value);
-                }
-                Json::Object(object)
+                self.members(values, made, scope)?
             }
             (
                 Value::Union {
@@ -97,12 +90,71 @@ impl Writer<'_> {
                 let values = values.iter().map(|value| self.value(value, &element));
                 values.collect::<Result<_, _>>()?
             }
+            (Value::Octets(octets), Shape::Sequence(made) | Shape::Array(made))
+                if self.types.bits(&made.element).is_some() =>
+            {
+                let element = scope.inside(&made.element);
+                let values = octets
+                    .iter()
+                    .map(|it| self.value(&Value::Octet(*it), &element));
+                values.collect::<Result<_, _>>()?
+            }
             (Value::Valuetype(None), _) => Json::Null,
             (Value::Valuetype(Some(state)), _) => self.state(state, scope)?,
             (Value::Any(any), _) => self.any(any)?,
             (Value::TypeCode(inner), _) => json!(self.types.text(inner)),
             (value, _) => plain(value).ok_or(WriteError::WrongType)?,
         })
+    }
+
+    fn members(
+        &mut self,
+        values: &[Value],
+        made: &Aggregate,
+        scope: &Scope<'_>,
+    ) -> Result<Json, WriteError> {
+        let is_exception = scope.type_code.kind() == Kind::Except;
+        let mut object = Map::new();
+        if is_exception {
+            object.insert(EXCEPTION.to_owned(), json!(made.named.id));
+        }
+        for (member, value) in made.members.iter().zip(values) {
+            let value = self.member(value, &member.name, scope, &member.type_code)?;
+            let key = if is_exception {
+                exception_key(&member.name)
+            } else {
+                &member.name
+            };
+            object.insert(key.to_owned(), value);
+        }
+        Ok(Json::Object(object))
+    }
+
+    /// A member of the type of `scope`. An optional one without a value is null.
+    fn member(
+        &mut self,
+        value: &Value,
+        name: &str,
+        scope: &Scope<'_>,
+        type_code: &TypeCode,
+    ) -> Result<Json, WriteError> {
+        let member = scope.inside(type_code);
+        let Some(content) = optional_content(self.types, scope, name, type_code) else {
+            return self.value(value, &member);
+        };
+        let element = member.inside(content);
+        let json = match value {
+            Value::Elements(values) => values.first().map(|it| self.value(it, &element)),
+            Value::Octets(octets) => {
+                let octet = octets.first().map(|octet| Value::Octet(*octet));
+                octet.map(|octet| self.value(&octet, &element))
+            }
+            _ => return Err(WriteError::WrongType),
+        };
+        match json.transpose()? {
+            Some(json) if may_be_null(content) => Ok(json!({ "value": json })),
+            json => Ok(json.unwrap_or_default()),
+        }
     }
 
     fn any(&mut self, any: &Any) -> Result<Json, WriteError> {
@@ -137,7 +189,7 @@ impl Writer<'_> {
             }
             scope.each_state_member(&mut |member, scope| {
                 let value = members.next().ok_or(WriteError::WrongType)?;
-                let value = self.value(value, &scope.inside(&member.type_code))?;
+                let value = self.member(value, &member.name, scope, &member.type_code)?;
                 object.insert(member.name.to_string(), value);
                 Ok::<(), WriteError>(())
             })?;
@@ -147,7 +199,7 @@ impl Writer<'_> {
 }
 
 /// The JSON of a value without parts; `None` for a value that needs its type.
-fn plain(value: &Value) -> Option<Json> {
+pub(super) fn plain(value: &Value) -> Option<Json> {
     Some(match value {
         Value::Nothing => Json::Null,
         Value::Boolean(value) => json!(value),

@@ -1,18 +1,18 @@
 //! TypeCodes and interfaces of checked IDL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rtorb::type_code::{self, Alias, Kind, Label, Named, Shape, TypeCode, ValueMember, Visibility};
 use rtorb_idl::Tree;
 use rtorb_idl::tree::{
-    self, Interface as IdlInterface, InterfaceFlavour, Item, ItemId, ItemKind, Member, Type, Union,
-    Value, Valuetype,
+    self, Bitmask, Bitset, Interface as IdlInterface, InterfaceFlavour, Item, ItemId, ItemKind,
+    Member, Type, Union, Value, Valuetype,
 };
-use rtorb_wire::any::VALUE_BASE;
+use rtorb_wire::any::{VALUE_BASE, map_type_code};
 use rtorb_wire::valuetype;
 
-use super::Types;
+use super::{Bits, Types};
 use crate::interface::{Attribute, Interface, Operation, Parameter};
 
 /// Adds all types and interfaces of a tree.
@@ -23,6 +23,15 @@ pub(super) fn add(types: &mut Types, tree: &Tree) {
         if is_type(&item.kind) {
             let type_code = builder.item(id);
             types.add_type(&tree.full_name(id), type_code);
+            if let Some(bits) = Bits::of(&item.kind) {
+                let known = types.bits.entry(item.repository_id.clone());
+                known.or_insert_with(|| bits.into());
+            }
+            let optional = optional_members(&item.kind);
+            if !optional.is_empty() {
+                let known = types.optional.entry(item.repository_id.clone());
+                known.or_insert(optional);
+            }
         }
         if let ItemKind::Interface(interface) = &item.kind {
             types.add_interface(builder.interface(id, interface));
@@ -35,6 +44,17 @@ const fn is_type(kind: &ItemKind) -> bool {
         kind,
         ItemKind::Module | ItemKind::Constant { .. } | ItemKind::Other { .. } | ItemKind::Native
     )
+}
+
+/// The names of the optional members that a type declares.
+fn optional_members(kind: &ItemKind) -> BTreeSet<String> {
+    let members: Vec<&Member> = match kind {
+        ItemKind::Struct { members } | ItemKind::Exception { members } => members.iter().collect(),
+        ItemKind::Valuetype(value) => value.state.iter().map(|it| &it.member).collect(),
+        _ => Vec::new(),
+    };
+    let optional = members.into_iter().filter(|it| it.is_optional);
+    optional.map(|it| it.name.clone()).collect()
 }
 
 /// Makes TypeCodes of one tree.
@@ -92,7 +112,9 @@ impl<'t> Builder<'t> {
                 let names = enumerators.iter().map(|it| &*it.name);
                 TypeCode::enumeration(id, name, names)
             }
-            ItemKind::Alias { ty } => {
+            ItemKind::Bitmask(Bitmask { holder: ty, .. })
+            | ItemKind::Bitset(Bitset { holder: ty, .. })
+            | ItemKind::Alias { ty } => {
                 let content = self.used(ty);
                 TypeCode::alias(id, name, content)
             }
@@ -120,7 +142,9 @@ impl<'t> Builder<'t> {
 
     fn members(&mut self, members: &'t [Member]) -> Vec<(&'t str, TypeCode)> {
         let members = members.iter();
-        members.map(|it| (&*it.name, self.used(&it.ty))).collect()
+        members
+            .map(|it| (&*it.name, self.used(&it.wire_type())))
+            .collect()
     }
 
     /// A member appears once for each of its labels, and once more if it is the default.
@@ -151,22 +175,9 @@ impl<'t> Builder<'t> {
         let is_concrete = |id: &&ItemId| matches!(&self.tree.item(**id).kind, ItemKind::Valuetype(base) if !base.is_abstract);
         let concrete = value.bases.iter().find(is_concrete).copied();
         let base = concrete.map_or(TypeCode::NULL, |base| self.item(base));
-        let modifier = match value {
-            Valuetype {
-                is_custom: true, ..
-            } => CUSTOM,
-            Valuetype {
-                is_abstract: true, ..
-            } => ABSTRACT,
-            Valuetype {
-                is_truncatable: true,
-                ..
-            } => TRUNCATABLE,
-            _ => NO_MODIFIER,
-        };
         let members = value.state.iter().map(|state| ValueMember {
             name: state.member.name.as_str().into(),
-            type_code: self.used(&state.member.ty),
+            type_code: self.used(&state.member.wire_type()),
             visibility: if state.is_public {
                 Visibility::Public
             } else {
@@ -176,7 +187,7 @@ impl<'t> Builder<'t> {
         let value_type = type_code::ValueType {
             members: members.collect(),
             named: Named::new(&item.repository_id, &item.name),
-            modifier,
+            modifier: value.modifier(),
             base,
         };
         TypeCode::from_shape(if value.is_event {
@@ -218,14 +229,16 @@ impl<'t> Builder<'t> {
                 let lengths = dimensions.iter().rev();
                 lengths.fold(element, |element, length| TypeCode::array(element, *length))
             }
+            Type::Map { key, value, bound } => {
+                map_type_code(self.used(key), self.used(value), bound.unwrap_or(0))
+            }
             Type::Any => TypeCode::ANY,
             Type::TypeCode => TypeCode::TYPE_CODE,
             Type::Object => TypeCode::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object"),
             Type::ValueBase => value_base(),
             Type::Named(id) => self.item(*id),
-            // A native type has no values on the wire, and neither have these.
+            // A native type has no values on the wire, and neither has this.
             Type::FixedConstant => named(Kind::Native, "", "fixed"),
-            Type::Map { .. } => named(Kind::Native, "", "map"),
         }
     }
 
@@ -295,7 +308,7 @@ fn named(kind: Kind, id: &str, name: &str) -> TypeCode {
 }
 
 fn empty_value(id: &str, name: &str) -> TypeCode {
-    valuetype::type_code(id, name, NO_MODIFIER, TypeCode::NULL, [])
+    valuetype::type_code(id, name, 0, TypeCode::NULL, [])
 }
 
 /// A label as the number that it is on the wire.
@@ -310,9 +323,3 @@ fn label(label: &Value) -> Label {
         Value::Float(_) | Value::Fixed { .. } | Value::Text(_) => 0,
     }
 }
-
-/// Modifiers of a valuetype's TypeCode (CORBA 3, `ValueModifier`).
-const NO_MODIFIER: i16 = 0;
-const CUSTOM: i16 = 1;
-const ABSTRACT: i16 = 2;
-const TRUNCATABLE: i16 = 3;

@@ -348,7 +348,7 @@ proptest! {
 
     #[test]
     fn the_example_of_a_type_is_one_of_its_values(type_code in any_type()) {
-        if let Some(example) = example(&type_code) {
+        if let Some(example) = example(&TYPES, &type_code) {
             let read = from_json(&TYPES, &example, &type_code);
             prop_assert!(read.is_ok(), "{:#} {}: {:?}", type_code, example, read);
         }

@@ -11,6 +11,7 @@ use crate::tree::{
 };
 
 use super::Checker;
+use super::annotations::ONEWAY;
 use super::scopes::{Entity, ScopeKind};
 
 /// The operations, attributes and factories of an interface, valuetype or home.
@@ -68,7 +69,9 @@ impl Checker<'_> {
             let parameters = checker.parameters(&declared.parameters);
             (parameters, checker.raises(&declared.raises))
         });
-        if let Some(oneway) = declared.oneway {
+        let annotated = self.is_annotated(&preamble.annotations, ONEWAY);
+        let oneway = declared.oneway.or(annotated);
+        if let Some(oneway) = oneway {
             self.check_oneway(oneway, declared, returns.as_ref());
         }
         if matches!(entity, Entity::Other(_)) {
@@ -80,7 +83,7 @@ impl Checker<'_> {
             documentation: preamble.documentation.clone(),
             annotations: preamble.annotations.clone(),
             timing: Timing::default(),
-            oneway: declared.oneway.is_some(),
+            oneway: oneway.is_some(),
             returns: returns?,
             parameters: parameters?,
             raises,

@@ -309,6 +309,8 @@ fn describe_kind(kind: &ItemKind) -> &'static str {
         ItemKind::Exception { .. } => "an exception",
         ItemKind::Union(_) => "a union",
         ItemKind::Enum { .. } => "an enum",
+        ItemKind::Bitmask(_) => "a bitmask",
+        ItemKind::Bitset(_) => "a bitset",
         ItemKind::Alias { .. } => "a typedef",
         ItemKind::Constant { .. } => "a constant",
         ItemKind::Native => "a native type",
@@ -320,8 +322,6 @@ fn describe_kind(kind: &ItemKind) -> &'static str {
         ItemKind::Undefined { what: "valuetype" } => "a forward-declared valuetype",
         ItemKind::Undefined { .. } => "a forward declaration",
         ItemKind::Other { what } => match *what {
-            "bitset" => "a bitset",
-            "bitmask" => "a bitmask",
             "component" => "a component",
             "home" => "a home",
             "annotation" => "an annotation",

@@ -1,9 +1,10 @@
-//! Structs, exceptions, enums, bitsets and bitmasks.
+//! Structs, exceptions and enums.
 
 use crate::ast::{self, Constructed, ConstructedKind, Name, Preamble, ScopedName};
 use crate::tree::{Enumerator, ItemId, ItemKind, Member, Type};
 
 use super::Checker;
+use super::annotations::OPTIONAL;
 use super::scopes::Entity;
 
 impl Checker<'_> {
@@ -189,7 +190,11 @@ impl Checker<'_> {
             let ty = ty
                 .as_ref()
                 .and_then(|ty| self.declarator_type(ty, declarator));
-            found.extend(ty.map(|ty| tree_member(preamble, declarator, ty)));
+            let member = ty.map(|ty| tree_member(preamble, declarator, ty));
+            found.extend(member.map(|member| Member {
+                is_optional: self.is_annotated(&member.annotations, OPTIONAL).is_some(),
+                ..member
+            }));
         }
         found
     }
@@ -238,51 +243,6 @@ impl Checker<'_> {
         Some(id)
     }
 
-    fn bitset(
-        &mut self,
-        preamble: &Preamble,
-        name: &Name,
-        base: Option<&ScopedName>,
-        fields: &[ast::BitField],
-    ) -> Option<ItemId> {
-        if let Some(base) = base {
-            self.lookup(base);
-        }
-        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitset" })?;
-        self.within(Some(id), |checker| {
-            for field in fields {
-                let width = checker.size(&field.width, "the width of the field");
-                if let Some(width) = width.filter(|&width| width > 64) {
-                    let label = format!("this is {width}");
-                    checker.error(
-                        field.width.location,
-                        "a bit field has at most 64 bits",
-                        label,
-                    );
-                }
-                for name in &field.names {
-                    checker.declare(name, Entity::Other("a bit field"));
-                }
-            }
-        });
-        Some(id)
-    }
-
-    fn bitmask(
-        &mut self,
-        preamble: &Preamble,
-        name: &Name,
-        bits: &[ast::Enumerator],
-    ) -> Option<ItemId> {
-        let id = self.declare_item(preamble, name, ItemKind::Other { what: "bitmask" })?;
-        self.within(Some(id), |checker| {
-            for bit in bits {
-                checker.declare(&bit.declared, Entity::Other("a bit"));
-            }
-        });
-        Some(id)
-    }
-
     /// The item that a name stands for, if it is a type that is used by reference or value.
     pub(super) fn item_of(&self, ty: &Type) -> Option<ItemId> {
         match self.tree.resolved(ty) {
@@ -300,5 +260,6 @@ pub(super) fn tree_member(preamble: &Preamble, declarator: &ast::Declarator, ty:
         documentation: preamble.documentation.clone(),
         annotations: [preamble.annotations.clone(), declarator.annotations.clone()].concat(),
         ty,
+        is_optional: false,
     }
 }

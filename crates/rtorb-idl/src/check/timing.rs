@@ -3,7 +3,6 @@
 //! They need no declaration. A specification may still declare them for other compilers.
 
 use crate::diagnostic::Diagnostic;
-use crate::suggest;
 use crate::tree::{
     Annotation, AnnotationParameter, Criticality, InterfaceFlavour, ItemId, ItemKind,
     TIMING_ANNOTATIONS, Timing,
@@ -20,17 +19,16 @@ impl Checker<'_> {
             && let Some(why) = self.is_never_timed(owner)
         {
             for annotation in annotations.iter().filter(|one| is_timing(one)) {
-                self.timed.insert(annotation.location);
+                self.effective.insert(annotation.location);
                 self.misplaced(annotation, why);
             }
             return timing;
         }
         for (at, annotation) in annotations.iter().enumerate() {
             if !is_timing(annotation) {
-                self.check_slip(annotation);
                 continue;
             }
-            self.timed.insert(annotation.location);
+            self.effective.insert(annotation.location);
             let mut before = annotations[..at].iter();
             let Some(first) = before.find(|other| other.name == annotation.name) else {
                 self.take(annotation, &mut timing);
@@ -44,21 +42,6 @@ impl Checker<'_> {
         }
         self.check_order(annotations, timing);
         timing
-    }
-
-    /// Reports annotations on timing that do not belong to an operation or attribute.
-    pub(super) fn misplaced_timing(&mut self, all: &[Annotation]) {
-        if !self.is_whole {
-            return;
-        }
-        for annotation in all {
-            if !self.timed.contains(&annotation.location) {
-                self.misplaced(
-                    annotation,
-                    "expected an operation or attribute of an interface",
-                );
-            }
-        }
     }
 
     /// The reason why declarations in `owner` have no timing, if there is one.
@@ -75,7 +58,7 @@ impl Checker<'_> {
         }
     }
 
-    fn misplaced(&mut self, annotation: &Annotation, why: &str) {
+    pub(super) fn misplaced(&mut self, annotation: &Annotation, why: &str) {
         let message = format!("`@{}` cannot stand here", annotation.name);
         let diagnostic = Diagnostic::error(message)
             .at(annotation.location, why)
@@ -94,7 +77,7 @@ impl Checker<'_> {
 
     fn time(&mut self, annotation: &Annotation) -> Option<u64> {
         let example = format!("`@{}(\"2ms\")`", annotation.name);
-        let written = self.value(annotation, &example)?;
+        let written = self.annotation_value(annotation, &example)?;
         let Some(text) = unquoted(&written) else {
             let label = format!("expected a string, found `{written}`");
             self.wrong_value(annotation, &label, &example);
@@ -117,7 +100,7 @@ impl Checker<'_> {
 
     fn criticality(&mut self, annotation: &Annotation) -> Option<Criticality> {
         let example = "`@criticality(\"high\")`";
-        let written = self.value(annotation, example)?;
+        let written = self.annotation_value(annotation, example)?;
         let text = unquoted(&written);
         let found = Criticality::ALL.into_iter().find(|criticality| match text {
             Some(text) => criticality.name() == text,
@@ -140,7 +123,11 @@ impl Checker<'_> {
     }
 
     /// The one value, as it is written.
-    fn value(&mut self, annotation: &Annotation, example: &str) -> Option<String> {
+    pub(super) fn annotation_value(
+        &mut self,
+        annotation: &Annotation,
+        example: &str,
+    ) -> Option<String> {
         let found = match annotation.parameters.as_slice() {
             [only] if only.name.is_empty() || only.name == "value" => {
                 return Some(only.value.clone());
@@ -155,7 +142,7 @@ impl Checker<'_> {
         None
     }
 
-    fn wrong_value(&mut self, annotation: &Annotation, found: &str, example: &str) {
+    pub(super) fn wrong_value(&mut self, annotation: &Annotation, found: &str, example: &str) {
         let diagnostic = Diagnostic::error(format!("wrong value of `@{}`", annotation.name))
             .at(annotation.location, found)
             .help(format!("write it as {example}"));
@@ -184,25 +171,9 @@ impl Checker<'_> {
             self.diagnostics.push(diagnostic);
         }
     }
-
-    /// Warns about an unknown annotation whose name is close to one on timing.
-    fn check_slip(&mut self, annotation: &Annotation) {
-        let Some(meant) = suggest::closest(&annotation.name, TIMING_ANNOTATIONS.into_iter()) else {
-            return;
-        };
-        let last = annotation.name.rsplit("::").next();
-        let mut items = self.tree.items.iter();
-        if items.any(|item| Some(item.name.as_str()) == last && item.is_other("annotation")) {
-            return;
-        }
-        let diagnostic = Diagnostic::warning(format!("unknown annotation `@{}`", annotation.name))
-            .at(annotation.location, "has no effect")
-            .help(format!("did you mean `@{meant}`?"));
-        self.diagnostics.push(diagnostic);
-    }
 }
 
-fn is_timing(annotation: &Annotation) -> bool {
+pub(super) fn is_timing(annotation: &Annotation) -> bool {
     TIMING_ANNOTATIONS.contains(&annotation.name.as_str())
 }
 

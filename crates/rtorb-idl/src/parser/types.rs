@@ -1,12 +1,13 @@
 //! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
 
 use crate::ast::{
-    BitField, Case, CaseDcl, CaseLabel, Constructed, ConstructedKind, Declarator, Declarators,
-    Enumerator, Member, TypeKind, TypeSpec, UnionBody,
+    BitField, BitFieldDcl, Case, CaseDcl, CaseLabel, Constructed, ConstructedKind, Declarator,
+    Declarators, Enumerator, Member, TypeKind, TypeSpec, UnionBody,
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
-use crate::tree::{BASIC_TYPES, Type};
+use crate::lexer::TokenKind;
+use crate::tree::{BASIC_TYPES, TIMING_ANNOTATIONS, Type};
 
 use super::{Parsed, Parser};
 
@@ -111,6 +112,10 @@ impl Parser<'_> {
                 "annotations on the type of an element are not kept",
             );
             self.diagnostics.push(diagnostic);
+            self.annotations.retain(|kept| {
+                let is_timing = TIMING_ANNOTATIONS.contains(&&*kept.name);
+                is_timing || kept.location != annotation.location
+            });
         }
         Ok(())
     }
@@ -154,7 +159,7 @@ impl Parser<'_> {
             },
             "bitset" => ConstructedKind::Bitset {
                 base: self.after(":", |parser| parser.scoped_name("the base bitset"))?,
-                fields: self.bit_fields()?,
+                fields: self.block("the bitset", Self::bit_field)?,
             },
             _ => {
                 let base = self.after(":", |parser| parser.scoped_name("the base struct"))?;
@@ -328,30 +333,27 @@ impl Parser<'_> {
         self.semicolon("the member")
     }
 
-    fn bit_fields(&mut self) -> Parsed<Vec<BitField>> {
-        self.expect("{", "to begin the bitset")?;
-        let mut fields = Vec::new();
-        while !self.take("}") {
-            self.preamble()?;
-            self.expect_word("bitfield", "or `}`")?;
-            self.expect("<", "and the width")?;
-            let width = self.bound()?;
-            if self.take(",") {
-                self.type_spec("the type of the field")?;
-            }
-            self.expect(">", "after the width")?;
-            let names = if self.peek().is(";") {
-                Vec::new()
-            } else {
-                self.list(|parser| {
-                    parser.annotations()?;
-                    parser.declared("a name for the field")
-                })?
-            };
-            self.semicolon("the field")?;
-            fields.push(BitField { width, names });
+    fn bit_field(&mut self, fields: &mut Vec<BitField>) -> Parsed<()> {
+        if self.stray_semicolon() {
+            return Ok(());
         }
-        Ok(fields)
+        let preamble = self.preamble()?;
+        self.expect_word("bitfield", "or `}`")?;
+        self.expect("<", "and the width")?;
+        let width = self.bound()?;
+        let ty = self.after(",", |parser| parser.type_spec("the type of the field"))?;
+        self.expect(">", "after the width")?;
+        let mut names = Vec::new();
+        // IDL 4.2 has no commas between the names; files have them.
+        while !self.peek().is(";") && self.peek().kind != TokenKind::End {
+            let preamble = self.preamble()?;
+            let declared = self.declared("a name for the field, or `;`")?;
+            names.push(Enumerator { preamble, declared });
+            self.take(",");
+        }
+        let declared = BitFieldDcl { width, ty, names };
+        fields.push(BitField { preamble, declared });
+        self.semicolon("the field")
     }
 
     /// `void` or a type.

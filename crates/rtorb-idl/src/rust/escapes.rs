@@ -8,13 +8,13 @@ use proc_macro2::Ident;
 
 use super::abstract_values::{self, VALUE_BASE};
 use super::operations::{self, RUST_METHODS};
-use super::{names, structs, unions, values};
+use super::{bits, names, structs, unions, values};
 use crate::diagnostic::Diagnostic;
 use crate::renames::{Declared, RUST_NAME};
 use crate::source::Location;
 use crate::tree::{
-    Attribute, Direction, Interface, InterfaceFlavour, Item, ItemId, ItemKind, Member, Tree,
-    Valuetype,
+    Attribute, BitField, Direction, Flag, Interface, InterfaceFlavour, Item, ItemId, ItemKind,
+    Member, Tree, Valuetype,
 };
 
 /// Gives every declaration of `tree` a Rust name of its own, except the items in `left_out`. Returns a diagnostic for each name
@@ -265,7 +265,11 @@ fn item_claims(tree: &Tree, id: ItemId, left_out: &BTreeMap<ItemId, String>) -> 
     }
     let is_tuple_struct = matches!(
         kind,
-        ItemKind::Interface(_) | ItemKind::Undefined { .. } | ItemKind::ValueBox { .. }
+        ItemKind::Interface(_)
+            | ItemKind::Undefined { .. }
+            | ItemKind::ValueBox { .. }
+            | ItemKind::Bitmask(_)
+            | ItemKind::Bitset(_)
     );
     let is_unit_struct = matches!(kind, ItemKind::Struct { members } | ItemKind::Exception { members } if members.is_empty());
     if is_tuple_struct || is_unit_struct {
@@ -321,6 +325,18 @@ fn settle_inside(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
         ItemKind::Enum { enumerators } => {
             taken.settle(enumerators, |one| vec![variant_claim(one)], found);
         }
+        ItemKind::Bitmask(mask) => {
+            taken.reserve(Values, bits::CONTAINS, "a method of every bitmask", None);
+            let claim = |flag: &Flag| vec![Claim::own(Values, &names::constant_ident(flag), flag)];
+            taken.settle(&mut mask.flags, claim, found);
+        }
+        ItemKind::Bitset(set) => {
+            for method in RUST_METHODS {
+                taken.reserve(Values, method, "a method of every Rust type", None);
+            }
+            let methods = |field: &BitField| accessors(field, true);
+            taken.settle(&mut set.fields, methods, found);
+        }
         _ => {}
     }
 }
@@ -331,6 +347,16 @@ fn field_claim(member: &Member) -> Claim {
 
 fn variant_claim(declared: &dyn Declared) -> Claim {
     Claim::own(Values, &names::type_ident(declared), declared)
+}
+
+/// The methods that read and, if `is_set`, set an attribute or a bit field.
+fn accessors(declared: &dyn Declared, is_set: bool) -> Vec<Claim> {
+    let get = Claim::own(Values, &names::value_ident(declared), declared);
+    let set = is_set.then(|| {
+        let description = format!("`_set_{}`", declared.name());
+        Claim::new(Values, &names::set_ident(declared), description)
+    });
+    std::iter::once(get).chain(set).collect()
 }
 
 /// Settles the methods of an interface or valuetype, and their parameters. Names that it inherits never yield; operations yield
@@ -366,15 +392,8 @@ fn settle_methods(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
         }
         _ => return,
     };
-    let methods_of = |attribute: &Attribute| {
-        let get = Claim::own(Values, &names::value_ident(attribute), attribute);
-        let set = (!attribute.readonly).then(|| {
-            let description = format!("`_set_{}`", attribute.name);
-            Claim::new(Values, &names::set_ident(attribute), description)
-        });
-        std::iter::once(get).chain(set).collect()
-    };
-    taken.settle(attributes, methods_of, found);
+    let methods = |attribute: &Attribute| accessors(attribute, !attribute.readonly);
+    taken.settle(attributes, methods, found);
     for operations in [operations.as_mut_slice(), factories] {
         taken.settle(
             operations.iter_mut(),

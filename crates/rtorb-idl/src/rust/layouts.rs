@@ -125,7 +125,7 @@ fn is_copy_itself(tree: &Tree, id: ItemId) -> bool {
         ty => is_number(ty),
     };
     match kind {
-        ItemKind::Enum { .. } => true,
+        ItemKind::Enum { .. } | ItemKind::Bitmask(_) | ItemKind::Bitset(_) => true,
         ItemKind::Struct { .. }
         | ItemKind::Exception { .. }
         | ItemKind::Union(_)
@@ -142,9 +142,12 @@ fn is_fixed_itself(tree: &Tree, id: ItemId) -> bool {
         ty => is_number(ty),
     };
     match kind {
-        ItemKind::Enum { .. } => true,
+        ItemKind::Enum { .. } | ItemKind::Bitmask(_) | ItemKind::Bitset(_) => true,
         ItemKind::Struct { members } => {
-            !members.is_empty() && members.iter().all(|member| fixed(&member.ty))
+            !members.is_empty()
+                && members
+                    .iter()
+                    .all(|member| !member.is_optional && fixed(&member.ty))
         }
         ItemKind::Alias { ty } => fixed(ty),
         _ => false,

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span};
 
 use crate::renames::Declared;
-use crate::tree::{Attribute, Item, ItemKind};
+use crate::tree::{Item, ItemKind};
 
 /// `many_seq`, `Many`, `RT_Info` as a type or variant: `ManySeq`, `Many`, `RtInfo`.
 pub(super) fn upper_camel(name: &str) -> String {
@@ -47,11 +47,19 @@ pub(super) fn value_ident(declared: &dyn Declared) -> Ident {
     }
 }
 
-/// The name of the function that sets an attribute.
-pub(super) fn set_ident(attribute: &Attribute) -> Ident {
-    match attribute.chosen() {
+/// The name of the function that sets an attribute or a bit field.
+pub(super) fn set_ident(declared: &dyn Declared) -> Ident {
+    match declared.chosen() {
         Some(chosen) => ident(&format!("set_{chosen}")),
-        None => ident(&format!("set_{}", snake(&attribute.name))),
+        None => ident(&format!("set_{}", snake(declared.name()))),
+    }
+}
+
+/// The name of a constant.
+pub(super) fn constant_ident(declared: &dyn Declared) -> Ident {
+    match declared.chosen() {
+        Some(chosen) => ident(chosen),
+        None => ident(&screaming(declared.name())),
     }
 }
 
@@ -80,9 +88,9 @@ pub(super) fn module_ident(item: &Item) -> Ident {
 
 /// The Rust name of `item`.
 pub(super) fn item_ident(item: &Item) -> Ident {
-    match (&item.kind, item.chosen()) {
-        (ItemKind::Module, _) => module_ident(item),
-        (ItemKind::Constant { .. }, None) => ident(&screaming(&item.name)),
+    match &item.kind {
+        ItemKind::Module => module_ident(item),
+        ItemKind::Constant { .. } => constant_ident(item),
         _ => type_ident(item),
     }
 }

@@ -180,6 +180,8 @@ impl<'t> Search<'t, '_> {
             }
             ItemKind::Module
             | ItemKind::Enum { .. }
+            | ItemKind::Bitmask(_)
+            | ItemKind::Bitset(_)
             | ItemKind::Constant { .. }
             | ItemKind::Native
             | ItemKind::Undefined { .. } => {}

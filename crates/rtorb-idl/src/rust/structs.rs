@@ -54,7 +54,7 @@ pub(super) fn define(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let fields = members.iter().map(|member| {
         let documentation = documentation::attributes(&member.documentation);
         let name = field(member);
-        let ty = scope.owned(&member.ty);
+        let ty = member_type(scope, member);
         quote!(#documentation pub #name: #ty)
     });
     quote!(#documentation #derives pub struct #name { #(#fields,)* })
@@ -76,19 +76,45 @@ pub(super) fn encode_and_decode(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let name = names::item_ident(scope.tree.item(id));
     let members = members(scope.tree, id);
     let fields: Vec<Ident> = members.iter().map(|member| field(member)).collect();
-    let types: Vec<TokenStream> = members
+    let through = |member: &&Member, otherwise: TokenStream| {
+        if member.is_optional {
+            quote!(::rtorb::codegen::optional)
+        } else {
+            otherwise
+        }
+    };
+    let encoders = members
         .iter()
-        .map(|member| scope.owned(&member.ty))
-        .collect();
+        .map(|it| through(it, quote!(::rtorb::codegen::Encode)));
+    let decoders = members
+        .iter()
+        .map(|it| through(it, quote!(::rtorb::codegen::Decode)));
+    let lengths = members.iter().map(|member| {
+        if member.is_optional {
+            return quote!(::rtorb::codegen::optional::OCTETS_MIN);
+        }
+        let ty = scope.owned(&member.ty);
+        quote!(<#ty as ::rtorb::codegen::Decode>::OCTETS_MIN)
+    });
     let encode = quote! {
-        #(::rtorb::codegen::Encode::encode(&self.#fields, w)?;)*
+        #(#encoders::encode(&self.#fields, w)?;)*
         ::core::result::Result::Ok(())
     };
-    let octets_min = quote!(0 #(+ <#types as ::rtorb::codegen::Decode>::OCTETS_MIN)*);
+    let octets_min = quote!(0 #(+ #lengths)*);
     let decode = quote! {
-        ::core::result::Result::Ok(Self { #(#fields: ::rtorb::codegen::Decode::decode(r)?,)* })
+        ::core::result::Result::Ok(Self { #(#fields: #decoders::decode(r)?,)* })
     };
     coding(&name, &encode, &octets_min, &decode)
+}
+
+/// The Rust type of a member.
+fn member_type(scope: Scope<'_>, member: &Member) -> TokenStream {
+    let ty = scope.owned(&member.ty);
+    if member.is_optional {
+        quote!(::core::option::Option<#ty>)
+    } else {
+        ty
+    }
 }
 
 /// `Encode` and `Decode` of the type `name`: code that writes `self` to `w`, the fewest bytes of an encoded value, and code

@@ -7,7 +7,7 @@ use super::scope::Scope;
 use super::types::{self, Plain};
 use super::{abstract_values, names, structs, values};
 use crate::tree::{
-    Item, ItemId, ItemKind, Member, StateMember, Type, Union, UnionCase, Value, Valuetype,
+    Bitmask, Bitset, Item, ItemId, ItemKind, StateMember, Type, Union, UnionCase, Value, Valuetype,
 };
 
 /// `impl Typed` for the struct, union, enum, exception, valuetype or interface `id`.
@@ -123,6 +123,11 @@ impl<'t> Description<'t> {
                 let names = enumerators.iter().map(|enumerator| &enumerator.name);
                 quote!(#type_code::enumeration(#repository_id, #name, [#(#names),*]))
             }
+            // GIOP has neither: others see the integer.
+            ItemKind::Bitmask(Bitmask { holder, .. }) | ItemKind::Bitset(Bitset { holder, .. }) => {
+                let content = inside.used(holder);
+                quote!(#type_code::alias(#repository_id, #name, #content))
+            }
             ItemKind::Interface(_) if types::is_abstract_interface(self.scope.tree, id) => {
                 quote!(#type_code::abstract_interface(#repository_id, #name))
             }
@@ -136,19 +141,18 @@ impl<'t> Description<'t> {
                 quote!(::rtorb::codegen::valuetype::box_type_code(#repository_id, #name, #content))
             }
             _ => unreachable!(
-                "only structs, exceptions, enums, unions, values and interfaces have a TypeCode of their own"
+                "only structs, exceptions, enums, bits, unions, values and interfaces have a TypeCode of their own"
             ),
         }
     }
 
     fn members(&self, id: ItemId) -> TokenStream {
-        let members =
-            structs::members(self.scope.tree, id)
-                .into_iter()
-                .map(|Member { name, ty, .. }| {
-                    let ty = self.used(ty);
-                    quote!((#name, #ty))
-                });
+        let members = structs::members(self.scope.tree, id)
+            .into_iter()
+            .map(|member| {
+                let (name, ty) = (&member.name, self.used(&member.wire_type()));
+                quote!((#name, #ty))
+            });
         quote!([#(#members),*])
     }
 
@@ -198,23 +202,10 @@ impl<'t> Description<'t> {
         } else {
             quote!(type_code)
         };
-        let modifier = match value {
-            Valuetype {
-                is_custom: true, ..
-            } => CUSTOM,
-            Valuetype {
-                is_abstract: true, ..
-            } => ABSTRACT,
-            Valuetype {
-                is_truncatable: true,
-                ..
-            } => TRUNCATABLE,
-            _ => NO_MODIFIER,
-        };
-        let modifier = Literal::i16_unsuffixed(modifier);
+        let modifier = Literal::i16_unsuffixed(value.modifier());
         let members = value.state.iter().map(|StateMember { is_public, member }| {
             let name = &member.name;
-            let ty = self.used(&member.ty);
+            let ty = self.used(&member.wire_type());
             quote!((#name, #ty, #is_public))
         });
         quote!(::rtorb::codegen::valuetype::#constructor(#repository_id, #name, #modifier, #base, [#(#members),*]))
@@ -245,12 +236,6 @@ impl<'t> Description<'t> {
         }
     }
 }
-
-/// Modifiers of a valuetype's TypeCode (CORBA 3, `ValueModifier`).
-const NO_MODIFIER: i16 = 0;
-const CUSTOM: i16 = 1;
-const ABSTRACT: i16 = 2;
-const TRUNCATABLE: i16 = 3;
 
 fn bounded(constructor: &TokenStream, bound: Option<u32>) -> TokenStream {
     let bound = Literal::u32_unsuffixed(bound.unwrap_or(0));

@@ -163,7 +163,7 @@ pub(super) fn lending<'t>(tree: &'t Tree, ty: &'t Type) -> Lending<'t> {
         } => Lending::Slice(element),
         Type::Object | Type::ValueBase => Lending::Reference,
         Type::Named(id) => match tree.item(*id).kind {
-            ItemKind::Enum { .. } => Lending::ByValue,
+            ItemKind::Enum { .. } | ItemKind::Bitmask(_) | ItemKind::Bitset(_) => Lending::ByValue,
             ref kind if is_reference(kind) => Lending::Reference,
             _ => Lending::Borrowed,
         },

@@ -267,6 +267,30 @@ macro_rules! fixed_layout {
         }
         $crate::fixed_layout!(@cdr $name);
     };
+    // A struct around one value.
+    ($name:ident($type:ty)) => {
+        impl $crate::FixedLayout for $name {
+            const OCTETS_MAX: usize = <$type as $crate::FixedLayout>::OCTETS_MAX;
+            const OCTETS_MIN: usize = <$type as $crate::FixedLayout>::OCTETS_MIN;
+            const ALIGNMENT: usize = <$type as $crate::FixedLayout>::ALIGNMENT;
+
+            #[inline(always)]
+            fn put(&self, out: &mut [u8], at: usize, form: $crate::cdr::Form) -> usize {
+                $crate::FixedLayout::put(&self.0, out, at, form)
+            }
+
+            #[inline(always)]
+            fn get(
+                from: &[u8],
+                at: usize,
+                form: $crate::cdr::Form,
+            ) -> ::core::result::Result<(Self, usize), $crate::DecodeError> {
+                let (value, at) = <$type as $crate::FixedLayout>::get(from, at, form)?;
+                ::core::result::Result::Ok((Self(value), at))
+            }
+        }
+        $crate::fixed_layout!(@cdr $name);
+    };
     (@cdr $name:ident) => {
         impl $crate::Encode for $name {
             #[inline]
