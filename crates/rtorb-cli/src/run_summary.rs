@@ -7,7 +7,7 @@ use rtorb_report::Failure;
 use rtorb_results::summary;
 use rtorb_results::{Claim, Results, Verdicts};
 
-use crate::output::{columns, indented, line, print_table};
+use crate::output::{self, columns, indented, line, print_table};
 
 /// Prints the results, and the path of the report.
 pub(crate) fn print(
@@ -174,13 +174,8 @@ fn shortened(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// Prints a word in its own column, and the text beside it.
 fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
-    let first = format!("{word:>10}  ");
-    let others = " ".repeat(first.len());
-    indented(text, [&first, &others], columns())
-        .into_iter()
-        .try_for_each(line)
+    output::labelled(word, text, WORD_WIDTH)
 }
 
 /// Formats a summary such as `3 held, 1 MISSED, not real-time`.
@@ -206,6 +201,8 @@ fn short_verdicts(results: &Results) -> String {
 }
 
 const NOT_REAL_TIME: &str = "NOT REAL-TIME: not every measured thread had SCHED_FIFO on one CPU";
+/// Of the longest verdict, `not judged`.
+const WORD_WIDTH: usize = 10;
 /// Of the column of experiments.
 const NAME_WIDTH: usize = 23;
 /// Of the column of verdicts.

@@ -19,9 +19,10 @@ use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::times::parse_ns;
 
 use super::Analysis;
-use super::answer::{heading, paragraph};
-use crate::FAILED;
+use super::answer::{heading, paragraph, verdict};
+use crate::colour::Tone;
 use crate::executable;
+use crate::exit_status::FAILED;
 use crate::output::{line, print_json, print_table};
 use crate::progress::Report;
 
@@ -143,7 +144,7 @@ fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Resul
 /// Prints the verdict, the tables, and for each response above its bound the excess and the cause.
 fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
     line("")?;
-    paragraph(&judgement.verdict(), ["", ""])?;
+    verdict(Tone::of_answer(judgement.is_kept()), &judgement.verdict())?;
     for titled in judgement_views::tables(judgement) {
         heading(&titled.title)?;
         print_table(&titled.table)?;
