@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rtorb_host::preflight::Severity;
+use rtorb_host::preflight::{Finding, Severity};
 use rtorb_report::Failure;
 use rtorb_results::summary;
 use rtorb_results::{Claim, Results, Verdicts};
@@ -56,7 +56,7 @@ fn print_details(results: &Results) -> anyhow::Result<()> {
 /// Prints the host, a line for each experiment, and what is wrong.
 fn print_screen(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
     if let Some(first) = all.first() {
-        line(format!("\n{}", of_host(first)))?;
+        line(format!("\n{}", of_host(&first.findings)))?;
     }
     for results in all {
         let verdicts = short_verdicts(results);
@@ -142,12 +142,12 @@ fn disturbances(results: &Results) -> String {
 }
 
 /// The verdict on the host: ``Host: fit for real time, with 3 findings to improve (`rtorb check`).``
-fn of_host(results: &Results) -> String {
+pub(crate) fn of_host(findings: &[Finding]) -> String {
     let count = |severity| {
-        let findings = results.findings.iter();
-        findings
-            .filter(|finding| finding.severity == severity)
-            .count()
+        let of_severity = findings
+            .iter()
+            .filter(|finding| finding.severity == severity);
+        of_severity.count()
     };
     let verdict = match (count(Severity::Unfit), count(Severity::Advice)) {
         (0, 0) => "fit for real time".to_owned(),
