@@ -19,8 +19,19 @@ use crate::output::line;
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
     /// Address to listen on: one of this host that the laboratory reaches. The servers listen on it too.
-    #[arg(long, value_name = "ADDR:PORT", default_value_t = format!("127.0.0.1:{PORT}"))]
+    #[arg(long, value_name = "ADDR:PORT", default_value_t = format!("127.0.0.1:{PORT}"), value_parser = address)]
     listen: String,
+}
+
+/// Checks that an address of an agent has a host and a port.
+pub(crate) fn address(text: &str) -> Result<String, String> {
+    let parts = text.rsplit_once(':');
+    match parts.map(|(host, port)| (host, port.parse::<u16>())) {
+        Some((host, Ok(_))) if !host.is_empty() => Ok(text.to_owned()),
+        _ => Err(format!(
+            "{text:?} is no address of an agent: write ADDR:PORT, such as 192.0.2.7:{PORT}"
+        )),
+    }
 }
 
 impl Agent {

@@ -10,13 +10,13 @@ use rtorb::ObjectRef;
 use rtorb_dynamic::search::{Found, SearchError};
 use rtorb_dynamic::{Failure, Operation, Request, Types};
 use rtorb_lab::inspect::repeat::{Pace, repeat};
-use rtorb_results::summary::microseconds;
+use rtorb_sched::model::rounded;
 use serde_json::{Value as Json, json};
 
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::usage;
-use crate::output::{line, print_json};
+use crate::output::{line, print_json, warn};
 use crate::reference::{self, CallOptions};
 
 /// Call an operation of any object, with arguments and results in JSON (docs/call.md).
@@ -66,7 +66,7 @@ impl Call {
         let orb = self.calling.orb()?;
         let object = reference::object(&orb, &self.reference)?;
         if let Some(advice) = self.calling.priority_advice(&object) {
-            eprintln!("rtorb: {advice}");
+            warn(advice);
         }
         let found = match self
             .interface
@@ -201,10 +201,10 @@ impl Call {
                 "latency_ns": times,
             }))?;
         } else if repeated.count > 0 {
-            let figures = [times.min, times.p50, times.p99, times.max].map(microseconds);
+            let figures = [times.min, times.p50, times.p99, times.max].map(rounded);
             let [min, median, p99, max] = figures;
             line(format!(
-                "{}: {} calls, {} late (min {min}, median {median}, p99 {p99}, max {max} us)",
+                "{}: {} calls, {} late (min {min}, median {median}, p99 {p99}, max {max})",
                 operation.name, repeated.count, repeated.late
             ))?;
         }
@@ -212,7 +212,7 @@ impl Call {
             return Ok(ExitCode::SUCCESS);
         };
         let json = raised(&failure, &found.types)?;
-        eprintln!("rtorb: call {} raised {json}", repeated.count + 1);
+        warn(format!("call {} raised {json}", repeated.count + 1));
         Ok(ExitCode::from(FAILED))
     }
 
@@ -267,7 +267,7 @@ enum Answer {
 /// Returns the JSON of an exception. Explains a system exception on standard error.
 fn raised(failure: &Failure, types: &Types) -> anyhow::Result<Json> {
     if let Failure::System(exception) = failure {
-        eprintln!("rtorb: {exception}");
+        warn(exception);
     }
     let json = failure.to_json(types);
     json.context("the exception has no JSON")

@@ -7,8 +7,9 @@ use rtorb_host::Host;
 use rtorb_host::preflight::{self, Finding, Severity, Topic};
 use serde_json::json;
 
-use crate::FAILED;
-use crate::output::{columns, indented, line, print_json};
+use crate::colour::Tone;
+use crate::exit_status::FAILED;
+use crate::output::{columns, indented, line_in, print_json};
 
 /// Check whether this host is fit for real time, and list what to change.
 ///
@@ -29,7 +30,7 @@ impl Check {
             print_json(&json!({ "fit": fit, "findings": findings, "host": host }))?;
         } else {
             for text in lines(&host, &findings, columns()) {
-                line(text)?;
+                line_in(tone(&text), text)?;
             }
         }
         Ok(if fit {
@@ -37,6 +38,20 @@ impl Check {
         } else {
             ExitCode::from(FAILED)
         })
+    }
+}
+
+/// Returns the tone of a heading, or of the verdict.
+fn tone(line: &str) -> Tone {
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| line.starts_with(begin));
+    if begins(&["UNFIT", "This host is not"]) {
+        Tone::Bad
+    } else if begins(&["ADVICE", "UNKNOWN"]) {
+        Tone::Doubt
+    } else if begins(&["GOOD", "This host is fit"]) {
+        Tone::Good
+    } else {
+        Tone::Plain
     }
 }
 

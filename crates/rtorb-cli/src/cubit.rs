@@ -13,10 +13,10 @@ use rtorb_lab::contestants::operations::Operation;
 use rtorb_lab::processes::interrupt::on_signal;
 use rtorb_results::statistics::Recorder;
 use rtorb_results::summary::microseconds;
-use rtorb_results::write_atomically;
 use serde_json::json;
 
-use crate::FAILED;
+use crate::exit_status::FAILED;
+use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
 use crate::output::{line, print_json};
 use crate::reference::{self, CallOptions};
@@ -37,9 +37,9 @@ enum CubitSubcommand {
 /// Serve a Cubit until a client calls its `shutdown`, or until SIGTERM or SIGINT.
 #[derive(Debug, Args)]
 struct Serve {
-    /// File to write the reference to. It is written atomically, when the server is ready.
+    /// File to write the reference to [default: standard output]. It is written atomically, when the server is ready.
     #[arg(long, value_name = "FILE")]
-    ior_file: PathBuf,
+    ior_file: Option<PathBuf>,
     /// Priority model of the Cubit: calls have the client's priority, or the server's own.
     #[arg(long, value_name = "MODEL", value_parser = priority_model)]
     priority_model: Option<PriorityModel>,
@@ -60,7 +60,7 @@ struct BenchArguments {
     #[arg(value_name = "REF")]
     reference: String,
     /// Operation to call: void, oneway, octet, short, long, struct, union, any, longseq, octetseq or manyseq.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", default_value = "void")]
     op: Operation,
     /// Number of calls to time.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
@@ -89,9 +89,11 @@ impl Serve {
         let server = self.open().map_err(option_error)?;
         let orb = server.orb().clone();
         on_signal(move || orb.shutdown()).context("cannot listen to signals")?;
-        let text = format!("{}\n", server.reference());
-        write_atomically(&self.ior_file, text.as_bytes())
-            .with_context(|| format!("cannot write {}", self.ior_file.display()))?;
+        let text = server.reference().to_string();
+        match &self.ior_file {
+            Some(file) => named_file::write(file, format!("{text}\n").as_bytes())?,
+            None => line(text)?,
+        }
         for endpoint in server.orb().endpoints() {
             eprintln!("serving a Cubit at {endpoint}");
         }

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use rtorb_idl::diagnostic::Diagnostic;
 use rtorb_idl::{OperationTiming, Options, Outcome, rust};
 use rtorb_results::summary::Table;
-use rtorb_results::write_atomically;
 use rtorb_sched::times::text_of_ns;
 use serde_json::json;
 
-use crate::FAILED;
+use crate::colour;
+use crate::exit_status::FAILED;
+use crate::named_file;
 use crate::output::{line, print_json, print_table};
 
 /// Check IDL files, and generate Rust from them.
@@ -71,6 +72,11 @@ struct SourceOptions {
 
 impl Idl {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        let (IdlSubcommand::Check(Check { sources, .. })
+        | IdlSubcommand::Build(Build { sources, .. })) = &self.subcommand;
+        for file in &sources.files {
+            named_file::check_readable(file)?;
+        }
         let valid = match &self.subcommand {
             IdlSubcommand::Check(check) => check.run()?,
             IdlSubcommand::Build(build) => build.run()?,
@@ -149,8 +155,7 @@ impl Build {
             .file_stem()
             .ok_or_else(|| anyhow!("{} has no name", file.display()))?;
         let path = folder.join(stem).with_extension("rs");
-        write_atomically(&path, text.as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        named_file::write(&path, text.as_bytes())?;
         line(path.display().to_string())
     }
 }
@@ -201,15 +206,14 @@ fn print_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
 
 /// Prints to standard error, so that generated text can be piped.
 fn print_diagnostics(outcome: &Outcome) {
-    eprint!("{}", outcome.render(styled()));
+    eprint!("{}", outcome.render(colour::on_stderr()));
 }
 
 fn print_all_diagnostics(diagnostics: &[Diagnostic], outcome: &Outcome) {
     for diagnostic in diagnostics {
-        eprintln!("{}\n", diagnostic.render(&outcome.sources, styled()));
+        eprintln!(
+            "{}\n",
+            diagnostic.render(&outcome.sources, colour::on_stderr())
+        );
     }
-}
-
-fn styled() -> bool {
-    std::io::IsTerminal::is_terminal(&std::io::stderr())
 }

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use rtorb_lab::inspect;
 use rtorb_lab::inspect::ior::{Description, Field};
 use rtorb_lab::inspect::ping::client_orb;
 
+use crate::orb_options::usage;
 use crate::output::{line, print_json};
 use crate::reference;
 
@@ -47,9 +47,10 @@ impl Ior {
 
 /// Describes an IOR as it is. An ORB resolves a URL first.
 fn describe(argument: &str) -> anyhow::Result<Description> {
-    let text = inspect::reference_text(argument).map_err(|error| anyhow!(error))?;
-    if text.len() >= 4 && text[..4].eq_ignore_ascii_case("ior:") {
-        return Description::parse(&text).map_err(|error| anyhow!("{argument}: {error}"));
+    let text = inspect::reference_text(argument).map_err(usage)?;
+    if inspect::is_ior(&text) {
+        let name = inspect::shortened(argument);
+        return Description::parse(&text).map_err(|error| usage(format!("{name}: {error}")));
     }
     let orb = client_orb(RESOLVE_TIMEOUT)?;
     Ok(Description::of(reference::object(&orb, &text)?.ior()))

@@ -1,18 +1,18 @@
 //! `rtorb lab`: single experiments, and reports of existing results.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use rtorb_lab::experiment::Effort;
 use rtorb_lab::experiments;
 use serde_json::json;
 
-use crate::USAGE_ERROR;
 use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
-use crate::output::{line, print_json};
+use crate::named_file;
+use crate::orb_options::usage;
+use crate::output::{columns, indented, is_terminal, line, print_json};
 
 mod compare;
 mod export;
@@ -63,13 +63,9 @@ impl Lab {
             LabSubcommand::Run { name, options } if name == PROFILE => {
                 return run_experiments(&experiments::of_profile(), options);
             }
-            LabSubcommand::Run { name, options } => match experiments::by_name(name) {
-                Ok(chosen) => return run_experiments(&[&*chosen], options),
-                Err(error) => {
-                    eprintln!("rtorb: {error}");
-                    return Ok(ExitCode::from(USAGE_ERROR));
-                }
-            },
+            LabSubcommand::Run { name, options } => {
+                return run_experiments(&[&*experiments::by_name(name)?], options);
+            }
             LabSubcommand::Agent(agent) => return agent.run(),
             LabSubcommand::Compare(compare) => return compare.run(),
             LabSubcommand::Export(export) => return export.run(),
@@ -77,18 +73,26 @@ impl Lab {
             LabSubcommand::Kernels(kernels) => return kernels.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
-                let page =
-                    rtorb_report::write(folder, &experiments::names()).with_context(|| {
-                        format!(
-                            "cannot make a report of the results in {}",
-                            folder.display()
-                        )
-                    })?;
-                line(format!("Report: {}", page.display()))?;
+                report(folder)?;
             }
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn report(folder: &Path) -> anyhow::Result<()> {
+    if !folder.join("results").is_dir() {
+        return Err(usage(format!(
+            "{} holds no results: give a folder that `rtorb measure --out DIR` or `rtorb lab run NAME --out DIR` wrote",
+            folder.display()
+        )));
+    }
+    let page = rtorb_report::write(folder, &experiments::names());
+    let page = page.map_err(named_file::failed(
+        "make a report of the results in",
+        folder,
+    ))?;
+    line(format!("Report: {}", page.display()))
 }
 
 fn list(as_json: bool) -> anyhow::Result<()> {
@@ -104,14 +108,22 @@ fn list(as_json: bool) -> anyhow::Result<()> {
         });
         return print_json(&entries);
     }
-    experiments::ALL.iter().try_for_each(|experiment| {
-        line(format!(
-            "{:16}  {}  [{}]",
-            experiment.name(),
-            experiment.title(),
-            experiment.reproduces()
-        ))
-    })
+    // A person reads lines that fit. A pipe gets one line for each experiment, which grep finds whole.
+    let width = if is_terminal() { columns() } else { usize::MAX };
+    let name_width = experiments::names().iter().map(|name| name.len()).max();
+    let name_width = name_width.unwrap_or(0);
+    let others = " ".repeat(name_width + 2);
+    for experiment in experiments::ALL {
+        let text = format!("{}  [{}]", experiment.title(), experiment.reproduces());
+        let first = format!("{:name_width$}  ", experiment.name());
+        indented(&text, [&first, &others], width)
+            .into_iter()
+            .try_for_each(line)?;
+    }
+    if is_terminal() {
+        line("\nP0 to P4 are the five papers of docs/papers.md.")?;
+    }
+    Ok(())
 }
 
 /// The name that stands for all experiments that a platform profile needs.

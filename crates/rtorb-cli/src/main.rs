@@ -5,23 +5,25 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use rtorb_kernels::guest;
-use rtorb_lab::LabError;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
-
-use orb_options::UsageError;
 
 mod agent;
 mod call;
 mod check;
+mod colour;
+mod completions;
 mod cubit;
 mod events;
 mod executable;
+mod exit_status;
 mod idl;
 mod interface_options;
 mod ior;
 mod lab;
+mod man;
 mod measure;
 mod model;
+mod named_file;
 mod naming;
 mod orb_options;
 mod output;
@@ -35,10 +37,8 @@ mod serve;
 mod serving;
 
 /// A real-time object request broker for Linux, and the laboratory that measures it.
-///
-/// Exit status: 0 success, 1 failure or a negative result, 2 wrong arguments.
 #[derive(Debug, Parser)]
-#[command(name = "rtorb", version, max_term_width = 100)]
+#[command(name = "rtorb", version, max_term_width = 100, after_help = exit_status::HELP)]
 struct Command {
     #[command(subcommand)]
     subcommand: Subcommands,
@@ -60,6 +60,8 @@ enum Subcommands {
     Scheduling(scheduling::Scheduling),
     Events(events::Events),
     Idl(idl::Idl),
+    Completions(completions::Completions),
+    Man(man::Manual),
     /// A measured process; `measure` and `lab run` start it.
     #[command(hide = true)]
     Child {
@@ -93,15 +95,13 @@ fn main() -> ExitCode {
         Subcommands::Scheduling(scheduling) => scheduling.run(),
         Subcommands::Events(events) => events.run(),
         Subcommands::Idl(idl) => idl.run(),
+        Subcommands::Completions(completions) => completions.run(),
+        Subcommands::Man(manual) => manual.run(),
         Subcommands::Child { arguments } => return rtorb_lab::roles::play(&arguments),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("rtorb: {}", text(&error));
-        ExitCode::from(if is_usage_error(&error) {
-            USAGE_ERROR
-        } else {
-            FAILED
-        })
+        output::warn(text(&error));
+        exit_status::of_error(&error)
     })
 }
 
@@ -118,21 +118,3 @@ fn text(error: &anyhow::Error) -> String {
         }
     })
 }
-
-/// Returns true if other arguments could correct the error.
-fn is_usage_error(error: &anyhow::Error) -> bool {
-    let of_the_laboratory = || match error.downcast_ref::<LabError>()? {
-        LabError::Results(error) => Some(error.is_refusal()),
-        LabError::UnknownExperiment { .. }
-        | LabError::Incomplete { .. }
-        | LabError::Model { .. } => Some(true),
-        _ => None,
-    };
-    let of_results = || Some(error.downcast_ref::<rtorb_results::Error>()?.is_refusal());
-    error.is::<UsageError>() || of_the_laboratory().or_else(of_results).unwrap_or(false)
-}
-
-/// The exit status of a failure, and of a negative result.
-const FAILED: u8 = 1;
-/// The exit status of wrong arguments; the same as clap's.
-const USAGE_ERROR: u8 = 2;

@@ -19,8 +19,8 @@ use rtorb_results::runs;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::FAILED;
 use crate::executable;
+use crate::exit_status::FAILED;
 use crate::output::{columns, indented, line, print_json};
 use crate::progress::Report;
 use crate::run_summary;
@@ -66,7 +66,7 @@ pub(crate) struct Options {
     /// Then only contestants over TCP take part. Experiments on the operating system still measure this host. If the option is
     /// given three times, orb/histogram, orb/payload and orb/event-channel have the urgent receiver on the first host, the other
     /// receiver on the second, and the event channel on the third; the last agent takes the servers of hosts that are missing.
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = crate::agent::address)]
     agent: Vec<String>,
     /// How a latency ends on another host: by its clock, or by a datagram that it sends back as it sets its output.
     ///

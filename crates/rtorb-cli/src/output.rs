@@ -1,22 +1,78 @@
 //! Text to standard output. A closed pipe (`rtorb ... | head`) is no error.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
+use clap::builder::styling::AnsiColor;
 use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table as Drawn, TableStyle};
+use comfy_table::{
+    Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table as Drawn, TableStyle,
+};
 use rtorb_results::summary::Table;
 use serde::Serialize;
 use textwrap::{Options, WordSplitter, wrap};
 
+use crate::colour::{self, Tone};
+
 /// Prints a line.
 pub(crate) fn line(text: impl AsRef<str>) -> anyhow::Result<()> {
-    print(&format!("{}\n", text.as_ref()))
+    print(format!("{}\n", text.as_ref()).as_bytes())
+}
+
+/// Prints a line with the colour of its tone, if standard output takes colours.
+pub(crate) fn line_in(tone: Tone, text: impl AsRef<str>) -> anyhow::Result<()> {
+    if colour::on_stdout() {
+        line(tone.paint(text.as_ref()))
+    } else {
+        line(text)
+    }
+}
+
+/// Prints a word in a column of `width`, in the colour of its tone, and the text beside it.
+pub(crate) fn labelled(word: &str, text: &str, width: usize) -> anyhow::Result<()> {
+    let first = format!("{word:>width$}  ");
+    let others = " ".repeat(first.len());
+    for (index, text) in indented(text, [&first, &others], columns())
+        .into_iter()
+        .enumerate()
+    {
+        if index == 0 && colour::on_stdout() {
+            line(text.replacen(word, &Tone::of(word).paint(word), 1))?
+        } else {
+            line(text)?
+        }
+    }
+    Ok(())
+}
+
+/// Prints a line of this program on standard error. If nobody reads it, the work goes on; `eprintln` would panic.
+pub(crate) fn warn(text: impl Display) {
+    let name = Tone::Bad.paint("rtorb:");
+    let text = printable(&text.to_string());
+    let _ = writeln!(anstream::stderr(), "{name} {text}");
+}
+
+/// Replaces control characters, which would act on a terminal, and cuts a text that no one reads to its end.
+fn printable(text: &str) -> String {
+    let is_printed = |character: char| !character.is_control() || "\n\t".contains(character);
+    let replaced = |character| {
+        if is_printed(character) {
+            character
+        } else {
+            char::REPLACEMENT_CHARACTER
+        }
+    };
+    let mut printed: String = text.chars().take(WARNING_MAX).map(replaced).collect();
+    if let left @ 1.. = text.chars().count().saturating_sub(WARNING_MAX) {
+        printed.push_str(&format!("... ({left} more characters)"));
+    }
+    printed
 }
 
 /// Prints a value as JSON, indented.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+    print(format!("{}\n", serde_json::to_string_pretty(value)?).as_bytes())
 }
 
 /// Prints a table: names to the left, numbers to the right. Columns that do not fit on the terminal follow below, with the
@@ -106,8 +162,18 @@ fn draw(table: &Table) -> String {
     });
     drawn.set_content_arrangement(ContentArrangement::Disabled);
     drawn.set_header(&table.head);
+    let has_colours = colour::on_stdout();
     for row in &table.rows {
-        drawn.add_row(row);
+        drawn.add_row(row.iter().map(|text| {
+            let colour = Tone::of(text).colour().filter(|_| has_colours);
+            let cell = Cell::new(text);
+            match colour {
+                Some(AnsiColor::Green) => cell.fg(Color::Green),
+                Some(AnsiColor::Yellow) => cell.fg(Color::Yellow),
+                Some(_) => cell.fg(Color::Red),
+                None => cell,
+            }
+        }));
     }
     for column in drawn.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -115,12 +181,10 @@ fn draw(table: &Table) -> String {
     drawn.trim_fmt()
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
+/// Prints bytes as they are.
+pub(crate) fn print(bytes: &[u8]) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
-    match output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush())
-    {
+    match output.write_all(bytes).and_then(|()| output.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
@@ -137,6 +201,8 @@ const NAMES_MIN: usize = 20;
 const COLUMNS_MIN: usize = 40;
 /// Longer lines are hard to read.
 const COLUMNS_MAX: usize = 100;
+/// The characters of a warning: all mistakes of a file of average size.
+const WARNING_MAX: usize = 40_000;
 
 #[cfg(test)]
 mod tests {
@@ -159,6 +225,13 @@ mod tests {
                 owned(["one alone", "3.00 / 4.00", "", ""]),
             ],
         }
+    }
+
+    #[test]
+    fn a_warning_is_short_and_does_not_act_on_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\n\tc"), "a\u{fffd}[31mb\n\tc");
+        let long = printable(&"é".repeat(500_000));
+        assert!(long.ends_with("é... (460000 more characters)"));
     }
 
     #[test]

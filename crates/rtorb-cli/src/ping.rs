@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rtorb_lab::inspect::ping::{Asking, Pong, ping};
-use rtorb_results::summary::microseconds;
+use rtorb_sched::model::rounded;
 
-use crate::FAILED;
-use crate::output::{line, print_json};
+use crate::exit_status::FAILED;
+use crate::output::{line, print_json, warn};
 use crate::reference::{self, CallOptions};
 
 /// Check whether an object exists, and time its replies.
@@ -33,7 +33,7 @@ impl Ping {
         let orb = self.calling.orb()?;
         let object = reference::object(&orb, &self.reference)?;
         if let Some(advice) = self.calling.priority_advice(&object) {
-            eprintln!("rtorb: {advice}");
+            warn(advice);
         }
         let pong = ping(
             &object,
@@ -63,18 +63,14 @@ fn print(pong: &Pong) -> anyhow::Result<()> {
         line(format!("endpoint:  {endpoint}"))?;
     }
     if let Some(times) = pong.round_trip_ns {
-        let (min, median, max) = (
-            microseconds(times.min),
-            microseconds(times.p50),
-            microseconds(times.max),
-        );
+        let (min, median, max) = (rounded(times.min), rounded(times.p50), rounded(times.max));
         line(format!(
-            "replies:   {} (round trip: min {min}, median {median}, max {max} us)",
+            "replies:   {} (round trip: min {min}, median {median}, max {max})",
             pong.answers
         ))?;
     }
     if let Some(trouble) = &pong.trouble {
-        eprintln!("rtorb: {trouble}");
+        warn(trouble);
     }
     Ok(())
 }

@@ -7,12 +7,12 @@ use clap::Args;
 use rtorb_dynamic::recording::Record as Call;
 use rtorb_dynamic::{Forward, OwnReference};
 
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::ServerOptions;
-use crate::output::line;
+use crate::output::{line, warn};
 use crate::reference::{self, CallOptions};
-use crate::serving::{Served, ServingOptions, warn};
+use crate::serving::{Served, ServingOptions};
 
 /// Pass calls on to an object, and print each with its values and times (docs/serve.md).
 ///

@@ -5,10 +5,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use rtorb::rt::Priority;
-use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder};
+use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_lab::inspect;
 
-use crate::orb_options::{ClientOptions, ServerOptions, option_error};
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
 
 /// Options of calls to an object.
 #[derive(Debug, Args)]
@@ -89,9 +89,20 @@ fn set_priority(orb: &Orb, number: i16) -> anyhow::Result<()> {
 
 /// Returns the object of a REF.
 pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
-    let text = inspect::reference_text(argument).map_err(|error| anyhow!(error))?;
-    orb.string_to_object(&text)
-        .map_err(|exception| anyhow!("{argument}: {exception}"))
+    let text = inspect::reference_text(argument).map_err(usage)?;
+    orb.string_to_object(&text).map_err(|exception| {
+        let said = format!("{}: {exception}", inspect::shortened(argument));
+        if inspect::is_ior(&text) || is_malformed(&exception) {
+            usage(said)
+        } else {
+            anyhow!(said)
+        }
+    })
+}
+
+/// Returns true if the text of a URL is wrong, and false if its name cannot be resolved.
+fn is_malformed(exception: &SystemException) -> bool {
+    exception.kind == ExceptionKind::BadParam && MALFORMED.contains(&exception.minor)
 }
 
 /// Parses `2s`, `500ms`, `100us`, or a number of seconds such as `1.5`.
@@ -114,6 +125,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 /// What to do about a priority for a server of TAO.
 const TAO_ADVICE: &str = "the reference is of TAO, which maps CORBA priorities linearly to all priorities of its host: give \
     --priority-mapping linear, so that both sides mean the same by --priority";
+
+/// The standard's minor codes of BAD_PARAM for malformed references.
+const MALFORMED: std::ops::RangeInclusive<u32> = 0x4f4d_0007..=0x4f4d_0009;
 
 /// The default timeout: no call waits for ever.
 const TIMEOUT: Duration = Duration::from_secs(2);

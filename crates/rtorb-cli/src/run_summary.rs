@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use rtorb_host::preflight::Severity;
+use rtorb_host::preflight::{Finding, Severity};
 use rtorb_report::Failure;
 use rtorb_results::summary;
 use rtorb_results::{Claim, Results, Verdicts};
 
-use crate::output::{columns, indented, line, print_table};
+use crate::output::{self, columns, indented, line, print_table};
 
 /// Prints the results, and the path of the report.
 pub(crate) fn print(
@@ -56,7 +56,7 @@ fn print_details(results: &Results) -> anyhow::Result<()> {
 /// Prints the host, a line for each experiment, and what is wrong.
 fn print_screen(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
     if let Some(first) = all.first() {
-        line(format!("\n{}", of_host(first)))?;
+        line(format!("\n{}", of_host(&first.findings)))?;
     }
     for results in all {
         let verdicts = short_verdicts(results);
@@ -142,12 +142,12 @@ fn disturbances(results: &Results) -> String {
 }
 
 /// The verdict on the host: ``Host: fit for real time, with 3 findings to improve (`rtorb check`).``
-fn of_host(results: &Results) -> String {
+pub(crate) fn of_host(findings: &[Finding]) -> String {
     let count = |severity| {
-        let findings = results.findings.iter();
-        findings
-            .filter(|finding| finding.severity == severity)
-            .count()
+        let of_severity = findings
+            .iter()
+            .filter(|finding| finding.severity == severity);
+        of_severity.count()
     };
     let verdict = match (count(Severity::Unfit), count(Severity::Advice)) {
         (0, 0) => "fit for real time".to_owned(),
@@ -174,13 +174,8 @@ fn shortened(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// Prints a word in its own column, and the text beside it.
 fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
-    let first = format!("{word:>10}  ");
-    let others = " ".repeat(first.len());
-    indented(text, [&first, &others], columns())
-        .into_iter()
-        .try_for_each(line)
+    output::labelled(word, text, WORD_WIDTH)
 }
 
 /// Formats a summary such as `3 held, 1 MISSED, not real-time`.
@@ -206,6 +201,8 @@ fn short_verdicts(results: &Results) -> String {
 }
 
 const NOT_REAL_TIME: &str = "NOT REAL-TIME: not every measured thread had SCHED_FIFO on one CPU";
+/// Of the longest verdict, `not judged`.
+const WORD_WIDTH: usize = 10;
 /// Of the column of experiments.
 const NAME_WIDTH: usize = 23;
 /// Of the column of verdicts.

@@ -1,22 +1,21 @@
 //! `rtorb serve`: a server without a program of its own, for tests of clients.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rtorb::{Orb, PoaPolicies};
 use rtorb_dynamic::OwnReference;
 use rtorb_dynamic::search::Found;
 use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table, Unanswered};
 
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
+use crate::named_file::read_text;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
-use crate::serving::{Served, ServingOptions, warn};
+use crate::output::warn;
+use crate::serving::{Served, ServingOptions};
 
 /// Serve an object whose answers are in a table, or in a recorded session (docs/serve.md).
 ///
@@ -114,15 +113,7 @@ impl Source {
     fn read(&self) -> anyhow::Result<(&Path, String)> {
         let path = self.answers.as_deref().or(self.replay.as_deref());
         let path = path.ok_or_else(|| usage("give --answers FILE or --replay FILE"))?;
-        let mut text = String::new();
-        let file = File::open(path);
-        let read = file.and_then(|file| file.take(FILE_OCTETS_MAX + 1).read_to_string(&mut text));
-        let octets = read.with_context(|| format!("cannot read {}", path.display()))?;
-        if octets as u64 > FILE_OCTETS_MAX {
-            let name = path.display();
-            return Err(anyhow!("{name} has more than {FILE_OCTETS_MAX} bytes"));
-        }
-        Ok((path, text))
+        Ok((path, read_text(path, FILE_OCTETS_MAX)?))
     }
 }
 

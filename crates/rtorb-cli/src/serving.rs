@@ -1,7 +1,5 @@
 //! One object of an interface that is known only at run time, served until a signal.
 
-use core::fmt;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,9 +11,10 @@ use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::Found;
 use rtorb_dynamic::{OwnReference, Servant, activate, with_object_key};
 use rtorb_lab::processes::interrupt::on_signal;
-use rtorb_results::write_atomically;
 
+use crate::named_file;
 use crate::orb_options::usage;
+use crate::output::warn;
 
 /// Options of the served object.
 #[derive(Debug, Args)]
@@ -50,7 +49,7 @@ impl ServingOptions {
     ) -> anyhow::Result<Serving> {
         let create = |path: &Path| {
             let log = Log::create(path, self.octets_max).map(Arc::new);
-            log.with_context(|| format!("cannot write {}", path.display()))
+            log.map_err(named_file::unwritable(path))
         };
         let log = served.out.as_deref().map(create).transpose()?;
         let own_log = log.clone();
@@ -93,8 +92,7 @@ impl ServingOptions {
         on_signal(stop).context("cannot listen to signals")?;
         let text = format!("{}\n", serving.ior);
         if let Some(file) = &self.ior_file {
-            write_atomically(file, text.as_bytes())
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            named_file::write(file, text.as_bytes())?;
         }
         for endpoint in serving.orb.endpoints() {
             eprintln!("serving {} at {endpoint}", serving.ior.type_id);
@@ -109,9 +107,4 @@ pub(crate) struct Served<S> {
     pub(crate) servant: S,
     pub(crate) policies: PoaPolicies,
     pub(crate) out: Option<PathBuf>,
-}
-
-/// Prints a line on standard error. If nobody reads it, the call that it is about goes on; `eprintln` would panic.
-pub(crate) fn warn(text: impl fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "rtorb: {text}");
 }

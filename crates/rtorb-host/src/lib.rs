@@ -4,6 +4,7 @@
 //! Everything is read from /proc, /sys and /dev, or asked by netlink. What cannot be read is `None`, never a guess.
 #![forbid(unsafe_code)]
 
+pub mod cpu_use;
 pub mod description;
 pub mod idle_states;
 pub mod netlink;

@@ -55,7 +55,7 @@ impl Diagnostic {
     pub fn at(mut self, location: Location, text: impl Into<String>) -> Self {
         self.labels.push(Label {
             location,
-            text: text.into(),
+            text: shortened(text.into()),
         });
         self
     }
@@ -63,14 +63,14 @@ impl Diagnostic {
     /// Adds a fact that explains it.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
-        self.notes.push(text.into());
+        self.notes.push(shortened(text.into()));
         self
     }
 
     /// Adds how to correct it.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
-        self.help.push(text.into());
+        self.help.push(shortened(text.into()));
         self
     }
 
@@ -166,7 +166,7 @@ impl Diagnostic {
     fn new(severity: Severity, message: String) -> Self {
         Self {
             severity,
-            message,
+            message: shortened(message),
             labels: Vec::new(),
             notes: Vec::new(),
             help: Vec::new(),
@@ -307,6 +307,17 @@ const DIAGNOSTICS_MAX: usize = 200;
 const INCLUDE_TRAIL_MAX: usize = 8;
 /// The most bytes of a source line that is shown. A longer line is hardly written by hand, and its layout takes long.
 const LINE_SHOWN_MAX: usize = 2_000;
+/// The most bytes of a text of a diagnostic: a name in it may be as long as the file.
+const TEXT_BYTES_MAX: usize = 2_000;
+
+/// Cuts a text that is too long to read.
+fn shortened(mut text: String) -> String {
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        text.push_str("...");
+    }
+    text
+}
 
 fn snippet<'s>(
     file: &'s SourceFile,
@@ -352,6 +363,17 @@ mod tests {
             sorted[DIAGNOSTICS_MAX + 1].message,
             "800 more warnings are not shown"
         );
+    }
+
+    #[test]
+    fn a_long_name_does_not_make_a_long_message() {
+        let long = "é".repeat(1_000_000);
+        let diagnostic = Diagnostic::error(long.as_str())
+            .at(Location::default(), long.as_str())
+            .note(long.as_str())
+            .help(long);
+        let shown = diagnostic.render(&SourceMap::default(), false);
+        assert!(shown.len() < 10_000, "{}", shown.len());
     }
 
     #[test]

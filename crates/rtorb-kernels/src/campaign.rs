@@ -88,6 +88,24 @@ pub struct Finished {
     pub page: Option<PathBuf>,
 }
 
+/// Checks what a campaign needs besides its kernels: names that exist, the emulator, and the guests' program. For a caller that would
+/// otherwise fetch kernels in vain.
+///
+/// # Errors
+/// What is wrong or missing, and how to get it; or the interrupt.
+pub fn check_needs(
+    kernels: &[String],
+    selection: &Selection,
+    program: Option<&Path>,
+    executable: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), LabError> {
+    catalogue::check_names(kernels)?;
+    selection.parts()?;
+    Emulator::find(executable, interrupt)?;
+    program::find(program, executable, interrupt).map(drop)
+}
+
 /// Runs a campaign and writes what it found. `executable` is this program's own file.
 ///
 /// # Errors

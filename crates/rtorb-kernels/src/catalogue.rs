@@ -72,6 +72,15 @@ pub fn ensure(
     Catalogue::in_usual_place(Box::new(Apt))?.ensure(names, progress, interrupt)
 }
 
+/// Checks that each name is that of an image or has the form of a kernel's name.
+///
+/// # Errors
+/// The first wrong name, and the right forms.
+pub fn check_names(names: &[String]) -> Result<(), LabError> {
+    let mut others = names.iter().filter(|name| !is_file(name));
+    others.try_for_each(|name| name.parse::<Wanted>().map(drop))
+}
+
 /// The folder in which what is made of this kernel is kept, such as its symbols: of a cached kernel that of its image. It is made
 /// when it is not there.
 ///

@@ -11,12 +11,16 @@ pub enum LabError {
     #[error("interrupted")]
     Interrupted,
     /// No experiment has this name.
-    #[error("no experiment is called {name:?}; there are {known}")]
+    #[error(
+        "no experiment is called {:?}:{} `rtorb lab list` shows all names",
+        crate::inspect::shortened(name),
+        nearest.map(|nearest| format!(" did you mean {nearest}?")).unwrap_or_default()
+    )]
     UnknownExperiment {
         /// The name that was asked for.
         name: String,
-        /// The names that exist.
-        known: String,
+        /// The name that is most like it, if any is.
+        nearest: Option<&'static str>,
     },
     /// A child process did not do what it should.
     #[error("{process}: {what}")]

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use rtorb_results::profile::Services;
+use rtorb_sched::toml_file::nearest;
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -99,7 +100,7 @@ pub fn by_name(name: &str) -> Result<Chosen, LabError> {
     let chosen = known.map(Chosen::Known).or_else(own);
     chosen.ok_or_else(|| LabError::UnknownExperiment {
         name: name.to_owned(),
-        known: names().join(", "),
+        nearest: nearest(name, names().into_iter()),
     })
 }
 

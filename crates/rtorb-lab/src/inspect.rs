@@ -1,6 +1,7 @@
 //! Looking at what is there: what a reference says, and whether its object answers.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::Read as _;
 
 use rtorb::ior::{Component, Ior};
 
@@ -8,30 +9,69 @@ pub mod ior;
 pub mod ping;
 pub mod repeat;
 
-/// The reference that a command line means: text that is one is taken as it is, anything else is the name of a file
-/// that holds one.
+/// Returns the reference that a command line means: the argument itself, or the content of the file that it names.
 ///
 /// # Errors
-/// That it is neither, in words that help.
+/// That it is neither, in words that help. The text is short, however long the argument or the file is.
 pub fn reference_text(argument: &str) -> Result<String, String> {
-    let scheme = argument
-        .split(':')
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    if argument.contains(':') && SCHEMES.contains(&scheme.as_str()) {
+    if has_scheme(argument) {
         return Ok(argument.to_owned());
     }
-    let path = Path::new(argument);
-    match std::fs::read_to_string(path) {
-        Ok(text) if text.trim().is_empty() => Err(format!(
-            "{argument} is empty: its server may not be ready yet"
-        )),
-        Ok(text) => Ok(text.trim().to_owned()),
-        Err(error) => Err(format!(
-            "{argument} is no IOR:, corbaloc: or corbaname:, and cannot be read as a file that holds one ({error})"
-        )),
+    let name = shortened(argument);
+    let unreadable = |error: std::io::Error| {
+        format!(
+            "{name} is no IOR:, corbaloc: or corbaname:, and cannot be read as a file that holds one ({error})"
+        )
+    };
+    let file = File::open(argument).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    let read = file.take(REFERENCE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(unreadable)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("{name} is empty: its server may not be ready yet"));
     }
+    if !has_scheme(text) {
+        let line = text.lines().next().unwrap_or_default();
+        return Err(format!(
+            "the file {name} holds no reference: it begins with {:?}, and a reference with IOR:, corbaloc: or corbaname:",
+            shortened(line)
+        ));
+    }
+    if bytes.len() as u64 > REFERENCE_BYTES_MAX {
+        return Err(format!(
+            "the file {name} is longer than any reference: it has more than {REFERENCE_BYTES_MAX} bytes"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// Returns the beginning of a text, enough to recognise it.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut short: String = characters.by_ref().take(SHOWN_MAX).collect();
+    if characters.next().is_some() {
+        short.push_str("...");
+    }
+    short
+}
+
+/// Returns true if the text is that of an `IOR:`, which has everything in itself.
+#[must_use]
+pub fn is_ior(text: &str) -> bool {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("ior"))
+}
+
+fn has_scheme(text: &str) -> bool {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        SCHEMES
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(scheme))
+    })
 }
 
 /// True if a server built of TAO made the reference.
@@ -45,6 +85,10 @@ pub fn is_of_tao(ior: &Ior) -> bool {
 }
 
 const SCHEMES: [&str; 4] = ["ior", "corbaloc", "corbaname", "file"];
+/// A reference of ten thousand profiles fits.
+const REFERENCE_BYTES_MAX: u64 = 1 << 20;
+/// Most names of files fit.
+const SHOWN_MAX: usize = 80;
 
 #[cfg(test)]
 mod tests {
@@ -64,6 +108,18 @@ mod tests {
             reference_text(&path.display().to_string()).unwrap(),
             "IOR:0102"
         );
+        let name = path.display().to_string();
+        for content in ["x".repeat(2 << 20), "# A page\n".repeat(1 << 16)] {
+            std::fs::write(&path, content).unwrap();
+            let said = reference_text(&name).unwrap_err();
+            assert!(
+                said.contains("holds no reference") && said.len() < 400,
+                "{said}"
+            );
+        }
+        std::fs::write(&path, format!("IOR:{}", "00".repeat(1 << 20))).unwrap();
+        assert!(reference_text(&name).unwrap_err().contains("longer than"));
+        assert!(reference_text(&"y".repeat(100_000)).unwrap_err().len() < 400);
         std::fs::write(&path, "").unwrap();
         assert!(
             reference_text(&path.display().to_string())

@@ -3,7 +3,7 @@
 //! [`run`] starts a process for each component and each event channel of a system, places each of its processors on a CPU of this
 //! host, and sets beside each bound what was observed: a [`Judgement`](rtorb_results::judgement::Judgement). Below: the plan of each
 //! process (`plan`, `tree`, `places`), what the processes do (`component`, `watcher`), who leads them (`conductor`), what they saw (`records`,
-//! `timeline`), and what it means (`judging`, `words`, `outcome`).
+//! `timeline`), and what it means (`judging`, `causes`, `words`, `outcome`). [`noise`] observes the host before a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,16 +17,19 @@ use rtorb_sched::model::{CheckReport, Standing, System};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Progress};
+use causes::Beside;
 use judging::Ran;
 use places::Places;
 use plan::Plan;
 
 #[cfg(test)]
 mod by_hand;
+mod causes;
 pub(crate) mod component;
 mod conductor;
 mod judging;
 pub mod loading;
+pub mod noise;
 mod outcome;
 mod places;
 mod plan;
@@ -112,7 +115,13 @@ pub fn run(
     };
     let from_ns = options.interruption_from_ns;
     let from_ns = from_ns.unwrap_or_else(|| interruption_from_ns(checked));
-    let judgement = judging::judge(ran, &evidence, from_ns);
+    let mut judgement = judging::judge(ran, &evidence, from_ns);
+    let beside = Beside {
+        cpu_use: &evidence.cpu_use,
+        is_virtual: context.host.is_virtual_machine(),
+    };
+    let found = causes::of(&judgement, beside);
+    (judgement.causes, judgement.next) = (found.causes, found.next);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     Ok(outcome::results(
         ran,

@@ -37,10 +37,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether other folders or files could be used: everything but a refusal of the file system.
+    /// Whether other folders or files could be used: everything but a failure of the file system, such as a full disk.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::File { .. })
+        match self {
+            Self::File { error, .. } => is_wrong_path(error),
+            _ => true,
+        }
     }
 
     /// For `map_err` on operations on files.
@@ -57,4 +60,22 @@ impl Error {
             what: what.into(),
         }
     }
+}
+
+/// Returns true if the path is the cause: nothing is there, it is of another kind or not text, or this user may not use it.
+#[must_use]
+pub fn is_wrong_path(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::AlreadyExists
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::InvalidFilename
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidData
+    )
 }

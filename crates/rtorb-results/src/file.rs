@@ -1,5 +1,6 @@
 //! Files that are written in whole or not at all.
 
+use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 /// Writes a file beside its final name, then renames it: a reader never sees half of it.
@@ -11,7 +12,14 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    std::fs::create_dir_all(folder)?;
+    std::fs::create_dir_all(folder).map_err(|error| {
+        let name = folder.display();
+        let reason = match error.kind() {
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => format!("{name} is no folder"),
+            _ => format!("its folder {name} cannot be made: {error}"),
+        };
+        Error::new(error.kind(), reason)
+    })?;
     let name = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())

@@ -25,6 +25,12 @@ pub struct Judgement {
     pub chains: Vec<Observed>,
     /// The longest interruptions, the longest first.
     pub interruptions: Vec<Interruption>,
+    /// If a response was above its bound or late: what took the CPUs, and whose fault that is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
+    /// If a response was above its bound or late: what to do next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<String>,
     /// What the run met beyond its jobs: records without room, shared CPUs, failed calls.
     pub remarks: Vec<String>,
 }

@@ -66,7 +66,7 @@ impl Judgement {
                 "where a response was longer than its bound, the host had taken the CPU for at least as long"
             }
             ObservedStanding::Unexplained => {
-                "some responses were longer than their bounds, and nothing that was seen of the host says why: the model leaves something out"
+                "some responses were longer than their bounds, and the interruptions of their CPUs do not explain it"
             }
         };
         let seconds = self.duration_ns as f64 / 1e9;

@@ -33,7 +33,7 @@ pub mod timestamp;
 
 pub use claim::{Claim, Verdict, Verdicts};
 pub use emulation::{EmulatedSystem, Emulation};
-pub use error::Error;
+pub use error::{Error, is_wrong_path};
 pub use file::write_atomically;
 pub use labels::{LabelValue, Labels, labels, labels_with, labels_without};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};

@@ -37,4 +37,4 @@ pub use system::{
     Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,
     Placement, Resource, Section, System, Timing, Trigger,
 };
-pub use verdict::{rounded_down, rounded_up};
+pub use verdict::{rounded, rounded_down, rounded_up};

@@ -13,9 +13,10 @@ use rtorb_services::events::gateway::{
     Ends, Find, Gateway as Running, GatewayConfig, GatewayStatistics, News,
 };
 
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::orb_options::ServerOptions;
-use crate::output::{line, print_json};
+use crate::orb_options::usage;
+use crate::output::{line, print_json, warn};
 use crate::reference::{CallOptions, duration};
 
 /// Forward the events of one channel that the consumers of another want, until it is interrupted.
@@ -59,6 +60,9 @@ impl Gateway {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals()?;
         let orb = self.calling.serving_orb(&self.server)?;
+        for argument in [&self.from, &self.to] {
+            inspect::reference_text(argument).map_err(usage)?;
+        }
         let ends = Ends {
             from: find(&orb, &self.from),
             to: find(&orb, &self.to),
@@ -116,7 +120,7 @@ fn find(orb: &Orb, argument: &str) -> Find {
     let (orb, argument) = (orb.clone(), argument.to_owned());
     Box::new(move || {
         let text = inspect::reference_text(&argument).map_err(|error| {
-            eprintln!("rtorb: {argument}: {error}");
+            warn(format!("{argument}: {error}"));
             SystemException::from(rtorb::ExceptionKind::InvObjref)
         })?;
         channel_of(&orb, &text)

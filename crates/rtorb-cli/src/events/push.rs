@@ -9,7 +9,7 @@ use rtorb::any::Any;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::statistics::Recorder;
-use rtorb_sched::model::rounded_up;
+use rtorb_sched::model::rounded;
 use rtorb_services::events::client::Supplier;
 use rtorb_services::events::numbering::Number;
 use rtorb_services::events::pushing::{PushPlan, PushReport};
@@ -17,8 +17,8 @@ use rtorb_services::events::subscribe::Publications;
 use serde_json::json;
 
 use super::text;
-use crate::FAILED;
-use crate::output::{line, print_json};
+use crate::exit_status::FAILED;
+use crate::output::{line, print_json, warn};
 use crate::reference::CallOptions;
 
 /// Push events to a channel: one, several, or at a rate until it is interrupted.
@@ -88,7 +88,7 @@ impl Push {
         Ok(match pushed.failure {
             None => ExitCode::SUCCESS,
             Some(exception) => {
-                eprintln!("rtorb: {exception}");
+                warn(exception);
                 ExitCode::from(FAILED)
             }
         })
@@ -129,7 +129,7 @@ impl Push {
         }
         let late = times.map_or_else(String::new, |times| {
             let times = [times.p50, times.p99, times.max];
-            let [median, p99, max] = times.map(|ns| rounded_up(ns as u64));
+            let [median, p99, max] = times.map(rounded);
             format!(", late by {median} in the median, {p99} in 99 of 100, {max} at most")
         });
         line(format!("{} events in {seconds:.3} s{late}", pushed.events))

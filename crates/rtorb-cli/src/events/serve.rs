@@ -11,7 +11,6 @@ use rtorb::rt::Priority;
 use rtorb::{DispatchStrategy, Limits, ObjectRef, Orb};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_results::write_atomically;
 use rtorb_services::events::filter::FilterKind;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{
@@ -23,8 +22,9 @@ use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
 use super::list;
+use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
-use crate::output::print_json;
+use crate::output::{print_json, warn};
 use crate::reference::{builder, duration, object};
 
 /// Serve an event channel until SIGTERM or SIGINT, or until a client destroys it.
@@ -291,14 +291,13 @@ impl NameBinding {
 
     fn unbind(&self) {
         if let Err(failure) = self.root.unbind(&self.name) {
-            eprintln!("rtorb: cannot unbind the channel's name: {failure}");
+            warn(format!("cannot unbind the channel's name: {failure}"));
         }
     }
 }
 
 fn write_reference(file: &Path, object: &ObjectRef) -> anyhow::Result<()> {
-    write_atomically(file, format!("{object}\n").as_bytes())
-        .with_context(|| format!("cannot write {}", file.display()))
+    Ok(named_file::write(file, format!("{object}\n").as_bytes())?)
 }
 
 /// Converts an error of the channel: a wrong option is a usage error, a refusal of the host is not.

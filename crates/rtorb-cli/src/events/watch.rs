@@ -10,6 +10,7 @@ use rtorb::type_code::TypeCode;
 use rtorb_dynamic::{Types, Value as IdlValue, json::to_json};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_sched::model::rounded;
 use rtorb_services::events::client::{Arrival, Received, Receiver};
 use rtorb_services::events::filter::types;
 use rtorb_services::events::numbering::{Findings, Order};
@@ -17,9 +18,9 @@ use rtorb_services::events::simple_subscription::{Grouping, SimpleSubscription};
 use serde_json::{Value, json};
 
 use super::text;
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::orb_options::{ServerOptions, UsageError};
-use crate::output::line;
+use crate::output::{line, warn};
 use crate::reference::{CallOptions, duration};
 
 /// Show the events of a channel, one a line, until it is interrupted.
@@ -152,7 +153,7 @@ impl Watch {
                     ask_ns = monotonic_ns() + ASK_EVERY_NS;
                     // A killed channel sends no disconnect.
                     if let Err(exception) = receiver.is_served() {
-                        eprintln!("rtorb: {exception}");
+                        warn(exception);
                         return Ok(End::Disconnected);
                     }
                 }
@@ -191,7 +192,7 @@ impl Watch {
             header.ttl
         );
         if let Some(ns) = latency_ns {
-            shown += &format!("  after {:.1} us", ns as f64 / 1e3);
+            shown += &format!("  after {}", rounded(ns as f64));
         }
         if arrival.together > 1 {
             shown += &format!("  one of {}", arrival.together);
@@ -232,7 +233,7 @@ impl Watch {
             eprintln!("{text}");
         }
         if end == End::Disconnected {
-            eprintln!("rtorb: the channel disconnected this consumer, or no longer exists");
+            warn("the channel disconnected this consumer, or no longer exists");
         }
         let is_well = !self.check_sequence || findings.all_is_well() && findings.numbered > 0;
         Ok(if end != End::Disconnected && is_well {

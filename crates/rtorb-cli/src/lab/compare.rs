@@ -11,7 +11,7 @@ use rtorb_results::compare::{
 use rtorb_results::runs;
 use rtorb_results::summary::{self, Table, microseconds};
 
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::output::{line, print_json, print_table};
 
 /// Compare two measurements, and test whether differences exceed the noise.

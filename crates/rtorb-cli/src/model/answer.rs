@@ -7,11 +7,13 @@ use rtorb_sched::model::{
 };
 use rtorb_sched::times::text_of_ns;
 
-use crate::output::{columns, indented, line, print_table};
+use crate::colour::Tone;
+use crate::output::{columns, indented, line, line_in, print_table};
 
 /// Prints the whole report.
 pub(super) fn print(checked: &CheckReport) -> anyhow::Result<()> {
-    paragraph(&checked.verdict(), ["", ""])?;
+    let tone = Tone::of(standing_word(checked.standing));
+    verdict(tone, &checked.verdict())?;
     print_explanations(checked)?;
     print_behaviours(checked)?;
     print_layers(checked)?;
@@ -411,6 +413,13 @@ pub(super) fn table<const N: usize>(head: [&str; N], rows: Vec<Vec<String>>) -> 
 pub(super) fn heading(text: &str) -> anyhow::Result<()> {
     line("")?;
     paragraph(text, ["", "  "])
+}
+
+/// Prints the verdict in the colour of its tone.
+pub(super) fn verdict(tone: Tone, text: &str) -> anyhow::Result<()> {
+    indented(text, ["", ""], columns())
+        .into_iter()
+        .try_for_each(|text| line_in(tone, text))
 }
 
 pub(super) fn paragraph(text: &str, indents: [&str; 2]) -> anyhow::Result<()> {

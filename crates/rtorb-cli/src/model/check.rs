@@ -9,7 +9,7 @@ use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::toml_file::nearest;
 
 use super::{Analysis, answer, usage_error};
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::output::{line, print_json};
 
 /// Bound every response and end-to-end chain of a system, and check whether every deadline holds.

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use rtorb_host::preflight;
 use rtorb_lab::experiment::{Context, Effort};
 use rtorb_lab::experiments;
+use rtorb_lab::model::noise::Noise;
 use rtorb_lab::model::{self, RunOptions, loading};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::judgement::{Judgement, Observed};
@@ -19,11 +21,13 @@ use rtorb_sched::model::{CheckReport, Standing};
 use rtorb_sched::times::parse_ns;
 
 use super::Analysis;
-use super::answer::{heading, paragraph};
-use crate::FAILED;
+use super::answer::{heading, paragraph, verdict};
+use crate::colour::Tone;
 use crate::executable;
-use crate::output::{line, print_json, print_table};
+use crate::exit_status::FAILED;
+use crate::output::{columns, indented, line, print_json, print_table};
 use crate::progress::Report;
+use crate::run_summary::of_host;
 
 /// Run an analysed system, and compare its responses with the bounds.
 ///
@@ -73,6 +77,7 @@ impl Run {
         runs::prepare(&self.out)?;
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
         let context = Context::new(Effort::Quick, executable::own()?, interrupt)?;
+        print_host(&context)?;
         let mut progress = Report::new(&format!("model/{}", system.name), 1, 1);
         let ran = model::run(&system, &checked, &self.options(), &context, &mut progress);
         progress.finish();
@@ -92,9 +97,11 @@ impl Run {
             print_json(&results)?;
         } else {
             print(&results, &checked, &page)?;
+            if self.analysis.ideal && !kept(&results) {
+                line(IDEAL)?;
+            }
         }
-        let kept = results.judgement.as_ref().is_some_and(Judgement::is_kept);
-        Ok(if kept && results.complete {
+        Ok(if kept(&results) && results.complete {
             ExitCode::SUCCESS
         } else {
             ExitCode::from(FAILED)
@@ -115,6 +122,21 @@ impl Run {
             ..RunOptions::default()
         }
     }
+}
+
+fn kept(results: &Results) -> bool {
+    results.judgement.as_ref().is_some_and(Judgement::is_kept)
+}
+
+/// Prints whether the host is fit for a run, and how noisy it is now.
+fn print_host(context: &Context) -> anyhow::Result<()> {
+    let findings = preflight::findings(&context.host);
+    let noise = Noise::measure(context)?;
+    let text = format!("{} Now: {noise}.", of_host(&findings));
+    for text in indented(&text, ["", "  "], columns()) {
+        eprintln!("{text}");
+    }
+    Ok(())
 }
 
 fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Result<()> {
@@ -143,7 +165,7 @@ fn print(results: &Results, checked: &CheckReport, page: &Path) -> anyhow::Resul
 /// Prints the verdict, the tables, and for each response above its bound the excess and the cause.
 fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
     line("")?;
-    paragraph(&judgement.verdict(), ["", ""])?;
+    verdict(Tone::of_answer(judgement.is_kept()), &judgement.verdict())?;
     for titled in judgement_views::tables(judgement) {
         heading(&titled.title)?;
         print_table(&titled.table)?;
@@ -153,9 +175,27 @@ fn print_judgement(judgement: &Judgement) -> anyhow::Result<()> {
     if !exceeded.is_empty() {
         heading("Missed deadlines and exceeded bounds")?;
     }
-    exceeded
+    let words: Vec<&String> = exceeded.iter().map(|one| &one.words).collect();
+    print_points(&words)?;
+    for (title, of) in [
+        (
+            "What took the CPUs, and whose fault it is",
+            &judgement.causes,
+        ),
+        ("What to do next", &judgement.next),
+    ] {
+        if !of.is_empty() {
+            heading(title)?;
+            print_points(&of.iter().collect::<Vec<_>>())?;
+        }
+    }
+    Ok(())
+}
+
+fn print_points(points: &[&String]) -> anyhow::Result<()> {
+    points
         .iter()
-        .try_for_each(|one| paragraph(&one.words, ["  * ", "    "]))
+        .try_for_each(|one| paragraph(one, ["  * ", "    "]))
 }
 
 /// A CPU of the system, and the host's CPU that runs it.
@@ -184,6 +224,8 @@ impl FromStr for CpuAssignment {
         })
     }
 }
+
+const IDEAL: &str = "The bounds are those of --ideal, without the costs of ORB and kernel: give --profile to compare a run.";
 
 fn time(text: &str) -> Result<Duration, String> {
     parse_ns(text).map(Duration::from_nanos)

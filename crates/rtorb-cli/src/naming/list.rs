@@ -7,8 +7,8 @@ use rtorb_services::naming::client::{Context, Failure, Inside, Step, Walk, forma
 use rtorb_services::stubs::naming::cos_naming::NameComponent;
 
 use super::{CONTEXT, ContextOptions, Entry, NameArgument, OBJECT, name_of, service_error};
-use crate::FAILED;
-use crate::output::line;
+use crate::exit_status::FAILED;
+use crate::output::{line, warn};
 
 /// List the bindings of a context; the names of contexts end in /.
 ///
@@ -55,7 +55,7 @@ impl List {
         let mut failures = 0;
         walk.walk(&context, &mut |step| {
             if let Some(failure) = self.print(&context, &step)? {
-                eprintln!("rtorb: {failure}");
+                warn(failure);
                 failures += 1;
             }
             anyhow::Ok(())

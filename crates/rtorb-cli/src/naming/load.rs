@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use rtorb::Orb;
 use rtorb_services::naming::client::{Context, Existing, Load, LoadReport, Progress};
 use serde_json::json;
 
-use crate::FAILED;
-use crate::output::{line, print_json};
+use crate::exit_status::FAILED;
+use crate::named_file::unreadable;
+use crate::output::{line, print_json, warn};
 use crate::reference;
 
 /// A file of names, and what to do with them.
@@ -79,16 +79,16 @@ impl Loading {
             self.file.display().to_string()
         };
         for not_bound in &loaded.not_bound {
-            eprintln!("rtorb: {file}:{}: {}", not_bound.line, not_bound.reason);
+            warn(format!("{file}:{}: {}", not_bound.line, not_bound.reason));
         }
         if loaded.progress.failed > loaded.not_bound.len() as u64 {
-            eprintln!("rtorb: {file}: only the first failures are listed");
+            warn(format!("{file}: only the first failures are listed"));
         }
         if let Some(stopped) = &loaded.stopped {
-            eprintln!(
-                "rtorb: {file}:{}: {}; later lines were not read, and some lines near it may be bound",
+            warn(format!(
+                "{file}:{}: {}; later lines were not read, and some lines near it may be bound",
                 stopped.line, stopped.reason
-            );
+            ));
         }
         let Progress { bound, failed } = loaded.progress;
         if !self.as_json {
@@ -114,7 +114,7 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead + Send>> {
     if path == Path::new("-") {
         return Ok(Box::new(BufReader::new(std::io::stdin())));
     }
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file = File::open(path).map_err(unreadable(path))?;
     Ok(Box::new(BufReader::new(file)))
 }
 

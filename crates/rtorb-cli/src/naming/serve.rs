@@ -7,11 +7,12 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rtorb::Orb;
 use rtorb_lab::processes::interrupt::on_signal;
-use rtorb_results::write_atomically;
+use rtorb_results::is_wrong_path;
 use rtorb_services::naming::client::PORT;
-use rtorb_services::naming::{NamingConfig, NamingError, NamingService};
+use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreError};
 
-use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
+use crate::named_file;
+use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
 
 /// Serve names until SIGTERM or SIGINT.
 ///
@@ -57,8 +58,7 @@ impl Serve {
         on_signal(move || ending.shutdown()).context("cannot listen to signals")?;
         if let Some(file) = &self.ior_file {
             let text = format!("{}\n", service.reference().as_object());
-            write_atomically(file, text.as_bytes())
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            named_file::write(file, text.as_bytes())?;
         }
         self.print_start(&orb, &service);
         orb.run()?;
@@ -101,10 +101,19 @@ impl Serve {
 
 /// Converts an error of the service's configuration or store.
 fn naming_error(error: NamingError) -> anyhow::Error {
-    let NamingError::Bound { bound, .. } = &error else {
-        return anyhow!(error);
+    let bound = match &error {
+        NamingError::Bound { bound, .. } => bound,
+        NamingError::Store {
+            why: StoreError::Io(cause),
+            ..
+        } if is_wrong_path(cause) => return usage(error),
+        NamingError::Store {
+            why: StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::TooMuch { .. },
+            ..
+        } => return usage(error),
+        _ => return anyhow!(error),
     };
     let option = bound.replace('_', "-");
     let text = error.to_string().replacen(bound, &format!("--{option}"), 1);
-    anyhow!(UsageError::new(text))
+    usage(text)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use rtorb_results::summary::Table;
 use rtorb_services::scheduling::analysis::{
@@ -13,8 +13,10 @@ use rtorb_services::scheduling::{Computation, Description, Schedule, text_of_ns}
 use serde_json::{Value, json};
 
 use super::{criticality, strategies};
-use crate::FAILED;
-use crate::output::{line, print_json, print_table};
+use crate::colour::Tone;
+use crate::exit_status::FAILED;
+use crate::named_file;
+use crate::output::{line, line_in, print_json, print_table};
 
 /// Compute priorities and worst-case response times of the operations in a file, and check their deadlines.
 ///
@@ -43,7 +45,7 @@ impl Compute {
             .map_err(|error| anyhow!("{}: {error}", self.file.display()))?;
         if let Some(out) = &self.out {
             let written = computed.schedule.write(out);
-            written.with_context(|| format!("cannot write {}", out.display()))?;
+            written.map_err(named_file::unwritable(out))?;
         }
         if self.json {
             print_json(&as_json(&description, &computed))?
@@ -94,7 +96,12 @@ fn print(description: &Description, computed: &Computation) -> anyhow::Result<()
             anomaly.description
         ))?;
     }
-    line(conclusion(description, computed))
+    let tone = match computed.analysis.holds() {
+        Some(true) => Tone::Good,
+        Some(false) => Tone::Bad,
+        None => Tone::Doubt,
+    };
+    line_in(tone, conclusion(description, computed))
 }
 
 /// Formats the verdict as a sentence.

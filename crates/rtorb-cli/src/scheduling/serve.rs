@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use clap::Args;
 use rtorb::Orb;
 use rtorb_lab::processes::interrupt::on_signal;
-use rtorb_results::write_atomically;
 use rtorb_services::scheduling::{Scheduling, SchedulingConfig};
 
 use super::{strategies, strategy};
+use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
@@ -59,8 +59,7 @@ impl Serve {
         on_signal(move || ending.shutdown()).context("cannot listen to signals")?;
         if let Some(file) = &self.ior_file {
             let text = format!("{}\n", service.reference().as_object());
-            write_atomically(file, text.as_bytes())
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            named_file::write(file, text.as_bytes())?;
         }
         for endpoint in orb.endpoints() {
             eprintln!("serving a Scheduler at {endpoint}");

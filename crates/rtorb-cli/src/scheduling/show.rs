@@ -9,7 +9,7 @@ use rtorb_services::scheduling::{Schedule, text_of_ns};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::{CriticalityT, RtInfo, Scheduler};
 use serde_json::json;
 
-use crate::FAILED;
+use crate::exit_status::FAILED;
 use crate::output::{line, print_json, print_table};
 use crate::reference::{self, CallOptions};
 

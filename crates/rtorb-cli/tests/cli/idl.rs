@@ -119,11 +119,11 @@ fn rust_is_printed_or_written() {
 }
 
 #[test]
-fn a_missing_file_is_no_and_no_file_is_misuse() {
+fn a_missing_file_and_no_file_are_misuse() {
     let assert = rtorb()
         .args(["idl", "check", "/nowhere/at-all.idl"])
         .assert()
-        .code(1);
+        .code(2);
     assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("/nowhere/at-all.idl"));
     rtorb().args(["idl", "check"]).assert().code(2);
 }

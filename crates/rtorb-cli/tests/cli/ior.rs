@@ -89,9 +89,9 @@ fn corbaloc_and_files_are_shown_too() {
 }
 
 #[test]
-fn what_is_no_reference_is_no() {
+fn what_is_no_reference_is_misuse() {
     for wrong in ["IOR:0", "IOR:01", "IOR:xyz", "nonsense", "corbaloc:iiop:"] {
-        let assert = rtorb().args(["ior", "show", wrong]).assert().code(1);
+        let assert = rtorb().args(["ior", "show", wrong]).assert().code(2);
         assert!(!assert.get_output().stderr.is_empty());
     }
 }

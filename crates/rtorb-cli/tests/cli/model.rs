@@ -261,6 +261,9 @@ fn a_run_leaves_its_page_its_numbers_and_the_answer() {
     }
     // Nothing is reckoned for the host, so its answer may be no.
     assert!(status.is_some_and(|status| status < 2), "{errors}");
+    for words in ["Host: ", "fit for real time", "Now: in 9"] {
+        assert!(errors.contains(words), "{words} in {errors}");
+    }
     let text = String::from_utf8_lossy(&output).into_owned();
     for words in ["c.b", "observed worst", "Report: "] {
         assert!(text.contains(words), "{words} in {text}");

@@ -213,4 +213,10 @@ fn what_is_overloaded_is_refused_and_really_misses_when_it_is_forced() {
     assert!(late.misses > 10 && late.skipped > 0, "{late:?}");
     assert_eq!(late.count + late.skipped, 34);
     assert!(!judgement.promised);
+    let causes = judgement.causes.join(" ");
+    assert!(
+        causes.contains("fault") || causes.contains("explains it"),
+        "{causes}"
+    );
+    assert!(judgement.next.iter().any(|one| one.contains("--seed")));
 }

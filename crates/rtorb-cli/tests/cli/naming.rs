@@ -313,7 +313,7 @@ fn what_is_no_store_is_left_as_it_is() {
         ])
         .arg(&store)
         .assert()
-        .code(1);
+        .code(2);
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(said.contains("letter.txt"), "{said}");
     assert_eq!(fs::read_to_string(&store).unwrap(), "Dear Sir,\n");

@@ -218,6 +218,9 @@ fn read_text(path: &Path) -> Result<String, String> {
         return Err(format!("it is longer than {BYTES_MAX} bytes"));
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(format!("it is no text: byte {at} is 0"));
+    }
     let latin1 = |bytes: Vec<u8>| bytes.into_iter().map(char::from).collect();
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| latin1(error.into_bytes())))
 }

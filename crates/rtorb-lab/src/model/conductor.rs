@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use rtorb_host::cpu_use::{CpuUse, Snapshot};
 use rtorb_host::description::stolen_ms;
 use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
@@ -37,6 +38,8 @@ pub(super) struct Evidence {
     pub(super) watched: BTreeMap<usize, Watched>,
     /// For how long each CPU was stolen, in ms.
     pub(super) stolen_ms: BTreeMap<usize, Option<u64>>,
+    /// What used the CPUs besides the system.
+    pub(super) cpu_use: CpuUse,
     /// What was not as it should be.
     pub(super) remarks: Vec<String>,
     /// What the threads had.
@@ -70,12 +73,13 @@ pub(super) fn conduct(
         scheduling: running.scheduling(),
         ..Evidence::default()
     };
-    let before = stolen(places);
+    let (before, others) = (stolen(places), Snapshot::now());
     progress.step(&format!("running for {} s", duration.as_secs_f64()));
     let times = running.go(duration)?;
     (evidence.start_ns, evidence.end_ns) = (times.start_ns, times.end_ns);
     sleep_until(times.give_up_ns + SETTLE_NS, context)?;
     let after = stolen(places);
+    evidence.cpu_use = Snapshot::now().since(&others, std::process::id());
     let difference = |cpu: &usize, after: &Option<u64>| {
         let before = before.get(cpu).copied().flatten();
         after

@@ -47,6 +47,8 @@ pub(super) fn judge(ran: Ran<'_>, evidence: &Evidence, from_ns: u64) -> Judgemen
         behaviours,
         chains,
         interruptions: longest(evidence, &timelines),
+        causes: Vec::new(),
+        next: Vec::new(),
         remarks: evidence.remarks.clone(),
     }
 }
@@ -147,25 +149,10 @@ impl Judge<'_> {
             .filter(|at| at.behaviour == behaviour && at.root == root)
             .map(|at| i16::from(at.priority));
         Observed {
-            behaviour: String::new(),
-            chain: String::new(),
             root: system.behaviours[root].name.clone(),
             processor: processor_name(system, behaviour),
             priority: priority.max(),
-            bound_ns: None,
-            deadline_ns: 0,
-            count: 0,
-            misses: 0,
-            skipped: 0,
-            worst_ns: None,
-            quiet_worst_ns: None,
-            quiet_count: 0,
-            ratio: None,
-            above: 0,
-            unexplained: 0,
-            standing: ObservedStanding::Unseen,
-            outliers: Vec::new(),
-            words: String::new(),
+            ..nothing_observed()
         }
     }
 
@@ -280,6 +267,31 @@ impl Judge<'_> {
             interrupted_ns,
             interruptions,
         }
+    }
+}
+
+/// A behaviour or chain of which nothing was observed.
+pub(super) fn nothing_observed() -> Observed {
+    Observed {
+        behaviour: String::new(),
+        chain: String::new(),
+        root: String::new(),
+        processor: String::new(),
+        priority: None,
+        bound_ns: None,
+        deadline_ns: 0,
+        count: 0,
+        misses: 0,
+        skipped: 0,
+        worst_ns: None,
+        quiet_worst_ns: None,
+        quiet_count: 0,
+        ratio: None,
+        above: 0,
+        unexplained: 0,
+        standing: ObservedStanding::Unseen,
+        outliers: Vec::new(),
+        words: String::new(),
     }
 }
 

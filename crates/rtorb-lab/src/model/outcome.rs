@@ -11,7 +11,7 @@ use rtorb_results::{Claim, Highlight, Labels, Results, SCHEMA, Series, labels};
 use super::RunOptions;
 use super::conductor::Evidence;
 use super::judging::Ran;
-use super::words::us;
+use super::words::time;
 use crate::experiment::Context;
 
 /// Puts it together.
@@ -146,7 +146,7 @@ fn highlights(judgement: &Judgement) -> Vec<Highlight> {
                 what: format!("{}, worst response where the host was quiet", one.behaviour),
                 value: one.quiet_worst_ns? as f64 / 1e3,
                 unit: "us".to_owned(),
-                beside: format!("bound {}", us(one.bound_ns?)),
+                beside: format!("bound {}", time(one.bound_ns?)),
             })
         })
         .collect();
@@ -233,7 +233,7 @@ fn notes(ran: Ran<'_>, judgement: &Judgement) -> Vec<String> {
             cpu.host_cpu,
             cpu.interruptions,
             cpu.interrupted_ns as f64 / 1e6,
-            us(cpu.longest_ns)
+            time(cpu.longest_ns)
         )
     }));
     let assumptions = ran.checked.assumptions.iter();

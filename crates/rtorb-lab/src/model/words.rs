@@ -1,6 +1,7 @@
 //! What was observed of a bound, in words.
 
 use rtorb_results::judgement::{Observed, ObservedStanding, Outlier};
+use rtorb_sched::model::rounded;
 
 /// A sentence or two about a behaviour or a chain.
 pub(super) fn of(observed: &Observed) -> String {
@@ -25,16 +26,16 @@ fn seen(observed: &Observed) -> String {
     let Some(worst_ns) = observed.worst_ns else {
         return "no job was done".to_owned();
     };
-    let worst = us(worst_ns);
+    let worst = time(worst_ns);
     let Some(bound_ns) = observed.bound_ns else {
         return format!("{worst} at worst, and there is no bound");
     };
-    let bound = us(bound_ns);
+    let bound = time(bound_ns);
     match observed.standing {
         ObservedStanding::Within => match observed.quiet_worst_ns {
             Some(quiet_ns) => format!(
                 "{worst} at worst ({} where the host was quiet), within the bound of {bound}",
-                us(quiet_ns)
+                time(quiet_ns)
             ),
             None => {
                 format!("{worst} at worst, within the bound of {bound}; the host was never quiet")
@@ -50,8 +51,8 @@ fn seen(observed: &Observed) -> String {
                     "{worst} at worst, above the bound of {bound} in {above} of {count} jobs, all of which the host explains{why}"
                 ),
                 unexplained => format!(
-                    "{worst} at worst, above the bound of {bound} in {above} of {count} jobs, {unexplained} of which nothing explains: the \
-                     model leaves something out{why}"
+                    "{worst} at worst, above the bound of {bound} in {above} of {count} jobs, {unexplained} of which \
+                     interruptions do not explain{why}"
                 ),
             }
         }
@@ -60,7 +61,7 @@ fn seen(observed: &Observed) -> String {
 
 /// Of the longest, what took the CPU.
 fn why_above(outlier: &Outlier) -> String {
-    let excess = us(outlier.excess_ns);
+    let excess = time(outlier.excess_ns);
     let longest = outlier.interruptions.first();
     let longest = longest.map_or_else(String::new, |one| {
         let idle = if one.while_idle {
@@ -71,16 +72,16 @@ fn why_above(outlier: &Outlier) -> String {
         format!(
             ", the longest of CPU {} for {}{idle}",
             one.host_cpu,
-            us(one.length_ns)
+            time(one.length_ns)
         )
     });
     format!(
         ": the longest by {excess}, with interruptions of {} on its way{longest}",
-        us(outlier.interrupted_ns)
+        time(outlier.interrupted_ns)
     )
 }
 
-/// Microseconds with as many digits as anybody wants.
-pub(super) fn us(ns: u64) -> String {
-    format!("{:.1} us", ns as f64 / 1e3)
+/// Formats a time with a fitting unit.
+pub(super) fn time(ns: u64) -> String {
+    rounded(ns as f64)
 }

@@ -139,6 +139,8 @@ fn judgement() -> Judgement {
         words: String::new(),
     };
     Judgement {
+        causes: Vec::new(),
+        next: Vec::new(),
         system: "plant".to_owned(),
         duration_ns: 50_050_000_000,
         promised: true,

@@ -185,6 +185,15 @@ pub fn rounded_down(ns: u64) -> String {
     text_of_ns(ns / step * step)
 }
 
+/// Formats four digits of a measured time, rounded to the nearest.
+#[must_use]
+pub fn rounded(ns: f64) -> String {
+    // A negative time becomes 0, and a time that is too long the longest one.
+    let ns = ns.round() as u64;
+    let step = step_of(ns);
+    text_of_ns((ns.saturating_add(step / 2) / step).saturating_mul(step))
+}
+
 /// Returns the value of a time's fourth digit, as a power of ten.
 fn step_of(ns: u64) -> u64 {
     10_u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(DIGITS - 1))
@@ -219,6 +228,15 @@ mod tests {
                 (up, down)
             );
         }
+        for (ns, text) in [
+            (0.4, "0ns"),
+            (-3.0, "0ns"),
+            (124_387.0, "124.4us"),
+            (999_950.0, "1ms"),
+        ] {
+            assert_eq!(rounded(ns), text);
+        }
+        assert!(!rounded(f64::MAX).is_empty());
         assert!(!rounded_up(u64::MAX).is_empty());
     }
 }

@@ -16,9 +16,10 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::run::{Fetching, Progress, cpus};
-use crate::FAILED;
+use crate::colour::Tone;
 use crate::executable;
-use crate::output::{line, print_json};
+use crate::exit_status::FAILED;
+use crate::output::{line, line_in, print_json, warn};
 
 /// Fail if a real-time bound is worse than in the baseline.
 ///
@@ -125,15 +126,19 @@ impl Check {
 
     fn measure(&self, baseline: &Baseline, folder: &Path) -> anyhow::Result<()> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
+        let executable = executable::own()?;
+        let selection = Selection {
+            boots: baseline.plan.boots.clone(),
+            full: baseline.plan.full,
+            ..Selection::default()
+        };
+        let program = self.program.as_deref();
+        campaign::check_needs(&self.kernel, &selection, program, &executable, &interrupt)?;
         let request = Request {
             kernels: self.kernels(baseline, &interrupt)?,
             preempt: baseline.plan.preempt.clone(),
             machine: baseline.plan.machine,
-            selection: Selection {
-                boots: baseline.plan.boots.clone(),
-                full: baseline.plan.full,
-                ..Selection::default()
-            },
+            selection,
             seeds: baseline.plan.seeds,
             guests: self.guests.map_or_else(cpus, usize::from),
             program: self.program.clone(),
@@ -141,17 +146,17 @@ impl Check {
             folder: folder.to_owned(),
         };
         let mut progress = Progress::new();
-        let finished = campaign::run(&request, &executable::own()?, &interrupt, &mut progress);
+        let finished = campaign::run(&request, &executable, &interrupt, &mut progress);
         progress.finish();
         let record = finished?.record;
         if interrupt.requested() {
             return Err(LabError::Interrupted.into());
         }
         for one in &record.missing {
-            eprintln!(
-                "rtorb: {} {} load {} {}: {}",
+            warn(format!(
+                "{} {} load {} {}: {}",
                 one.kernel, one.preempt, one.load, one.experiment, one.why
-            );
+            ));
         }
         Ok(())
     }
@@ -169,10 +174,10 @@ impl Check {
                 |name: &str| catalogue::ensure(&[name.to_owned()], &mut fetching, interrupt);
             let found = match ensure(&planned.release) {
                 Err(LabError::Incomplete { .. }) => {
-                    eprintln!(
-                        "rtorb: {} is no longer available; using the newest {}. `--kernel {}=FILE` selects an image",
+                    warn(format!(
+                        "{} is no longer available; using the newest {}. `--kernel {}=FILE` selects an image",
                         planned.release, planned.name, planned.name
-                    );
+                    ));
                     ensure(&planned.name)?
                 }
                 found => found?,
@@ -212,9 +217,9 @@ impl Check {
             return line(format!("{file} was updated."));
         }
         if checked.passes() {
-            return line("Passed.");
+            return line_in(Tone::Good, "Passed.");
         }
-        line("FAILED.")?;
+        line_in(Tone::Bad, "FAILED.")?;
         if let Some(explain) = how_to_explain(checked, kept) {
             line(format!("  To see where the time is spent: {explain}."))?;
         }

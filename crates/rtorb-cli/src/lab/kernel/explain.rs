@@ -13,9 +13,9 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample};
 use rtorb_results::summary::Table;
 
-use crate::FAILED;
 use crate::executable;
-use crate::output::{columns, indented, line, print_json, print_table};
+use crate::exit_status::FAILED;
+use crate::output::{columns, indented, line, print_json, print_table, warn};
 
 /// Show in which functions of the kernel a sample of a campaign spent its time.
 ///
@@ -83,7 +83,7 @@ impl Explain {
         let explained = explain::explain(&request, &executable::own()?, &interrupt, &mut note);
         let explanations = match explained {
             Err(LabError::Interrupted) => {
-                eprintln!("rtorb: interrupted before the samples were explained");
+                warn("interrupted before the samples were explained");
                 return Ok(ExitCode::from(FAILED));
             }
             explained => explained?,

@@ -22,9 +22,9 @@ use rtorb_results::{Results, TimeUnit};
 use serde_json::json;
 
 use super::explain;
-use crate::FAILED;
 use crate::executable;
-use crate::output::{columns, indented, line, print_json, print_table};
+use crate::exit_status::FAILED;
+use crate::output::{self, line, print_json, print_table, warn};
 use crate::progress::Report;
 
 /// Measure kernels side by side; boot each in an emulated machine under every load.
@@ -95,21 +95,15 @@ enum ExplainChoice {
 impl RunCampaign {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
+        let executable = executable::own()?;
+        let (names, selection) = (distinct(&self.kernel), self.selection());
+        let program = self.program.as_deref();
+        campaign::check_needs(&names, &selection, program, &executable, &interrupt)?;
         let request = Request {
-            kernels: catalogue::ensure(
-                &distinct(&self.kernel),
-                &mut Fetching::default(),
-                &interrupt,
-            )?,
+            kernels: catalogue::ensure(&names, &mut Fetching::default(), &interrupt)?,
             preempt: distinct(&self.preempt),
             machine: self.machine,
-            selection: Selection {
-                experiments: self.experiments(),
-                loads: distinct(&self.loads),
-                quick: self.quick,
-                full: self.full,
-                boots: Vec::new(),
-            },
+            selection,
             seeds: self.seeds,
             guests: self.guests.map_or_else(cpus, usize::from),
             program: self.program.clone(),
@@ -117,11 +111,11 @@ impl RunCampaign {
             folder: self.out.clone(),
         };
         let mut progress = Progress::new();
-        let finished = campaign::run(&request, &executable::own()?, &interrupt, &mut progress);
+        let finished = campaign::run(&request, &executable, &interrupt, &mut progress);
         progress.finish();
         let finished = match finished {
             Err(LabError::Interrupted) => {
-                eprintln!("rtorb: interrupted before anything was measured");
+                warn("interrupted before anything was measured");
                 return Ok(ExitCode::from(FAILED));
             }
             finished => finished?,
@@ -158,6 +152,16 @@ impl RunCampaign {
 }
 
 impl RunCampaign {
+    fn selection(&self) -> Selection {
+        Selection {
+            experiments: self.experiments(),
+            loads: distinct(&self.loads),
+            quick: self.quick,
+            full: self.full,
+            boots: Vec::new(),
+        }
+    }
+
     /// Returns the selected experiments and those of the user's own programs; otherwise those that the machine was made for.
     fn experiments(&self) -> Vec<String> {
         let own = self.own_program.iter().map(OwnFile::experiment);
@@ -301,11 +305,7 @@ fn missing_in_words(missing: &[Absent]) -> Vec<String> {
 }
 
 fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
-    let first = format!("{word:>8}  ");
-    let others = " ".repeat(first.len());
-    indented(text, [&first, &others], columns())
-        .into_iter()
-        .try_for_each(line)
+    output::labelled(word, text, WORD_WIDTH)
 }
 
 /// The progress of a campaign: one line that changes on a terminal; elsewhere a line for each finished boot.
@@ -375,6 +375,8 @@ fn shown(time: Duration) -> String {
     }
 }
 
+/// Of the longest label, `spent in`.
+const WORD_WIDTH: usize = 8;
 /// The number of conclusions printed of an experiment that has a table here; of another, the first one is printed.
 const CONCLUSIONS_MAX: usize = 3;
 /// The number of named cases that are missing for the same reason.

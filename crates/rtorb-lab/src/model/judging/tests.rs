@@ -126,7 +126,11 @@ fn one_that_is_too_short_does_not() {
     assert_eq!(one.standing, ObservedStanding::Unexplained);
     assert_eq!((one.above, one.unexplained), (1, 1));
     assert_eq!(judgement.standing, ObservedStanding::Unexplained);
-    assert!(one.words.contains("nothing explains"), "{}", one.words);
+    assert!(
+        one.words.contains("interruptions do not explain"),
+        "{}",
+        one.words
+    );
 }
 
 #[test]
