@@ -90,6 +90,16 @@ impl Stream {
         }
     }
 
+    /// True if there are bytes of which the descriptor says nothing: receive them before waiting for it.
+    ///
+    /// A socket stays readable as long as it has bytes. Memory does not: its doorbell rings once.
+    #[inline]
+    pub(crate) fn holds_unreported_bytes(&self) -> bool {
+        self.memory
+            .as_ref()
+            .is_some_and(|memory| memory.holds_unreported_bytes())
+    }
+
     /// What an event loop waits for that has bytes to send.
     pub(crate) fn room_events(&self) -> EventFlags {
         match &self.memory {

@@ -157,6 +157,16 @@ impl Link {
         }
     }
 
+    /// True if bytes are left for which the doorbell does not ring. There are none without an event loop.
+    pub(crate) fn holds_unreported_bytes(&self) -> bool {
+        if !self.is_polled.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.await_at_doorbell();
+        // What is wrong is found by receiving.
+        self.rings.is_ready(Awaited::Bytes).unwrap_or(true)
+    }
+
     /// Appends available bytes to `into`: at most `bytes_max`, and no more than it has room for; `AGAIN` if there are none.
     pub(crate) fn receive_behind_now(
         &self,
