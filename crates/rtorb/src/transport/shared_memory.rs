@@ -98,8 +98,13 @@ pub(crate) fn accept(socket: OwnedFd, settings: &Settings) -> Result<Stream, Err
 /// Checks that a process of the same user, or of the trusted group, is at the other end: `ACCESS` if not.
 fn check_peer(socket: impl AsFd, settings: &Settings) -> Result<(), Errno> {
     let peer = socket_peercred(socket)?;
-    let is_trusted = peer.uid == geteuid() || settings.group == Some(peer.gid.as_raw());
-    is_trusted.then_some(()).ok_or(Errno::ACCESS)
+    is_trusted(peer.uid.as_raw(), peer.gid.as_raw(), settings)
+        .then_some(())
+        .ok_or(Errno::ACCESS)
+}
+
+fn is_trusted(user: u32, group: u32, settings: &Settings) -> bool {
+    user == geteuid().as_raw() || settings.group == Some(group)
 }
 
 fn send_greeting(socket: impl AsFd, capacity: usize, memory: impl AsFd) -> Result<(), Errno> {
