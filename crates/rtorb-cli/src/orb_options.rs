@@ -45,8 +45,8 @@ pub(crate) struct ClientOptions {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "ORB of a server")]
 pub(crate) struct ServerOptions {
-    /// Endpoint to listen on: iiop://HOST:PORT or uiop:///PATH. May be given more than once [default: a free port of the
-    /// loopback interface].
+    /// Endpoint to listen on: iiop://HOST:PORT, uiop:///PATH or shmiop:///PATH. May be given more than once [default: a free
+    /// port of the loopback interface].
     #[arg(long, value_name = "ENDPOINT")]
     listen: Vec<String>,
     /// Dispatch strategy: which thread calls the servant. Overrides the preset's.

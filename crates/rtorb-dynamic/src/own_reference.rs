@@ -50,6 +50,10 @@ pub fn with_object_key(ior: &Ior, key: &str) -> Ior {
                 it.object_key = object_key;
                 it.to_tagged().ok()
             }
+            ProfileBody::Shmiop(mut it) => {
+                it.object_key = object_key;
+                it.to_tagged().ok()
+            }
             _ => None,
         }
     };

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rtorb::SharedMemoryWait;
 use rtorb::rt::PriorityModel;
 use rtorb_results::ObtainedScheduling;
 use rtorb_wire::Ior;
@@ -95,8 +96,12 @@ pub enum Transport {
     Tcp,
     /// A UNIX stream socket.
     Unix,
-    /// Shared memory.
+    /// Shared memory without an ORB: each side sleeps on a futex.
     Futex,
+    /// An ORB's shared memory, whose threads sleep on a futex.
+    Shm,
+    /// The same, whose threads yield the CPU before they sleep.
+    ShmYield,
 }
 
 impl Transport {
@@ -107,6 +112,17 @@ impl Transport {
             Self::Tcp => "tcp",
             Self::Unix => "unix",
             Self::Futex => "futex",
+            Self::Shm => "shm",
+            Self::ShmYield => "shm_yield",
+        }
+    }
+
+    /// How the threads of our ORB wait, if this is shared memory.
+    fn shared_memory_wait(self) -> Option<SharedMemoryWait> {
+        match self {
+            Self::Tcp | Self::Unix | Self::Futex => None,
+            Self::Shm => Some(SharedMemoryWait::Futex),
+            Self::ShmYield => Some(SharedMemoryWait::Yield),
         }
     }
 }
@@ -137,7 +153,7 @@ impl Contestant {
         let place = raw_place(transport, folder);
         let listen = match transport {
             Transport::Tcp => launcher.server_socket().to_string(),
-            Transport::Unix | Transport::Futex => place.display().to_string(),
+            _ => place.display().to_string(),
         };
         let role = ["raw-server", transport.label(), &listen];
         let mut server = start_server(launcher, transport, &format!("{name} server"), &role)?;
@@ -169,16 +185,17 @@ impl Contestant {
         folder: &Path,
     ) -> Result<Self, LabError> {
         let name = format!("rtorb {}", transport.label());
-        let endpoint = match transport {
-            Transport::Tcp => launcher.server_endpoint(),
-            _ => format!("uiop://{}", folder.join("rtorb.socket").display()),
+        let socket = folder.join(format!("rtorb-{}.socket", transport.label()));
+        let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
+        let endpoint = match (transport, &wait) {
+            (Transport::Tcp, _) => launcher.server_endpoint(),
+            (_, None) => format!("uiop://{}", socket.display()),
+            (_, Some(_)) => format!("shmiop://{}", socket.display()),
         };
-        Self::ours(
-            launcher,
-            &name,
-            (Architecture::Plain, transport),
-            &["cubit-server", &endpoint],
-        )
+        let mut role = vec!["cubit-server", &endpoint];
+        role.extend(wait.as_deref());
+        let which = (Architecture::Plain, transport);
+        Self::ours(launcher, &name, which, &role)
     }
 
     /// Starts our server with one lane, over TCP, and a client. The lane has the priority that every measured process has.
@@ -209,7 +226,9 @@ impl Contestant {
     ) -> Result<Self, LabError> {
         let mut server = start_server(launcher, transport, &format!("{name} server"), server_role)?;
         let reference = server.ready()?;
-        let client_role = ["cubit-client", &reference];
+        let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
+        let mut client_role = vec!["cubit-client", &reference];
+        client_role.extend(wait.as_deref());
         let mut client = launcher.start(&format!("{name} client"), &client_role)?;
         client.ready()?;
         Ok(Self {
@@ -319,7 +338,7 @@ fn start_server(
 ) -> Result<Process, LabError> {
     match transport {
         Transport::Tcp => launcher.start_server(name, role),
-        Transport::Unix | Transport::Futex => launcher.start(name, role),
+        _ => launcher.start(name, role),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Compiled with `--cfg loom`, the same code runs under loom, which tries the interleavings of threads and the values that
 //! each may read by the memory model (`tests/loom.rs`). Locks that only the kernel can model are not replaced, except the
-//! mutex of the slab and the futex of the ring, which have models here.
+//! mutex of the slab and the futex of the ring and of the waiting word, which have models here.
 
 pub(crate) use model::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell, fence, futex};
 
@@ -60,6 +60,9 @@ mod model {
         loom::lazy_static! {
             static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
         }
+
+        pub(crate) use self::wait_in_process as wait;
+        pub(crate) use self::wake_in_process as wake;
 
         pub(crate) fn wait_in_process(word: &AtomicU32, expected: u32, _: Option<u64>) -> bool {
             let (mutex, woken) = &*QUEUE;

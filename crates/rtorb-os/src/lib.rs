@@ -11,6 +11,7 @@
 //! | mutual exclusion, waiting for a condition | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a bounded queue of requests for a pool of threads | [`ring::Ring`] |
 //! | a table with lock-free lookup | [`slab::Slab`] |
+//! | two streams of bytes between two processes, in memory that they share | [`byte_rings::ByteRings`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | a periodic signal, to measure what interrupts cost | [`signal_timer`] |
@@ -23,6 +24,8 @@
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
 
 mod atomics;
+#[cfg(not(loom))]
+pub mod byte_rings;
 pub mod clock;
 pub mod futex;
 pub mod heap;
@@ -44,5 +47,6 @@ pub mod sync;
 pub mod thread;
 pub mod timer;
 mod usage;
+pub mod waiting_word;
 
 pub use refused::{Refused, Resource};

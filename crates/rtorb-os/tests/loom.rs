@@ -1,4 +1,4 @@
-//! The slab, the ring and the recheck lock under loom, which tries the interleavings of a few threads and what each may read.
+//! The slab, the ring, the recheck lock and the waiting word under loom, which tries the interleavings of a few threads and what each may read.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-os --release loom`. Loom reports a read beside a write, a value dropped twice or
 //! never, and a sleep that nobody ends.
@@ -11,6 +11,7 @@ use loom::thread;
 use rtorb_os::recheck_lock::RecheckLock;
 use rtorb_os::ring::{PopError, PushError, Ring};
 use rtorb_os::slab::{Key, Slab};
+use rtorb_os::waiting_word::{Place, WaitingWord};
 
 /// All interleavings in which threads are stopped at most this often against their will.
 fn model(preemptions_max: usize, run: impl Fn() + Sync + Send + 'static) {
@@ -232,5 +233,50 @@ fn loom_recheck_lock_has_one_holder_and_loses_no_event() {
             other.join().unwrap();
         }
         assert_eq!(*shared.1.try_lock().expect("all have unlocked"), 3);
+    });
+}
+
+#[test]
+fn loom_waiting_word_no_wake_up_is_lost() {
+    model(3, || {
+        let shared = Arc::new((AtomicU32::new(0), WaitingWord::default()));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (position, word) = &*shared;
+                for next in [1, 2] {
+                    position.store(next, Ordering::Release);
+                    assert!(!word.call(), "nobody is at a doorbell");
+                }
+            })
+        };
+        let (position, word) = &*shared;
+        for awaited in [1, 2] {
+            while position.load(Ordering::Acquire) < awaited {
+                word.announce(Place::Word);
+                if position.load(Ordering::Acquire) < awaited {
+                    word.sleep(None);
+                }
+                word.withdraw();
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_waiting_word_the_doorbell_is_rung_for_what_was_not_seen() {
+    model(3, || {
+        let shared = Arc::new((AtomicU32::new(0), WaitingWord::default()));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.0.store(1, Ordering::Release);
+                shared.1.call()
+            })
+        };
+        shared.1.announce(Place::Doorbell);
+        let is_seen = shared.0.load(Ordering::Acquire) == 1;
+        assert!(sender.join().unwrap() || is_seen);
     });
 }

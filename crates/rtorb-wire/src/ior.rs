@@ -16,7 +16,7 @@ pub use policies::{
     ExposedPolicy, ExposedProtocol, PolicyValue, PriorityBand, PriorityModel, ProtocolProperties,
     TcpProperties, UnixProperties, policy_type,
 };
-pub use profiles::{IiopProfile, ProfileBody, UiopProfile, object_key, profile_tag};
+pub use profiles::{IiopProfile, ProfileBody, ShmiopProfile, UiopProfile, object_key, profile_tag};
 
 use crate::cdr::cdr_struct;
 use crate::{EncodeError, Writer};

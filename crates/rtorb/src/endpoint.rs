@@ -1,8 +1,9 @@
-//! Endpoints of an ORB: TCP ports and UNIX sockets.
+//! Endpoints of an ORB: TCP ports, UNIX sockets and shared memory.
 
 use core::fmt;
 use core::str::FromStr;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// An address of a transport.
 ///
@@ -27,6 +28,11 @@ pub enum Endpoint {
         /// The rendezvous point in the file system.
         path: PathBuf,
     },
+    /// SHMIOP: GIOP through memory that client and server share, on one host.
+    SharedMemory {
+        /// The socket at which they meet.
+        path: PathBuf,
+    },
 }
 
 impl fmt::Display for Endpoint {
@@ -35,14 +41,15 @@ impl fmt::Display for Endpoint {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "iiop://[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "iiop://{host}:{port}"),
             Self::Unix { path } => write!(f, "uiop://{}", path.display()),
+            Self::SharedMemory { path } => write!(f, "shmiop://{}", path.display()),
         }
     }
 }
 
 /// An endpoint to listen on, and the host name to put into references instead of its own.
 ///
-/// `iiop://HOST:PORT`, `iiop://HOST:PORT/hostname_in_ior=NAME`, `iiop://:PORT` (every interface), `uiop:///PATH`; a
-/// version and `@` before the address, as TAO writes it, is accepted and ignored.
+/// `iiop://HOST:PORT`, `iiop://HOST:PORT/hostname_in_ior=NAME`, `iiop://:PORT` (every interface), `uiop:///PATH`,
+/// `shmiop:///PATH`; a version and `@` before the address, as TAO writes it, is accepted and ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListenEndpoint {
@@ -60,18 +67,24 @@ impl FromStr for ListenEndpoint {
             text: text.to_owned(),
             reason,
         };
-        if let Some(path) = text.strip_prefix("uiop://") {
+        let with_path = |path: &str, endpoint: fn(PathBuf) -> Endpoint| {
             let path = without_version(path);
             if path.is_empty() {
                 return Err(wrong("a path is missing"));
             }
-            return Ok(Self {
-                endpoint: Endpoint::Unix { path: path.into() },
+            Ok(Self {
+                endpoint: endpoint(path.into()),
                 advertised_host: None,
-            });
+            })
+        };
+        if let Some(path) = text.strip_prefix("uiop://") {
+            return with_path(path, |path| Endpoint::Unix { path });
+        }
+        if let Some(path) = text.strip_prefix("shmiop://") {
+            return with_path(path, |path| Endpoint::SharedMemory { path });
         }
         let Some(address) = text.strip_prefix("iiop://") else {
-            return Err(wrong("it begins with neither iiop:// nor uiop://"));
+            return Err(wrong("it begins with none of iiop://, uiop://, shmiop://"));
         };
         let (address, options) = without_version(address)
             .split_once('/')
@@ -100,8 +113,8 @@ impl FromStr for ListenEndpoint {
 /// The error for text that is no endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no endpoint: {reason}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/hostname_in_ior=NAME or \
-     uiop:///run/server.sock"
+    "`{text}` is no endpoint: {reason}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/hostname_in_ior=NAME, \
+     uiop:///run/server.sock or shmiop:///run/server.sock"
 )]
 pub struct EndpointError {
     text: String,
@@ -114,6 +127,20 @@ pub(crate) fn host_name() -> String {
         .nodename()
         .to_string_lossy()
         .into_owned()
+}
+
+/// The identity of this host for peers that share its memory: the number of its last boot, else its name.
+pub(crate) fn host_identity() -> &'static str {
+    static IDENTITY: OnceLock<String> = OnceLock::new();
+    IDENTITY.get_or_init(|| {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let boot = boot.trim();
+        if boot.is_empty() {
+            host_name()
+        } else {
+            boot.to_owned()
+        }
+    })
 }
 
 fn without_version(address: &str) -> &str {
@@ -167,6 +194,12 @@ mod tests {
                 path: "/run/x.sock".into()
             }
         );
+        assert_eq!(
+            endpoint("shmiop:///run/x.sock"),
+            Endpoint::SharedMemory {
+                path: "/run/x.sock".into()
+            }
+        );
         let advertised: ListenEndpoint = "iiop://0.0.0.0:1/hostname_in_ior=gate"
             .parse()
             .expect("legal");
@@ -181,6 +214,7 @@ mod tests {
             "iiop://x:70000",
             "iiop://x:1/colour=red",
             "uiop://",
+            "shmiop://",
             "iiop://[::1",
         ] {
             let error = text.parse::<ListenEndpoint>().expect_err(text).to_string();

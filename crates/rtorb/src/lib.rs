@@ -34,7 +34,8 @@ pub use reference::{ObjectRef, SyncScope};
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
 pub use strategies::{
-    ConnectionStrategy, DispatchStrategy, Strategies, UnknownStrategy, WaitStrategy,
+    ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, UnknownStrategy,
+    WaitStrategy,
 };
 
 /// Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.
@@ -49,8 +50,8 @@ pub mod rt {
         NativeMapping, NativePriority, NetworkPriority, NetworkPriorityMapping,
         NetworkPriorityTable, Policy, Priority, PriorityBand, PriorityMapping, PriorityModel,
         PriorityTransform, Protocol, RequestBuffering, RtMutex, RtMutexGuard,
-        TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
-        UnixDomainProtocolProperties,
+        SharedMemoryProtocolProperties, TcpProtocolProperties, Threadpool, ThreadpoolId,
+        ThreadpoolLane, UnixDomainProtocolProperties,
     };
 }
 

@@ -20,7 +20,10 @@ pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMappi
 pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use network_priority::{NetworkPriority, NetworkPriorityMapping, NetworkPriorityTable};
-pub use policy::{Policy, Protocol, TcpProtocolProperties, UnixDomainProtocolProperties};
+pub use policy::{
+    Policy, Protocol, SharedMemoryProtocolProperties, TcpProtocolProperties,
+    UnixDomainProtocolProperties,
+};
 pub(crate) use policy::{is_band, is_in_band};
 pub use priority::{NativePriority, Priority};
 pub use rtorb_wire::ior::{PriorityBand, PriorityModel};

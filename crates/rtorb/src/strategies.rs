@@ -174,7 +174,7 @@ impl FromStr for ConnectionStrategy {
 macro_rules! axis {
     ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$way_doc:meta])* $way:ident $text:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
             $($(#[$way_doc])* $way,)*
@@ -199,6 +199,22 @@ macro_rules! axis {
             }
         }
     };
+}
+
+axis! {
+    /// What a thread does before it sleeps when it waits for its peer through shared memory. Each is bounded, then it sleeps.
+    SharedMemoryWait, "wait strategy of shared memory", {
+        /// Nothing: it sleeps at once, and its peer wakes it.
+        #[default]
+        Futex "futex",
+        /// It yields up to 50 times: for a peer of the same priority on the same CPU, which runs then.
+        Yield "yield",
+        /// It looks up to 1000 times, some 50 us: for a peer on another CPU. Nobody else runs on its CPU meanwhile.
+        Spin "spin",
+        /// It spins if the peer ran on another CPU last, and yields otherwise. If that helped four times in a row not, it sleeps at
+        /// once in the next 60 waits.
+        Adaptive "adaptive",
+    }
 }
 
 axis! {

@@ -1,8 +1,10 @@
 //! Moving octets: a connected stream, whatever it is made of.
 //!
-//! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same.
+//! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same. The bytes
+//! of `shared_memory` go through memory beside its socket.
 
 pub(crate) mod properties;
+pub(crate) mod shared_memory;
 pub(crate) mod socket;
 pub(crate) mod tcp;
 pub(crate) mod unix;
@@ -16,6 +18,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_wire::cdr::Segment;
 use rustix::event::PollFlags;
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt};
 #[cfg(not(test))]
@@ -24,9 +27,11 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
-/// A connected stream socket, blocking.
+/// A connected stream socket, blocking, or memory with such a socket beside it.
 #[derive(Debug)]
 pub(crate) struct Stream {
+    /// The bytes go through this memory, if there is one. Dropped before the socket, so that its peer finds all bytes at the end.
+    memory: Option<Box<shared_memory::Link>>,
     socket: OwnedFd,
 }
 
@@ -64,12 +69,59 @@ fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX],
 
 impl Stream {
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { socket }
+        Self {
+            memory: None,
+            socket,
+        }
+    }
+
+    /// A stream whose bytes go through shared memory.
+    pub(crate) fn through(memory: shared_memory::Link, socket: OwnedFd) -> Self {
+        Self {
+            memory: Some(Box::new(memory)),
+            socket,
+        }
+    }
+
+    /// Prepares for an event loop: [`AsFd`] is readable when bytes come.
+    pub(crate) fn be_polled(&self) {
+        if let Some(memory) = &self.memory {
+            memory.be_polled();
+        }
+    }
+
+    /// True if there are bytes of which the descriptor says nothing: receive them before waiting for it.
+    ///
+    /// A socket stays readable as long as it has bytes. Memory does not: its doorbell rings once.
+    #[inline]
+    pub(crate) fn holds_unreported_bytes(&self) -> bool {
+        self.memory
+            .as_ref()
+            .is_some_and(|memory| memory.holds_unreported_bytes())
+    }
+
+    /// What an event loop waits for that has bytes to send.
+    pub(crate) fn room_events(&self) -> EventFlags {
+        match &self.memory {
+            None => EventFlags::OUT,
+            Some(_) => EventFlags::IN,
+        }
+    }
+
+    /// Notes that an event loop reported room for bytes to send.
+    pub(crate) fn note_room_event(&self) {
+        if let Some(memory) = &self.memory {
+            memory.hear_doorbell(&self.socket);
+        }
     }
 
     /// Sends all octets: one system call unless the peer takes them slowly.
     #[inline]
     pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Errno> {
+        if let Some(memory) = &self.memory {
+            let sent = memory.send(&self.socket, &mut [IoSlice::new(octets)], None);
+            return sent.map_err(|unsent| unsent.errno);
+        }
         loop {
             match calls::send(&self.socket, octets, SendFlags::NOSIGNAL) {
                 Ok(sent) if sent == octets.len() => return Ok(()),
@@ -101,6 +153,10 @@ impl Stream {
         }
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
+        if let Some(memory) = &self.memory {
+            let sent = memory.send(&self.socket, parts, None);
+            return sent.map_err(|unsent| unsent.errno);
+        }
         loop {
             match calls::sendmsg(
                 &self.socket,
@@ -153,6 +209,9 @@ impl Stream {
         mut parts: &mut [IoSlice<'_>],
         deadline_ns: Option<u64>,
     ) -> Result<(), Unsent> {
+        if let Some(memory) = &self.memory {
+            return memory.send(&self.socket, parts, deadline_ns);
+        }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let mut has_begun = false;
         loop {
@@ -190,6 +249,10 @@ impl Stream {
         own: &[u8],
         lent: &[Segment<'_>],
     ) -> Result<usize, Errno> {
+        if let Some(memory) = &self.memory {
+            let (mut parts, count) = gather(own, lent);
+            return memory.send_now(&self.socket, &mut parts[..count]);
+        }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
             let sent = if lent.is_empty() {
@@ -210,6 +273,9 @@ impl Stream {
     /// Receives at least one byte. Returns 0 if the peer has ended, `AGAIN` if the receive timeout has passed.
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        if let Some(memory) = &self.memory {
+            return memory.receive(&self.socket, into);
+        }
         loop {
             match calls::recv(&self.socket, &mut *into, RecvFlags::empty()) {
                 Err(Errno::INTR) => {}
@@ -220,6 +286,9 @@ impl Stream {
 
     /// Receives available bytes without waiting.
     pub(crate) fn receive_now(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        if let Some(memory) = &self.memory {
+            return memory.receive_now(&self.socket, into);
+        }
         calls::recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
     }
 
@@ -230,11 +299,17 @@ impl Stream {
         into: &mut Vec<u8>,
         bytes_max: usize,
     ) -> Result<usize, Errno> {
+        if let Some(memory) = &self.memory {
+            return memory.receive_behind_now(&self.socket, into, bytes_max);
+        }
         calls::receive_behind_now(&self.socket, into, bytes_max)
     }
 
     /// Waits until something can be received; false if `deadline_ns` of the monotonic clock passes first.
     pub(crate) fn await_readable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
+        if let Some(memory) = &self.memory {
+            return memory.await_readable(&self.socket, deadline_ns);
+        }
         self.await_ready(PollFlags::IN, deadline_ns)
     }
 
@@ -255,6 +330,9 @@ impl Stream {
 
     /// Receives available bytes and discards them, up to a bound.
     pub(crate) fn drain(&self) {
+        if let Some(memory) = &self.memory {
+            return memory.discard(&self.socket);
+        }
         // Not initialised: a closing server drains in rounds, most of which receive nothing.
         let mut room = [MaybeUninit::<u8>::uninit(); DRAIN_BYTES];
         for _ in 0..DRAINS_MAX {
@@ -267,7 +345,8 @@ impl Stream {
 
     /// True once the peer's host has all that was sent, or never will: ending the connection takes nothing of it away.
     pub(crate) fn is_acknowledged(&self) -> bool {
-        if calls::unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
+        // The peer keeps memory for as long as it maps it.
+        if self.memory.is_some() || calls::unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
             return true;
         }
         // A connection that was reset acknowledges nothing any more.
@@ -278,20 +357,27 @@ impl Stream {
 
     /// Ends what this side sends: behind that, the peer reads the end.
     pub(crate) fn end_sending(&self) {
-        // A peer that is gone already has ended it for us.
-        let _ = calls::shutdown(&self.socket, Shutdown::Write);
+        self.shutdown(Shutdown::Write);
     }
 
     /// Ends both directions, and wakes all threads that send or receive.
     pub(crate) fn shut(&self) {
-        // A peer that is gone already has shut it for us.
-        let _ = calls::shutdown(&self.socket, Shutdown::Both);
+        self.shutdown(Shutdown::Both);
     }
 
     /// Ends receiving, and wakes all threads that receive.
     pub(crate) fn end_receiving(&self) {
-        // A peer that is gone already has ended it for us.
-        let _ = calls::shutdown(&self.socket, Shutdown::Read);
+        self.shutdown(Shutdown::Read);
+    }
+}
+
+impl Stream {
+    fn shutdown(&self, what: Shutdown) {
+        match &self.memory {
+            Some(memory) => memory.end(&self.socket, what),
+            // A peer that is gone already has shut it for us.
+            None => drop(calls::shutdown(&self.socket, what)),
+        }
     }
 }
 
@@ -358,7 +444,7 @@ impl Listener {
                 let (socket, bound) = tcp::listen(host, *port)?;
                 (socket, bound, None)
             }
-            Endpoint::Unix { path } => {
+            Endpoint::Unix { path } | Endpoint::SharedMemory { path } => {
                 let (socket, file) = unix::listen(path)?;
                 (socket, listen.endpoint.clone(), Some(file))
             }
@@ -386,13 +472,17 @@ impl Listener {
     }
 
     /// Takes one waiting connection; `AGAIN` when there is none.
-    pub(crate) fn accept(&self) -> Result<Stream, Errno> {
+    pub(crate) fn accept(&self, memory: &shared_memory::Settings) -> Result<Stream, Errno> {
         let socket = calls::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
         if matches!(self.bound, Endpoint::Tcp { .. }) {
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
         if let Some(set_up) = self.set_up.get() {
             set_up.apply(&socket)?;
+        }
+        if matches!(self.bound, Endpoint::SharedMemory { .. }) {
+            let protocol = self.set_up.get().map(|set_up| set_up.protocol);
+            return shared_memory::accept(socket, &memory.of_protocol(protocol));
         }
         Ok(Stream::new(socket))
     }
@@ -450,7 +540,9 @@ mod tests {
         assert_eq!(listener.set_up(other), Ok(false));
         assert_eq!(sockopt::tcp_nodelay(&listener.socket), Ok(false));
         let _client = TcpStream::connect((&**host, *port)).expect("it listens");
-        let accepted = listener.accept().expect("it is there");
+        let accepted = listener
+            .accept(&shared_memory::Settings::default())
+            .expect("it is there");
         assert_eq!(sockopt::socket_keepalive(&accepted), Ok(true));
         assert_eq!(sockopt::tcp_nodelay(&accepted), Ok(false));
         assert_eq!(sockopt::ip_tos(&accepted), Ok(0xb8));

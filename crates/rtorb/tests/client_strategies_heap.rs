@@ -29,7 +29,8 @@ fn main() {
 fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
     let scratch = Scratch::new();
     let unix = format!("uiop://{}", scratch.join("socket").display());
-    for endpoint in ["iiop://127.0.0.1:0", &unix] {
+    let memory = format!("shmiop://{}", scratch.join("memory").display());
+    for endpoint in ["iiop://127.0.0.1:0", &unix, &memory] {
         let ours = Ours::serve_as(Orb::builder().listen(endpoint).expect("an endpoint"));
         for (_, connection) in ConnectionStrategy::ALL {
             for (_, wait) in WaitStrategy::ALL {

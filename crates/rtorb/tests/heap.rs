@@ -27,6 +27,7 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
     let endpoints = [
         "iiop://127.0.0.1:0".to_owned(),
         format!("uiop://{}", scratch.join("socket").display()),
+        format!("shmiop://{}", scratch.join("memory").display()),
     ];
     // One client for all servers: another one's watchdog might end, and free its memory, while the next is counted.
     let orb = Orb::builder().build().expect("the ORB can be built");

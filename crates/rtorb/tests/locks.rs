@@ -39,6 +39,7 @@ fn warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared() {
     let endpoints = [
         "iiop://127.0.0.1:0".to_owned(),
         format!("uiop://{}", scratch.join("socket").display()),
+        format!("shmiop://{}", scratch.join("memory").display()),
     ];
     for endpoint in endpoints {
         for (name, preset) in Strategies::PRESETS {

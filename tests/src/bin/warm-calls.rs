@@ -1,6 +1,6 @@
 //! A server, and a client that calls it so many times: two processes for whoever counts what a call costs.
 //!
-//! `warm-calls serve FILE ENDPOINT [DISPATCH]` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it, and so does
+//! All take the options of an ORB. `warm-calls serve FILE ENDPOINT [DISPATCH]` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it, and so does
 //! `warm-calls send REFERENCE N`, which sends oneways that wait for nothing. `warm-calls serve-timed FILE ENDPOINT cpu|elapsed` writes
 //! two references, of an object with annotated operations and of the one that ends it, for
 //! `warm-calls call-timed REFERENCE REFERENCE N`.
@@ -18,13 +18,13 @@ use rtorb_tests::stubs::Cubit;
 use rtorb_tests::stubs::timing::Clockwork;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let builder = Orb::builder().args(std::env::args())?;
+    let arguments = builder.remaining_arguments()[1..].to_vec();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", file, endpoint] => serve(file, Orb::builder().listen(endpoint)?),
-        ["serve", file, endpoint, dispatch] => serve(
-            file,
-            Orb::builder().listen(endpoint)?.dispatch(dispatch.parse()?),
-        ),
+        ["serve", file, endpoint] => serve(file, builder.listen(endpoint)?),
+        ["serve", file, endpoint, dispatch] => {
+            serve(file, builder.listen(endpoint)?.dispatch(dispatch.parse()?))
+        }
         ["serve-timed", file, endpoint, clock] => serve_timed(
             file,
             Orb::builder()
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 }),
         ),
         ["call-timed", clockwork, cubit, calls] => call_timed([clockwork, cubit], calls.parse()?),
-        ["call", reference, calls] => call(reference, calls.parse()?),
+        ["call", reference, calls] => call(builder, reference, calls.parse()?),
         ["send", reference, oneways] => send(reference, oneways.parse()?),
         _ => Err("usage: warm-calls serve FILE ENDPOINT [DISPATCH] | call|send REFERENCE N".into()),
     }
@@ -72,8 +72,8 @@ fn call_timed([clockwork, cubit]: [&str; 2], calls: i32) -> Result<(), Box<dyn E
     Ok(Cubit::unchecked_narrow(orb.string_to_object(cubit)?).shutdown()?)
 }
 
-fn call(reference: &str, calls: i32) -> Result<(), Box<dyn Error>> {
-    let orb = Orb::builder().build()?;
+fn call(builder: OrbBuilder, reference: &str, calls: i32) -> Result<(), Box<dyn Error>> {
+    let orb = builder.build()?;
     let cubit = Cubit::narrow(&orb.string_to_object(reference)?)?;
     for n in 0..calls {
         if cubit.cube_long(n)? != n.wrapping_pow(3) {

@@ -1,4 +1,5 @@
-//! System calls of warm calls, counted by strace: two a side for a two-way call, one for a oneway that waits for nothing.
+//! System calls of warm calls, counted by strace: two a side for a two-way call over sockets and through shared memory by
+//! futex, fewer if nobody sleeps; one for a oneway that waits for nothing.
 
 use std::fs;
 use std::path::Path;
@@ -78,6 +79,27 @@ fn a_oneway_that_waits_for_nothing_is_one_system_call() {
     }
 }
 
+#[test]
+fn a_call_through_shared_memory_makes_two_system_calls_a_side_at_most() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    // To wake and to sleep. If the peer is already awake, or has replied already, a call needs less.
+    let once = count("shm", "call", CALLS);
+    let twice = count("shm", "call", 2 * CALLS);
+    for (side, once, twice) in [
+        ("client", once.client, twice.client),
+        ("server", once.server, twice.server),
+    ] {
+        let a_call = (twice as f64 - once as f64) / CALLS as f64;
+        assert!(
+            a_call < 2.02,
+            "{side}: {a_call} a call, {once} and {twice} in all"
+        );
+    }
+}
+
 struct Counts {
     client: u64,
     server: u64,
@@ -88,6 +110,7 @@ fn count(transport: &str, how: &str, calls: u64) -> Counts {
     let scratch = Scratch::new();
     let endpoint = match transport {
         "tcp" => "iiop://127.0.0.1:0".to_owned(),
+        "shm" => format!("shmiop://{}", scratch.join("socket").display()),
         _ => format!("uiop://{}", scratch.join("socket").display()),
     };
     traced(&scratch, ("serve", &[&endpoint]), how, calls)

@@ -118,7 +118,7 @@ impl Pair {
         let transport = transport(launcher);
         let endpoint = match transport {
             Transport::Tcp => launcher.server_endpoint(),
-            Transport::Unix | Transport::Futex => {
+            _ => {
                 let name = format!("demux-{operations}-{objects}.socket");
                 format!("uiop://{}", context.folder().join(name).display())
             }

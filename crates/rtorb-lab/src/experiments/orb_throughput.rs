@@ -77,7 +77,14 @@ pub const STUDY: Study<LineUp> = Study {
         },
         Factor {
             label: "transport",
-            levels: &[Text("tcp"), Text("unix"), Text("futex"), Text("none")],
+            levels: &[
+                Text("tcp"),
+                Text("unix"),
+                Text("shm"),
+                Text("shm_yield"),
+                Text("futex"),
+                Text("none"),
+            ],
         },
         Factor {
             label: "part",
@@ -94,7 +101,12 @@ pub const STUDY: Study<LineUp> = Study {
         let is_raw = cell.is("orb", "raw");
         let has_transport = match verb {
             Verb::Call => {
-                !cell.is("transport", "none") && (is_raw || !cell.is("transport", "futex"))
+                let is_memory = cell.is("transport", "shm") || cell.is("transport", "shm_yield");
+                match () {
+                    () if cell.is("transport", "none") => false,
+                    () if cell.is("transport", "futex") => is_raw,
+                    () => !is_memory || cell.is("orb", "rtorb"),
+                }
             }
             // What is timed without a call is timed once an ORB, if there is something to marshal.
             Verb::Work | Verb::Marshal => {

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use rtorb_wire::ior::{
-    IiopProfile, Ior, ProfileBody, TaggedComponent, TaggedProfile, UiopProfile, profile_tag,
+    IiopProfile, Ior, ProfileBody, ShmiopProfile, TaggedComponent, TaggedProfile, UiopProfile,
+    profile_tag,
 };
 use rtorb_wire::url::UrlError;
 use rtorb_wire::{Decode, Reader};
@@ -130,6 +131,7 @@ fn describe_profile(profile: &TaggedProfile) -> Profile {
     let (fields, components) = match ProfileBody::from_tagged(profile) {
         Ok(ProfileBody::Iiop(body)) => (iiop_fields(&body), body.components),
         Ok(ProfileBody::Uiop(body)) => (uiop_fields(&body), body.components),
+        Ok(ProfileBody::Shmiop(body)) => (shmiop_fields(&body), body.components),
         Ok(ProfileBody::Components(components)) => (Vec::new(), components),
         Ok(_) => (vec![Field::new("octets", hex(&profile.data))], Vec::new()),
         Err(error) => (malformed(&error, &profile.data), Vec::new()),
@@ -159,6 +161,16 @@ fn iiop_fields(body: &IiopProfile) -> Vec<Field> {
 fn uiop_fields(body: &UiopProfile) -> Vec<Field> {
     let mut fields = vec![
         Field::new("version", body.version),
+        Field::new("path", &body.path),
+    ];
+    fields.extend(key_fields(&body.object_key));
+    fields
+}
+
+fn shmiop_fields(body: &ShmiopProfile) -> Vec<Field> {
+    let mut fields = vec![
+        Field::new("version", body.version),
+        Field::new("host", &body.host),
         Field::new("path", &body.path),
     ];
     fields.extend(key_fields(&body.object_key));
@@ -203,6 +215,7 @@ fn profile_name(tag: u32) -> &'static str {
         2 => "SCCP",
         3 => "UIPMC (MIOP multicast)",
         profile_tag::TAO_UIOP => "UIOP (UNIX socket, as TAO has it)",
+        profile_tag::RTORB_SHMIOP => "rtorb SHMIOP (shared memory)",
         0x5441_4f02 => "TAO SHMIOP (shared memory)",
         0x5441_4f04 => "TAO DIOP (UDP)",
         0x5441_4f05 => "TAO COIOP (collocated only)",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rtorb::{ObjectRef, Orb};
+use rtorb::{ObjectRef, Orb, OrbBuilder};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::statistics::{Recorder, Statistics};
 use serde::Serialize;
@@ -38,10 +38,15 @@ pub struct Asking {
 /// # Errors
 /// As [`rtorb::OrbBuilder::build`].
 pub fn client_orb(timeout: Duration) -> Result<Orb, rtorb::OrbError> {
+    client_orb_builder(timeout).build()
+}
+
+/// The builder of that ORB.
+#[must_use]
+pub fn client_orb_builder(timeout: Duration) -> OrbBuilder {
     Orb::builder()
         .connect_timeout(timeout)
         .round_trip_timeout(Some(timeout))
-        .build()
 }
 
 /// Asks an object as often as it is told, and stops at the first trouble.

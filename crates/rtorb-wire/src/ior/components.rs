@@ -161,7 +161,7 @@ impl Component {
         })
     }
 
-    /// As [`from_tagged`](Self::from_tagged), for a component of a UIOP profile, where TAO's endpoints have another form.
+    /// As [`from_tagged`](Self::from_tagged), for a component of a UIOP or SHMIOP profile, where endpoints have another form.
     ///
     /// # Errors
     /// When the kind is known and the data malformed.

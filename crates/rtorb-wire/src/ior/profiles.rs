@@ -1,4 +1,4 @@
-//! Profiles: the addresses of an object over TCP and over a UNIX socket.
+//! Profiles: the addresses of an object over TCP, over a UNIX socket and through shared memory.
 
 use super::{TaggedComponent, TaggedProfile};
 use crate::cdr::{decode_encapsulated, encapsulate};
@@ -15,6 +15,8 @@ pub mod profile_tag {
     pub const MULTIPLE_COMPONENTS: u32 = 1;
     /// TAO's UIOP: GIOP over a UNIX stream socket.
     pub const TAO_UIOP: u32 = 0x5441_4f00;
+    /// rtorb's SHMIOP: GIOP through shared memory. The tag is private; other ORBs ignore the profile.
+    pub const RTORB_SHMIOP: u32 = 0x5254_4f00;
 }
 
 /// Defines a profile by its tag and the fields of its address, and implements its form.
@@ -90,6 +92,16 @@ profile! {
     }
 }
 
+profile! {
+    /// An object behind shared memory of one host.
+    ShmiopProfile = RTORB_SHMIOP {
+        /// The identity of the host: a client compares it with its own.
+        host: String,
+        /// The path of the socket at which client and server meet.
+        path: String,
+    }
+}
+
 /// A decoded profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProfileBody {
@@ -97,6 +109,8 @@ pub enum ProfileBody {
     Iiop(IiopProfile),
     /// GIOP over a UNIX socket.
     Uiop(UiopProfile),
+    /// GIOP through shared memory.
+    Shmiop(ShmiopProfile),
     /// Components that belong to no protocol.
     Components(Vec<TaggedComponent>),
     /// Any other profile.
@@ -112,6 +126,7 @@ impl ProfileBody {
         Ok(match profile.tag {
             profile_tag::INTERNET_IOP => Self::Iiop(IiopProfile::from_tagged(profile)?),
             profile_tag::TAO_UIOP => Self::Uiop(UiopProfile::from_tagged(profile)?),
+            profile_tag::RTORB_SHMIOP => Self::Shmiop(ShmiopProfile::from_tagged(profile)?),
             profile_tag::MULTIPLE_COMPONENTS => {
                 Self::Components(decode_encapsulated(&profile.data)?)
             }
@@ -133,6 +148,9 @@ pub fn object_key(tag: u32, data: &[u8]) -> Result<&[u8], DecodeError> {
             r.primitive::<u16>()?;
         }
         profile_tag::TAO_UIOP => {}
+        profile_tag::RTORB_SHMIOP => {
+            r.octets()?;
+        }
         value => return Err(unknown_tag(value)),
     }
     r.octets()

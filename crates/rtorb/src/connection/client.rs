@@ -8,6 +8,7 @@ use crate::limits::Limits;
 use crate::realtime::RtCore;
 use crate::strategies::ConnectionStrategy;
 use crate::timing::Watch;
+use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
@@ -30,6 +31,7 @@ pub(crate) struct ClientCore {
     pub(crate) max_version: Version,
     pub(crate) connect_timeout: Duration,
     pub(crate) round_trip_timeout: Option<Duration>,
+    pub(crate) shared_memory: shared_memory::Settings,
     /// True if a new connection for a band sends its priorities to the server first.
     pub(crate) binds_priority_bands: bool,
     pub(crate) sharing: Sharing,

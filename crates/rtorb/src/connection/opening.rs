@@ -5,7 +5,7 @@ use super::reply::{CallError, Outcome, Results};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
 use crate::trace::trace_event;
-use crate::transport::{Stream, properties, tcp, unix};
+use crate::transport::{Stream, properties, shared_memory, tcp, unix};
 use crate::wait;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Response;
@@ -50,6 +50,11 @@ fn connect(invocation: &Invocation<'_>) -> Result<Stream, (Phase, Errno)> {
         Endpoint::Tcp { host, port } => tcp::connect(host, *port, timeout)?,
         Endpoint::Unix { path } => {
             unix::connect(path, timeout).map_err(|errno| (Phase::Connect, errno))?
+        }
+        Endpoint::SharedMemory { path } => {
+            let memory = invocation.core.shared_memory.of_protocol(endpoint.protocol);
+            shared_memory::connect(path, timeout, &memory)
+                .map_err(|errno| (Phase::Connect, errno))?
         }
     };
     let in_set_up = |errno| (Phase::SetUp, errno);

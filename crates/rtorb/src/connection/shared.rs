@@ -360,16 +360,24 @@ impl ReplySource for SharedConnection {
 
     fn receive(&self) -> bool {
         let mut receiver = self.receiver.lock();
-        let ended = match self.stream.receive_now(receiver.free_ahead()) {
-            Ok(0) => Err(ReplyError::Ended),
-            Ok(received) => {
-                receiver.advance(received);
-                self.deliver(&mut receiver)
+        loop {
+            let ended = match self.stream.receive_now(receiver.free_ahead()) {
+                Ok(0) => Err(ReplyError::Ended),
+                Ok(received) => {
+                    receiver.advance(received);
+                    self.deliver(&mut receiver)
+                }
+                Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+                Err(errno) => Err(failed(errno)),
+            };
+            if let Err(error) = ended {
+                self.end(error);
+                return false;
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
-            Err(errno) => Err(failed(errno)),
-        };
-        ended.map_err(|error| self.end(error)).is_ok()
+            if !self.stream.holds_unreported_bytes() {
+                return true;
+            }
+        }
     }
 
     #[cold]

@@ -15,12 +15,14 @@ use crate::realtime::{
     tell_on_standard_error,
 };
 use crate::server::{ObjectTable, ServerCore, ServerState};
-use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies};
+use crate::strategies::{ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies};
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
+use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
 use core::sync::atomic::AtomicBool;
 use rtorb_os::Refused;
+use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
@@ -56,6 +58,7 @@ pub struct OrbBuilder {
     fragment_octets: Option<usize>,
     connect_timeout: Duration,
     pub(super) round_trip_timeout: Option<Duration>,
+    pub(super) shared_memory: shared_memory::Settings,
     pub(super) server_threads: ThreadConfig,
     pub(super) watchdog_thread: ThreadConfig,
     pub(super) reactor_thread: ThreadConfig,
@@ -129,6 +132,7 @@ impl Default for OrbBuilder {
             fragment_octets: None,
             connect_timeout: Duration::from_secs(5),
             round_trip_timeout: Some(Duration::from_secs(30)),
+            shared_memory: shared_memory::Settings::default(),
             server_threads: ThreadConfig::default(),
             watchdog_thread: ThreadConfig::default(),
             reactor_thread: ThreadConfig::default(),
@@ -182,7 +186,8 @@ impl OrbBuilder {
         &self.remaining_arguments
     }
 
-    /// Listens on an endpoint, for example `iiop://127.0.0.1:0` or `uiop:///run/server.sock`; call it again for more endpoints.
+    /// Listens on an endpoint, for example `iiop://127.0.0.1:0`, `uiop:///run/server.sock` or `shmiop:///run/memory.sock`; call it
+    /// again for more endpoints.
     ///
     /// Without an endpoint, a server listens on the loopback interface, on a port that the system chooses.
     ///
@@ -267,6 +272,7 @@ impl OrbBuilder {
             max_version: self.max_version,
             connect_timeout: self.connect_timeout,
             round_trip_timeout: self.round_trip_timeout,
+            shared_memory: self.shared_memory,
             binds_priority_bands: self.binds_priority_bands,
             sharing: Sharing::new(
                 self.strategies.connection,
@@ -286,6 +292,7 @@ impl OrbBuilder {
                 byte_order: self.byte_order,
                 fragment_octets: self.fragment_octets,
                 server_threads,
+                shared_memory: self.shared_memory,
                 epoch: epoch(),
                 objects: ObjectTable::new(client.limits.objects_max),
                 client: WeakClient {
@@ -389,6 +396,17 @@ options! {
     /// times), or on a new connection after the server has closed an idle one.
     round_trip_timeout(timeout: Option<Duration>) => round_trip_timeout = timeout;
 
+    /// What threads of this ORB do before they sleep when they wait for a peer through shared memory; `Futex` by default.
+    shared_memory_wait(wait: SharedMemoryWait) => shared_memory.wait = wait;
+
+    /// Bytes of each of the two rings that a server makes for a client by shared memory: a power of two from 4 KiB to 64 MiB; 256
+    /// KiB by default. Other numbers are rounded up. A larger message goes through the ring in parts.
+    shared_memory_ring_bytes(bytes: usize) => shared_memory.ring_bytes = rounded_capacity(bytes);
+
+    /// Trusts processes of that group as peers by shared memory, beside those of the own user. The group is the primary one of the
+    /// peer (SO_PEERCRED).
+    shared_memory_group(group: u32) => shared_memory.group = Some(group);
+
     /// The clock that measures a servant's execution against its annotated worst case; CPU time by default. It concerns only
     /// operations with `@worst_case_time`.
     execution_clock(clock: ExecutionClock) => execution_clock = clock;
@@ -467,6 +485,11 @@ fn dispatch(strategy: DispatchStrategy, threads: usize, chain: FilterChain) -> D
         DispatchStrategy::Lanes => Structure::Lanes(chain.lanes),
     };
     Dispatch::Pool(OwnPool::new(structure))
+}
+
+/// The capacity of a ring for so many bytes.
+fn rounded_capacity(bytes: usize) -> usize {
+    bytes.clamp(CAPACITY_MIN, CAPACITY_MAX).next_power_of_two()
 }
 
 /// The default number of threads of a pool.

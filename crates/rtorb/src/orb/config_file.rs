@@ -5,9 +5,10 @@ use super::settings::{Settings, check_bands, check_lanes, check_protocols};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::realtime::{
-    Priority, PriorityBand, Protocol, TcpProtocolProperties, ThreadpoolLane,
-    UnixDomainProtocolProperties,
+    Priority, PriorityBand, Protocol, SharedMemoryProtocolProperties, TcpProtocolProperties,
+    ThreadpoolLane, UnixDomainProtocolProperties,
 };
+use crate::strategies::SharedMemoryWait;
 use core::fmt;
 use core::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
 use core::str::FromStr;
@@ -128,14 +129,23 @@ pub(super) fn client_protocols<'de, D: Deserializer<'de>>(
         recv_buffer_size: u32,
     }
     #[derive(serde::Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    #[derive(Default)]
+    struct Shm {
+        #[serde(deserialize_with = "text")]
+        wait: Option<SharedMemoryWait>,
+    }
+    #[derive(serde::Deserialize)]
     #[serde(tag = "protocol", rename_all = "lowercase")]
     enum Table {
         Tcp(#[serde(with = "Tcp")] TcpProtocolProperties),
         Unix(#[serde(with = "Unix")] UnixDomainProtocolProperties),
+        Shm(Shm),
     }
     let protocol = |table| match table {
         Table::Tcp(properties) => Protocol::Tcp(properties),
         Table::Unix(properties) => Protocol::UnixDomain(properties),
+        Table::Shm(Shm { wait }) => Protocol::SharedMemory(SharedMemoryProtocolProperties { wait }),
     };
     checked_list(value, protocol, check_protocols)
 }
@@ -336,7 +346,7 @@ mod tests {
             (
                 "[[client_protocols]]\nprotocol = \"udp\"",
                 2,
-                "`tcp` or `unix`",
+                "`tcp`, `unix`, `shm`",
             ),
             (
                 "[[client_protocols]]\nprotocol = \"unix\"\nno_delay = true",

@@ -7,8 +7,8 @@ use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfi
 use crate::exception::{ExceptionKind, SystemException};
 use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
-    RtMutex, TcpProtocolProperties, Threadpool, ThreadpoolId, ThreadpoolLane,
-    UnixDomainProtocolProperties, refusal,
+    RtMutex, SharedMemoryProtocolProperties, TcpProtocolProperties, Threadpool, ThreadpoolId,
+    ThreadpoolLane, UnixDomainProtocolProperties, refusal,
 };
 use crate::server::is_in_upcall;
 use rtorb_os::thread::ThreadConfig;
@@ -133,6 +133,14 @@ impl RtOrb {
         properties: UnixDomainProtocolProperties,
     ) -> Protocol {
         Protocol::UnixDomain(properties)
+    }
+
+    /// GIOP through shared memory with these properties, for a list of protocols.
+    pub fn create_shared_memory_protocol_properties(
+        &self,
+        properties: SharedMemoryProtocolProperties,
+    ) -> Protocol {
+        Protocol::SharedMemory(properties)
     }
 
     /// Makes a mutex with priority inheritance that guards a value; use `()` for no value.

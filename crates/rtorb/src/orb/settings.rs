@@ -11,7 +11,9 @@ use crate::realtime::{
     ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, PriorityMapping,
     Protocol, Tell, ThreadpoolLane, is_band, tell_on_standard_error,
 };
-use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+use crate::strategies::{
+    ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+};
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
 use rtorb_os::thread::ThreadConfig;
@@ -48,6 +50,10 @@ pub(super) struct Settings {
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
     /// 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
+    #[serde(deserialize_with = "text")]
+    pub(super) shm_wait: Option<SharedMemoryWait>,
+    pub(super) shm_ring_bytes: Option<NonZeroUsize>,
+    pub(super) shm_group: Option<u32>,
     #[serde(deserialize_with = "listen")]
     pub(super) listen: Option<Vec<ListenEndpoint>>,
     #[serde(deserialize_with = "lane_endpoints")]
@@ -113,6 +119,11 @@ impl Settings {
         if let Some(ms) = self.connect_timeout_ms {
             builder = builder.connect_timeout(Duration::from_millis(ms.get()));
         }
+        if let Some(bytes) = self.shm_ring_bytes {
+            builder = builder.shared_memory_ring_bytes(bytes.get());
+        }
+        replace(&mut builder.shared_memory.wait, self.shm_wait);
+        replace(&mut builder.shared_memory.group, self.shm_group.map(Some));
         let timeout = |ms| (ms > 0).then(|| Duration::from_millis(ms));
         let tell = |is_allowed: bool| is_allowed.then(|| Arc::new(tell_on_standard_error) as Tell);
         replace(

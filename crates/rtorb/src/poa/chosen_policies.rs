@@ -173,7 +173,7 @@ fn marks(
         Protocol::Tcp(tcp) if tcp.enable_network_priority => {
             priority.map(|priority| orb.server.rt.network_priority(priority))
         }
-        Protocol::Tcp(_) | Protocol::UnixDomain(_) => None,
+        Protocol::Tcp(_) | Protocol::UnixDomain(_) | Protocol::SharedMemory(_) => None,
     }
 }
 
@@ -190,7 +190,9 @@ pub(super) fn invalid(index: usize, reason: &'static str) -> PoaError {
 pub(super) fn goes_by(endpoint: &Endpoint, protocol: Protocol) -> bool {
     matches!(
         (endpoint, protocol),
-        (Endpoint::Tcp { .. }, Protocol::Tcp(_)) | (Endpoint::Unix { .. }, Protocol::UnixDomain(_))
+        (Endpoint::Tcp { .. }, Protocol::Tcp(_))
+            | (Endpoint::Unix { .. }, Protocol::UnixDomain(_))
+            | (Endpoint::SharedMemory { .. }, Protocol::SharedMemory(_))
     )
 }
 

@@ -4,15 +4,16 @@ use super::adapters::Adapters;
 use super::chosen_policies::goes_by;
 use super::rt_policies::RtPolicies;
 use crate::dispatch::pool::Lane;
-use crate::endpoint::{Endpoint, host_name};
+use crate::endpoint::{Endpoint, host_identity, host_name};
 use crate::realtime::{Priority, PriorityModel, Protocol};
 use crate::transport::Listener;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
 use rtorb_wire::giop::Version;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, TaggedComponent, TaggedProfile,
-    TaoUnixEndpoint, UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ShmiopProfile, TaggedComponent,
+    TaggedProfile, TaoUnixEndpoint, UiopProfile,
 };
+use std::path::Path;
 
 /// An object, as its references describe it.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +26,9 @@ pub(crate) struct Published<'a> {
     pub(crate) priority: Option<Priority>,
 }
 
-/// Makes a reference to an object: an IIOP profile for the first TCP endpoint that leads to it, the others as its alternate
-/// addresses, and a UIOP profile for each UNIX socket. With RT-CORBA policies it has the
+/// Makes a reference to an object: a SHMIOP profile for each way through shared memory, which clients of this host take first;
+/// an IIOP profile for the first TCP endpoint that leads to it, the others as its alternate addresses; and a UIOP profile for each
+/// UNIX socket. With RT-CORBA policies it has the
 /// components that TAO publishes, too.
 ///
 /// Clients propagate their priority to a pool of lanes: then each protocol has one profile, with the first lane's endpoint,
@@ -36,6 +38,7 @@ pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
     let mut profiles = Vec::new();
     match &object.rt.server_protocols {
         None => {
+            profiles.extend(shmiop_profiles(object, &addresses));
             profiles.extend(iiop_profile(object, &addresses));
             profiles.extend(uiop_profiles(object, &addresses));
         }
@@ -44,6 +47,9 @@ pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
                 match protocol {
                     Protocol::Tcp(_) => profiles.extend(iiop_profile(object, &addresses)),
                     Protocol::UnixDomain(_) => profiles.extend(uiop_profiles(object, &addresses)),
+                    Protocol::SharedMemory(_) => {
+                        profiles.extend(shmiop_profiles(object, &addresses));
+                    }
                 }
             }
         }
@@ -58,6 +64,7 @@ pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
 struct Addresses {
     tcp: Vec<Address<(String, u16)>>,
     unix: Vec<Address<String>>,
+    memory: Vec<Address<String>>,
 }
 
 struct Address<P> {
@@ -68,17 +75,25 @@ struct Address<P> {
 
 impl Addresses {
     fn of(orb: &Adapters, object: &Published<'_>) -> Self {
-        let (mut tcp, mut unix) = (Vec::new(), Vec::new());
+        let (mut tcp, mut unix, mut memory) = (Vec::new(), Vec::new(), Vec::new());
         for (listener, lane) in listeners(orb, object) {
-            if let Some((host, port)) = listener.tcp_address() {
-                let place = (host, port);
-                tcp.push(Address { place, lane });
-            } else if let Endpoint::Unix { path } = &listener.bound {
-                let place = path.to_string_lossy().into_owned();
-                unix.push(Address { place, lane });
+            let text = |path: &Path| path.to_string_lossy().into_owned();
+            match &listener.bound {
+                Endpoint::Tcp { .. } => {
+                    let place = listener.tcp_address();
+                    tcp.extend(place.map(|place| Address { place, lane }));
+                }
+                Endpoint::Unix { path } => {
+                    let place = text(path);
+                    unix.push(Address { place, lane });
+                }
+                Endpoint::SharedMemory { path } => {
+                    let place = text(path);
+                    memory.push(Address { place, lane });
+                }
             }
         }
-        Self { tcp, unix }
+        Self { tcp, unix, memory }
     }
 
     /// The UNIX sockets for a client that does not know lanes: those of the first lane, or all if there are no lanes.
@@ -179,31 +194,54 @@ fn uiop_profiles<'a>(
     object: &'a Published<'_>,
     addresses: &'a Addresses,
 ) -> impl Iterator<Item = TaggedProfile> {
-    let has_lanes = addresses.unix.iter().any(|address| address.lane.is_some());
-    let profiles_max = if has_lanes { 1 } else { addresses.unix.len() };
-    addresses
-        .unix
-        .iter()
-        .take(profiles_max)
-        .filter_map(move |address| {
-            let mut components = common_components().to_vec();
-            if !object.rt.is_plain() {
-                let endpoints = if has_lanes {
-                    addresses.unix.iter().map(tao_unix_endpoint).collect()
-                } else {
-                    vec![tao_unix_endpoint(address)]
-                };
-                components.push(Component::TaoUnixEndpoints(endpoints));
-                components.extend(policies(object));
-            }
-            let profile = UiopProfile {
-                version: Version::V1_2,
-                path: address.place.clone(),
-                object_key: object.object_key.to_vec(),
-                components: tagged(components),
+    paths(object, &addresses.unix).filter_map(|(path, components)| {
+        let profile = UiopProfile {
+            version: Version::V1_2,
+            path,
+            object_key: object.object_key.to_vec(),
+            components,
+        };
+        profile.to_tagged().ok()
+    })
+}
+
+/// A SHMIOP profile for each way through shared memory, or one for those of all lanes.
+fn shmiop_profiles<'a>(
+    object: &'a Published<'_>,
+    addresses: &'a Addresses,
+) -> impl Iterator<Item = TaggedProfile> {
+    paths(object, &addresses.memory).filter_map(|(path, components)| {
+        let profile = ShmiopProfile {
+            version: Version::V1_2,
+            host: host_identity().to_owned(),
+            path,
+            object_key: object.object_key.to_vec(),
+            components,
+        };
+        profile.to_tagged().ok()
+    })
+}
+
+/// The path and the components of each profile whose addresses are paths: one for each, or one for those of all lanes.
+fn paths<'a>(
+    object: &'a Published<'_>,
+    addresses: &'a [Address<String>],
+) -> impl Iterator<Item = (String, Vec<TaggedComponent>)> {
+    let has_lanes = addresses.iter().any(|address| address.lane.is_some());
+    let profiles_max = if has_lanes { 1 } else { addresses.len() };
+    addresses.iter().take(profiles_max).map(move |address| {
+        let mut components = common_components().to_vec();
+        if !object.rt.is_plain() {
+            let endpoints = if has_lanes {
+                addresses.iter().map(tao_unix_endpoint).collect()
+            } else {
+                vec![tao_unix_endpoint(address)]
             };
-            profile.to_tagged().ok()
-        })
+            components.push(Component::TaoUnixEndpoints(endpoints));
+            components.extend(policies(object));
+        }
+        (address.place.clone(), tagged(components))
+    })
 }
 
 fn tao_endpoint(address: &Address<(String, u16)>) -> ior::TaoEndpoint {
@@ -242,7 +280,7 @@ fn policies(object: &Published<'_>) -> Option<Component> {
         }
     });
     let protocols = rt.client_protocols.as_ref().map(|protocols| {
-        let protocols = protocols.iter().map(|protocol| protocol.to_wire());
+        let protocols = protocols.iter().filter_map(|protocol| protocol.to_wire());
         ior::ExposedPolicy::ClientProtocols(protocols.collect())
     });
     let policies: Vec<_> = [bands, model, protocols].into_iter().flatten().collect();

@@ -2,6 +2,7 @@
 
 use super::threadpool::ThreadpoolId;
 use super::{Priority, PriorityBand, PriorityModel};
+use crate::strategies::SharedMemoryWait;
 use rtorb_wire::ior::{self, profile_tag};
 
 /// A policy of RT-CORBA 1.x; [`RtOrb`](crate::rt::RtOrb) makes policies too.
@@ -59,6 +60,8 @@ pub enum Protocol {
     Tcp(TcpProtocolProperties),
     /// GIOP over UNIX stream sockets.
     UnixDomain(UnixDomainProtocolProperties),
+    /// GIOP through shared memory.
+    SharedMemory(SharedMemoryProtocolProperties),
 }
 
 /// True if the band contains a priority, and only legal ones.
@@ -75,15 +78,22 @@ pub(crate) fn is_in_band(band: &PriorityBand, priority: Priority) -> bool {
 impl Protocol {
     /// True if a protocol is listed twice.
     pub(crate) fn is_repeated(protocols: &[Self]) -> bool {
-        let is_tcp = |protocol: &&Self| matches!(protocol, Self::Tcp(_));
-        let tcp = protocols.iter().filter(is_tcp).count();
-        tcp > 1 || protocols.len() - tcp > 1
+        let kind = core::mem::discriminant::<Self>;
+        let is_before = |index: usize, protocol| {
+            let mut before = protocols[..index].iter();
+            before.any(|other| kind(other) == kind(protocol))
+        };
+        let mut numbered = protocols.iter().enumerate();
+        numbered.any(|(index, protocol)| is_before(index, protocol))
     }
 
     /// The form that references contain: TAO's, without properties that the standard does not define.
-    pub(crate) fn to_wire(self) -> ior::ExposedProtocol {
+    ///
+    /// `None` for shared memory: an ORB that does not know a protocol cannot read the list behind it.
+    pub(crate) fn to_wire(self) -> Option<ior::ExposedProtocol> {
         let bytes = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);
-        match self {
+        Some(match self {
+            Self::SharedMemory(_) => return None,
             Self::Tcp(tcp) => ior::ExposedProtocol {
                 profile_tag: profile_tag::INTERNET_IOP,
                 properties: ior::ProtocolProperties::Tcp(ior::TcpProperties {
@@ -101,7 +111,7 @@ impl Protocol {
                     recv_buffer_octets: bytes(unix.recv_buffer_size),
                 }),
             },
-        }
+        })
     }
 }
 
@@ -134,6 +144,15 @@ impl Default for TcpProtocolProperties {
             enable_network_priority: false,
         }
     }
+}
+
+/// Properties of shared memory; they are this ORB's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SharedMemoryProtocolProperties {
+    /// What a thread does before it sleeps; `None` for the ORB's choice ([`OrbBuilder::shared_memory_wait`]).
+    ///
+    /// [`OrbBuilder::shared_memory_wait`]: crate::OrbBuilder::shared_memory_wait
+    pub wait: Option<SharedMemoryWait>,
 }
 
 /// UnixDomainProtocolProperties.

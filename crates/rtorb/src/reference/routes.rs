@@ -1,16 +1,17 @@
 //! From an IOR to the endpoints that lead to its object.
 
 use crate::connection::{ClientCore, EndpointKey, Route, SharedEndpoint};
-use crate::endpoint::{Endpoint, host_name};
+use crate::endpoint::{Endpoint, host_identity, host_name};
 use crate::realtime::{Priority, Protocol};
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
 use rtorb_wire::giop::RequestPrefix;
 use rtorb_wire::ior::{
-    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, TaggedComponent,
-    UiopProfile,
+    self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, ShmiopProfile,
+    TaggedComponent, UiopProfile,
 };
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Routes of one reference; a reference with more has them cut, since a peer chose how many there are.
@@ -27,6 +28,7 @@ pub(crate) struct Profile {
 enum Body {
     Iiop(IiopProfile),
     Uiop(UiopProfile),
+    Shmiop(ShmiopProfile),
 }
 
 impl Profile {
@@ -44,6 +46,10 @@ impl Profile {
             ProfileBody::Uiop(profile) => Some(Self {
                 components: readable(&profile.components, Component::from_uiop_tagged),
                 body: Body::Uiop(profile),
+            }),
+            ProfileBody::Shmiop(profile) => Some(Self {
+                components: readable(&profile.components, Component::from_uiop_tagged),
+                body: Body::Shmiop(profile),
             }),
             _ => None,
         });
@@ -80,7 +86,14 @@ pub(crate) fn routes(core: &ClientCore, profiles: &[Profile], wanted: &Wanted) -
         }
         let of_profile = match &profile.body {
             Body::Iiop(body) => iiop_endpoints(body, &profile.components),
-            Body::Uiop(body) => uiop_endpoints(body, &profile.components),
+            Body::Uiop(body) => path_endpoints(&body.path, &profile.components, |path| {
+                Endpoint::Unix { path }
+            }),
+            // Another host has other memory, and perhaps a file of that name.
+            Body::Shmiop(body) if body.host != host_identity() => Vec::new(),
+            Body::Shmiop(body) => path_endpoints(&body.path, &profile.components, |path| {
+                Endpoint::SharedMemory { path }
+            }),
         };
         let route_to = route_maker(core, profile, wanted);
         let left = ROUTES_MAX - routes.len();
@@ -110,6 +123,7 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
         .find_map(|profile| match ProfileBody::from_tagged(profile) {
             Ok(ProfileBody::Iiop(profile)) => Some(profile.object_key),
             Ok(ProfileBody::Uiop(profile)) => Some(profile.object_key),
+            Ok(ProfileBody::Shmiop(profile)) => Some(profile.object_key),
             _ => None,
         })
 }
@@ -152,19 +166,23 @@ fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEn
     endpoints
 }
 
-fn uiop_endpoints(profile: &UiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
-    let unix = |path: &str| Endpoint::Unix { path: path.into() };
+/// The endpoints of a profile whose addresses are paths.
+fn path_endpoints(
+    path: &str,
+    components: &[Component],
+    endpoint: fn(PathBuf) -> Endpoint,
+) -> Vec<LaneEndpoint> {
     let lanes = components.iter().find_map(|component| match component {
         Component::TaoUnixEndpoints(lanes) => Some(lanes.as_slice()),
         _ => None,
     });
     let lanes = lanes.unwrap_or_default();
     let own_lane = lanes.first().and_then(|lane| lane_priority(lane.priority));
-    let own = (unix(&profile.path), own_lane);
+    let own = (endpoint(path.into()), own_lane);
     let others = lanes
         .iter()
         .skip(1)
-        .map(|lane| (unix(&lane.path), lane_priority(lane.priority)));
+        .map(|lane| (endpoint((&lane.path).into()), lane_priority(lane.priority)));
     core::iter::once(own)
         .chain(others)
         .take(ROUTES_MAX)
@@ -186,6 +204,7 @@ fn route_maker<'o>(
     let (version, object_key) = match &profile.body {
         Body::Iiop(profile) => (profile.version, &profile.object_key),
         Body::Uiop(profile) => (profile.version, &profile.object_key),
+        Body::Shmiop(profile) => (profile.version, &profile.object_key),
     };
     let version = version.min(core.max_version);
     let char_code_set = char_code_set(&profile.components);
@@ -201,6 +220,7 @@ fn route_maker<'o>(
                 (protocol, &endpoint),
                 (Protocol::Tcp(_), Endpoint::Tcp { .. })
                     | (Protocol::UnixDomain(_), Endpoint::Unix { .. })
+                    | (Protocol::SharedMemory(_), Endpoint::SharedMemory { .. })
             )
         });
         if protocol.is_none() && !wanted.protocols.is_empty() {

@@ -8,7 +8,7 @@ use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::Watch;
-use crate::transport::Listener;
+use crate::transport::{Listener, shared_memory};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::sync::Mutex;
@@ -25,6 +25,7 @@ pub(crate) struct ServerCore {
     pub(crate) byte_order: ByteOrder,
     pub(crate) fragment_octets: Option<usize>,
     pub(crate) server_threads: ThreadConfig,
+    pub(crate) shared_memory: shared_memory::Settings,
     /// Distinguishes this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,

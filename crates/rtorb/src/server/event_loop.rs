@@ -216,7 +216,7 @@ impl EventLoop {
                 self.set_timer(deadline_ns);
             }
         }
-        let interest = EventFlags::OUT | EventFlags::ET;
+        let interest = session.stream.room_events() | EventFlags::OUT | EventFlags::ET;
         if epoll::modify(&self.epoll, stream, data(token), interest) == Err(Errno::NOENT) {
             // Without it, the deadline ends the connection.
             let _ = epoll::add(&self.epoll, stream, data(token), interest);
@@ -271,6 +271,7 @@ impl EventLoop {
         let Some(session) = found else {
             return Some(Event::Connection(token, readiness(flags)));
         };
+        session.stream.note_room_event();
         match session.flush() {
             Ok(true) => Some(Event::Connection(token, Readiness::Requested)),
             Ok(false) => None,

@@ -137,11 +137,11 @@ impl Server {
     /// Beyond `Limits::connections_max`, and when the process has no file descriptor left, the connection that has been idle
     /// for the longest time gives way; if none is idle, the client is refused with CloseConnection.
     pub(crate) fn accept(&self, orb: &Arc<ServerCore>, listener: &Listener) -> Admission {
-        let stream = match listener.accept() {
+        let stream = match listener.accept(&orb.shared_memory) {
             Ok(stream) => stream,
             Err(Errno::AGAIN) => return Admission::Empty,
             Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                return self.accept_exhausted(listener);
+                return self.accept_exhausted(orb, listener);
             }
             // A listener that was ended has no clients; of other errors, one client is the cause.
             Err(Errno::INVAL) => return Admission::Empty,
@@ -165,7 +165,7 @@ impl Server {
     ///
     /// Left in the queue, it would keep the listening socket readable, and the thread that waits for that would busy-loop.
     #[cold]
-    fn accept_exhausted(&self, listener: &Listener) -> Admission {
+    fn accept_exhausted(&self, orb: &ServerCore, listener: &Listener) -> Admission {
         report_exhaustion();
         if self.connections.is_giving_way_for_a_file() {
             return Admission::Pending;
@@ -173,7 +173,7 @@ impl Server {
         // The lock keeps other lanes and ORBs of this process from taking the place.
         let mut reserved = RESERVE.lock();
         drop(reserved.take());
-        let accepted = listener.accept();
+        let accepted = listener.accept(&orb.shared_memory);
         if let Ok(stream) = &accepted {
             session::refuse(stream, Version::V1_0);
         }

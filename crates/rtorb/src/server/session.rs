@@ -110,6 +110,7 @@ impl Session {
             events: Arc::clone(events),
             token,
         });
+        self.stream.be_polled();
         events.add(token, self)
     }
 

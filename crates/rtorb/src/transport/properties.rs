@@ -15,6 +15,7 @@ pub(crate) fn apply(socket: impl AsFd, protocol: &Protocol) -> Result<(), Errno>
     let (send, receive) = match protocol {
         Protocol::Tcp(tcp) => (tcp.send_buffer_size, tcp.recv_buffer_size),
         Protocol::UnixDomain(unix) => (unix.send_buffer_size, unix.recv_buffer_size),
+        Protocol::SharedMemory(_) => return Ok(()),
     };
     if send > 0 {
         sockopt::set_socket_send_buffer_size(socket, send as usize)?;

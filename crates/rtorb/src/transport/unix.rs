@@ -14,12 +14,17 @@ use std::time::Duration;
 
 /// Connects to the rendezvous point; waits no longer than `timeout` for a place in the server's queue.
 pub(crate) fn connect(path: &Path, timeout: Duration) -> Result<Stream, Errno> {
+    connect_socket_to(path, timeout).map(Stream::new)
+}
+
+/// Returns a socket that is connected to the rendezvous point.
+pub(super) fn connect_socket_to(path: &Path, timeout: Duration) -> Result<OwnedFd, Errno> {
     let socket = stream_socket(SocketFlags::CLOEXEC)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
     connect_socket(&socket, &SocketAddrUnix::new(path)?)?;
     // The bound is on connecting alone: how long a request may take to go is the call's own affair.
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
-    Ok(Stream::new(socket))
+    Ok(socket)
 }
 
 /// The file of a listening socket, and which file that was.

@@ -221,6 +221,7 @@ impl Events {
         // Reported once: nobody reads the counter.
         let once = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, &signal.event, EventData::new_u64(SIGNAL), once)?;
+        stream.be_polled();
         epoll::add(&epoll, stream, EventData::new_u64(STREAM), EventFlags::IN)?;
         Ok(Self {
             epoll,
@@ -240,6 +241,8 @@ impl Events {
             let is_signal = { event.data }.u64() == SIGNAL;
             happened.may_send |= is_signal || flags.contains(EventFlags::OUT);
             happened.is_readable |= !is_signal && flags != EventFlags::OUT;
+            // Through shared memory, the doorbell says that there is room too.
+            happened.may_send |= !is_signal && self.awaits_room;
         }
         Ok(happened)
     }
@@ -250,7 +253,7 @@ impl Events {
             return Ok(());
         }
         let flags = if awaits_room {
-            EventFlags::IN | EventFlags::OUT
+            EventFlags::IN | source.stream().room_events()
         } else {
             EventFlags::IN
         };

@@ -132,6 +132,7 @@ impl Watched {
             connections.retain(|(_, known)| known.strong_count() > 0);
             connections.push((token, source));
         }
+        stream.be_polled();
         let data = EventData::new_u64(token);
         epoll::add(&self.epoll, stream, data, EventFlags::IN)
     }

@@ -52,6 +52,7 @@ macro_rules! every_check {
         every_check! { $case;
             calls::operations_are_right_in_every_version_and_byte_order,
             calls::operations_are_right_over_a_unix_socket,
+            calls::operations_are_right_through_shared_memory,
             calls::operations_are_right_in_fragments_both_ways,
             calls::thirty_two_threads_do_not_disturb_each_other,
             calls::requests_that_do_not_wait_for_replies_are_each_answered_once,

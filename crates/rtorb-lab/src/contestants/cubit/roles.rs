@@ -3,23 +3,18 @@
 use std::fmt::Display;
 
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
-use rtorb::{Orb, PoaPolicies, Strategies};
+use rtorb::{Orb, PoaPolicies, SharedMemoryWait, Strategies};
 
-use super::{Bench, Server, Serving};
+use super::{Bench, Server};
 use crate::contestants::{CALL_TIMEOUT, burst};
-use crate::inspect::ping::client_orb;
+use crate::inspect::ping::client_orb_builder;
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, is_tcp, number, ready};
 
 /// Servers with one object each, and a client.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("cubit-server", |words| match *words {
-        [endpoint] => {
-            let serving = Serving {
-                listen: vec![endpoint.to_owned()],
-                ..Serving::default()
-            };
-            serve(&Server::open(serving).map_err(text)?)
-        }
+        [endpoint] => serve_at(endpoint, SharedMemoryWait::default()),
+        [endpoint, wait] => serve_at(endpoint, wait.parse().map_err(text)?),
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     })
     .on_agent(|words| matches!(*words, [endpoint] if is_tcp(endpoint))),
@@ -32,15 +27,25 @@ pub(crate) const ROLES: &[Role] = &[
     })
     .on_agent(is_lane_over_tcp),
     Role::here("cubit-client", |words| {
-        let [reference] = *words else {
-            return Err(NOT_ITS_ARGUMENTS.to_owned());
+        let (reference, wait) = match *words {
+            [reference] => (reference, SharedMemoryWait::default()),
+            [reference, wait] => (reference, wait.parse().map_err(text)?),
+            _ => return Err(NOT_ITS_ARGUMENTS.to_owned()),
         };
-        let orb = client_orb(CALL_TIMEOUT).map_err(text)?;
+        let orb = client_orb_builder(CALL_TIMEOUT).shared_memory_wait(wait);
+        let orb = orb.build().map_err(text)?;
         let object = orb.string_to_object(reference).map_err(text)?;
         let bench = Bench::new(&object).map_err(text)?;
         burst::answer(|burst| bench.burst(burst))
     }),
 ];
+
+/// A thread for each client.
+fn serve_at(endpoint: &str, wait: SharedMemoryWait) -> Result<(), String> {
+    let builder = Orb::builder().shared_memory_wait(wait).listen(endpoint);
+    let server = builder.and_then(|builder| Server::with(builder, PoaPolicies::default()));
+    serve(&server.map_err(text)?)
+}
 
 /// One lane of one thread and an object of its priority.
 fn serve_lane(words: &[&str], model: PriorityModel) -> Result<(), String> {

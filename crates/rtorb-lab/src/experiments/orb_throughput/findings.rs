@@ -237,8 +237,26 @@ impl Calls<'_> {
                 1.1,
             )
         });
+        let memory = MEMORY
+            .into_iter()
+            .filter_map(|(transport, id, words, limit)| {
+                let [ours, raw] = [
+                    plain_call(Orb::Rtorb, transport),
+                    plain_call(Orb::Raw, Transport::Futex),
+                ]
+                .map(|call| self.rounds(&call));
+                claim(
+                    format!("memory-to-futex.{id}"),
+                    format!(
+                        "cube_long through shared memory, {words}, to the raw exchange by futex"
+                    ),
+                    &ours.divided_by(&raw),
+                    limit,
+                )
+            });
         let structs = alone.into_iter().chain(in_calls);
-        shares.chain(lanes).chain(structs).chain(octets).collect()
+        let others = lanes.chain(memory).chain(structs).chain(octets);
+        shares.chain(others).collect()
     }
 
     /// The text of the paper beside what was measured here.
@@ -270,6 +288,11 @@ const LANES: [(Architecture, &str, &str); 2] = [
         "propagated",
         "a lane with the client's priority",
     ),
+];
+/// Each way of waiting through shared memory, with its id, its words, and the limit of its claim.
+const MEMORY: [(Transport, &str, &str, f64); 2] = [
+    (Transport::Shm, "sleep", "asleep on a futex", 1.15),
+    (Transport::ShmYield, "yield", "yielding the CPU", 0.65),
 ];
 /// What a lane may cost.
 const LANE_TO_PLAIN_MAX: f64 = 1.1;
@@ -417,6 +440,17 @@ mod tests {
             highlights,
             ["raw octets 7.0 us, omniORB 9.0 us", "25 % of omniORB's"]
         );
+    }
+
+    #[test]
+    fn a_call_through_shared_memory_is_compared_with_the_raw_futex() {
+        let raw = [(plain_call(Orb::Raw, Transport::Futex), 2_000)];
+        for (transport, id, _, limit) in MEMORY {
+            let ours = plain_call(Orb::Rtorb, transport);
+            let limit_ns = (limit * 2_000.0) as u64;
+            let id = format!("memory-to-futex.{id}");
+            check(&id, &raw, &ours, [limit_ns - 100, limit_ns + 100]);
+        }
     }
 
     #[test]

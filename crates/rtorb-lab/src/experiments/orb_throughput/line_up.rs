@@ -29,7 +29,8 @@ impl LineUp {
         for transport in raw.into_iter().filter(reachable) {
             contestants.push(Contestant::raw(launcher, transport, folder)?);
         }
-        for transport in BY_ORBS.into_iter().filter(reachable) {
+        let ours = BY_ORBS.into_iter().chain(BY_OURS);
+        for transport in ours.filter(reachable) {
             contestants.push(Contestant::rtorb(launcher, transport, folder)?);
         }
         for model in [
@@ -85,5 +86,7 @@ impl LineUp {
 }
 
 const BY_ORBS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
+/// The transports that only our ORB has.
+const BY_OURS: [Transport; 2] = [Transport::Shm, Transport::ShmYield];
 const ONLY_TCP: &str = "UNIX sockets and shared memory were left out: the servers ran on the agent's host, and these do not leave one.";
 const KEY_BYTES_USUAL: usize = 24;

@@ -54,7 +54,7 @@ pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<Field>, 
                 Field::new("address", address(r)?),
             ])
         }
-        TAO_ENDPOINTS if profile == profile_tag::TAO_UIOP => {
+        TAO_ENDPOINTS if matches!(profile, profile_tag::TAO_UIOP | profile_tag::RTORB_SHMIOP) => {
             tao_endpoints(r, |r| Ok(r.str()?.into_owned()))
         }
         TAO_ENDPOINTS => tao_endpoints(r, address),

@@ -60,7 +60,9 @@ impl RealTime {
         let mut said = Self::default();
         for component in components {
             let read = match tag {
-                profile_tag::TAO_UIOP => Component::from_uiop_tagged(component),
+                profile_tag::TAO_UIOP | profile_tag::RTORB_SHMIOP => {
+                    Component::from_uiop_tagged(component)
+                }
                 _ => Component::from_tagged(component),
             };
             match read {

@@ -2,6 +2,7 @@
 
 use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::realtime::ThreadpoolId;
+use std::path::{Path, PathBuf};
 
 /// The endpoints that the application set for lanes (`-ORBLaneListenEndpoints`). Other lanes derive theirs from the ORB's.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,7 @@ impl LaneEndpoints {
     /// The endpoints of a lane: those that were set for it. Otherwise, the first lane of the ORB's own pool has the endpoints of
     /// the ORB, and every other lane has a derived endpoint for each of these.
     ///
-    /// For a TCP endpoint, the system chooses another port of that host. For a UNIX socket, `.pPOOLlLANE` is added to its path.
+    /// For a TCP endpoint, the system chooses another port of that host. For a path, `.pPOOLlLANE` is added.
     pub(crate) fn of_lane(
         &self,
         orb_endpoints: &[ListenEndpoint],
@@ -78,18 +79,23 @@ fn beside_it(listen: &ListenEndpoint, pool: ThreadpoolId, lane: usize) -> Listen
             host: host.clone(),
             port: 0,
         },
-        Endpoint::Unix { path } => {
-            let mut beside = path.clone().into_os_string();
-            beside.push(format!(".p{pool}l{lane}"));
-            Endpoint::Unix {
-                path: beside.into(),
-            }
-        }
+        Endpoint::Unix { path } => Endpoint::Unix {
+            path: path_beside(path, pool, lane),
+        },
+        Endpoint::SharedMemory { path } => Endpoint::SharedMemory {
+            path: path_beside(path, pool, lane),
+        },
     };
     ListenEndpoint {
         endpoint,
         advertised_host: listen.advertised_host.clone(),
     }
+}
+
+fn path_beside(path: &Path, pool: ThreadpoolId, lane: usize) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".p{pool}l{lane}"));
+    beside.into()
 }
 
 #[cfg(test)]

@@ -40,6 +40,17 @@ pub(crate) fn operations_are_right_over_a_unix_socket(case: Case) {
     check_operations(&ours, Orb::builder(), Version::V1_2);
 }
 
+pub(crate) fn operations_are_right_through_shared_memory(case: Case) {
+    // Through the smaller ring, most messages go in parts.
+    for ring_bytes in [256 << 10, 4096] {
+        let scratch = Scratch::new();
+        let endpoint = format!("shmiop://{}", scratch.join("socket").display());
+        let server = case.builder().shared_memory_ring_bytes(ring_bytes);
+        let ours = case.serve_as(server.listen(&endpoint).expect("an endpoint"));
+        check_operations(&ours, Orb::builder(), Version::V1_2);
+    }
+}
+
 pub(crate) fn operations_are_right_in_fragments_both_ways(case: Case) {
     let ours = case.serve_as(case.builder().fragment_octets(256));
     for version in [Version::V1_1, Version::V1_2] {

@@ -106,9 +106,15 @@ pub(crate) fn a_servant_may_end_its_server(case: Case) {
 }
 
 pub(crate) fn its_socket_file_is_gone_and_later_clients_are_refused(case: Case) {
+    for scheme in ["uiop", "shmiop"] {
+        check_the_end_of_its_socket_file(case, scheme);
+    }
+}
+
+fn check_the_end_of_its_socket_file(case: Case, scheme: &str) {
     let scratch = Scratch::new();
     let path = scratch.join("socket");
-    let endpoint = format!("uiop://{}", path.display());
+    let endpoint = format!("{scheme}://{}", path.display());
     let ours = case.serve_as(case.builder().listen(&endpoint).expect("an endpoint"));
     let text = ours.text(ours.cubit.as_object());
     assert!(path.exists(), "it listens");

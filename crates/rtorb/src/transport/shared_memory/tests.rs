@@ -1,0 +1,151 @@
+use super::*;
+use crate::transport::Unsent;
+use rustix::net::Shutdown;
+use std::thread;
+
+const RING_BYTES: usize = 4096;
+
+/// Both ends of a connection, as a server and a client have them.
+fn pair() -> (Stream, Stream) {
+    let (server, client) = std::os::unix::net::UnixStream::pair().expect("the host has sockets");
+    let settings = Settings {
+        ring_bytes: RING_BYTES,
+        ..Settings::default()
+    };
+    let server = accept(server.into(), &settings).expect("the same user");
+    let client: OwnedFd = client.into();
+    let deadline_ns = monotonic_ns() + 1_000_000_000;
+    let (greeting, memory) = receive_greeting(&client, deadline_ns).expect("it was sent");
+    assert_eq!(capacity(&greeting), Ok(RING_BYTES));
+    let rings = ByteRings::open(memory, RING_BYTES).expect("it is sealed");
+    let client = Stream::through(Link::new(rings, settings.wait), client);
+    (server, client)
+}
+
+fn is_readable(stream: &Stream) -> bool {
+    let mut interest = [PollFd::new(stream, PollFlags::IN)];
+    poll(&mut interest, Some(&timespec(0))) == Ok(1)
+}
+
+#[test]
+fn the_descriptor_is_readable_when_bytes_come_and_not_once_they_were_received() {
+    let (server, client) = pair();
+    server.be_polled();
+    let mut room = [0; 100];
+    for byte in 0..200 {
+        assert!(!is_readable(&server));
+        assert_eq!(server.receive_now(&mut room), Err(Errno::AGAIN));
+        client.send(&[byte; 3]).expect("there is room");
+        assert!(is_readable(&server), "{byte}");
+        client.send(&[byte; 2]).expect("there is room");
+        assert_eq!(server.receive_now(&mut room), Ok(5));
+        assert_eq!(room[..5], [byte; 5]);
+    }
+}
+
+#[test]
+fn bytes_beyond_the_room_of_one_receipt_are_reported_as_left() {
+    let (server, client) = pair();
+    server.be_polled();
+    client.send(&[1; 10]).expect("there is room");
+    let mut room = [0; 6];
+    assert_eq!(server.receive_now(&mut room), Ok(6));
+    assert!(server.holds_unreported_bytes());
+    assert_eq!(server.receive_now(&mut room), Ok(4));
+    assert!(!server.holds_unreported_bytes());
+}
+
+#[test]
+fn an_event_loop_that_sends_too_much_is_told_when_there_is_room() {
+    let (server, client) = pair();
+    server.be_polled();
+    let message = vec![7; 3 * RING_BYTES];
+    assert_eq!(server.send_message_now(&message, &[]), Ok(RING_BYTES));
+    assert!(!is_readable(&server));
+    let mut room = vec![0; RING_BYTES];
+    assert_eq!(client.receive(&mut room[..100]), Ok(100));
+    assert!(!is_readable(&server), "it is not worth while yet");
+    assert_eq!(client.receive(&mut room), Ok(RING_BYTES - 100));
+    assert!(is_readable(&server));
+    server.note_room_event();
+    assert!(!is_readable(&server));
+    assert_eq!(server.send_message_now(&message, &[]), Ok(RING_BYTES));
+}
+
+#[test]
+fn a_sender_without_room_gives_up_at_its_deadline_and_at_the_end() {
+    let (server, client) = pair();
+    let message = vec![7; 2 * RING_BYTES];
+    let soon_ns = monotonic_ns() + 1_000_000;
+    let late = client.send_message_by(&message, &[], Some(soon_ns));
+    assert!(matches!(
+        late,
+        Err(Unsent {
+            errno: Errno::AGAIN,
+            has_begun: true
+        })
+    ));
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| client.send(&message));
+        server.shut();
+        assert_eq!(sender.join().expect("no panic"), Err(Errno::PIPE));
+    });
+}
+
+#[test]
+fn what_was_sent_before_the_end_is_received_before_it() {
+    let (server, client) = pair();
+    client.send(b"last").expect("there is room");
+    drop(client);
+    let mut room = [0; 9];
+    assert_eq!(server.receive(&mut room), Ok(4));
+    assert_eq!(server.receive(&mut room), Ok(0));
+    assert_eq!(server.send(b"reply"), Err(Errno::PIPE));
+}
+
+#[test]
+fn a_thread_that_sleeps_is_woken_by_the_end_of_either_side() {
+    type End = fn(&Stream, &Stream);
+    let ends: [End; 4] = [
+        |own, _| own.shut(),
+        |own, _| own.end_receiving(),
+        |_, peer| peer.shut(),
+        |_, peer| peer.end_sending(),
+    ];
+    for end in ends {
+        let (server, client) = pair();
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| server.receive(&mut [0; 9]));
+            end(&server, &client);
+            assert_eq!(reader.join().expect("no panic"), Ok(0));
+        });
+    }
+}
+
+#[test]
+fn the_end_of_a_peer_that_could_not_say_so_is_found() {
+    let (server, client) = pair();
+    // A process that is killed closes its socket, and writes nothing into the memory.
+    rustix::net::shutdown(&client, Shutdown::Both).expect("it is connected");
+    assert_eq!(server.receive(&mut [0; 9]), Ok(0));
+    let message = vec![7; 2 * RING_BYTES];
+    assert_eq!(server.send(&message), Err(Errno::PIPE));
+}
+
+#[test]
+fn no_two_users_share_memory_unless_a_group_is_trusted() {
+    let (server, _client) = std::os::unix::net::UnixStream::pair().expect("the host has sockets");
+    // Both ends of a pair are of this process.
+    assert_eq!(check_peer(&server, &Settings::default()), Ok(()));
+    let group = socket_peercred(&server)
+        .expect("it has a peer")
+        .gid
+        .as_raw();
+    let with_group = |group| Settings {
+        group: Some(group),
+        ..Settings::default()
+    };
+    assert!(is_trusted(u32::MAX - 1, group, &with_group(group)));
+    assert!(!is_trusted(u32::MAX - 1, group, &with_group(group + 1)));
+    assert!(!is_trusted(u32::MAX - 1, group, &Settings::default()));
+}

@@ -1,0 +1,384 @@
+//! Calls through shared memory: who takes it, all ways of waiting, and peers that break its rules.
+
+use rtorb::endpoint::Endpoint;
+use rtorb::rt::{Policy, Protocol, SharedMemoryProtocolProperties, TcpProtocolProperties};
+use rtorb::{
+    ConnectionStrategy, DispatchStrategy, ExceptionKind, Orb, OrbBuilder, SharedMemoryWait,
+    SystemException, WaitStrategy,
+};
+use rtorb_tests::ours::{Ours, check_cubit};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+use rtorb_wire::ior::{Ior, ProfileBody};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::{pread, pwrite};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use std::io::{IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Far longer than any of these calls takes, and short enough to see that something hangs.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The header of the segment: the state of both rings.
+const HEADER_BYTES: usize = 4096;
+
+/// The smallest ring.
+const RING_BYTES: usize = 4096;
+
+fn endpoint(path: &Path) -> String {
+    format!("shmiop://{}", path.display())
+}
+
+fn serve(path: &Path) -> OrbBuilder {
+    let server = Orb::builder().shared_memory_ring_bytes(RING_BYTES);
+    server.listen(&endpoint(path)).expect("an endpoint")
+}
+
+fn client(builder: OrbBuilder, reference: &str) -> Cubit {
+    let orb = builder.build().expect("an ORB");
+    Cubit::unchecked_narrow(orb.string_to_object(reference).expect("a reference"))
+}
+
+#[test]
+fn every_client_strategy_is_right_with_every_wait() {
+    for (_, wait) in SharedMemoryWait::ALL {
+        for dispatch in [
+            DispatchStrategy::ThreadPerConnection,
+            DispatchStrategy::Lanes,
+        ] {
+            let scratch = Scratch::new();
+            let server = serve(&scratch.join("socket")).shared_memory_wait(wait);
+            let ours = Ours::serve_as(server.dispatch(dispatch));
+            let reference = ours.text(ours.cubit.as_object());
+            for (_, connection) in ConnectionStrategy::ALL {
+                for (_, how) in WaitStrategy::ALL {
+                    let Some(connection) = connection.with_wait(how) else {
+                        continue;
+                    };
+                    println!("{wait}, {dispatch}, {connection} and {how}");
+                    let builder = Orb::builder().connection(connection);
+                    let cubit = client(builder.shared_memory_wait(wait), &reference);
+                    thread::scope(|scope| {
+                        for _ in 0..3 {
+                            scope.spawn(|| check_cubit(&cubit, &[0, 1, 1021, 20_000]));
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_is_right_after_a_silence_in_which_threads_went_to_their_doorbells() {
+    let scratch = Scratch::new();
+    let ours = Ours::serve_as(serve(&scratch.join("socket")));
+    let cubit = client(Orb::builder(), &ours.text(ours.cubit.as_object()));
+    for pause_ms in [0, 250, 90, 110, 0] {
+        thread::sleep(Duration::from_millis(pause_ms));
+        check_cubit(&cubit, &[0, 20_000]);
+    }
+}
+
+#[test]
+fn a_client_takes_shared_memory_by_itself_and_its_protocols_choose() {
+    let scratch = Scratch::new();
+    let builder = serve(&scratch.join("socket")).listen("iiop://127.0.0.1:0");
+    let ours = Ours::serve_as(builder.expect("an endpoint"));
+    let orb = Orb::builder().build().expect("an ORB");
+    let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
+    let object = object.expect("a reference");
+    let memory = |wait| Protocol::SharedMemory(SharedMemoryProtocolProperties { wait });
+    let tcp = Protocol::Tcp(TcpProtocolProperties::default());
+    for (protocols, schemes) in [
+        (vec![], ["shmiop", "iiop"].as_slice()),
+        (vec![tcp, memory(None)], &["iiop", "shmiop"]),
+        (vec![memory(Some(SharedMemoryWait::Yield))], &["shmiop"]),
+        (vec![tcp], &["iiop"]),
+    ] {
+        let policies: Vec<_> = (!protocols.is_empty())
+            .then_some(Policy::ClientProtocol(protocols))
+            .into_iter()
+            .collect();
+        let object = object
+            .set_policy_overrides(&policies)
+            .expect("a client may");
+        let seen: Vec<_> = object
+            .endpoints()
+            .map(|endpoint| endpoint.to_string().split(':').next().map(str::to_owned))
+            .collect();
+        let schemes: Vec<_> = schemes.iter().map(|it| Some((*it).to_owned())).collect();
+        assert_eq!(seen, schemes);
+        let cubit = Cubit::narrow(&object).expect("it answers");
+        assert_eq!(cubit.cube_long(3), Ok(27));
+    }
+}
+
+#[test]
+fn the_memory_of_another_host_is_left_alone() {
+    let scratch = Scratch::new();
+    let builder = serve(&scratch.join("socket")).listen("iiop://127.0.0.1:0");
+    let ours = Ours::serve_as(builder.expect("an endpoint"));
+    let text = ours.text(ours.cubit.as_object());
+    let mut ior: Ior = text.parse().expect("a reference");
+    for profile in &mut ior.profiles {
+        if let Ok(ProfileBody::Shmiop(mut body)) = ProfileBody::from_tagged(profile) {
+            body.host = "another".to_owned();
+            *profile = body.to_tagged().expect("it can be written");
+        }
+    }
+    let cubit = client(Orb::builder(), &ior.to_string());
+    let is_tcp = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp { .. });
+    assert!(cubit.as_object().endpoints().all(is_tcp));
+    assert_eq!(cubit.cube_long(3), Ok(27));
+}
+
+/// What a peer may do to the segment at any moment.
+struct Scribbler {
+    random: u64,
+}
+
+impl Scribbler {
+    fn number(&mut self, below: usize) -> usize {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) as usize % below
+    }
+
+    /// Writes some bytes into the header, where both rings have their state, or into the rings.
+    fn scribble(&mut self, memory: &OwnedFd) {
+        let bytes = (self.random >> (8 * self.number(8))).to_ne_bytes();
+        // The state of the rings is in the first 256 bytes.
+        let area = [256, 256, HEADER_BYTES + 2 * RING_BYTES - 8][self.number(3)];
+        let offset = self.number(area) as u64;
+        let length = 1 + self.number(bytes.len());
+        pwrite(memory, &bytes[..length], offset).expect("it may be written");
+    }
+}
+
+/// Meets a server of ours as a client does, and returns socket and memory.
+fn meet(path: &Path) -> (UnixStream, OwnedFd) {
+    let socket = UnixStream::connect(path).expect("it listens");
+    let mut greeting = [0; 64];
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let parts = &mut [IoSliceMut::new(&mut greeting)];
+    recvmsg(&socket, parts, &mut control, RecvFlags::empty()).expect("it greets");
+    let memory = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    (socket, memory.expect("it sends its memory"))
+}
+
+#[test]
+fn a_server_is_not_disturbed_by_clients_that_scribble() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let scratch = Scratch::new();
+        let path = scratch.join("socket");
+        let ours = Ours::serve_as(serve(&path).dispatch(dispatch));
+        let good = client(
+            Orb::builder().round_trip_timeout(Some(LONG)),
+            &ours.text(ours.cubit.as_object()),
+        );
+        for seed in 0..40 {
+            let (mut socket, memory) = meet(&path);
+            let mut scribbler = Scribbler { random: seed };
+            for _ in 0..50 {
+                scribbler.scribble(&memory);
+                // The server may have ended the connection: it has every right to.
+                let _ = socket.write(&[1]);
+            }
+            assert_eq!(good.cube_long(3), Ok(27), "{name}, seed {seed}");
+        }
+        check_cubit(&good, &[0, 1021]);
+    }
+}
+
+/// A server that greets as it likes, and what a call to it ends with.
+fn call_of(greet: impl FnOnce(UnixStream) + Send + 'static, timeout: Duration) -> SystemException {
+    let scratch = Scratch::new();
+    let path = scratch.join("socket");
+    let reference = reference_to(&path);
+    let listener = UnixListener::bind(&path).expect("the folder can be written");
+    let server = thread::spawn(move || greet(listener.accept().expect("a client comes").0));
+    let builder = Orb::builder().connect_timeout(Duration::from_millis(300));
+    let cubit = client(builder.round_trip_timeout(Some(timeout)), &reference);
+    let begun = Instant::now();
+    let failed = cubit.cube_long(3).expect_err("no server answers");
+    assert!(
+        begun.elapsed() < LONG,
+        "{failed} after {:?}",
+        begun.elapsed()
+    );
+    drop(cubit);
+    server.join().expect("the server does not panic");
+    failed
+}
+
+/// A reference to an object behind that path; its server is gone.
+fn reference_to(path: &PathBuf) -> String {
+    let ours = Ours::serve_as(serve(path));
+    ours.text(ours.cubit.as_object())
+}
+
+fn greeting(magic: &[u8; 8], version: u32, capacity: usize) -> Vec<u8> {
+    let capacity = u32::try_from(capacity).expect("a small number");
+    [
+        magic.as_slice(),
+        &version.to_le_bytes(),
+        &capacity.to_le_bytes(),
+    ]
+    .concat()
+}
+
+fn send(socket: &UnixStream, greeting: &[u8], file: Option<&OwnedFd>) {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    let files: Vec<_> = file.map(AsFd::as_fd).into_iter().collect();
+    if !files.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&files));
+    }
+    let parts = [IoSlice::new(greeting)];
+    sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL).expect("the client waits");
+}
+
+fn memory(bytes: usize, seals: SealFlags) -> OwnedFd {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let memory = memfd_create("test", flags).expect("the host has memory");
+    ftruncate(&memory, bytes as u64).expect("it is not sealed yet");
+    fcntl_add_seals(&memory, seals).expect("it may be sealed");
+    memory
+}
+
+const SEALED: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::SEAL);
+const SEGMENT_BYTES: usize = HEADER_BYTES + 2 * RING_BYTES;
+
+#[test]
+fn a_server_that_greets_wrongly_is_transient_and_its_memory_is_not_mapped() {
+    type Greet = fn(&UnixStream);
+    let wrong: [(&str, Greet); 8] = [
+        ("no greeting, and the end", |_| {}),
+        ("another protocol", |it| send(it, b"GIOP", None)),
+        ("no memory", |it| {
+            send(it, &greeting(b"RTORBSHM", 1, RING_BYTES), None);
+        }),
+        ("another magic", |it| {
+            let memory = memory(SEGMENT_BYTES, SEALED);
+            send(it, &greeting(b"RTORBSHN", 1, RING_BYTES), Some(&memory));
+        }),
+        ("another version", |it| {
+            let memory = memory(SEGMENT_BYTES, SEALED);
+            send(it, &greeting(b"RTORBSHM", 2, RING_BYTES), Some(&memory));
+        }),
+        ("less memory than it says", |it| {
+            let memory = memory(SEGMENT_BYTES - 1, SEALED);
+            send(it, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
+        }),
+        ("memory that it could truncate", |it| {
+            let memory = memory(SEGMENT_BYTES, SealFlags::GROW);
+            send(it, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
+        }),
+        ("no power of two", |it| {
+            let memory = memory(HEADER_BYTES + 2 * 5000, SEALED);
+            send(it, &greeting(b"RTORBSHM", 1, 5000), Some(&memory));
+        }),
+    ];
+    for (what, greet) in wrong {
+        let failed = call_of(move |socket| greet(&socket), LONG);
+        assert_eq!(failed.kind, ExceptionKind::Transient, "{what}: {failed}");
+    }
+}
+
+#[test]
+fn a_server_that_never_greets_is_a_timeout_of_connecting() {
+    let failed = call_of(
+        |socket| {
+            // Until the client ends the connection.
+            let mut byte = [0];
+            let _ = std::io::Read::read(&mut &socket, &mut byte);
+        },
+        LONG,
+    );
+    assert_eq!(failed.kind, ExceptionKind::Timeout, "{failed}");
+}
+
+/// Greets as a server should, and returns the memory.
+fn greet(socket: &UnixStream) -> OwnedFd {
+    let memory = memory(SEGMENT_BYTES, SEALED);
+    send(socket, &greeting(b"RTORBSHM", 1, RING_BYTES), Some(&memory));
+    memory
+}
+
+/// Waits until the client has written into its ring.
+fn await_request(memory: &OwnedFd) {
+    let mut position = [0; 8];
+    let begun = Instant::now();
+    while begun.elapsed() < LONG {
+        // The client is the second of the two sides.
+        pread(memory, &mut position, 128).expect("it can be read");
+        if position != [0; 8] {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("no request came");
+}
+
+#[test]
+fn a_server_that_does_not_reply_is_a_timeout() {
+    let failed = call_of(
+        |socket| {
+            let memory = greet(&socket);
+            await_request(&memory);
+            let mut byte = [0];
+            while !matches!(std::io::Read::read(&mut &socket, &mut byte), Ok(0) | Err(_)) {}
+        },
+        Duration::from_millis(200),
+    );
+    assert_eq!(failed.kind, ExceptionKind::Timeout, "{failed}");
+}
+
+#[test]
+fn a_server_that_ends_inside_a_call_is_comm_failure() {
+    let failed = call_of(|socket| await_request(&greet(&socket)), LONG);
+    assert_eq!(failed.kind, ExceptionKind::CommFailure, "{failed}");
+}
+
+#[test]
+fn a_client_of_a_server_that_scribbles_gets_an_exception_in_time() {
+    for seed in 0..40 {
+        let failed = call_of(
+            move |socket| {
+                let memory = greet(&socket);
+                await_request(&memory);
+                let mut scribbler = Scribbler { random: seed };
+                for _ in 0..50 {
+                    scribbler.scribble(&memory);
+                }
+                let mut byte = [0];
+                while !matches!(std::io::Read::read(&mut &socket, &mut byte), Ok(0) | Err(_)) {}
+            },
+            Duration::from_millis(300),
+        );
+        let kinds = [
+            ExceptionKind::CommFailure,
+            ExceptionKind::Timeout,
+            ExceptionKind::Marshal,
+            ExceptionKind::Transient,
+        ];
+        assert!(kinds.contains(&failed.kind), "seed {seed}: {failed}");
+    }
+}

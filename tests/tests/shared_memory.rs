@@ -1,0 +1,211 @@
+//! Processes that share memory: killed and stopped at any moment, of another user, and what they leave behind.
+//!
+//! `RTORB_SHM_KILLS` is the number of kills of each side.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, SharedMemoryWait};
+use rtorb_tests::ours::Ours;
+use rtorb_tests::running::{Running, outcome_of, until};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::skip;
+use rtorb_tests::stubs::Cubit;
+
+/// More than it may take to find that a peer was killed, and far less than the timeout of a call.
+const SOON: Duration = Duration::from_secs(5);
+
+fn kills() -> u64 {
+    let number = std::env::var("RTORB_SHM_KILLS").ok();
+    number.and_then(|number| number.parse().ok()).unwrap_or(60)
+}
+
+/// A moment inside or between calls, another one for each number.
+fn sleep_until_moment(number: u64) {
+    let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    thread::sleep(Duration::from_micros(random % 20_000));
+}
+
+fn endpoint(path: &Path) -> String {
+    format!("shmiop://{}", path.display())
+}
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warm-calls"));
+    command.args(arguments);
+    command
+}
+
+fn cubit(builder: OrbBuilder, reference: &str) -> Cubit {
+    let orb = builder.build().expect("an ORB");
+    Cubit::unchecked_narrow(orb.string_to_object(reference).expect("a reference"))
+}
+
+/// Calls until a call fails.
+fn call_to_the_end(cubit: &Cubit) -> ExceptionKind {
+    let mut number = 0_i32;
+    loop {
+        number = number.wrapping_add(1);
+        match cubit.cube_long(number) {
+            Ok(cube) => assert_eq!(cube, number.wrapping_pow(3)),
+            Err(failed) => return failed.kind,
+        }
+    }
+}
+
+#[test]
+fn a_client_of_a_server_that_is_killed_gets_an_exception_soon() {
+    let scratch = Scratch::new();
+    let (socket, ior) = (scratch.join("socket"), scratch.join("ior"));
+    let listen = endpoint(&socket);
+    for number in 0..kills() {
+        let (_, dispatch) = DispatchStrategy::ALL[number as usize % 6];
+        let (_, wait) = SharedMemoryWait::ALL[number as usize % 4];
+        let _ = fs::remove_file(&ior);
+        // A server that was killed leaves its socket file; the next one takes its place.
+        let arguments = ["serve", &ior.display().to_string(), &listen];
+        let mut command = program(&arguments);
+        command.arg(dispatch.to_string());
+        let (server, reference) = Running::until_written(&mut command, &ior);
+        let cubit = cubit(Orb::builder().shared_memory_wait(wait), &reference);
+        let (kind, took) = thread::scope(|scope| {
+            let client = scope.spawn(|| (call_to_the_end(&cubit), Instant::now()));
+            sleep_until_moment(number);
+            let killed = Instant::now();
+            drop(server);
+            let (kind, ended) = client.join().expect("it does not panic");
+            (kind, ended.saturating_duration_since(killed))
+        });
+        let kinds = [ExceptionKind::CommFailure, ExceptionKind::Transient];
+        assert!(kinds.contains(&kind), "kill {number}, {dispatch}: {kind:?}");
+        assert!(took < SOON, "kill {number}, {dispatch}: {took:?}");
+    }
+    let left: Vec<_> = fs::read_dir(&*scratch)
+        .expect("the folder is there")
+        .map(|file| file.expect("a file").file_name())
+        .collect();
+    assert!(
+        left.len() <= 2,
+        "more than the socket and the reference: {left:?}"
+    );
+}
+
+#[test]
+fn a_server_is_not_disturbed_by_clients_that_are_killed() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let scratch = Scratch::new();
+        let builder = Orb::builder().dispatch(dispatch);
+        let listen = endpoint(&scratch.join("socket"));
+        let ours = Ours::serve_as(builder.listen(&listen).expect("an endpoint"));
+        let reference = ours.text(ours.cubit.as_object());
+        let good = cubit(Orb::builder().round_trip_timeout(Some(SOON)), &reference);
+        assert_eq!(good.cube_long(3), Ok(27), "{name}");
+        let before = open_files();
+        for number in 0..kills() / 6 {
+            let client = Running::start(&mut program(&["call", &reference, "2000000000"]));
+            until("the client is connected", || {
+                (open_files() > before).then_some(())
+            });
+            sleep_until_moment(number);
+            drop(client);
+            assert_eq!(good.cube_long(3), Ok(27), "{name}, kill {number}");
+        }
+        let killed = Instant::now();
+        until("all connections are closed", || {
+            (open_files() <= before).then_some(())
+        });
+        assert!(killed.elapsed() < SOON, "{name}: {:?}", killed.elapsed());
+    }
+}
+
+/// File descriptors of this process. One connection of a client has one.
+fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd")
+        .expect("/proc is there")
+        .count()
+}
+
+#[test]
+fn a_call_to_a_server_that_is_stopped_ends_at_its_timeout() {
+    let scratch = Scratch::new();
+    let ior = scratch.join("ior");
+    let listen = endpoint(&scratch.join("socket"));
+    let arguments = ["serve", &ior.display().to_string(), &listen];
+    let (server, reference) = Running::until_written(&mut program(&arguments), &ior);
+    let timeout = Duration::from_millis(300);
+    for (_, wait) in SharedMemoryWait::ALL {
+        let builder = Orb::builder().shared_memory_wait(wait);
+        let cubit = cubit(builder.round_trip_timeout(Some(timeout)), &reference);
+        assert_eq!(cubit.cube_long(3), Ok(27));
+        signal("STOP", &server);
+        until("it has stopped", || has_stopped(&server).then_some(()));
+        let begun = Instant::now();
+        let failed = cubit.cube_long(4).expect_err("nobody replies");
+        signal("CONT", &server);
+        assert_eq!(failed.kind, ExceptionKind::Timeout, "{wait}: {failed}");
+        assert!(begun.elapsed() < SOON, "{wait}: {:?}", begun.elapsed());
+        assert_eq!(cubit.cube_long(5), Ok(125), "{wait}: a new connection");
+    }
+}
+
+fn signal(name: &str, process: &Running) {
+    let sent = Command::new("kill")
+        .args(["-s", name, &process.id().to_string()])
+        .status();
+    assert!(sent.expect("there is kill").success(), "{name}");
+}
+
+/// True if every thread of the process has stopped.
+fn has_stopped(process: &Running) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.id()));
+    tasks.expect("it runs").all(|task| {
+        let path = task.expect("a thread").path().join("stat");
+        fs::read_to_string(path).is_ok_and(|stat| stat.contains(") T "))
+    })
+}
+
+/// No user and no group of anybody.
+const OTHER: u32 = 65_533;
+
+#[test]
+fn a_client_of_another_user_is_refused_unless_its_group_is_trusted() {
+    let scratch = Scratch::new();
+    let socket = scratch.join("socket");
+    let begin = |builder: OrbBuilder| {
+        let ours = Ours::serve_as(builder.listen(&endpoint(&socket)).expect("an endpoint"));
+        for path in [&socket, &scratch.to_path_buf()] {
+            let all = fs::Permissions::from_mode(0o777);
+            fs::set_permissions(path, all).expect("it is ours");
+        }
+        let text = ours.text(ours.cubit.as_object());
+        (ours, text)
+    };
+    // Where others can reach it.
+    let copy = scratch.join("program");
+    fs::copy(env!("CARGO_BIN_EXE_warm-calls"), &copy).expect("there is room");
+    let call = |reference: &str, options: &[&str]| {
+        let mut command = Command::new(&copy);
+        command.args(["call", reference, "3"]).args(options);
+        outcome_of(command.uid(OTHER).gid(OTHER))
+    };
+    let (ours, reference) = begin(Orb::builder());
+    if Command::new("true").uid(OTHER).gid(OTHER).status().is_err() {
+        skip("a program of another user cannot be started: run as root");
+        return;
+    }
+    let said = call(&reference, &[]).expect_err("it is of another user");
+    assert!(said.contains("Transient"), "{said}");
+    let good = cubit(Orb::builder(), &reference);
+    assert_eq!(good.cube_long(3), Ok(27));
+    drop((good, ours));
+    // The server trusts the client's group now, and the client that of the server, which is root's.
+    let (_ours, reference) = begin(Orb::builder().shared_memory_group(OTHER));
+    let said = call(&reference, &[]).expect_err("the client does not trust the server");
+    assert!(said.contains("Transient"), "{said}");
+    call(&reference, &["-ORBShmGroup", "0"]).expect("both trust each other");
+}
