@@ -3,6 +3,7 @@
 
 mod abstract_interfaces;
 mod anys;
+mod bits;
 mod chains;
 mod common;
 mod constants;
@@ -15,10 +16,12 @@ mod local;
 mod maps;
 mod names;
 mod nested_priority;
+mod optional;
 mod properties;
 mod raw;
 mod references;
 mod refused_servants;
+mod shared_memory;
 mod system_calls;
 mod templates;
 mod timing;

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod calls;
+mod idl4_json;
 mod json;
 mod wrong_json;

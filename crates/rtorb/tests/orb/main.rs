@@ -17,6 +17,7 @@ mod rt_adapters;
 mod rt_propagation;
 mod rt_upcalls;
 mod server_faults;
+mod shared_memory;
 mod slow_clients;
 mod sync_none;
 mod timing;

@@ -1,13 +1,9 @@
 //! Optional members: with a value and without, and their form as sequences.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::codegen::{Any, TypeCode, Typed};
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_tests::snapshots::optional::{

@@ -1,6 +1,4 @@
 //! The JSON of what IDL 4 has and GIOP has not: bitmasks, bitsets, optional members and maps.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
-
 use std::sync::LazyLock;
 
 use rtorb::any::Value;

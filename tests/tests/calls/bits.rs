@@ -1,12 +1,8 @@
 //! Bitmasks and bitsets: flags and fields, round trips, and their form as integers.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
-
 use std::sync::Mutex;
 
-use common::Pair;
+use crate::common::Pair;
 use rtorb::SystemException;
 use rtorb::codegen::{Any, OverWidth, TypeCode, Typed};
 use rtorb_tests::snapshots::bits::{
