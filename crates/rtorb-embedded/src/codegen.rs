@@ -10,18 +10,7 @@ pub use crate::exception::SystemException;
 pub use crate::interface::{Base, Content, Interface, UserException, narrow};
 pub use crate::server::{ServedBy, ServerCall, unknown_operation};
 pub use crate::timing::{Criticality, OperationTiming};
-pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
-pub use rtorb_wire::cdr::{
-    BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
-    OverBound, Reference, ReferenceOut, WChar, WString,
-};
-pub use rtorb_wire::operation_table::{OperationTable, joined};
-pub use rtorb_wire::type_code::{self, TypeCode};
-pub use rtorb_wire::valuetype::{
-    self, Candidate, ValueType, read_abstract_head, write_abstract_head,
-};
-pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
-pub use rtorb_wire::{cdr_enum, fixed_layout};
+pub use rtorb_wire::codegen::*;
 
 /// Gives a type a TypeCode, which is made each time that it is asked for: only an any needs it.
 #[macro_export]

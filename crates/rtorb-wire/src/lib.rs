@@ -45,6 +45,8 @@ pub extern crate alloc;
 pub mod any;
 pub mod cdr;
 pub mod code_sets;
+#[doc(hidden)]
+pub mod codegen;
 pub mod connection;
 mod error;
 pub mod exception;

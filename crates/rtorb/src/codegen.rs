@@ -8,18 +8,7 @@ pub use crate::poa::{ServedBy, unknown_operation};
 pub use crate::reference::ObjectRef;
 pub use crate::server::ServerCall;
 pub use crate::timing::{Criticality, OperationTiming};
-pub use rtorb_wire::any::{Any, Typed, Value, map_type_code};
-pub use rtorb_wire::cdr::{
-    BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
-    OverBound, OverWidth, Reference, ReferenceOut, WChar, WString, optional,
-};
-pub use rtorb_wire::operation_table::{OperationTable, joined};
-pub use rtorb_wire::type_code::{self, TypeCode};
-pub use rtorb_wire::valuetype::{
-    self, Candidate, ValueType, read_abstract_head, write_abstract_head,
-};
-pub use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
-pub use rtorb_wire::{bitmask, bitset, cdr_enum, fixed_layout};
+pub use rtorb_wire::codegen::*;
 
 mod macros;
 pub use macros::{base, generated, inherits, one_of_values, operation_error, reference, upcasts};

@@ -1,0 +1,12 @@
+//! What generated code names of this crate. The support APIs of the ORBs hand it on.
+
+pub use crate::any::{Any, Typed, Value, map_type_code};
+pub use crate::cdr::{
+    BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
+    OverBound, OverWidth, Reference, ReferenceOut, WChar, WString, optional,
+};
+pub use crate::operation_table::{OperationTable, joined};
+pub use crate::type_code::{self, TypeCode};
+pub use crate::valuetype::{self, Candidate, ValueType, read_abstract_head, write_abstract_head};
+pub use crate::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};
+pub use crate::{bitmask, bitset, cdr_enum, fixed_layout};
