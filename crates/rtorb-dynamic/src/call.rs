@@ -147,7 +147,6 @@ impl Operation {
     /// # Errors
     /// [`JsonError`] has the place.
     pub fn results_from_json(&self, types: &Types, json: &Json) -> Result<Results, JsonError> {
-        let part = |name: &str| json.get(name).unwrap_or(&Json::Null);
         if self.outputs().next().is_none() {
             let returns = from_json(types, json, &self.returns)?;
             return Ok(Results {
@@ -170,8 +169,12 @@ impl Operation {
             ));
         }
         let read = |name: &str, type_code| {
-            let value = from_json(types, part(name), type_code);
-            value.map_err(|error| error.within(format!(".{name}")))
+            let part = json.get(name);
+            let value = from_json(types, part.unwrap_or(&Json::Null), type_code);
+            value.map_err(|error| match part {
+                Some(_) => error.within(format!(".{name}")),
+                None => error.missing(&format!("the member `{name}`")),
+            })
         };
         let outputs = self.outputs().map(|it| read(&it.name, &it.type_code));
         Ok(Results {

@@ -24,6 +24,34 @@ fn arguments(line: &str) -> Vec<&str> {
 }
 
 #[test]
+fn a_missing_result_is_not_called_null() {
+    let mut types = Types::default();
+    types
+        .add_text("plant.idl", include_str!("wrong_json/plant.idl"))
+        .unwrap();
+    let crane = types.interface("Plant::Crane").unwrap();
+    let measure = crane.operation("measure").unwrap();
+    for (json, text) in [
+        (
+            r#"{"return": 1, "height": 2}"#,
+            "the member `text` is missing, but string is expected, such as \"text\"",
+        ),
+        (
+            r#"{"height": 2, "text": ""}"#,
+            "the member `return` is missing, but long is expected, such as 1",
+        ),
+        (
+            r#"{"return": null, "height": 2, "text": ""}"#,
+            "return: it is null, but long is expected, such as 1",
+        ),
+    ] {
+        let json = serde_json::from_str(json).unwrap();
+        let read = measure.results_from_json(&types, &json);
+        assert_eq!(read.unwrap_err().to_string(), text);
+    }
+}
+
+#[test]
 fn wrong_arguments_are_explained() {
     let mut types = Types::default();
     types

@@ -87,6 +87,7 @@ pub(super) fn read(bits: &Bits, json: &Json) -> Result<u64, WrongBits> {
                 })
             })
         }
+        (_, Json::Null) => Err(WrongBits::whole("it is null".to_owned())),
         _ => {
             let problem = format!("{} is {}", short(json), kind(json));
             Err(WrongBits::whole(problem))

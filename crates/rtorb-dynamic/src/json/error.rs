@@ -26,6 +26,13 @@ impl JsonError {
         }
     }
 
+    /// The error of a value that is not there. This one is that of null in its place.
+    #[must_use]
+    pub(crate) fn missing(self, what: &str) -> Self {
+        let problem = format!("{what} is missing");
+        Self { problem, ..self }
+    }
+
     /// The place in the JSON: `.members[2].name`, empty for the whole.
     pub fn place(&self) -> String {
         self.steps.iter().rev().map(String::as_str).collect()

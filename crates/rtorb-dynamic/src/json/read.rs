@@ -409,10 +409,11 @@ impl Reader<'_> {
 
     fn wrong(&self, json: &Json, scope: &Scope<'_>) -> JsonError {
         let problem = match kind(json) {
-            "a number" if is_number(scope.type_code) => "does not fit".to_owned(),
-            kind => format!("is {kind}"),
+            "null" => "it is null".to_owned(),
+            "a number" if is_number(scope.type_code) => format!("{} does not fit", short(json)),
+            kind => format!("{} is {kind}", short(json)),
         };
-        self.error(scope, format!("{} {problem}", short(json)))
+        self.error(scope, problem)
     }
 
     fn no_values(&self, scope: &Scope<'_>) -> JsonError {

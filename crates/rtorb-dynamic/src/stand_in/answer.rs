@@ -88,10 +88,19 @@ impl Context<'_> {
             let failure = operation.failure_from_json(self.types, &raises);
             return Ok(Err(failure.map_err(|error| within(error, "raises"))?));
         }
+        let is_missing = answer.is_none();
         let mut answer = answer.unwrap_or_default();
         self.own.resolve_in(&mut answer);
         let results = operation.results_from_json(self.types, &answer);
-        Ok(Ok(results.map_err(|error| within(error, "answer"))?))
+        let results = results.map_err(|error| {
+            let error = if is_missing {
+                error.missing("it")
+            } else {
+                error
+            };
+            within(error, "answer")
+        });
+        Ok(Ok(results?))
     }
 }
 
