@@ -28,29 +28,65 @@ pub mod servants;
 
 pub use generated::*;
 
-/// The generated code that the tests of the mapping call through.
-#[deny(
-    clippy::pedantic,
-    elided_lifetimes_in_paths,
-    explicit_outlives_requirements,
-    let_underscore_drop,
-    missing_copy_implementations,
-    missing_debug_implementations,
-    redundant_lifetimes,
-    single_use_lifetimes,
-    trivial_casts,
-    trivial_numeric_casts,
-    unit_bindings,
-    unnameable_types,
-    unused_import_braces,
-    unused_lifetimes,
-    variant_size_differences
-)]
-mod generated {
-    rtorb::include_idl!("echo");
-    rtorb::include_idl!("inheritance");
-    rtorb::include_idl!("failures");
-    rtorb::include_idl!("clockwork");
+/// Includes generated code, which must cause none of these lints.
+macro_rules! generated_code {
+    ($($(#[$doc:meta])* $visibility:vis mod $name:ident { $($idl:literal)* })*) => {$(
+        $(#[$doc])*
+        #[deny(
+            clippy::pedantic,
+            elided_lifetimes_in_paths,
+            explicit_outlives_requirements,
+            let_underscore_drop,
+            missing_copy_implementations,
+            missing_debug_implementations,
+            redundant_lifetimes,
+            single_use_lifetimes,
+            trivial_casts,
+            trivial_numeric_casts,
+            unit_bindings,
+            unnameable_types,
+            unused_import_braces,
+            unused_lifetimes,
+            variant_size_differences
+        )]
+        $visibility mod $name {
+            $(rtorb::include_idl!($idl);)*
+        }
+    )*};
+}
+
+generated_code! {
+    /// The generated code that the tests of the mapping call through.
+    mod generated {
+        "echo"
+        "inheritance"
+        "failures"
+        "clockwork"
+    }
+
+    /// The IDL of the back end's snapshots. It only has to compile.
+    pub mod snapshots {
+        "abstract_interfaces"
+        "bits"
+        "chains"
+        "constants"
+        "context"
+        "deep"
+        "documentation"
+        "escapes"
+        "interfaces"
+        "maps"
+        "names"
+        "nested"
+        "optional"
+        "recursion"
+        "templates"
+        "timing"
+        "unions"
+        "value_forms"
+        "values"
+        "valuetypes"
+    }
 }
 
 /// The generated code of the servants of this crate.
@@ -61,47 +97,6 @@ pub mod stubs {
     rtorb::include_idl!("cubit");
     rtorb::include_idl!("exchange");
     rtorb::include_idl!("relay");
-}
-
-/// The IDL of the back end's snapshots. It only has to compile.
-#[deny(
-    clippy::pedantic,
-    elided_lifetimes_in_paths,
-    explicit_outlives_requirements,
-    let_underscore_drop,
-    missing_copy_implementations,
-    missing_debug_implementations,
-    redundant_lifetimes,
-    single_use_lifetimes,
-    trivial_casts,
-    trivial_numeric_casts,
-    unit_bindings,
-    unnameable_types,
-    unused_import_braces,
-    unused_lifetimes,
-    variant_size_differences
-)]
-pub mod snapshots {
-    rtorb::include_idl!("abstract_interfaces");
-    rtorb::include_idl!("bits");
-    rtorb::include_idl!("chains");
-    rtorb::include_idl!("constants");
-    rtorb::include_idl!("context");
-    rtorb::include_idl!("deep");
-    rtorb::include_idl!("documentation");
-    rtorb::include_idl!("escapes");
-    rtorb::include_idl!("interfaces");
-    rtorb::include_idl!("maps");
-    rtorb::include_idl!("names");
-    rtorb::include_idl!("nested");
-    rtorb::include_idl!("optional");
-    rtorb::include_idl!("recursion");
-    rtorb::include_idl!("templates");
-    rtorb::include_idl!("timing");
-    rtorb::include_idl!("unions");
-    rtorb::include_idl!("value_forms");
-    rtorb::include_idl!("values");
-    rtorb::include_idl!("valuetypes");
 }
 
 use std::env;
