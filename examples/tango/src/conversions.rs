@@ -6,98 +6,38 @@ use crate::tango::{
     DevInfo3, MultiDevFailed,
 };
 
-impl From<AttributeConfig5> for AttributeConfig3 {
-    fn from(it: AttributeConfig5) -> Self {
-        Self {
-            name: it.name,
-            writable: it.writable,
-            data_format: it.data_format,
-            data_type: it.data_type,
-            max_dim_x: it.max_dim_x,
-            max_dim_y: it.max_dim_y,
-            description: it.description,
-            label: it.label,
-            unit: it.unit,
-            standard_unit: it.standard_unit,
-            display_unit: it.display_unit,
-            format: it.format,
-            min_value: it.min_value,
-            max_value: it.max_value,
-            writable_attr_name: it.writable_attr_name,
-            level: it.level,
-            att_alarm: it.att_alarm,
-            event_prop: it.event_prop,
-            extensions: it.extensions,
-            sys_extensions: it.sys_extensions,
+/// Converts structs into older ones: fields that both have, and fields that come from another place.
+macro_rules! older {
+    ($($new:ident => $old:ident { $($field:ident)* $(; $moved:ident = $($path:ident).+)* })*) => {$(
+        impl From<$new> for $old {
+            fn from(it: $new) -> Self {
+                Self {
+                    $($field: it.$field,)*
+                    $($moved: it.$($path).+,)*
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl From<AttributeConfig5> for AttributeConfig2 {
-    fn from(it: AttributeConfig5) -> Self {
-        Self {
-            name: it.name,
-            writable: it.writable,
-            data_format: it.data_format,
-            data_type: it.data_type,
-            max_dim_x: it.max_dim_x,
-            max_dim_y: it.max_dim_y,
-            description: it.description,
-            label: it.label,
-            unit: it.unit,
-            standard_unit: it.standard_unit,
-            display_unit: it.display_unit,
-            format: it.format,
-            min_value: it.min_value,
-            max_value: it.max_value,
-            min_alarm: it.att_alarm.min_alarm,
-            max_alarm: it.att_alarm.max_alarm,
-            writable_attr_name: it.writable_attr_name,
-            level: it.level,
-            extensions: it.extensions,
-        }
+older! {
+    AttributeConfig5 => AttributeConfig3 {
+        name writable data_format data_type max_dim_x max_dim_y description label unit standard_unit display_unit format
+        min_value max_value writable_attr_name level att_alarm event_prop extensions sys_extensions
     }
-}
-
-impl From<AttributeConfig5> for AttributeConfig {
-    fn from(it: AttributeConfig5) -> Self {
-        let it = AttributeConfig2::from(it);
-        Self {
-            name: it.name,
-            writable: it.writable,
-            data_format: it.data_format,
-            data_type: it.data_type,
-            max_dim_x: it.max_dim_x,
-            max_dim_y: it.max_dim_y,
-            description: it.description,
-            label: it.label,
-            unit: it.unit,
-            standard_unit: it.standard_unit,
-            display_unit: it.display_unit,
-            format: it.format,
-            min_value: it.min_value,
-            max_value: it.max_value,
-            min_alarm: it.min_alarm,
-            max_alarm: it.max_alarm,
-            writable_attr_name: it.writable_attr_name,
-            extensions: it.extensions,
-        }
+    AttributeConfig5 => AttributeConfig2 {
+        name writable data_format data_type max_dim_x max_dim_y description label unit standard_unit display_unit format
+        min_value max_value writable_attr_name level extensions;
+        min_alarm = att_alarm.min_alarm; max_alarm = att_alarm.max_alarm
     }
-}
-
-impl From<AttributeValue5> for AttributeValue4 {
-    fn from(it: AttributeValue5) -> Self {
-        Self {
-            value: it.value,
-            quality: it.quality,
-            data_format: it.data_format,
-            time: it.time,
-            name: it.name,
-            r_dim: it.r_dim,
-            w_dim: it.w_dim,
-            err_list: it.err_list,
-        }
+    AttributeConfig5 => AttributeConfig {
+        name writable data_format data_type max_dim_x max_dim_y description label unit standard_unit display_unit format
+        min_value max_value writable_attr_name extensions;
+        min_alarm = att_alarm.min_alarm; max_alarm = att_alarm.max_alarm
     }
+    AttributeValue5 => AttributeValue4 { value quality data_format time name r_dim w_dim err_list }
+    DevCmdInfo2 => DevCmdInfo { cmd_name cmd_tag in_type out_type in_type_desc out_type_desc }
+    DevInfo3 => DevInfo { dev_class server_id server_host server_version doc_url }
 }
 
 impl TryFrom<AttributeValue5> for AttributeValue3 {
@@ -134,31 +74,6 @@ impl TryFrom<AttributeValue5> for AttributeValue {
             dim_x: it.r_dim.dim_x,
             dim_y: it.r_dim.dim_y,
         })
-    }
-}
-
-impl From<DevCmdInfo2> for DevCmdInfo {
-    fn from(it: DevCmdInfo2) -> Self {
-        Self {
-            cmd_name: it.cmd_name,
-            cmd_tag: it.cmd_tag,
-            in_type: it.in_type,
-            out_type: it.out_type,
-            in_type_desc: it.in_type_desc,
-            out_type_desc: it.out_type_desc,
-        }
-    }
-}
-
-impl From<DevInfo3> for DevInfo {
-    fn from(it: DevInfo3) -> Self {
-        Self {
-            dev_class: it.dev_class,
-            server_id: it.server_id,
-            server_host: it.server_host,
-            server_version: it.server_version,
-            doc_url: it.doc_url,
-        }
     }
 }
 

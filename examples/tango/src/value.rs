@@ -44,7 +44,7 @@ pub trait AttributeType: Value {
 
 /// Implements both traits for elements and for vectors of them, and what needs to know all members of the union.
 macro_rules! elements {
-    ($($element:ty: $number:literal $name:literal, vector $vector_number:literal $vector_name:literal, $member:ident;)*) => {
+    ($($element:ty: $number:literal $name:literal, vector $vector_number:literal $vector_name:literal, $member:ident $kind:ident;)*) => {
         $(
             impl Value for $element {
                 const TYPE: i32 = $number;
@@ -116,6 +116,14 @@ macro_rules! elements {
                 }
             }
 
+            /// The elements as numbers, as far as limits are compared; none of other types.
+            pub(crate) fn numbers(&self) -> Vec<f64> {
+                match self {
+                    $(Self::$member(values) => numbers!($kind values),)*
+                    _ => Vec::new(),
+                }
+            }
+
             /// Appends the elements of another value of the same type.
             pub(crate) fn append(&mut self, other: &Self) {
                 match (self, other) {
@@ -145,19 +153,30 @@ macro_rules! elements {
     };
 }
 
+/// The elements of a kind of union member as numbers.
+macro_rules! numbers {
+    (number $values:ident) => {
+        $values.iter().map(|value| *value as f64).collect()
+    };
+    (other $values:ident) => {{
+        let _ = $values;
+        Vec::new()
+    }};
+}
+
 elements! {
-    bool: 1 "DevBoolean", vector 21 "DevVarBooleanArray", BoolAttValue;
-    i16: 2 "DevShort", vector 10 "DevVarShortArray", ShortAttValue;
-    i32: 3 "DevLong", vector 11 "DevVarLongArray", LongAttValue;
-    f32: 4 "DevFloat", vector 12 "DevVarFloatArray", FloatAttValue;
-    f64: 5 "DevDouble", vector 13 "DevVarDoubleArray", DoubleAttValue;
-    u16: 6 "DevUShort", vector 14 "DevVarUShortArray", UshortAttValue;
-    u32: 7 "DevULong", vector 15 "DevVarULongArray", UlongAttValue;
-    String: 8 "DevString", vector 16 "DevVarStringArray", StringAttValue;
-    DevState: 19 "DevState", vector 31 "DevVarStateArray", StateAttValue;
-    u8: 22 "DevUChar", vector 9 "DevVarCharArray", UcharAttValue;
-    i64: 23 "DevLong64", vector 25 "DevVarLong64Array", Long64AttValue;
-    u64: 24 "DevULong64", vector 26 "DevVarULong64Array", Ulong64AttValue;
+    bool: 1 "DevBoolean", vector 21 "DevVarBooleanArray", BoolAttValue other;
+    i16: 2 "DevShort", vector 10 "DevVarShortArray", ShortAttValue number;
+    i32: 3 "DevLong", vector 11 "DevVarLongArray", LongAttValue number;
+    f32: 4 "DevFloat", vector 12 "DevVarFloatArray", FloatAttValue number;
+    f64: 5 "DevDouble", vector 13 "DevVarDoubleArray", DoubleAttValue number;
+    u16: 6 "DevUShort", vector 14 "DevVarUShortArray", UshortAttValue number;
+    u32: 7 "DevULong", vector 15 "DevVarULongArray", UlongAttValue number;
+    String: 8 "DevString", vector 16 "DevVarStringArray", StringAttValue other;
+    DevState: 19 "DevState", vector 31 "DevVarStateArray", StateAttValue other;
+    u8: 22 "DevUChar", vector 9 "DevVarCharArray", UcharAttValue number;
+    i64: 23 "DevLong64", vector 25 "DevVarLong64Array", Long64AttValue number;
+    u64: 24 "DevULong64", vector 26 "DevVarULong64Array", Ulong64AttValue number;
 }
 
 impl AttrValUnion {
@@ -169,22 +188,6 @@ impl AttrValUnion {
             _ => 0,
         };
         self.len() * ELEMENT + texts
-    }
-
-    /// The elements as numbers, as far as limits are compared; none of other types.
-    pub(crate) fn numbers(&self) -> Vec<f64> {
-        match self {
-            Self::ShortAttValue(values) => values.iter().copied().map(f64::from).collect(),
-            Self::LongAttValue(values) => values.iter().copied().map(f64::from).collect(),
-            Self::Long64AttValue(values) => values.iter().map(|value| *value as f64).collect(),
-            Self::FloatAttValue(values) => values.iter().copied().map(f64::from).collect(),
-            Self::DoubleAttValue(values) => values.clone(),
-            Self::UcharAttValue(values) => values.iter().copied().map(f64::from).collect(),
-            Self::UshortAttValue(values) => values.iter().copied().map(f64::from).collect(),
-            Self::UlongAttValue(values) => values.iter().copied().map(f64::from).collect(),
-            Self::Ulong64AttValue(values) => values.iter().map(|value| *value as f64).collect(),
-            _ => Vec::new(),
-        }
     }
 }
 
