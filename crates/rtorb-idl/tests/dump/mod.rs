@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use rtorb_idl::tree::{
-    Annotation, AnnotationParameter, Attribute, Direction, InterfaceFlavour, Item, ItemId,
-    ItemKind, Member, Operation, StateMember, Tree, Type, Value,
+    Annotation, AnnotationParameter, Attribute, Bitmask, Bitset, Direction, InterfaceFlavour, Item,
+    ItemId, ItemKind, Member, Operation, StateMember, Tree, Type, Value, Valuetype,
 };
 
 /// One line for each declaration, with its contents indented below.
@@ -84,32 +84,37 @@ fn headline(tree: &Tree, kind: &ItemKind) -> (String, String) {
         ),
         ItemKind::Native => ("native".into(), String::new()),
         ItemKind::ValueBox { ty: boxed } => ("valuebox".into(), format!(" of {}", ty(tree, boxed))),
-        ItemKind::Valuetype(valuetype) => {
-            let mut what = String::new();
-            for (holds, word) in [
-                (valuetype.is_abstract, "abstract "),
-                (valuetype.is_custom, "custom "),
-            ] {
-                what.push_str(if holds { word } else { "" });
-            }
-            what.push_str(if valuetype.is_event {
-                "eventtype"
-            } else {
-                "valuetype"
-            });
-            let mark = if valuetype.is_truncatable {
-                ": truncatable"
-            } else {
-                ":"
-            };
-            (
-                what,
-                after(mark, &valuetype.bases) + &after("supports", &valuetype.supports),
-            )
-        }
+        ItemKind::Valuetype(valuetype) => value_headline(valuetype, after),
         ItemKind::Undefined { what } => (format!("undefined {what}"), String::new()),
         ItemKind::Other { what } => (format!("other {what}"), String::new()),
     }
+}
+
+fn value_headline(
+    valuetype: &Valuetype,
+    after: impl Fn(&str, &[ItemId]) -> String,
+) -> (String, String) {
+    let mut what = String::new();
+    for (holds, word) in [
+        (valuetype.is_abstract, "abstract "),
+        (valuetype.is_custom, "custom "),
+    ] {
+        what.push_str(if holds { word } else { "" });
+    }
+    what.push_str(if valuetype.is_event {
+        "eventtype"
+    } else {
+        "valuetype"
+    });
+    let mark = if valuetype.is_truncatable {
+        ": truncatable"
+    } else {
+        ":"
+    };
+    (
+        what,
+        after(mark, &valuetype.bases) + &after("supports", &valuetype.supports),
+    )
 }
 
 fn contents(tree: &Tree, outer: &Item, depth: usize, out: &mut String) {
@@ -133,26 +138,8 @@ fn contents(tree: &Tree, outer: &Item, depth: usize, out: &mut String) {
                 );
             }
         }
-        ItemKind::Bitmask(mask) => {
-            for flag in &mask.flags {
-                comment(&flag.documentation, &pad, out);
-                let annotated = annotations(&flag.annotations);
-                let _ = writeln!(out, "{pad}{annotated}{} = {}", flag.name, flag.position);
-            }
-        }
-        ItemKind::Bitset(set) => {
-            for field in &set.fields {
-                comment(&field.documentation, &pad, out);
-                let annotated = annotations(&field.annotations);
-                let (of, first) = (ty(tree, &field.ty), field.offset);
-                let last = first + field.width - 1;
-                let _ = writeln!(
-                    out,
-                    "{pad}{annotated}{}: {of} = {first} to {last}",
-                    field.name
-                );
-            }
-        }
+        ItemKind::Bitmask(mask) => flags(mask, &pad, out),
+        ItemKind::Bitset(set) => fields(tree, set, &pad, out),
         ItemKind::Interface(interface) => calls(
             tree,
             &interface.operations,
@@ -199,6 +186,27 @@ fn cases(tree: &Tree, union: &rtorb_idl::tree::Union, pad: &str, out: &mut Strin
             pad,
             &format!("{} => ", labels.join(" | ")),
             out,
+        );
+    }
+}
+
+fn flags(mask: &Bitmask, pad: &str, out: &mut String) {
+    for flag in &mask.flags {
+        comment(&flag.documentation, pad, out);
+        let annotated = annotations(&flag.annotations);
+        let _ = writeln!(out, "{pad}{annotated}{} = {}", flag.name, flag.position);
+    }
+}
+
+fn fields(tree: &Tree, set: &Bitset, pad: &str, out: &mut String) {
+    for field in &set.fields {
+        comment(&field.documentation, pad, out);
+        let (of, first) = (ty(tree, &field.ty), field.offset);
+        let (annotated, last) = (annotations(&field.annotations), first + field.width - 1);
+        let _ = writeln!(
+            out,
+            "{pad}{annotated}{}: {of} = {first} to {last}",
+            field.name
         );
     }
 }
