@@ -1,4 +1,4 @@
-//! The JSON of what IDL 4 has and GIOP has not: bitmasks, bitsets and optional members.
+//! The JSON of what IDL 4 has and GIOP has not: bitmasks, bitsets, optional members and maps.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::sync::LazyLock;
@@ -19,6 +19,7 @@ module Yard {
   struct Held { Permission permission; State state; };
   struct Point { long x; @optional long y; @optional octet z; @optional Object whom; @optional Rights who; };
   struct Tree { @optional sequence<Tree> kids; };
+  typedef map<string, Rights, 4> Index;
   exception Missing { @optional string why; };
   valuetype Base { @optional public long number; };
   valuetype Derived : Base { public long other; @optional public Base next; };
@@ -143,6 +144,24 @@ fn optional_members_nest_and_stand_in_exceptions_and_values() {
     let next = json!({"value": {"number": 7}});
     let json = json!({"number": 6, "other": 5, "next": next});
     is_written_as("Derived", &read("Derived", &json), &json);
+}
+
+#[test]
+fn a_map_is_an_array_of_pairs() {
+    let pair = |key: &str, rights| {
+        let key = Value::String(key.to_owned());
+        Value::Members(vec![key, Value::Octet(rights)])
+    };
+    let index = elements([pair("a", 1), pair("b", 0)]);
+    let json = json!([{"key": "a", "value": ["read"]}, {"key": "b", "value": []}]);
+    is_written_as("Index", &index, &json);
+    let bound = json!(vec![json!({"key": "a", "value": []}); 5]);
+    let read = from_json(&TYPES, &bound, &TYPES.parse("Index").unwrap());
+    assert!(
+        read.unwrap_err()
+            .problem
+            .contains("5 elements are too many")
+    );
 }
 
 #[test]

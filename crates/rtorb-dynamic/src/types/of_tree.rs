@@ -9,7 +9,7 @@ use rtorb_idl::tree::{
     self, Bitmask, Bitset, Interface as IdlInterface, InterfaceFlavour, Item, ItemId, ItemKind,
     Member, Type, Union, Value, Valuetype,
 };
-use rtorb_wire::any::VALUE_BASE;
+use rtorb_wire::any::{VALUE_BASE, map_type_code};
 use rtorb_wire::valuetype;
 
 use super::{Bits, Types};
@@ -229,14 +229,16 @@ impl<'t> Builder<'t> {
                 let lengths = dimensions.iter().rev();
                 lengths.fold(element, |element, length| TypeCode::array(element, *length))
             }
+            Type::Map { key, value, bound } => {
+                map_type_code(self.used(key), self.used(value), bound.unwrap_or(0))
+            }
             Type::Any => TypeCode::ANY,
             Type::TypeCode => TypeCode::TYPE_CODE,
             Type::Object => TypeCode::object_reference("IDL:omg.org/CORBA/Object:1.0", "Object"),
             Type::ValueBase => value_base(),
             Type::Named(id) => self.item(*id),
-            // A native type has no values on the wire, and neither have these.
+            // A native type has no values on the wire, and neither has this.
             Type::FixedConstant => named(Kind::Native, "", "fixed"),
-            Type::Map { .. } => named(Kind::Native, "", "map"),
         }
     }
 
