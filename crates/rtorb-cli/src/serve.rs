@@ -16,7 +16,7 @@ use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table,
 use crate::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
-use crate::serving::{Served, ServingOptions, warn};
+use crate::serving::{Served, ServingOptions, recorded, warn};
 
 /// Serve an object whose answers are in a table, or in a recorded session (docs/serve.md).
 ///
@@ -65,11 +65,11 @@ impl Serve {
         let report_one = |unanswered: &Unanswered| warn(unanswered);
         let stand_in = Arc::new(StandIn::new(&found.types, &own, report_one));
         let served = Served {
-            servant: Arc::clone(&stand_in),
+            activate: recorded(Arc::clone(&stand_in), &found, &orb, &own),
             policies: PoaPolicies::default(),
             out: self.record.clone(),
         };
-        let serving = self.serving.activate(&orb, &found, &own, served, |_| ())?;
+        let serving = self.serving.activate(&orb, &own, served, |_| ())?;
         let context = Context {
             interface: &found.interface,
             types: &found.types,

@@ -236,6 +236,7 @@ impl SystemException {
                 Self::omg(ExceptionKind::DataConversion, 1)
             }
             EncodeError::WideInGiop10 => Self::omg(ExceptionKind::Marshal, 5),
+            EncodeError::OtherForm => Self::plain(ExceptionKind::Marshal),
             EncodeError::WrongDiscriminator => Self::omg(ExceptionKind::BadParam, 19),
             EncodeError::IncompleteTypeCode => Self::omg(ExceptionKind::BadTypecode, 1),
             EncodeError::Local => Self::omg(ExceptionKind::Marshal, 4),
