@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
+use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::Record as Call;
-use rtorb_dynamic::{Forward, OwnReference};
+use rtorb_dynamic::search::SearchError;
+use rtorb_dynamic::{Forward, OctetForward, OwnReference};
 
 use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::ServerOptions;
 use crate::output::{line, warn};
 use crate::reference::{self, CallOptions};
-use crate::serving::{Served, ServingOptions};
+use crate::serving::{Served, Serving, ServingOptions, Sink, recorded};
 
 /// Pass calls on to an object, and print each with its values and times (docs/serve.md).
 ///
@@ -46,23 +49,30 @@ impl Record {
         let orb = self.calling.serving_orb(&self.server)?;
         let target = reference::object(&orb, &self.reference)?;
         let found = self.interface.search().interface_of(&target, None);
-        let found = found.map_err(interface_error)?;
         if let Some(advice) = self.calling.priority_advice(&target) {
             warn(advice);
         }
-        let mut servant = Forward::new(target, found.types.clone());
+        let types = found.as_ref().map(|found| Arc::clone(&found.types));
+        let mut forward = Forward::new(target, types.unwrap_or_default());
         if let Some(priority) = self.calling.priority()? {
-            servant = servant.with_priority(&orb, priority);
+            forward = forward.with_priority(&orb, priority);
         }
-        let served = Served {
-            policies: servant.policies(),
-            servant,
-            out: self.out.clone(),
-        };
         let own = OwnReference::default();
-        let is_json = self.json;
-        let print = move |call: &Call| print(call, is_json);
-        let serving = self.serving.activate(&orb, &found, &own, served, print)?;
+        let policies = forward.policies();
+        let serving = match found {
+            Ok(found) => {
+                let activate = recorded(forward, &found, &orb, &own);
+                self.serve(&orb, &own, policies, activate)?
+            }
+            Err(SearchError::NotFound { type_id }) => {
+                warn(not_decoded(&type_id));
+                let activate = |poa: &Poa, sink: Sink| {
+                    poa.activate_dynamic(OctetForward::new(forward, &type_id, &orb, sink))
+                };
+                self.serve(&orb, &own, policies, activate)?
+            }
+            Err(error) => return Err(interface_error(error)),
+        };
         let is_complete = self.serving.run(&serving, || ())?;
         Ok(if is_complete {
             ExitCode::SUCCESS
@@ -70,6 +80,34 @@ impl Record {
             ExitCode::from(FAILED)
         })
     }
+
+    fn serve(
+        &self,
+        orb: &Orb,
+        own: &OwnReference,
+        policies: PoaPolicies,
+        activate: impl FnOnce(&Poa, Sink) -> Result<ObjectRef, PoaError>,
+    ) -> anyhow::Result<Serving> {
+        let is_json = self.json;
+        let out = self.out.clone();
+        let served = Served {
+            activate,
+            policies,
+            out,
+        };
+        let print = move |call: &Call| print(call, is_json);
+        self.serving.activate(orb, own, served, print)
+    }
+}
+
+/// The notice about an object whose calls are not decoded.
+fn not_decoded(type_id: &str) -> String {
+    let whose = if type_id.is_empty() {
+        "neither the reference nor the object says its interface".to_owned()
+    } else {
+        format!("no IDL has the interface {type_id}")
+    };
+    format!("{whose}: calls pass, and their values are bytes (--idl FILE, --interface NAME)")
 }
 
 /// Prints a call. The client must not suffer if nobody reads the output.

@@ -15,7 +15,7 @@ use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::named_file::read_text;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
 use crate::output::warn;
-use crate::serving::{Served, ServingOptions};
+use crate::serving::{Served, ServingOptions, recorded};
 
 /// Serve an object whose answers are in a table, or in a recorded session (docs/serve.md).
 ///
@@ -64,11 +64,11 @@ impl Serve {
         let report_one = |unanswered: &Unanswered| warn(unanswered);
         let stand_in = Arc::new(StandIn::new(&found.types, &own, report_one));
         let served = Served {
-            servant: Arc::clone(&stand_in),
+            activate: recorded(Arc::clone(&stand_in), &found, &orb, &own),
             policies: PoaPolicies::default(),
             out: self.record.clone(),
         };
-        let serving = self.serving.activate(&orb, &found, &own, served, |_| ())?;
+        let serving = self.serving.activate(&orb, &own, served, |_| ())?;
         let context = Context {
             interface: &found.interface,
             types: &found.types,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Args;
 use rtorb::ior::Ior;
-use rtorb::{Orb, PoaPolicies};
+use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::Found;
 use rtorb_dynamic::{OwnReference, Servant, activate, with_object_key};
@@ -42,9 +42,8 @@ impl ServingOptions {
     pub(crate) fn activate(
         &self,
         orb: &Orb,
-        found: &Found,
         own: &OwnReference,
-        served: Served<impl Servant + 'static>,
+        served: Served<impl FnOnce(&Poa, Sink) -> Result<ObjectRef, PoaError>>,
         print: impl Fn(&Record) + Send + Sync + 'static,
     ) -> anyhow::Result<Serving> {
         let create = |path: &Path| {
@@ -61,8 +60,7 @@ impl ServingOptions {
         };
         let root = orb.root_poa()?;
         let poa = root.create_poa("rtorb", served.policies)?;
-        let servant = Recording::new(served.servant, found, orb, own, sink);
-        let object = activate(&poa, &found.interface, &found.types, servant)?;
+        let object = (served.activate)(&poa, Box::new(sink))?;
         let mut ior = object.ior().clone();
         if let Some(key) = &self.key {
             let bound = orb.bind_object_key(key, &object);
@@ -103,8 +101,25 @@ impl ServingOptions {
 }
 
 /// A servant, the policies of its adapter, and the file for its calls.
-pub(crate) struct Served<S> {
-    pub(crate) servant: S,
+pub(crate) struct Served<A> {
+    /// Activates the servant, which gives its records to the sink.
+    pub(crate) activate: A,
     pub(crate) policies: PoaPolicies,
     pub(crate) out: Option<PathBuf>,
+}
+
+/// The destination of the records of calls.
+pub(crate) type Sink = Box<dyn Fn(&Record) + Send + Sync>;
+
+/// Activates a servant of a known interface, whose calls are recorded.
+pub(crate) fn recorded<'f>(
+    servant: impl Servant + 'static,
+    found: &'f Found,
+    orb: &'f Orb,
+    own: &'f OwnReference,
+) -> impl FnOnce(&Poa, Sink) -> Result<ObjectRef, PoaError> + 'f {
+    move |poa, sink| {
+        let recording = Recording::new(servant, found, orb, own, sink);
+        activate(poa, &found.interface, &found.types, recording)
+    }
 }

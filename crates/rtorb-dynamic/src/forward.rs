@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rtorb::any::Value;
 use rtorb::rt::{Policy, Priority, RtCurrent};
-use rtorb::{ObjectRef, Orb, PoaPolicies};
+use rtorb::{ObjectRef, Orb, PoaPolicies, SystemException};
 use rtorb_wire::Decode as _;
 
 use crate::interface::Operation;
@@ -48,6 +48,18 @@ impl Forward {
         self
     }
 
+    pub(crate) const fn target(&self) -> &ObjectRef {
+        &self.target
+    }
+
+    /// Gives the calls of this thread the priority of the calls to the target.
+    pub(crate) fn set_priority(&self) -> Result<(), SystemException> {
+        match &self.priority {
+            Some(own) => own.current.set_the_priority(own.priority),
+            None => Ok(()),
+        }
+    }
+
     /// The policies of an adapter for this servant: the priority model of the target, if its reference says it. Then calls come and
     /// go with the priority that they have without this servant.
     pub fn policies(&self) -> PoaPolicies {
@@ -63,9 +75,7 @@ impl Forward {
 
 impl Servant for Forward {
     fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure> {
-        if let Some(own) = &self.priority {
-            own.current.set_the_priority(own.priority)?;
-        }
+        self.set_priority()?;
         let operation = Arc::new(operation.clone());
         let outcome = Request::new(&self.target, &operation, &self.types, inputs)?.invoke();
         outcome.map_err(|failure| match &failure {

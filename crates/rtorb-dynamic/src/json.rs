@@ -11,6 +11,7 @@ mod write;
 pub use error::JsonError;
 pub use example::example;
 pub use read::from_json;
+pub(crate) use write::hex;
 pub use write::{WriteError, to_json};
 
 use rtorb::type_code::{Kind, Scope, Shape, TypeCode};

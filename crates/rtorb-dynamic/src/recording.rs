@@ -51,6 +51,19 @@ pub struct Record {
     pub priority: Option<i16>,
 }
 
+impl Record {
+    /// A record of a call that begins, without its arguments.
+    pub(crate) fn begin(interface: &str, operation: &str, current: &RtCurrent) -> Self {
+        Self {
+            interface: interface.to_owned(),
+            operation: operation.to_owned(),
+            start: jiff::Timestamp::now().to_string(),
+            priority: current.the_priority().ok().map(|it| it.get()),
+            ..Self::default()
+        }
+    }
+}
+
 /// A servant whose calls are recorded.
 pub struct Recording<S> {
     servant: S,
@@ -81,15 +94,8 @@ impl<S> Recording<S> {
         }
     }
 
-    /// A record of a call that begins, without its arguments.
     fn record(&self, operation: &str) -> Record {
-        Record {
-            interface: self.interface.repository_id.clone(),
-            operation: operation.to_owned(),
-            start: jiff::Timestamp::now().to_string(),
-            priority: self.current.the_priority().ok().map(|it| it.get()),
-            ..Record::default()
-        }
+        Record::begin(&self.interface.repository_id, operation, &self.current)
     }
 
     fn begin(&self, operation: &Operation, inputs: &[Value]) -> Record {
@@ -159,10 +165,11 @@ impl fmt::Display for Record {
             call_text(&self.operation, &self.arguments)
         )?;
         match (&self.answer, &self.raises, &self.missing) {
-            (_, _, Some(reason)) => write!(f, " ({reason})")?,
+            // The caller says it once, and not for each call.
+            (_, _, Some(reason)) if reason != NOT_DECODED => write!(f, " ({reason})")?,
             (_, Some(exception), _) => write!(f, " raises {}", short(exception))?,
             (Some(answer), ..) => write!(f, " = {}", short(answer))?,
-            (None, None, None) => {}
+            (None, None, _) => {}
         }
         let microseconds = self.duration_ns / 1000;
         match self.priority {
@@ -207,5 +214,7 @@ fn short(json: &Json) -> String {
     }
 }
 
+/// Why the values of a call are missing if they are recorded as bytes.
+pub(crate) const NOT_DECODED: &str = "its values are bytes, because there was no IDL";
 /// The characters of a value that a line of text shows.
 const SHORT_MAX: usize = 200;

@@ -185,6 +185,11 @@ pub enum EncodeError {
         /// The bound.
         max: u8,
     },
+    /// Encoded values of a message of another form (MARSHAL).
+    #[error(
+        "the bytes are of a message with another byte order, GIOP version, code set or alignment"
+    )]
+    OtherForm,
     /// A value that must stay in the process, such as a local object (MARSHAL 4).
     #[error("local objects cannot be sent")]
     Local,

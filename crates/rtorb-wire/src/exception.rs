@@ -36,6 +36,7 @@ pub const fn of_encoding(error: EncodeError) -> (ExceptionKind, u32) {
             (ExceptionKind::DataConversion, OMG | 1)
         }
         EncodeError::WideInGiop10 => (ExceptionKind::Marshal, OMG | 5),
+        EncodeError::OtherForm => (ExceptionKind::Marshal, 0),
         EncodeError::WrongDiscriminator => (ExceptionKind::BadParam, OMG | 19),
         EncodeError::IncompleteTypeCode => (ExceptionKind::BadTypecode, OMG | 1),
         EncodeError::Local => (ExceptionKind::Marshal, OMG | 4),

@@ -320,6 +320,51 @@ fn a_recorded_session_replays_as_it_was() {
 }
 
 #[test]
+fn calls_of_an_unknown_interface_pass_as_bytes() {
+    let bench = Bench::new();
+    let target = bench.valve("valve.toml", &[]);
+    let (ior, session) = (bench.path("proxy.ior"), bench.path("own.jsonl"));
+    let [reference, out] = [&ior, &session].map(|path| path.to_str().unwrap());
+    let mut proxy = Running::start(&[
+        "record",
+        &target.reference,
+        "--ior-file",
+        reference,
+        "--out",
+        out,
+    ]);
+    within(Duration::from_secs(20), || ior.exists().then_some(())).expect("it becomes ready");
+    for arguments in [
+        &["turn", "90"][..],
+        &["turn", "45"],
+        &["move_to", r#"{"degrees": 5, "is_open": true}"#],
+        &["_set_state", r#"{"degrees": 5, "is_open": false}"#],
+    ] {
+        let expected = bench.call(&target.reference, arguments);
+        assert_eq!(bench.call(reference, arguments), expected, "{arguments:?}");
+    }
+    proxy.signal(Signal::TERM);
+    assert_eq!(proxy.ended(), Some(0));
+    let records = bench.records("own.jsonl");
+    let turned = json!({"octets": format!("hex:{}", hex(90))});
+    assert_eq!(records[0]["arguments"], turned);
+    assert_eq!(records[0]["answer"], turned);
+    assert_eq!(records[1]["raises"]["exception"], "IDL:Plant/Stuck:1.0");
+    let mut replay = rtorb();
+    replay.args(["serve", "--replay", out, "--idl"]);
+    let output = replay.arg(bench.path("valve.idl")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("cannot be replayed"), "{text}");
+}
+
+/// The bytes of a `long` in this machine's order.
+fn hex(number: i32) -> String {
+    let octets = number.to_ne_bytes();
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+#[test]
 fn an_operation_that_is_not_in_the_idl_is_recorded() {
     let bench = Bench::new();
     let target = bench.valve("valve.json", &[]);
@@ -496,8 +541,8 @@ fn wrong_use_is_told_with_what_to_do() {
     let told = refused(&[&["serve", "--idl", "valve.idl"], &options[..]].concat());
     assert!(told.contains("1 to 255"), "{told}");
     let server = bench.valve("valve.toml", &[]);
-    let told = refused(&["record", &server.reference]);
-    assert!(told.contains("--idl FILE"), "{told}");
+    let told = refused(&["record", &server.reference, "--interface", "Plant::Valve"]);
+    assert!(told.contains("no interface `Plant::Valve`"), "{told}");
     // Nobody listens there, so the object cannot be asked: that is no wrong use.
     rtorb()
         .args(["record", "corbaloc::127.0.0.1:1/Valve"])

@@ -256,7 +256,8 @@ fn real(value: f64) -> Json {
     }
 }
 
-fn hex(octets: &[u8]) -> String {
+/// `hex:` and the digits of the bytes.
+pub(crate) fn hex(octets: &[u8]) -> String {
     let mut text = HEX.to_owned();
     for octet in octets {
         // Writing to a String cannot fail.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::NoAnswer;
 use super::answer::{Answer, AnswersError, Context, entry};
 use crate::interface::Operation;
-use crate::json::EXCEPTION;
+use crate::json::{EXCEPTION, from_json};
 use crate::recording::{Record, named};
 
 /// A recorded session. A call gets the answer of the first record that has its operation and arguments and is not used.
@@ -114,12 +114,20 @@ fn recorded_key(
     context: Context<'_>,
     place: &str,
 ) -> Result<String, AnswersError> {
-    let inputs = operation.inputs().map(|it| {
-        let mut value = arguments.remove(&it.name).unwrap_or_default();
+    let mut inputs = Vec::new();
+    for parameter in operation.inputs() {
+        let given = arguments.remove(&parameter.name);
+        if given.is_none() {
+            let null = from_json(context.types, &Json::Null, &parameter.type_code);
+            null.map_err(|error| {
+                let error = error.missing(&format!("the argument `{}`", parameter.name));
+                entry(place, error.to_string())
+            })?;
+        }
+        let mut value = given.unwrap_or_default();
         context.own.resolve_in(&mut value);
-        value
-    });
-    let inputs: Vec<_> = inputs.collect();
+        inputs.push(value);
+    }
     if let Some(name) = arguments.keys().next() {
         let signature = operation.signature(context.types);
         let problem = format!("there is no argument `{name}` in {signature}");

@@ -4,4 +4,5 @@
 mod calls;
 mod idl4_json;
 mod json;
+mod octet_forward;
 mod wrong_json;

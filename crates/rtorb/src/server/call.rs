@@ -97,6 +97,11 @@ impl<'m> ServerCall<'m> {
         }
     }
 
+    /// True if the client waits for the end of the operation.
+    pub fn expects_reply(&self) -> bool {
+        self.reply.response == Response::FromTarget
+    }
+
     /// Sends the results that `encode` writes. Sends nothing for a oneway.
     ///
     /// # Errors
