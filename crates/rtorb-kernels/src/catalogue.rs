@@ -72,13 +72,18 @@ pub fn ensure(
     Catalogue::in_usual_place(Box::new(Apt))?.ensure(names, progress, interrupt)
 }
 
-/// Checks that each name is that of an image or has the form of a kernel's name.
+/// Checks that each name is that of a file with a kernel, or has the form of a kernel's name.
 ///
 /// # Errors
-/// The first wrong name, and the right forms.
+/// The first wrong name, with the right forms; or what is wrong with the file.
 pub fn check_names(names: &[String]) -> Result<(), LabError> {
-    let mut others = names.iter().filter(|name| !is_file(name));
-    others.try_for_each(|name| name.parse::<Wanted>().map(drop))
+    names.iter().try_for_each(|name| {
+        if is_file(name) {
+            from_file(name).map(drop)
+        } else {
+            name.parse::<Wanted>().map(drop)
+        }
+    })
 }
 
 /// The folder in which what is made of this kernel is kept, such as its symbols: of a cached kernel that of its image. It is made

@@ -146,11 +146,6 @@ fn an_agent_that_is_not_there_or_is_none_is_told_of() {
     for part in [&address, "cannot be reached", "rtorb lab agent --listen"] {
         assert!(error.contains(part), "{error}");
     }
-    let error = refused("nowhere");
-    assert!(
-        error.contains("nowhere") && error.contains("ADDR:PORT"),
-        "{error}"
-    );
 }
 
 #[test]

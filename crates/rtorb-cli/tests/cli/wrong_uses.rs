@@ -105,7 +105,7 @@ fn write_files(folder: &Path) {
     write("bad.toml", b"name = \n[[componnt]]\n");
     write(
         "misspelt.toml",
-        b"name = \"s\"\n[[node]]\nname = \"n\"\n[[componnt]]\nname = \"c\"\n",
+        b"name = \"s\"\n[[node]]\ncpu = 2\n[[componnt]]\nname = \"c\"\n",
     );
     write("secret", b"IOR:00");
     for name in ["dir", "locked"] {

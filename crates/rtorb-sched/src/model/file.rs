@@ -6,6 +6,7 @@
 mod behaviours;
 mod calls;
 mod chains;
+mod forms;
 mod graph;
 mod hardware;
 mod names;
@@ -13,6 +14,8 @@ mod tables;
 mod timing;
 mod values;
 
+use core::cell::RefCell;
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +23,7 @@ use toml::Spanned;
 
 use super::system::{System, Timing};
 use crate::mapping::PriorityRange;
-use crate::toml_file::{FileError, from_toml, nearest, read_text};
+use crate::toml_file::{FileErrors, Mistake, from_toml, nearest, read_text};
 
 /// A function that returns the timing of every annotated operation of these IDL files, by `Module::Interface::operation`, or why
 /// they cannot be read.
@@ -30,30 +33,55 @@ impl System {
     /// Reads a system's file. `interfaces` reads the IDL files that it names, if any.
     ///
     /// # Errors
-    /// [`FileError`] with the line.
-    pub fn read(path: impl AsRef<Path>, interfaces: Interfaces) -> Result<Self, FileError> {
+    /// [`FileErrors`] with the places of all mistakes.
+    pub fn read(path: impl AsRef<Path>, interfaces: Interfaces) -> Result<Self, FileErrors> {
         let path = path.as_ref();
         let text = read_text(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, folder, interfaces).map_err(|(line, reason)| FileError {
-            path: path.to_owned(),
-            line,
-            reason,
-        })
+        Self::parse_all(&text, folder, interfaces)
+            .map_err(|mistakes| FileErrors::new(path, text, mistakes))
     }
 
     /// Parses a system's text. Its paths are relative to `folder`.
     ///
     /// # Errors
-    /// The line, from 1, if there is one; and the mistake with its correction.
+    /// The line of the first mistake, from 1, if there is one; and the mistake with its correction.
     pub fn parse(
         text: &str,
         folder: &Path,
         interfaces: Interfaces,
     ) -> Result<Self, (Option<usize>, String)> {
-        let file = from_toml(text).map_err(|(line, reason)| (line, cut(clearer(&reason))))?;
+        let parsed = Self::parse_all(text, folder, interfaces);
+        parsed.map_err(|mut mistakes| {
+            let first = mistakes.swap_remove(0);
+            (first.line, first.reason)
+        })
+    }
+
+    /// Parses a system's text, and goes on after a mistake: in the form of the file first, and then in its meaning as far as other
+    /// mistakes do not follow from those that were found.
+    ///
+    /// # Errors
+    /// The mistakes in the order in which they were found; at least one.
+    pub fn parse_all(
+        text: &str,
+        folder: &Path,
+        interfaces: Interfaces,
+    ) -> Result<Self, Vec<Mistake>> {
         let lines = Lines::of_text(text);
-        system(&file, folder, interfaces, &lines).map_err(|wrong| (wrong.line, cut(wrong.reason)))
+        let read = match from_toml(text) {
+            Ok(file) => system(&file, folder, interfaces, &lines),
+            Err((line, reason)) => {
+                forms::check(text, &lines);
+                // Whatever the second look found, the file is wrong.
+                lines.if_none(|| LineError {
+                    place: line.map(Place::of_line),
+                    reason: clearer(&reason),
+                });
+                Err(Stopped)
+            }
+        };
+        read.map_err(|Stopped| lines.mistakes())
     }
 }
 
@@ -62,14 +90,19 @@ fn system(
     folder: &Path,
     interfaces: Interfaces,
     lines: &Lines,
-) -> Result<System, LineError> {
-    names::check_system(file.name.get_ref())
-        .map_err(|reason| LineError::at(lines.of(&file.name), reason))?;
-    check_sizes(file)?;
+) -> Result<System, Stopped> {
+    lines.keep(check_sizes(file));
+    lines.go_on()?;
+    let name = names::check_system(file.name.get_ref());
+    lines.keep(name.map_err(|reason| LineError::at(lines.of(&file.name), reason)));
+    let range = lines.keep(priorities(&file.priorities, lines));
     let mut system = System {
         name: file.name.get_ref().clone(),
         strategy: file.strategy.0,
-        priorities: priorities(&file.priorities, lines)?,
+        priorities: range.unwrap_or(PriorityRange {
+            least_urgent: LEAST_URGENT.into(),
+            most_urgent: MOST_URGENT.into(),
+        }),
         nodes: Vec::new(),
         links: Vec::new(),
         channels: Vec::new(),
@@ -78,14 +111,19 @@ fn system(
         resources: Vec::new(),
         chains: Vec::new(),
     };
-    let nodes = hardware::nodes(&mut system, &file.node, folder, lines)?;
-    hardware::links(&mut system, &file.link, &nodes, lines)?;
-    let (resources, channels) = hardware::processes(&mut system, file, &nodes, lines)?;
-    let annotations = timing::annotations(&file.idl, folder, interfaces, lines)?;
+    let nodes = hardware::nodes(&mut system, &file.node, folder, lines);
+    lines.go_on()?;
+    hardware::links(&mut system, &file.link, &nodes, lines);
+    let (resources, channels) = hardware::processes(&mut system, file, &nodes, lines);
+    let annotations = lines.keep(timing::annotations(&file.idl, folder, interfaces, lines));
+    lines.go_on()?;
+    let annotations = annotations.flatten();
     let behaviours = behaviours::read(&mut system, file, &resources, &annotations, lines)?;
-    calls::read(&mut system, file, &behaviours, &channels, lines)?;
+    calls::read(&mut system, file, &behaviours, &channels, lines);
+    lines.go_on()?;
     graph::check(&mut system, file, &annotations, lines)?;
-    chains::read(&mut system, &file.chain, &behaviours, lines)?;
+    chains::read(&mut system, &file.chain, &behaviours, lines);
+    lines.go_on()?;
     Ok(system)
 }
 
@@ -134,12 +172,15 @@ fn check_sizes(file: &tables::File) -> Result<(), LineError> {
     for (what, count, most) in sizes {
         if count > most {
             let reason = format!("there are {count} {what}; the maximum is {most}");
-            return Err(LineError { line: None, reason });
+            return Err(LineError {
+                place: None,
+                reason,
+            });
         }
     }
     let missing = |what: &str, how: &str| {
         Err(LineError {
-            line: None,
+            place: None,
             reason: format!("there is no {what}: write at least one {how}"),
         })
     };
@@ -155,25 +196,52 @@ fn check_sizes(file: &tables::File) -> Result<(), LineError> {
     Ok(())
 }
 
-/// An error in a line of the file.
+/// An error in a place of the file.
 #[derive(Debug)]
 struct LineError {
-    line: Option<usize>,
+    place: Option<Place>,
     reason: String,
 }
 
 impl LineError {
-    fn at(line: usize, reason: impl Into<String>) -> Self {
+    fn at(place: Place, reason: impl Into<String>) -> Self {
         Self {
-            line: Some(line),
+            place: Some(place),
             reason: reason.into(),
         }
     }
 }
 
-/// The beginnings of the lines of a text. A file has many names, and each must find its line quickly.
+/// The place of a value: its line, from 1, and its bytes; none for the whole line.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    line: usize,
+    bytes: (usize, usize),
+}
+
+impl Place {
+    fn of_line(line: usize) -> Self {
+        Self {
+            line,
+            bytes: (0, 0),
+        }
+    }
+}
+
+impl core::fmt::Display for Place {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.line.fmt(f)
+    }
+}
+
+/// There are mistakes from which others would follow.
+struct Stopped;
+
+/// The beginnings of the lines of a text, and the mistakes that were found in it. A file has many names, and each must find its line
+/// quickly.
 struct Lines {
     starts: Vec<usize>,
+    mistakes: RefCell<Vec<LineError>>,
 }
 
 impl Lines {
@@ -181,13 +249,65 @@ impl Lines {
         let after = text.match_indices('\n').map(|(byte, _)| byte + 1);
         Self {
             starts: core::iter::once(0).chain(after).collect(),
+            mistakes: RefCell::default(),
         }
     }
 
-    /// Returns the line of a value, from 1.
-    fn of<T>(&self, what: &Spanned<T>) -> usize {
-        let byte = what.span().start;
-        self.starts.partition_point(|start| *start <= byte)
+    /// Returns the place of a value.
+    fn of<T>(&self, what: &Spanned<T>) -> Place {
+        self.place(what.span())
+    }
+
+    fn place(&self, span: Range<usize>) -> Place {
+        Place {
+            line: self.starts.partition_point(|start| *start <= span.start),
+            bytes: (span.start, span.end),
+        }
+    }
+
+    /// Returns the value, or adds the error to the mistakes.
+    fn keep<T>(&self, read: Result<T, LineError>) -> Option<T> {
+        read.map_err(|wrong| self.add(wrong)).ok()
+    }
+
+    fn add(&self, wrong: LineError) {
+        if !self.is_full() {
+            self.mistakes.borrow_mut().push(wrong);
+        }
+    }
+
+    /// Returns true if there are so many mistakes that no more are looked for.
+    fn is_full(&self) -> bool {
+        self.mistakes.borrow().len() >= MISTAKES_MAX
+    }
+
+    /// Adds a mistake if there is none.
+    fn if_none(&self, wrong: impl FnOnce() -> LineError) {
+        if self.mistakes.borrow().is_empty() {
+            self.add(wrong());
+        }
+    }
+
+    /// Stops if there are mistakes.
+    fn go_on(&self) -> Result<(), Stopped> {
+        if self.mistakes.borrow().is_empty() {
+            Ok(())
+        } else {
+            Err(Stopped)
+        }
+    }
+
+    /// Returns the mistakes that were found.
+    fn mistakes(&self) -> Vec<Mistake> {
+        let found = self.mistakes.take().into_iter();
+        let mistake = |wrong: LineError| Mistake {
+            line: wrong.place.map(|place| place.line),
+            bytes: wrong
+                .place
+                .map_or(0..0, |place| place.bytes.0..place.bytes.1),
+            reason: cut(wrong.reason),
+        };
+        found.map(mistake).collect()
     }
 }
 
@@ -227,6 +347,8 @@ fn quoted<'a>(reason: &'a str, before: &str) -> Option<&'a str> {
 const LEAST_URGENT: i16 = 1;
 const MOST_URGENT: i16 = 80;
 
+/// More mistakes than anyone corrects at once.
+const MISTAKES_MAX: usize = 20;
 /// A cycle of calls with its names fits.
 const REASON_BYTES_MAX: usize = 40_000;
 const NODES_MAX: usize = 64;

@@ -238,6 +238,81 @@ fn an_error_names_its_line() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Returns the lines of the mistakes of a text, and their reasons.
+fn mistakes(text: &str) -> Vec<(Option<usize>, String)> {
+    let parsed = System::parse_all(text, Path::new("/systems"), &good_annotations);
+    let mistakes = parsed.expect_err("mistakes").into_iter();
+    mistakes.map(|one| (one.line, one.reason)).collect()
+}
+
+/// Changes lines of the good file, and checks that these and no other lines are mistakes.
+fn check_all_found(changes: &[(&str, &str, &str)]) {
+    let mut text = GOOD.to_owned();
+    for (right, wrong, _) in changes {
+        assert!(text.contains(right), "{right}");
+        text = text.replacen(right, wrong, 1);
+    }
+    let found = mistakes(&text);
+    assert_eq!(found.len(), changes.len(), "{found:?}");
+    for (_, wrong, said) in changes {
+        let line = text
+            .lines()
+            .position(|line| line == *wrong)
+            .map(|at| at + 1);
+        let is_it = |(at, reason): &&(Option<usize>, String)| *at == line && reason.contains(said);
+        assert!(found.iter().any(|one| is_it(&one)), "{wrong} in {found:?}");
+    }
+}
+
+#[test]
+fn all_mistakes_in_the_form_are_found_at_once() {
+    check_all_found(&[
+        ("cpus = 2", "cpuss = 2", "did you mean `cpus`?"),
+        ("strategy = \"dms\"", "strategy = \"dsm\"", "choose rms"),
+        (
+            "deadline = \"40ms\"",
+            "dedline = \"40ms\"",
+            "did you mean `deadline`?",
+        ),
+        ("[[chain]]", "[[chian]]", "did you mean `chain`?"),
+    ]);
+    check_all_found(&[
+        ("cpus = 2", "cpus = = 2", "extra"),
+        ("deadline = \"40ms\"", "deadline = 40ms", ""),
+    ]);
+}
+
+#[test]
+fn two_mistakes_in_one_table_are_found_at_once() {
+    let text =
+        "name = \"a\"\n[[node]]\nname = \"n\"\ncpu = 2\ntik = \"1ms\"\nprofle = \"p.json\"\n";
+    let lines: Vec<_> = mistakes(text).into_iter().map(|(line, _)| line).collect();
+    assert_eq!(lines, [Some(4), Some(6), Some(5)], "in the order of names");
+}
+
+#[test]
+fn all_mistakes_in_the_meaning_are_found_as_far_as_none_follows_from_another() {
+    let mut text = many(40, |place| match place {
+        0 => "period = \"1s\"\ncalls = [{ to = \"c.b1\" }, { to = \"c.bb2\" }]".to_owned(),
+        1 => "sections = [{ resource = \"log\", length = \"1ns\" }]".to_owned(),
+        _ => "period = \"0s\"".to_owned(),
+    });
+    let found = mistakes(&text);
+    assert_eq!(found.len(), 20, "the first mistakes of many");
+    text = text.replace("\"0s\"", "\"1s\"");
+    let found = mistakes(&text);
+    let reasons: Vec<&str> = found.iter().map(|(_, reason)| reason.as_str()).collect();
+    assert_eq!(found.len(), 2, "{reasons:?}");
+    assert!(
+        reasons[0].contains("has no resource \"log\""),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[1].contains("there is no behaviour \"c.bb2\""),
+        "{reasons:?}"
+    );
+}
+
 /// Returns a file with many behaviours on one node, each with the text that its index yields.
 fn many(count: usize, each: impl Fn(usize) -> String) -> String {
     let behaviours = (0..count).map(|place| {

@@ -6,10 +6,11 @@ use super::names::Names;
 use super::tables::{BehaviourTable, ExecutionTable, File};
 use super::timing::{self, AnnotatedOperation, Annotations, AtLine};
 use super::values::Time;
-use super::{LineError, Lines};
+use super::{LineError, Lines, Place, Stopped};
 use crate::model::system::{
     Behaviour, Bucket, Execution, Resource, Section, System, Timing, Trigger,
 };
+use crate::task::Criticality;
 use crate::times::text_of_ns;
 
 /// Adds all behaviours and returns their names.
@@ -19,24 +20,51 @@ pub(super) fn read(
     resources: &Names,
     annotations: &Annotations,
     lines: &Lines,
-) -> Result<Names, LineError> {
+) -> Result<Names, Stopped> {
     let mut names = Names::of("behaviour");
+    let mut misnamed = false;
     for (component, table) in file.component.iter().enumerate() {
         for behaviour in &table.behaviour {
-            let line = names.add(Some(table.name.get_ref()), &behaviour.name, lines)?;
-            let name = format!("{}.{}", table.name.get_ref(), behaviour.name.get_ref());
+            if lines.is_full() {
+                return Err(Stopped);
+            }
+            let added = names.add(Some(table.name.get_ref()), &behaviour.name, lines);
+            misnamed |= lines.keep(added).is_none();
+            let operation = timing::of(behaviour, annotations, lines);
             let one = BehaviourReader {
                 table: behaviour,
                 component,
                 resources,
-                operation: timing::of(behaviour, annotations, lines)?,
+                operation: lines.keep(operation).flatten(),
                 lines,
             };
-            let behaviour = one.behaviour(name, line, system)?;
-            system.behaviours.push(behaviour);
+            let name = format!("{}.{}", table.name.get_ref(), behaviour.name.get_ref());
+            let line = lines.of(&behaviour.name);
+            let read = lines.keep(one.behaviour(name.clone(), line, system));
+            // What is wrong keeps its place, so that the calls to it and from it can be checked.
+            let read = read.unwrap_or_else(|| unreadable(name, component, line.line));
+            system.behaviours.push(read);
         }
     }
-    Ok(names)
+    if misnamed { Err(Stopped) } else { Ok(names) }
+}
+
+/// Stands for a behaviour that is wrong, until reading stops.
+fn unreadable(name: String, component: usize, line: usize) -> Behaviour {
+    Behaviour {
+        name,
+        component,
+        trigger: Trigger::Called,
+        execution: Execution::Fixed { ns: 1 },
+        deadline_ns: None,
+        criticality: Criticality::default(),
+        priority: None,
+        operation: None,
+        jitter_ns: 0,
+        sections: Vec::new(),
+        calls: Vec::new(),
+        line,
+    }
 }
 
 struct BehaviourReader<'a> {
@@ -51,7 +79,7 @@ impl BehaviourReader<'_> {
     fn behaviour(
         &self,
         name: String,
-        line: usize,
+        line: Place,
         system: &System,
     ) -> Result<Behaviour, LineError> {
         let execution = self.execution(line)?;
@@ -81,7 +109,7 @@ impl BehaviourReader<'_> {
                 .map(|one| one.get_ref().clone()),
             jitter_ns: self.table.jitter.as_ref().map_or(0, |one| one.get_ref().0),
             calls: Vec::new(),
-            line,
+            line: line.line,
         })
     }
 
@@ -130,7 +158,7 @@ impl BehaviourReader<'_> {
         }
     }
 
-    fn execution(&self, line: usize) -> Result<Execution, LineError> {
+    fn execution(&self, line: Place) -> Result<Execution, LineError> {
         let given = match &self.table.execution {
             Some(table) => {
                 let at = self.lines.of(table);
@@ -149,7 +177,7 @@ impl BehaviourReader<'_> {
         })
     }
 
-    fn given_execution(&self, table: &ExecutionTable, line: usize) -> Result<Execution, LineError> {
+    fn given_execution(&self, table: &ExecutionTable, line: Place) -> Result<Execution, LineError> {
         let execution = match table {
             ExecutionTable::Fixed(time) => Execution::Fixed { ns: time.0 },
             ExecutionTable::Range { least, most } if least.0 > most.0 => {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::names::Names;
 use super::tables::{CallTable, Callees, File, WayName};
 use super::values::Integer;
-use super::{LineError, Lines};
+use super::{LineError, Lines, Place};
 use crate::model::system::{Call, CallWay, System};
 
 /// Adds the calls to the behaviours, all of which have been read.
@@ -15,7 +15,7 @@ pub(super) fn read(
     behaviours: &Names,
     channels: &Names,
     lines: &Lines,
-) -> Result<(), LineError> {
+) {
     let linked = system
         .links
         .iter()
@@ -31,13 +31,14 @@ pub(super) fn read(
             linked: &linked,
             lines,
         };
-        let each = table.calls.iter().map(|call| one.call(caller, call));
-        calls.push(each.collect::<Result<Vec<Call>, LineError>>()?);
+        // Suggestions for misspelt names take long in a large file.
+        let each = table.calls.iter().take_while(|_| !lines.is_full());
+        let each = each.filter_map(|call| lines.keep(one.call(caller, call)));
+        calls.push(each.collect::<Vec<Call>>());
     }
     for (behaviour, calls) in system.behaviours.iter_mut().zip(calls) {
         behaviour.calls = calls;
     }
-    Ok(())
 }
 
 struct CallReader<'a> {
@@ -74,7 +75,7 @@ impl CallReader<'_> {
             way,
             payload_bytes: table.payload.map_or(0, Integer::small),
             count,
-            line,
+            line: line.line,
         })
     }
 
@@ -83,7 +84,7 @@ impl CallReader<'_> {
     }
 
     /// Returns the callees; only an event has several, each once.
-    fn callees(&self, table: &CallTable, line: usize) -> Result<Vec<usize>, LineError> {
+    fn callees(&self, table: &CallTable, line: Place) -> Result<Vec<usize>, LineError> {
         let names = match table.to.get_ref() {
             Callees::One(name) => return Ok(vec![self.behaviours.find(name, line)?]),
             Callees::Many(names) => names,
@@ -119,7 +120,7 @@ impl CallReader<'_> {
         Ok(callees)
     }
 
-    fn way(&self, table: &CallTable, line: usize) -> Result<CallWay, LineError> {
+    fn way(&self, table: &CallTable, line: Place) -> Result<CallWay, LineError> {
         match (table.way, &table.channel) {
             (WayName::TwoWay, None) => Ok(CallWay::TwoWay),
             (WayName::OneWay, None) => Ok(CallWay::OneWay),
@@ -156,7 +157,7 @@ impl CallReader<'_> {
     fn check_link(
         &self,
         ends: [usize; 2],
-        line: usize,
+        line: Place,
         from: &str,
         to: &str,
     ) -> Result<(), LineError> {

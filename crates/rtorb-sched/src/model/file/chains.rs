@@ -4,38 +4,44 @@ use std::collections::BTreeMap;
 
 use super::names::{Names, check_text};
 use super::tables::ChainTable;
-use super::{LineError, Lines};
+use super::{LineError, Lines, Place};
 use crate::model::system::{Chain, System, Trigger};
 
-pub(super) fn read(
-    system: &mut System,
-    tables: &[ChainTable],
-    behaviours: &Names,
-    lines: &Lines,
-) -> Result<(), LineError> {
+pub(super) fn read(system: &mut System, tables: &[ChainTable], behaviours: &Names, lines: &Lines) {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-    for table in tables {
-        let (name, line) = (table.name.get_ref(), lines.of(&table.name));
-        check_text(name).map_err(|reason| LineError::at(line, reason))?;
-        let first = known.insert(name, line).or_else(|| behaviours.line(name));
-        if let Some(first) = first {
-            let reason = format!("line {first} already has the name {name:?}: rename one of them");
-            return Err(LineError::at(line, reason));
-        }
-        let through = through(system, table, behaviours, lines)?;
-        let deadline_ns = table.deadline.get_ref().0;
-        if deadline_ns == 0 {
-            let reason = "a deadline is at least 1ns: write a longer one";
-            return Err(LineError::at(lines.of(&table.deadline), reason));
-        }
-        system.chains.push(Chain {
-            name: name.clone(),
-            through,
-            deadline_ns,
-            line,
-        });
+    for table in tables.iter().take_while(|_| !lines.is_full()) {
+        let chain = chain_of(table, (system, behaviours), &mut known, lines);
+        system.chains.extend(lines.keep(chain));
     }
-    Ok(())
+}
+
+fn chain_of<'t>(
+    table: &'t ChainTable,
+    (system, behaviours): (&System, &Names),
+    known: &mut BTreeMap<&'t str, usize>,
+    lines: &Lines,
+) -> Result<Chain, LineError> {
+    let (name, line) = (table.name.get_ref(), lines.of(&table.name));
+    check_text(name).map_err(|reason| LineError::at(line, reason))?;
+    let first = known
+        .insert(name, line.line)
+        .or_else(|| behaviours.line(name));
+    if let Some(first) = first {
+        let reason = format!("line {first} already has the name {name:?}: rename one of them");
+        return Err(LineError::at(line, reason));
+    }
+    let through = through(system, table, behaviours, lines)?;
+    let deadline_ns = table.deadline.get_ref().0;
+    if deadline_ns == 0 {
+        let reason = "a deadline is at least 1ns: write a longer one";
+        return Err(LineError::at(lines.of(&table.deadline), reason));
+    }
+    Ok(Chain {
+        name: name.clone(),
+        through,
+        deadline_ns,
+        line: line.line,
+    })
 }
 
 /// Returns the behaviours of a chain, each called by its predecessor.
@@ -72,7 +78,7 @@ fn through(
     Ok(places)
 }
 
-fn follow(system: &System, before: usize, place: usize, line: usize) -> Result<(), LineError> {
+fn follow(system: &System, before: usize, place: usize, line: Place) -> Result<(), LineError> {
     let caller = &system.behaviours[before];
     let mut callees = caller.calls.iter().flat_map(|call| call.to.iter().copied());
     if callees.clone().any(|callee| callee == place) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::tables::{BehaviourTable, File};
 use super::timing::{self, Annotations};
-use super::{LineError, Lines};
+use super::{LineError, Lines, Place, Stopped};
 use crate::model::system::{CallWay, System, Timing, Trigger};
 use crate::task::Task;
 use crate::times::text_of_ns;
@@ -15,34 +15,38 @@ pub(super) fn check(
     file: &File,
     annotations: &Annotations,
     lines: &Lines,
-) -> Result<(), LineError> {
+) -> Result<(), Stopped> {
     let components = file.component.iter();
     let tables: Vec<&BehaviourTable> = components.flat_map(|table| &table.behaviour).collect();
-    let timings: Vec<Option<&Timing>> = tables
+    let timings = tables
         .iter()
-        .map(|table| timing::of(table, annotations, lines))
-        .collect::<Result<_, _>>()?;
-    let order = callers_first(system)?;
+        .map(|table| lines.keep(timing::of(table, annotations, lines)).flatten());
+    let timings: Vec<Option<&Timing>> = timings.collect();
+    let order = lines.keep(callers_first(system)).ok_or(Stopped)?;
     let callers = callers(system);
     for place in 0..tables.len() {
-        check_ways(system, place, &callers[place])?;
-        check_kind(system, place, tables[place], &callers[place], lines)?;
+        lines.keep(check_ways(system, place, &callers[place]));
+        let kind = check_kind(system, place, tables[place], &callers[place], lines);
+        lines.keep(kind);
     }
     for (place, callers) in callers.iter().enumerate() {
         if callers.is_empty() {
-            set_trigger(system, place, timings[place])?;
+            lines.keep(set_trigger(system, place, timings[place]));
         }
     }
-    check_sizes(system, &order, &callers)?;
+    lines.go_on()?;
+    lines.keep(check_sizes(system, &order, &callers));
+    lines.go_on()?;
     let mut ranks = vec![0; order.len()];
     for (rank, place) in order.iter().enumerate() {
         ranks[*place] = rank;
     }
     let each = timings.iter().enumerate();
     for (place, timing) in each.filter_map(|(place, timing)| Some((place, (*timing)?))) {
-        check_promise(system, place, timing, &order, &ranks, &callers)?;
+        let promise = check_promise(system, place, timing, &order, &ranks, &callers);
+        lines.keep(promise);
     }
-    Ok(())
+    lines.go_on()
 }
 
 /// A caller of a behaviour.
@@ -83,7 +87,10 @@ fn check_ways(system: &System, place: usize, callers: &[Caller]) -> Result<(), L
         "{:?} is called two-way in line {} and one-way or by an event in line {}: a two-way call runs at the caller's priority, the others at its own, so write two behaviours",
         system.behaviours[place].name, waits.line, goes_on.line
     );
-    Err(LineError::at(waits.line.max(goes_on.line), reason))
+    Err(LineError::at(
+        Place::of_line(waits.line.max(goes_on.line)),
+        reason,
+    ))
 }
 
 /// Checks that a called behaviour has no trigger of its own, and that a callee of a two-way call has no priority of its own.
@@ -143,7 +150,7 @@ fn set_trigger(
         "nothing releases {:?}: write a period, or a minimum_gap if something outside releases it, or call it from a behaviour",
         behaviour.name
     );
-    Err(LineError::at(behaviour.line, reason))
+    Err(LineError::at(Place::of_line(behaviour.line), reason))
 }
 
 /// Returns all behaviours, callers before callees; or the cycle in which they call each other.
@@ -214,7 +221,7 @@ fn cycle_of_calls(system: &System, cycle: &[usize]) -> LineError {
         "calls form a cycle, {}, which would never end: remove one of them",
         names.join(" calls ")
     );
-    LineError::at(closing, reason)
+    LineError::at(Place::of_line(closing), reason)
 }
 
 /// Checks the depth and the number of calls.
@@ -235,7 +242,7 @@ fn check_sizes(system: &System, order: &[usize], callers: &[Vec<Caller>]) -> Res
                 "{:?} is more than {CALL_DEPTH_MAX} calls away from its root: shorten the sequence of calls",
                 behaviour.name
             );
-            return Err(LineError::at(behaviour.line, reason));
+            return Err(LineError::at(Place::of_line(behaviour.line), reason));
         }
         if !callers[*place].is_empty() {
             times[*place] = each.fold(0, |sum: u64, caller| {
@@ -249,7 +256,7 @@ fn check_sizes(system: &System, order: &[usize], callers: &[Vec<Caller>]) -> Res
                 "with {:?}, which runs {} times, more than {EXECUTIONS_MAX} behaviours run when every root arrives once: lower counts, or remove calls",
                 behaviour.name, times[*place]
             );
-            return Err(LineError::at(behaviour.line, reason));
+            return Err(LineError::at(Place::of_line(behaviour.line), reason));
         }
     }
     Ok(())
@@ -298,7 +305,7 @@ fn check_promise(
         text_of_ns(least_ns),
         timing::place(timing)
     );
-    Err(LineError::at(behaviour.line, reason))
+    Err(LineError::at(Place::of_line(behaviour.line), reason))
 }
 
 fn decimal(millionths: u64) -> String {

@@ -6,9 +6,11 @@ use std::path::Path;
 use toml::Spanned;
 
 use super::names::Names;
-use super::tables::{File, LinkTable, MutexName, NodeTable, SchedulingName};
+use super::tables::{
+    ChannelTable, ComponentTable, File, LinkTable, MutexName, NodeTable, SchedulingName,
+};
 use super::values::Integer;
-use super::{LineError, Lines};
+use super::{LineError, Lines, Place};
 use crate::holistic::SchedulingPolicy;
 use crate::model::system::{Channel, Component, Link, Locking, Node, Placement, Resource, System};
 
@@ -17,37 +19,46 @@ pub(super) fn nodes(
     tables: &[NodeTable],
     folder: &Path,
     lines: &Lines,
-) -> Result<Names, LineError> {
+) -> Names {
     let mut names = Names::of("node");
     for table in tables {
-        let line = names.add(None, &table.name, lines)?;
-        let tick_ns = match &table.tick {
-            Some(tick) if tick.get_ref().0 == 0 => {
-                let reason =
-                    "the period of a tick is at least 1ns: leave it out if there is no tick";
-                return Err(LineError::at(lines.of(tick), reason));
-            }
-            tick => tick.as_ref().map(|tick| tick.get_ref().0),
-        };
-        if let Some(path) = &table.profile {
-            check_path(path, lines)?;
-        }
-        system.nodes.push(Node {
-            name: table.name.get_ref().clone(),
-            cpus: table.cpus.map_or(1, Integer::small),
-            profile: table
-                .profile
-                .as_ref()
-                .map(|path| folder.join(path.get_ref())),
-            scheduling: match table.scheduling {
-                SchedulingName::FixedPriority => SchedulingPolicy::FixedPriority,
-                SchedulingName::Edf => SchedulingPolicy::EarliestDeadline,
-            },
-            tick_ns,
-            line,
-        });
+        let node = names.add(None, &table.name, lines);
+        let node = node.and_then(|line| node_of(table, folder, line, lines));
+        system.nodes.extend(lines.keep(node));
     }
-    Ok(names)
+    names
+}
+
+fn node_of(
+    table: &NodeTable,
+    folder: &Path,
+    place: Place,
+    lines: &Lines,
+) -> Result<Node, LineError> {
+    let tick_ns = match &table.tick {
+        Some(tick) if tick.get_ref().0 == 0 => {
+            let reason = "the period of a tick is at least 1ns: leave it out if there is no tick";
+            return Err(LineError::at(lines.of(tick), reason));
+        }
+        tick => tick.as_ref().map(|tick| tick.get_ref().0),
+    };
+    if let Some(path) = &table.profile {
+        check_path(path, lines)?;
+    }
+    Ok(Node {
+        name: table.name.get_ref().clone(),
+        cpus: table.cpus.map_or(1, Integer::small),
+        profile: table
+            .profile
+            .as_ref()
+            .map(|path| folder.join(path.get_ref())),
+        scheduling: match table.scheduling {
+            SchedulingName::FixedPriority => SchedulingPolicy::FixedPriority,
+            SchedulingName::Edf => SchedulingPolicy::EarliestDeadline,
+        },
+        tick_ns,
+        line: place.line,
+    })
 }
 
 /// Checks the path of a file.
@@ -62,48 +73,52 @@ pub(super) fn check_path(path: &Spanned<String>, lines: &Lines) -> Result<(), Li
     Ok(())
 }
 
-pub(super) fn links(
-    system: &mut System,
-    tables: &[LinkTable],
-    nodes: &Names,
-    lines: &Lines,
-) -> Result<(), LineError> {
+pub(super) fn links(system: &mut System, tables: &[LinkTable], nodes: &Names, lines: &Lines) {
     let mut known = BTreeMap::new();
     for table in tables {
-        let line = lines.of(&table.between);
-        let [one, other] = table.between.get_ref().as_slice() else {
-            let count = table.between.get_ref().len();
-            let reason = format!("a link is between two nodes, but here are {count}");
-            return Err(LineError::at(line, reason));
-        };
-        let between = [
-            nodes.find(one.get_ref(), lines.of(one))?,
-            nodes.find(other.get_ref(), lines.of(other))?,
-        ];
-        if between[0] == between[1] {
-            let reason = format!(
-                "a link is between two nodes, but both are {:?}: name the other one",
-                one.get_ref()
-            );
-            return Err(LineError::at(line, reason));
-        }
-        let key = (between[0].min(between[1]), between[0].max(between[1]));
-        if let Some(first) = known.insert(key, line) {
-            let reason = format!(
-                "line {first} already has a link between {:?} and {:?}: a link works in both directions, so remove one",
-                one.get_ref(),
-                other.get_ref()
-            );
-            return Err(LineError::at(line, reason));
-        }
-        system.links.push(Link {
-            between,
-            latency_ns: table.latency.0,
-            bits_per_second: table.bits_per_second.map(|speed| speed.0),
-            line,
-        });
+        let link = link_of(table, nodes, &mut known, lines);
+        system.links.extend(lines.keep(link));
     }
-    Ok(())
+}
+
+fn link_of(
+    table: &LinkTable,
+    nodes: &Names,
+    known: &mut BTreeMap<(usize, usize), Place>,
+    lines: &Lines,
+) -> Result<Link, LineError> {
+    let line = lines.of(&table.between);
+    let [one, other] = table.between.get_ref().as_slice() else {
+        let count = table.between.get_ref().len();
+        let reason = format!("a link is between two nodes, but here are {count}");
+        return Err(LineError::at(line, reason));
+    };
+    let between = [
+        nodes.find(one.get_ref(), lines.of(one))?,
+        nodes.find(other.get_ref(), lines.of(other))?,
+    ];
+    if between[0] == between[1] {
+        let reason = format!(
+            "a link is between two nodes, but both are {:?}: name the other one",
+            one.get_ref()
+        );
+        return Err(LineError::at(line, reason));
+    }
+    let key = (between[0].min(between[1]), between[0].max(between[1]));
+    if let Some(first) = known.insert(key, line) {
+        let reason = format!(
+            "line {first} already has a link between {:?} and {:?}: a link works in both directions, so remove one",
+            one.get_ref(),
+            other.get_ref()
+        );
+        return Err(LineError::at(line, reason));
+    }
+    Ok(Link {
+        between,
+        latency_ns: table.latency.0,
+        bits_per_second: table.bits_per_second.map(|speed| speed.0),
+        line: line.line,
+    })
 }
 
 /// Reads components, resources and channels; returns the names of the resources and of the channels.
@@ -112,68 +127,84 @@ pub(super) fn processes(
     file: &File,
     nodes: &Names,
     lines: &Lines,
-) -> Result<(Names, Names), LineError> {
+) -> (Names, Names) {
     let mut components = Names::of("component");
     let mut resources = Names::of("resource");
     for (component, table) in file.component.iter().enumerate() {
-        let line = components.add(None, &table.name, lines)?;
-        let location = Location {
-            node: &table.node,
-            cpu: &table.cpu,
-            line,
-        };
-        let Placement { node, cpu } = place(system, nodes, &location, lines)?;
+        lines.keep(components.add(None, &table.name, lines));
+        let place = place(system, nodes, &Location::of(table), lines);
+        let Placement { node, cpu } = lines.keep(place).unwrap_or(NOWHERE);
         let name = table.name.get_ref();
         system.components.push(Component {
             name: name.clone(),
             node,
             cpu,
-            line,
+            line: lines.of(&table.name).line,
         });
         for resource in &table.resource {
-            let line = resources.add(Some(name), &resource.name, lines)?;
-            system.resources.push(Resource {
+            let added = lines.keep(resources.add(Some(name), &resource.name, lines));
+            system.resources.extend(added.map(|place| Resource {
                 name: format!("{name}.{}", resource.name.get_ref()),
                 component,
                 locking: match resource.mutex {
                     MutexName::Inheritance => Locking::Inheritance,
                     MutexName::Ceiling => Locking::Ceiling,
                 },
-                line,
-            });
+                line: place.line,
+            }));
         }
     }
     let mut channels = Names::of("channel");
     for table in &file.channel {
-        let line = channels.add(None, &table.name, lines)?;
-        let name = table.name.get_ref();
-        if let Some(first) = components.line(name) {
-            let reason = format!(
-                "line {first} already has a component {name:?}, and both are processes: rename one of them"
-            );
-            return Err(LineError::at(line, reason));
-        }
-        let location = Location {
-            node: &table.node,
-            cpu: &table.cpu,
-            line,
-        };
-        let Placement { node, cpu } = place(system, nodes, &location, lines)?;
-        system.channels.push(Channel {
-            name: name.clone(),
-            node,
-            cpu,
-            line,
-        });
+        let channel = channel_of(table, (system, nodes), (&mut channels, &components), lines);
+        system.channels.extend(lines.keep(channel));
     }
-    Ok((resources, channels))
+    (resources, channels)
 }
 
-/// The fields of a process that say where it runs, and its line.
+fn channel_of(
+    table: &ChannelTable,
+    (system, nodes): (&System, &Names),
+    (channels, components): (&mut Names, &Names),
+    lines: &Lines,
+) -> Result<Channel, LineError> {
+    let line = channels.add(None, &table.name, lines)?;
+    let name = table.name.get_ref();
+    if let Some(first) = components.line(name) {
+        let reason = format!(
+            "line {first} already has a component {name:?}, and both are processes: rename one of them"
+        );
+        return Err(LineError::at(line, reason));
+    }
+    let location = Location {
+        node: &table.node,
+        cpu: &table.cpu,
+        name: &table.name,
+    };
+    let Placement { node, cpu } = place(system, nodes, &location, lines)?;
+    Ok(Channel {
+        name: name.clone(),
+        node,
+        cpu,
+        line: line.line,
+    })
+}
+
+/// The fields of a process that say where it runs, and its name.
 struct Location<'a> {
     node: &'a Option<Spanned<String>>,
     cpu: &'a Option<Spanned<Integer<0, 1023>>>,
-    line: usize,
+    name: &'a Spanned<String>,
+}
+
+impl<'a> Location<'a> {
+    fn of(table: &'a ComponentTable) -> Self {
+        Self {
+            node: &table.node,
+            cpu: &table.cpu,
+            name: &table.name,
+        }
+    }
 }
 
 /// Returns the node and CPU of a process. A single node need not be named.
@@ -189,7 +220,7 @@ fn place(
         None => {
             let reason =
                 "there are several nodes: write node = with the name of the one on which it runs";
-            return Err(LineError::at(location.line, reason));
+            return Err(LineError::at(lines.of(location.name), reason));
         }
     };
     let Some(cpu) = location.cpu else {
@@ -209,4 +240,6 @@ fn place(
     Ok(Placement { node, cpu: number })
 }
 
+/// Stands for a place that is wrong, until reading stops.
+const NOWHERE: Placement = Placement { node: 0, cpu: 0 };
 const PATH_BYTES_MAX: usize = 4_096;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 
-use super::{LineError, Lines};
+use super::{LineError, Lines, Place};
 use crate::toml_file::nearest;
 
 /// The names of one kind of thing, with the place and the line of each.
@@ -28,7 +28,7 @@ impl Names {
         within: Option<&str>,
         name: &Spanned<String>,
         lines: &Lines,
-    ) -> Result<usize, LineError> {
+    ) -> Result<Place, LineError> {
         let line = lines.of(name);
         check_part(name.get_ref()).map_err(|reason| LineError::at(line, reason))?;
         let full = match within {
@@ -42,7 +42,7 @@ impl Names {
             );
             return Err(LineError::at(line, reason));
         }
-        self.places.insert(full, (self.places.len(), line));
+        self.places.insert(full, (self.places.len(), line.line));
         Ok(line)
     }
 
@@ -57,7 +57,7 @@ impl Names {
     }
 
     /// Returns the index of a name that this line uses.
-    pub(super) fn find(&self, name: &str, line: usize) -> Result<usize, LineError> {
+    pub(super) fn find(&self, name: &str, line: Place) -> Result<usize, LineError> {
         if let Some(place) = self.place(name) {
             return Ok(place);
         }

@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::hardware::check_path;
 use super::tables::BehaviourTable;
 use super::values::TIME_NS_MAX;
-use super::{Interfaces, LineError, Lines};
+use super::{Interfaces, LineError, Lines, Place};
 use crate::model::system::{Execution, Timing};
 use crate::task::Criticality;
 use crate::times::text_of_ns;
@@ -17,11 +17,11 @@ use crate::toml_file::nearest;
 /// The annotations of every operation; `None` if the file names no IDL.
 pub(super) type Annotations = Option<BTreeMap<String, Timing>>;
 
-/// A value of the file, and its line.
+/// A value of the file, and its place.
 #[derive(Clone, Copy)]
 pub(super) struct AtLine<T> {
     pub(super) value: T,
-    pub(super) line: usize,
+    pub(super) line: Place,
 }
 
 /// The operation that a behaviour executes, and its annotations.
@@ -32,7 +32,7 @@ pub(super) struct AnnotatedOperation<'a> {
 }
 
 impl AnnotatedOperation<'_> {
-    fn contradicts(self, line: usize, fact: &str, annotation: &str) -> LineError {
+    fn contradicts(self, line: Place, fact: &str, annotation: &str) -> LineError {
         let reason = format!(
             "{fact}, but {annotation} of {}{} promises better: the file may only be stricter than the IDL, so change one of them",
             self.name,
