@@ -241,10 +241,7 @@ impl OrbBuilder {
     pub fn build(self) -> Result<Orb, OrbError> {
         self.check_client_policies()?;
         self.check_lanes()?;
-        let mut listen = self.listen;
-        if listen.is_empty() {
-            listen.push("iiop://127.0.0.1:0".parse()?);
-        }
+        let listen = or_loopback(self.listen)?;
         let rt = Arc::new(RtCore {
             network_mapping: self
                 .network_mapping
@@ -471,6 +468,14 @@ options! {
     /// count it. Several threads may run the hook at once. Calls that the hook makes through this ORB are counted, but do not
     /// run the hook again. A panic in the hook ends only the hook.
     on_timing_violation(hook: impl Fn(&TimingViolation) + Send + Sync + 'static) => timing_hook = Some(Arc::new(hook));
+}
+
+/// The endpoints, or a port of the loopback interface if there are none.
+fn or_loopback(mut endpoints: Vec<ListenEndpoint>) -> Result<Vec<ListenEndpoint>, EndpointError> {
+    if endpoints.is_empty() {
+        endpoints.push("iiop://127.0.0.1:0".parse()?);
+    }
+    Ok(endpoints)
 }
 
 /// The state of a dispatch strategy; `chain` has the filters and the lanes.

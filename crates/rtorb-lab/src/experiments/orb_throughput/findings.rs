@@ -237,26 +237,28 @@ impl Calls<'_> {
                 1.1,
             )
         });
-        let memory = MEMORY
+        let structs = alone.into_iter().chain(in_calls);
+        let others = lanes.chain(self.memory_claims()).chain(structs);
+        shares.chain(others).chain(octets).collect()
+    }
+
+    /// The claims about calls through shared memory.
+    fn memory_claims(&self) -> impl Iterator<Item = Claim> {
+        let raw = self.rounds(&plain_call(Orb::Raw, Transport::Futex));
+        MEMORY
             .into_iter()
-            .filter_map(|(transport, id, words, limit)| {
-                let [ours, raw] = [
-                    plain_call(Orb::Rtorb, transport),
-                    plain_call(Orb::Raw, Transport::Futex),
-                ]
-                .map(|call| self.rounds(&call));
-                claim(
+            .filter_map(move |(transport, id, words, limit)| {
+                let ours = self.rounds(&plain_call(Orb::Rtorb, transport));
+                Claim::at_most(
                     format!("memory-to-futex.{id}"),
                     format!(
                         "cube_long through shared memory, {words}, to the raw exchange by futex"
                     ),
                     &ours.divided_by(&raw),
                     limit,
+                    "ratio",
                 )
-            });
-        let structs = alone.into_iter().chain(in_calls);
-        let others = lanes.chain(memory).chain(structs).chain(octets);
-        shares.chain(others).collect()
+            })
     }
 
     /// The text of the paper beside what was measured here.

@@ -8,12 +8,13 @@
 use super::lingering::Lingering;
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::strategies::SharedMemoryWait;
-use crate::transport::Unsent;
+use crate::transport::{Unsent, gather};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::byte_rings::{Awaited, BrokenRing, ByteRings};
 use rtorb_os::clock::timespec;
 use rtorb_os::waiting_word::Place;
+use rtorb_wire::cdr::Segment;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
@@ -58,6 +59,30 @@ impl Link {
         self.await_at_doorbell();
     }
 
+    // What a stream calls is not inlined there: it would cost a call over a socket 50 instructions.
+
+    /// Sends all octets, and waits for room.
+    #[inline(never)]
+    pub(crate) fn send_octets(&self, socket: &OwnedFd, octets: &[u8]) -> Result<(), Errno> {
+        let sent = self.send(socket, &mut [IoSlice::new(octets)], None);
+        sent.map_err(|unsent| unsent.errno)
+    }
+
+    /// Sends as much of a message as there is room for, and returns the number of bytes.
+    #[inline(never)]
+    pub(crate) fn send_message_now(
+        &self,
+        socket: &OwnedFd,
+        own: &[u8],
+        lent: &[Segment<'_>],
+    ) -> Result<usize, Errno> {
+        if lent.is_empty() {
+            return self.send_now(socket, &mut [IoSlice::new(own)]);
+        }
+        let (mut parts, count) = gather(own, lent);
+        self.send_now(socket, &mut parts[..count])
+    }
+
     /// Sends all parts, and waits for room until `deadline_ns` at the latest.
     #[inline]
     pub(crate) fn send(
@@ -87,11 +112,7 @@ impl Link {
     ///
     /// If that is not all and an event loop waits, the peer rings the doorbell when there is room.
     #[inline]
-    pub(crate) fn send_now(
-        &self,
-        socket: &OwnedFd,
-        mut parts: &mut [IoSlice<'_>],
-    ) -> Result<usize, Errno> {
+    fn send_now(&self, socket: &OwnedFd, mut parts: &mut [IoSlice<'_>]) -> Result<usize, Errno> {
         let mut total = 0;
         loop {
             let sent = self.put(socket, parts)?;
@@ -110,7 +131,7 @@ impl Link {
     }
 
     /// Receives at least one byte; 0 if the peer has ended.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn receive(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         loop {
             let received = self.take(socket, into)?;
@@ -128,7 +149,7 @@ impl Link {
     /// Receives available bytes without waiting; `AGAIN` if there are none.
     ///
     /// With an event loop, either `into` is full afterwards, or the doorbell rings for the next byte.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn receive_now(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         let is_polled = self.is_polled.load(Ordering::Relaxed);
         if is_polled {
@@ -168,6 +189,7 @@ impl Link {
     }
 
     /// Appends available bytes to `into`: at most `bytes_max`, and no more than it has room for; `AGAIN` if there are none.
+    #[inline(never)]
     pub(crate) fn receive_behind_now(
         &self,
         socket: &OwnedFd,
