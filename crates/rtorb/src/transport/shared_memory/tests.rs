@@ -1,7 +1,8 @@
 use super::*;
 use crate::transport::Unsent;
+use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rustix::net::Shutdown;
-use std::thread;
+use std::sync::Arc;
 
 const RING_BYTES: usize = 4096;
 
@@ -20,6 +21,16 @@ fn pair() -> (Stream, Stream) {
     let rings = ByteRings::open(memory, RING_BYTES).expect("it is sealed");
     let client = Stream::through(Link::new(rings, settings.wait), client);
     (server, client)
+}
+
+/// Does `work` on another thread.
+fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<Option<T>> {
+    spawn("test", &ThreadConfig::default(), work).expect("the host has threads")
+}
+
+/// The result of that thread.
+fn ended<T>(thread: JoinHandle<Option<T>>) -> T {
+    thread.join().ok().flatten().expect("it does not panic")
 }
 
 fn is_readable(stream: &Stream) -> bool {
@@ -85,11 +96,9 @@ fn a_sender_without_room_gives_up_at_its_deadline_and_at_the_end() {
             has_begun: true
         })
     ));
-    thread::scope(|scope| {
-        let sender = scope.spawn(|| client.send(&message));
-        server.shut();
-        assert_eq!(sender.join().expect("no panic"), Err(Errno::PIPE));
-    });
+    let sender = beside(move || client.send(&message));
+    server.shut();
+    assert_eq!(ended(sender), Err(Errno::PIPE));
 }
 
 #[test]
@@ -114,11 +123,11 @@ fn a_thread_that_sleeps_is_woken_by_the_end_of_either_side() {
     ];
     for end in ends {
         let (server, client) = pair();
-        thread::scope(|scope| {
-            let reader = scope.spawn(|| server.receive(&mut [0; 9]));
-            end(&server, &client);
-            assert_eq!(reader.join().expect("no panic"), Ok(0));
-        });
+        let server = Arc::new(server);
+        let of_reader = Arc::clone(&server);
+        let reader = beside(move || of_reader.receive(&mut [0; 9]));
+        end(&server, &client);
+        assert_eq!(ended(reader), Ok(0));
     }
 }
 
