@@ -81,7 +81,8 @@ impl Perf {
     /// That it could not be started.
     pub fn record(launcher: &Launcher, folder: &Path, process: u32) -> Result<Self, LabError> {
         let hertz = SAMPLES_HZ.to_string();
-        let options = ["record", "-q", "-e", "cpu-clock", "-g", "-F", &hertz];
+        // Without -N, perf leaves a copy of every program that it looked at in ~/.debug.
+        let options = ["record", "-q", "-N", "-e", "cpu-clock", "-g", "-F", &hertz];
         Self::start(launcher, folder, process, &options)
     }
 
