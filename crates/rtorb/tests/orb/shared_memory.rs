@@ -20,7 +20,7 @@ use std::io::{IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -227,7 +227,7 @@ fn call_of(greet: impl FnOnce(UnixStream) + Send + 'static, timeout: Duration) -
 }
 
 /// A reference to an object behind that path; its server is gone.
-fn reference_to(path: &PathBuf) -> String {
+fn reference_to(path: &Path) -> String {
     let ours = Ours::serve_as(serve(path));
     ours.text(ours.cubit.as_object())
 }
