@@ -211,8 +211,8 @@ axis! {
         Yield "yield",
         /// It looks up to 1000 times, some 50 us: for a peer on another CPU. Nobody else runs on its CPU meanwhile.
         Spin "spin",
-        /// It spins if the peer ran on another CPU last, and yields otherwise. If that helped four times in a row not, it sleeps at
-        /// once in the next 60 waits.
+        /// It spins if the peer ran on another CPU last, and yields otherwise. After four waits in which this was in vain, it sleeps
+        /// at once in the next 60.
         Adaptive "adaptive",
     }
 }

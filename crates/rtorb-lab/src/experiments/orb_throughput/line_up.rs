@@ -2,6 +2,7 @@
 
 use rtorb::rt::PriorityModel;
 
+use super::has_memory;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
@@ -29,7 +30,8 @@ impl LineUp {
         for transport in raw.into_iter().filter(reachable) {
             contestants.push(Contestant::raw(launcher, transport, folder)?);
         }
-        let ours = BY_ORBS.into_iter().chain(BY_OURS);
+        let by_ours = BY_OURS.into_iter().filter(|_| has_memory(context.effort));
+        let ours = BY_ORBS.into_iter().chain(by_ours);
         for transport in ours.filter(reachable) {
             contestants.push(Contestant::rtorb(launcher, transport, folder)?);
         }
