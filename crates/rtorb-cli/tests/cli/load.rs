@@ -131,7 +131,8 @@ fn nothing_is_left_when_the_laboratory_is_killed() {
         .expect("the load begins");
         owner.signal(Signal::KILL);
         owner.0.wait().unwrap();
-        let gone = within(Duration::from_secs(5), || {
+        // A process that was killed ends when its write to the disk has ended.
+        let gone = within(WITHIN, || {
             groups
                 .iter()
                 .all(|group| members(*group).is_empty())
