@@ -2,5 +2,6 @@
 
 fn main() {
     rtorb_idl::compile("../../idl/cubit.idl");
+    rtorb_idl::compile("../../idl/exchange.idl");
     rtorb_idl::compile("../../idl/guest.idl");
 }

@@ -1,19 +1,17 @@
 //! A guest that runs FreeRTOS on an emulated Cortex-M3: it serves its clients on one serial line, and calls the host on another.
 
-use rtorb::{Client, Link, LinkError, ObjectRef, SharedClient};
+use super::link::client;
+use rtorb::ObjectRef;
 use rtorb_embedded_cubit::guest::{Cost, Guest};
 use rtorb_full::Orb;
 use rtorb_tests::ours::{Ours, check_cubit};
 use rtorb_tests::running::{PATIENCE, Running, until};
 use rtorb_tests::stubs::Cubit;
-use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 
 const EMULATOR: &str = "qemu-system-arm";
-const MESSAGE_OCTETS_MAX: usize = 32 << 10;
 
 /// A guest that runs.
 struct Machine {
@@ -61,10 +59,8 @@ impl Machine {
             stream.set_read_timeout(Some(PATIENCE)).ok()?;
             Some(stream)
         });
-        let line = Line(stream.try_clone().expect("a descriptor is free"));
-        let client = Client::new(Box::new(line), MESSAGE_OCTETS_MAX);
-        let client: &'static _ = Box::leak(Box::new(Locked(Mutex::new(client))));
-        let object = ObjectRef::new(client, "IDL:Guest:1.0", b"guest");
+        let line = stream.try_clone().expect("a descriptor is free");
+        let object = ObjectRef::new(client(line), "IDL:Guest:1.0", b"guest");
         Connected {
             guest: Guest::narrow(&object).expect("its type is stated"),
             object,
@@ -102,26 +98,6 @@ fn program() -> Option<PathBuf> {
     };
     rtorb_tests::skip(&missing);
     None
-}
-
-struct Line(TcpStream);
-
-impl Link for Line {
-    fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
-        self.0.write_all(octets).map_err(|_| LinkError::Broken)
-    }
-
-    fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
-        self.0.read(into).map_err(|_| LinkError::TimedOut)
-    }
-}
-
-struct Locked(Mutex<Client>);
-
-impl SharedClient for Locked {
-    fn exclusively(&self, call: &mut dyn FnMut(&mut Client)) {
-        call(&mut self.0.lock().expect("no call panicked"));
-    }
 }
 
 #[test]

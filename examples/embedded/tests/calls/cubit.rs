@@ -1,8 +1,9 @@
 //! An embedded server called by an embedded client, by omniORB, and by a peer that breaks the rules.
 
+use super::link::{MESSAGE_OCTETS_MAX, Socket, client, pair};
 use rtorb::{
-    CallPriority, Client, Ended, ExceptionKind, FixedPriority, Link, LinkError, Object, ObjectRef,
-    Server, SharedClient, SystemException, Tie,
+    CallPriority, Ended, ExceptionKind, FixedPriority, Object, ObjectRef, Server, SystemException,
+    Tie,
 };
 use rtorb_embedded_cubit::cubit::{Cubit, Many, Oneof};
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
@@ -10,33 +11,7 @@ use rtorb_tests::running::Running;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
-
-const MESSAGE_OCTETS_MAX: usize = 64 << 10;
-
-/// A socket as a link that gives up after ten seconds.
-struct Socket(UnixStream);
-
-impl Link for Socket {
-    fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
-        self.0.write_all(octets).map_err(|_| LinkError::Broken)
-    }
-
-    fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
-        self.0.read(into).map_err(|_| LinkError::TimedOut)
-    }
-}
-
-fn pair() -> (UnixStream, Socket) {
-    let (here, there) = UnixStream::pair().expect("the host has sockets");
-    for end in [&here, &there] {
-        let timeout = Some(Duration::from_secs(10));
-        end.set_read_timeout(timeout).expect("it is not zero");
-    }
-    (here, Socket(there))
-}
 
 /// The priorities at which a server was called.
 #[derive(Default)]
@@ -56,7 +31,7 @@ impl CallPriority for Noted {
 }
 
 /// Serves a Cubit at the other end of a link until that ends; answers how it ended, and the priorities of the calls.
-fn serve(mut link: Socket) -> JoinHandle<(Ended, Noted)> {
+fn serve(mut link: Socket<UnixStream>) -> JoinHandle<(Ended, Noted)> {
     thread::spawn(move || {
         let cubit = Tie::<Cubit, _>::new(Cuber::new());
         let objects = [Object {
@@ -71,20 +46,6 @@ fn serve(mut link: Socket) -> JoinHandle<(Ended, Noted)> {
             }
         }
     })
-}
-
-/// A client behind the standard library's mutex.
-struct Locked(Mutex<Client>);
-
-impl SharedClient for Locked {
-    fn exclusively(&self, call: &mut dyn FnMut(&mut Client)) {
-        call(&mut self.0.lock().expect("no call panicked"));
-    }
-}
-
-fn client(stream: UnixStream) -> &'static Locked {
-    let client = Client::new(Box::new(Socket(stream)), MESSAGE_OCTETS_MAX);
-    Box::leak(Box::new(Locked(Mutex::new(client))))
 }
 
 #[test]
