@@ -5,9 +5,9 @@
 mod macros;
 pub use macros::{base, generated, inherits, one_of_values, operation_error, reference, upcasts};
 
-pub use crate::client::ObjectRef;
 pub use crate::exception::SystemException;
 pub use crate::interface::{Base, Content, Interface, UserException, narrow};
+pub use crate::reference::ObjectRef;
 pub use crate::server::{ServedBy, ServerCall, unknown_operation};
 pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_wire::codegen::*;

@@ -1,4 +1,4 @@
-//! Traits of types that are generated from IDL.
+//! Traits of types that are generated from IDL. `rtorb-embedded` compiles this file too, by a symbolic link.
 
 use crate::exception::{ExceptionKind, SystemException};
 use crate::reference::ObjectRef;
@@ -58,7 +58,7 @@ impl Content for ObjectRef {
 pub trait Base: Content {}
 
 /// A user exception of IDL.
-pub trait UserException: Encode + Decode + std::error::Error {
+pub trait UserException: Encode + Decode + core::error::Error {
     /// Its repository id.
     const REPOSITORY_ID: &'static str;
 }
