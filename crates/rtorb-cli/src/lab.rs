@@ -121,7 +121,7 @@ fn list(as_json: bool) -> anyhow::Result<()> {
             .try_for_each(line)?;
     }
     if is_terminal() {
-        line("\nP0 to P4 are the five papers of docs/papers.md.")?;
+        line("\nP0 to P4 are the five papers of docs/explanation/papers.md.")?;
     }
     Ok(())
 }

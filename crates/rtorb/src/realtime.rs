@@ -45,7 +45,7 @@ pub(crate) fn default_network_mapping(
     Arc::new(NetworkPriorityTable::even(most_urgent))
 }
 
-/// The code in `docs/real-time.md` is compiled as the tests of the documentation are.
+/// The code in `docs/how-to/real-time.md` is compiled as the tests of the documentation are.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/real-time.md")]
+#[doc = include_str!("../../../docs/how-to/real-time.md")]
 struct Page;

@@ -1,4 +1,4 @@
-//! The examples of docs/real-time.md work, and the page shows them as they are.
+//! The examples of docs/how-to/real-time.md work, and the page shows them as they are.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -44,7 +44,7 @@ fn the_threads_have_the_names_that_the_page_says() {
         assert!(names.iter().any(|thread| thread == name), "{names:?}");
         assert!(
             page().contains(name),
-            "docs/real-time.md does not name {name}"
+            "docs/how-to/real-time.md does not name {name}"
         );
     }
 }
@@ -62,7 +62,7 @@ fn the_page_shows_the_examples_as_they_are() {
         let block = format!("```rust,ignore\n{example}```\n");
         assert!(
             page.contains(&block),
-            "docs/real-time.md does not show {path} as it is"
+            "docs/how-to/real-time.md does not show {path} as it is"
         );
     }
 }
@@ -95,14 +95,14 @@ fn the_page_names_every_option() {
         if option != "-ORBNone" {
             assert!(
                 page.contains(option),
-                "docs/real-time.md does not name {option}"
+                "docs/how-to/real-time.md does not name {option}"
             );
         }
     }
 }
 
 fn page() -> String {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/real-time.md");
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/real-time.md");
     fs::read_to_string(path).expect("the page can be read")
 }
 

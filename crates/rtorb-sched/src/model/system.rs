@@ -39,7 +39,7 @@ pub struct Node {
     pub name: String,
     /// The number of CPUs for the system, at least 1. Each component runs on one of them (partitioned scheduling).
     pub cpus: u32,
-    /// The platform profile (docs/profile.md), relative to the folder of the system's file; `None` if the command names one.
+    /// The platform profile (docs/reference/profile.md), relative to the folder of the system's file; `None` if the command names one.
     pub profile: Option<PathBuf>,
     /// The scheduling policy of its CPUs.
     pub scheduling: SchedulingPolicy,
