@@ -49,3 +49,8 @@ pub(crate) fn default_network_mapping(
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/real-time.md")]
 struct Page;
+
+/// The code in `docs/how-to/network-priority.md` is compiled in the same way.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/network-priority.md")]
+struct NetworkPage;

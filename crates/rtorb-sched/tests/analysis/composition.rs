@@ -1,4 +1,4 @@
-//! Compositions computed by hand: each rule of docs/reference/model.md, "Composition".
+//! Compositions computed by hand: each rule of docs/explanation/model.md, "Composition".
 //!
 //! Costs of the platform (profiles.rs), in ns: switch 2000 with up to 2 ready tasks and 1000 more for each beyond; tick 5000 every
 //! 4 ms; release interrupt 3000; release jitter 25000; kernel sections 50000; contended lock 4000; wake-up of another CPU 7000; two-way

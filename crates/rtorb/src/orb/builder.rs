@@ -173,7 +173,7 @@ impl OrbBuilder {
         Ok(builder)
     }
 
-    /// Applies the settings of a TOML file; settings that it does not name keep their values (`docs/how-to/real-time.md` lists the names).
+    /// Applies the settings of a TOML file; settings that it does not name keep their values (`docs/reference/options.md` lists the names).
     ///
     /// # Errors
     /// [`OrbError::ConfigFile`] with the file, the line and the reason.
