@@ -17,6 +17,7 @@ pub mod clockwork;
 pub mod fake;
 pub mod good;
 pub mod ours;
+pub mod pages;
 pub mod raw;
 pub mod recorder;
 pub mod relay;
