@@ -1,8 +1,9 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, and `rtos` the guests that run real-time kernels.
+//! for a board, `rtos` the guests that run real-time kernels, and `book` the site of the documentation.
 #![forbid(unsafe_code)]
 
+mod book;
 mod ci;
 mod draw;
 mod elf;
@@ -36,12 +37,13 @@ fn main() -> ExitCode {
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
         ["rtos"] => rtos::run(&workspace()),
+        ["book"] => book::run(&workspace()),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Dist),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | book"
             );
             return ExitCode::from(2);
         }
