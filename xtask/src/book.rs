@@ -11,6 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::sources::rust_files;
 use markdown::{anchors, is_elsewhere, targets, with_targets};
 
 /// Checks the pages, and builds the site.
@@ -98,6 +99,7 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<String>> {
             }
         }
     }
+    faults.extend(never_compiled(workspace, &pages)?);
     let summary = workspace.join(DOCS).join(SUMMARY);
     let listed: Vec<PathBuf> = targets(&pages[&summary])
         .into_iter()
@@ -114,6 +116,36 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<String>> {
         let page = page.strip_prefix(workspace).unwrap_or(page);
         format!("{DOCS}/{SUMMARY} does not list {}", page.display())
     }));
+    Ok(faults)
+}
+
+/// The pages with Rust code that claims to be compiled, but that no crate includes in the tests of its documentation.
+fn never_compiled(
+    workspace: &Path,
+    pages: &BTreeMap<PathBuf, String>,
+) -> anyhow::Result<Vec<String>> {
+    let mut sources = String::new();
+    for folder in ["crates", "examples"].map(|name| workspace.join(name)) {
+        if folder.exists() {
+            for file in rust_files(&folder)? {
+                sources.push_str(&read(&file)?);
+            }
+        }
+    }
+    let mut faults = Vec::new();
+    for (path, text) in pages {
+        let Ok(place) = path.strip_prefix(workspace.join(DOCS)) else {
+            continue;
+        };
+        let is_compiled = |line: &str| line == "```rust" || line == "```rust,no_run";
+        let included = format!("/{DOCS}/{}\")]", place.display());
+        if text.lines().any(is_compiled) && !sources.contains(&included) {
+            faults.push(format!(
+                "{DOCS}/{}: no crate compiles its Rust code: include the page in a crate's doc tests, or write `rust,ignore`",
+                place.display()
+            ));
+        }
+    }
     Ok(faults)
 }
 
@@ -269,7 +301,7 @@ mod tests {
             ),
             (
                 "docs/two.md",
-                "# Two\n\n[e](one.md#one) `[f](none.md)` [g](SUMMARY.md)\n",
+                "# Two\n\n```rust\n```\n[e](one.md#one) `[f](none.md)` [g](SUMMARY.md)\n",
             ),
         ] {
             write(&folder.join(name), text.as_bytes()).expect("a page");
@@ -282,6 +314,7 @@ mod tests {
                 "docs/one.md: #none: the page has no such heading",
                 "docs/one.md: ../none.rs: there is no such file",
                 "docs/two.md: SUMMARY.md: the site has no such page",
+                "docs/two.md: no crate compiles its Rust code: include the page in a crate's doc tests, or write `rust,ignore`",
                 "docs/SUMMARY.md does not list docs/two.md",
             ]
         );

@@ -63,7 +63,7 @@ fn wrong(command: &str) -> Option<String> {
 }
 
 /// Why the command refuses these arguments. With `--help` at the end it parses them, and does nothing else.
-fn wrong_arguments(arguments: &[&str]) -> Option<String> {
+pub(crate) fn wrong_arguments(arguments: &[&str]) -> Option<String> {
     let file = arguments
         .iter()
         .find(|word| word.starts_with("examples/") && !project().join(word).exists());
