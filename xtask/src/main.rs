@@ -1,6 +1,7 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, `rtos` the guests that run real-time kernels, and `book` the site of the documentation.
+//! for a board, `rtos` the guests that run real-time kernels, `book` the site of the documentation, and `pictures` those of the
+//! README.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -11,6 +12,7 @@ mod instructions;
 mod layers;
 mod metadata;
 mod modules;
+mod pictures;
 mod rtos;
 mod simulate;
 mod sources;
@@ -38,12 +40,14 @@ fn main() -> ExitCode {
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
         ["rtos"] => rtos::run(&workspace()),
         ["book"] => book::run(&workspace()),
+        ["pictures"] => pictures::run(&workspace(), None),
+        ["pictures", report] => pictures::run(&workspace(), Some(report)),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Dist),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | book"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | book | pictures [REPORT]"
             );
             return ExitCode::from(2);
         }

@@ -38,7 +38,12 @@ fn the_page_of_exceptions_is_what_the_code_says() {
 
 /// Every exception of the standard, and its meaning.
 fn kinds() -> String {
-    let source = include_str!("../../../rtorb-wire/src/exception.rs");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../rtorb-wire/src/exception.rs"
+    );
+    let source =
+        std::fs::read_to_string(path).expect("the source of rtorb-wire is beside that of rtorb");
     let mut table = "| exception | meaning |\n|---|---|\n".to_owned();
     let declared = source
         .split("\nkinds! {\n")
