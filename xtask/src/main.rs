@@ -1,6 +1,6 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, and `rtos` the guests that run real-time kernels.
+//! for a board, `rtos` the guests that run real-time kernels, and `package` what is published.
 #![forbid(unsafe_code)]
 
 mod ci;
@@ -10,6 +10,7 @@ mod instructions;
 mod layers;
 mod metadata;
 mod modules;
+mod package;
 mod rtos;
 mod simulate;
 mod sources;
@@ -35,13 +36,14 @@ fn main() -> ExitCode {
         ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
+        ["package"] => package::run(&workspace()),
         ["rtos"] => rtos::run(&workspace()),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Dist),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | package"
             );
             return ExitCode::from(2);
         }

@@ -47,5 +47,5 @@ pub(crate) fn default_network_mapping(
 
 /// The code in `docs/real-time.md` is compiled as the tests of the documentation are.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/real-time.md")]
+#[doc = include_str!("../real-time.md")]
 struct Page;

@@ -4,22 +4,22 @@
 pub(super) const FILES: [(&str, &str); 4] = [
     (
         "cos_naming.idl",
-        include_str!("../../../../idl/cos_naming.idl"),
+        include_str!("../../idl/cos_naming.idl"),
     ),
     (
         "cos_event.idl",
-        include_str!("../../../../idl/cos_event.idl"),
+        include_str!("../../idl/cos_event.idl"),
     ),
     (
         "rtec.idl",
         concat!(
-            include_str!("../../../../idl/rtec_base.idl"),
-            include_str!("../../../../idl/rtec_event.idl"),
-            include_str!("../../../../idl/event_statistics.idl"),
-            include_str!("../../../../idl/rtec_scheduler.idl"),
+            include_str!("../../idl/rtec_base.idl"),
+            include_str!("../../idl/rtec_event.idl"),
+            include_str!("../../idl/event_statistics.idl"),
+            include_str!("../../idl/rtec_scheduler.idl"),
         ),
     ),
-    ("cubit.idl", include_str!("../../../../idl/cubit.idl")),
+    ("cubit.idl", include_str!("../../idl/cubit.idl")),
 ];
 
 /// The text without its `#include` lines: the included files are before it.
