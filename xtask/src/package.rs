@@ -60,9 +60,10 @@ impl Place {
             .map(|package| {
                 let named = format!("{}-{}", package.name, package.version);
                 let file = self.folder.join(format!("{named}.crate"));
+                // `m`: cargo would take files with the time in the archive, the same in all of them, for those of the last run.
                 succeed(
                     Command::new("tar")
-                        .arg("xzf")
+                        .arg("xzmf")
                         .arg(file)
                         .arg("-C")
                         .arg(&unpacked),
@@ -94,10 +95,13 @@ impl Place {
             fs::copy(original.join(file), copy).with_context(|| file.to_owned())?;
         }
         let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
-        let (own, _) = manifest
+        let (own, patched) = manifest
             .split_once(PATCH)
             .context("the template has a patch")?;
-        fs::write(folder.join("Cargo.toml"), own.to_owned() + &patch(packages))?;
+        let needed = packages
+            .iter()
+            .filter(|package| patched.contains(&format!("\n{} = ", package.name)));
+        fs::write(folder.join("Cargo.toml"), own.to_owned() + &patch(needed))?;
         fs::copy(&self.lock, folder.join("Cargo.lock"))?;
         succeed(&mut self.cargo("build", &folder))?;
         self.call()

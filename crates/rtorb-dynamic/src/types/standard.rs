@@ -2,14 +2,8 @@
 
 /// The files by name, each behind those that it includes.
 pub(super) const FILES: [(&str, &str); 4] = [
-    (
-        "cos_naming.idl",
-        include_str!("../../idl/cos_naming.idl"),
-    ),
-    (
-        "cos_event.idl",
-        include_str!("../../idl/cos_event.idl"),
-    ),
+    ("cos_naming.idl", include_str!("../../idl/cos_naming.idl")),
+    ("cos_event.idl", include_str!("../../idl/cos_event.idl")),
     (
         "rtec.idl",
         concat!(
