@@ -1,7 +1,7 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, `rtos` the guests that run real-time kernels, `book` the site of the documentation, and `pictures` those of the
-//! README.
+//! for a board, `rtos` the guests that run real-time kernels, `package` what is published, `book` the site of the documentation, and
+//! `pictures` those of the README.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -12,6 +12,7 @@ mod instructions;
 mod layers;
 mod metadata;
 mod modules;
+mod package;
 mod pictures;
 mod rtos;
 mod simulate;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
+        ["package"] => package::run(&workspace()),
         ["rtos"] => rtos::run(&workspace()),
         ["book"] => book::run(&workspace()),
         ["pictures"] => pictures::run(&workspace(), None),
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | book | pictures [REPORT]"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | package | book | pictures [REPORT]"
             );
             return ExitCode::from(2);
         }

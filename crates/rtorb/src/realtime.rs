@@ -47,10 +47,10 @@ pub(crate) fn default_network_mapping(
 
 /// The code in `docs/how-to/real-time.md` is compiled as the tests of the documentation are.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/how-to/real-time.md")]
+#[doc = include_str!("../real-time.md")]
 struct Page;
 
 /// The code in `docs/how-to/network-priority.md` is compiled in the same way.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/how-to/network-priority.md")]
+#[doc = include_str!("../network-priority.md")]
 struct NetworkPage;

@@ -307,7 +307,7 @@ const NS_PER_UNIT: u128 = 100;
 
 /// The code in `docs/reference/subscriptions.md` is compiled as the tests of the documentation are.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/reference/subscriptions.md")]
+#[doc = include_str!("../../subscriptions.md")]
 struct Page;
 
 #[cfg(test)]
