@@ -45,6 +45,32 @@ fn every_idl_text_on_a_page_is_right() {
     }
 }
 
+#[test]
+fn the_readme_shows_the_beginning_of_the_answer_of_a_check() {
+    let readme = fs::read_to_string(project().join("README.md")).expect("the README is text");
+    let arguments = [
+        "model",
+        "check",
+        "examples/model/overloaded.toml",
+        "--ideal",
+    ];
+    let command = format!("```sh\nrtorb {}\n```\n\n```text\n", arguments.join(" "));
+    let (_, rest) = readme
+        .split_once(&command)
+        .expect("the README has the command");
+    let shown = rest.split("```").next().unwrap_or_default();
+    let assert = rtorb()
+        .args(arguments)
+        .current_dir(project())
+        .assert()
+        .code(1);
+    let answer = String::from_utf8_lossy(&assert.get_output().stdout);
+    assert!(
+        shown.lines().count() > 10 && answer.starts_with(shown),
+        "{answer}"
+    );
+}
+
 /// Why this is no program of an example.
 fn missing(package: &str, name: &str) -> Option<String> {
     let folder = match package {
