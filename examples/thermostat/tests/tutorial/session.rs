@@ -158,7 +158,9 @@ fn beside(name: &str) -> PathBuf {
 fn rtorb() -> PathBuf {
     let program = beside("rtorb");
     if !program.exists() {
-        let is_release = program.components().any(|part| part.as_os_str() == "release");
+        let is_release = program
+            .components()
+            .any(|part| part.as_os_str() == "release");
         let status = Command::new("cargo")
             .args(["build", "-p", "rtorb-cli"])
             .args(is_release.then_some("--release"))
