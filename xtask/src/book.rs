@@ -179,9 +179,10 @@ fn resolve(
         return Ok(());
     }
     let text = pages.get(&path).ok_or("an anchor outside of the pages")?;
-    match anchors(text).iter().any(|it| it == anchor) {
-        true => Ok(()),
-        false => Err("the page has no such heading"),
+    if anchors(text).iter().any(|it| it == anchor) {
+        Ok(())
+    } else {
+        Err("the page has no such heading")
     }
 }
 

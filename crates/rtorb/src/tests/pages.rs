@@ -52,8 +52,6 @@ fn kinds() -> String {
         .expect("the exceptions are declared");
     for line in declared.lines().filter(|line| !line.contains("///")) {
         let name = line.split('"').nth(1).expect("an exception has a name");
-        let kind =
-            ExceptionKind::from_repository_id(format!("IDL:omg.org/CORBA/{name}:1.0").as_bytes());
         let variant = line.split_whitespace().next().expect("it has a variant");
         let comment = comment_before(declared, variant);
         writeln!(table, "| {name} | {comment} |").expect("a String takes everything");

@@ -73,9 +73,10 @@ impl Session {
     /// Runs a command to its end; returns what it printed: its results, or else its errors.
     fn finish(&self, command: &str) -> String {
         let output: Output = self.command(command).output().expect("it runs");
-        let shown = match output.stdout.is_empty() {
-            true => output.stderr,
-            false => output.stdout,
+        let shown = if output.stdout.is_empty() {
+            output.stderr
+        } else {
+            output.stdout
         };
         String::from_utf8(shown).expect("it prints text")
     }
