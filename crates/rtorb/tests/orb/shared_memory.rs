@@ -78,7 +78,7 @@ fn every_client_strategy_is_right_with_every_wait() {
 }
 
 #[test]
-fn a_call_is_right_after_a_silence_in_which_threads_went_to_their_doorbells() {
+fn a_call_is_right_after_a_silence() {
     let scratch = Scratch::new();
     let ours = Ours::serve_as(serve(&scratch.join("socket")));
     let cubit = client(Orb::builder(), &ours.text(ours.cubit.as_object()));
