@@ -123,6 +123,26 @@ fn a_client_takes_shared_memory_by_itself_and_its_protocols_choose() {
 }
 
 #[test]
+fn an_object_of_this_host_is_found_by_its_key() {
+    let scratch = Scratch::new();
+    let path = scratch.join("a,socket|");
+    let ours = Ours::serve_as(serve(&path));
+    let bound = ours
+        .orb
+        .bind_object_key("plant/cubit", ours.cubit.as_object());
+    bound.expect("it is free");
+    let path = path.display().to_string();
+    let path = path.replace(',', "%2c").replace('|', "%7c");
+    let cubit = client(
+        Orb::builder(),
+        &format!("corbaloc:shmiop:1.2@{path}|plant/cubit"),
+    );
+    let mut endpoints = cubit.as_object().endpoints();
+    assert!(endpoints.all(|endpoint| matches!(endpoint, Endpoint::SharedMemory { .. })));
+    assert_eq!(cubit.cube_long(3), Ok(27));
+}
+
+#[test]
 fn the_memory_of_another_host_is_left_alone() {
     let scratch = Scratch::new();
     let builder = serve(&scratch.join("socket")).listen("iiop://127.0.0.1:0");
