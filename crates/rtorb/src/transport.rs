@@ -108,6 +108,17 @@ impl Stream {
             .is_some_and(|memory| memory.holds_unreported_bytes())
     }
 
+    /// True if a thread lingers on this connection before it waits in an event loop.
+    #[inline]
+    pub(crate) fn lingers(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.lingers())
+    }
+
+    /// Lingers; true if there are bytes of which the descriptor says nothing: receive them before waiting for it.
+    pub(crate) fn linger(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.linger())
+    }
+
     /// What an event loop waits for that has bytes to send.
     pub(crate) fn room_events(&self) -> EventFlags {
         match &self.memory {

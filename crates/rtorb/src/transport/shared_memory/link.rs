@@ -28,6 +28,8 @@ pub(crate) struct Link {
     lingering: Lingering,
     /// An event loop waits for bytes, at the doorbell.
     is_polled: AtomicBool,
+    /// Bytes came while a thread lingered, for which the doorbell was not rung.
+    has_lingered: AtomicBool,
     /// A [`PeerWatch`](super::PeerWatch) wakes the threads that sleep when the peer ends.
     is_watched: AtomicBool,
     /// A thread sleeps, or is about to. The peer cannot write this.
@@ -48,6 +50,7 @@ impl Link {
             rings,
             lingering: Lingering::new(wait),
             is_polled: AtomicBool::new(false),
+            has_lingered: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
             is_asleep: [const { AtomicBool::new(false) }; 2],
             has_ended: [const { AtomicBool::new(false) }; 2],
@@ -163,9 +166,10 @@ impl Link {
     #[inline(never)]
     pub(crate) fn receive_now(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         let is_polled = self.is_polled.load(Ordering::Relaxed);
-        if is_polled {
+        if is_polled && !self.has_lingered.load(Ordering::Relaxed) {
             self.hear_doorbell(socket);
         }
+        self.has_lingered.store(false, Ordering::Relaxed);
         let mut total = 0;
         loop {
             total += self.take(socket, &mut into[total..])?;
@@ -197,6 +201,25 @@ impl Link {
         self.await_at_doorbell();
         // What is wrong is found by receiving.
         self.rings.is_ready(Awaited::Bytes).unwrap_or(true)
+    }
+
+    /// True if the wait strategy lingers.
+    pub(crate) fn lingers(&self) -> bool {
+        self.lingering.lingers()
+    }
+
+    /// Lingers before the thread waits in an event loop; true if there are bytes, or the end. The doorbell is not rung meanwhile.
+    ///
+    /// Receive them then: that has the doorbell rung again.
+    pub(crate) fn linger(&self) -> bool {
+        self.rings.withdraw(Awaited::Bytes);
+        // What is wrong is found by receiving.
+        let is_over = || self.is_over(Awaited::Bytes);
+        let comes = self.lingering.linger(&self.rings, is_over);
+        let comes = comes.unwrap_or(true);
+        // If the doorbell was rung before, it is heard with the next ring.
+        self.has_lingered.store(comes, Ordering::Relaxed);
+        comes || self.holds_unreported_bytes()
     }
 
     /// Appends available bytes to `into`: at most `bytes_max`, and no more than it has room for; `AGAIN` if there are none.

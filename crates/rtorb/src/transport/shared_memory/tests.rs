@@ -16,14 +16,15 @@ const RECEIVER_WORD: u64 = 2 * 64 + 64 + 8;
 
 /// Both ends of a connection, as a server and a client have them.
 fn pair() -> (Stream, Stream) {
-    let (server, client, _) = pair_with_memory();
+    let (server, client, _) = pair_with_memory(SharedMemoryWait::Futex);
     (server, client)
 }
 
-/// As [`pair`], and the file of their memory.
-fn pair_with_memory() -> (Stream, Stream, OwnedFd) {
+/// As [`pair`], with a wait strategy, and the file of their memory.
+fn pair_with_memory(wait: SharedMemoryWait) -> (Stream, Stream, OwnedFd) {
     let (server, client) = std::os::unix::net::UnixStream::pair().expect("the host has sockets");
     let settings = Settings {
+        wait,
         ring_bytes: RING_BYTES,
         ..Settings::default()
     };
@@ -66,6 +67,32 @@ fn the_descriptor_is_readable_when_bytes_come_and_not_once_they_were_received() 
         assert_eq!(server.receive_now(&mut room), Ok(5));
         assert_eq!(room[..5], [byte; 5]);
     }
+}
+
+#[test]
+fn the_doorbell_is_silent_while_a_thread_lingers_and_rings_after_that() {
+    let (server, client, _) = pair_with_memory(SharedMemoryWait::Spin);
+    server.be_polled();
+    let server = Arc::new(server);
+    let mut room = [0; 9];
+    let mut rung = 0;
+    for byte in 0..200 {
+        let of_server = Arc::clone(&server);
+        let lingering = beside(move || of_server.linger());
+        client.send(&[byte]).expect("there is room");
+        let has_seen = ended(lingering);
+        let has_rung = is_readable(&server);
+        assert!(has_seen || has_rung, "{byte} is lost");
+        rung += u32::from(has_rung);
+        assert_eq!(server.receive_now(&mut room), Ok(1));
+        assert!(!server.linger(), "there is nothing more");
+        client.send(&[byte]).expect("there is room");
+        assert!(is_readable(&server), "{byte}: it lingers no more");
+        assert_eq!(server.receive_now(&mut room), Ok(1));
+    }
+    println!("rung {rung} times of 200");
+    let (server, _client, _) = pair_with_memory(SharedMemoryWait::Futex);
+    assert!(!server.lingers(), "it sleeps at once");
 }
 
 #[test]
@@ -185,7 +212,7 @@ fn threads_whose_peer_is_watched_sleep_without_a_timer_and_are_woken_by_its_end(
 
 #[test]
 fn a_peer_that_says_that_nobody_sleeps_does_not_hinder_the_wake_up_at_its_end() {
-    let (server, client, memory) = pair_with_memory();
+    let (server, client, memory) = pair_with_memory(SharedMemoryWait::Futex);
     let watch = PeerWatch::new().expect("the host has epoll");
     watch.add(&server).expect("the host has memory");
     let reader = beside(move || server.receive(&mut [0; 9]));
