@@ -3,6 +3,7 @@
 mod bound_keys;
 mod builder;
 mod config_file;
+mod group;
 mod object_url;
 mod options;
 mod rt_current;

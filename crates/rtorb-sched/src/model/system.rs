@@ -196,6 +196,8 @@ pub struct Call {
     pub payload_bytes: u32,
     /// The number of calls per execution, at least 1. Always 1 if the caller does not wait.
     pub count: u32,
+    /// The longest time for which each side lingers in shared memory before it sleeps, in nanoseconds; 0 if it does not.
+    pub lingering_ns: u64,
     /// Its line in the file.
     pub line: usize,
 }

@@ -77,6 +77,10 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("way = \"one-way\"", "way = \"one-way\", count = 2"),
         (
             "way = \"one-way\"",
+            "way = \"one-way\", lingering = \"50us\"",
+        ),
+        (
+            "way = \"one-way\"",
             "way = \"one-way\", channel = \"telemetry\"",
         ),
         ("channel = \"telemetry\", ", ""),

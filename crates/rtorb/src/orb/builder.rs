@@ -376,8 +376,9 @@ options! {
     /// Scheduling of the threads that serve requests; by default they inherit it from the thread that runs the ORB.
     server_threads(config: ThreadConfig) => server_threads = config;
 
-    /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed; by default it inherits from the thread
-    /// that makes the first call with a timeout. If its priority is too low, timeouts are late.
+    /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed, and waits whose peer in shared memory is
+    /// gone; by default it inherits from the thread that makes the first call with a timeout, or the first such connection. If
+    /// its priority is too low, both are late.
     watchdog_thread(config: ThreadConfig) => watchdog_thread = config;
 
     /// Scheduling of the thread that reads replies for all client threads with

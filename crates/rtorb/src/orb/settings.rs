@@ -4,6 +4,7 @@ use super::builder::{OrbBuilder, OrbError};
 use super::config_file::{
     bands, client_protocols, initial_references, lane_endpoints, lanes, listen, text, threads,
 };
+use super::group::Group;
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::limits::Limits;
@@ -53,7 +54,7 @@ pub(super) struct Settings {
     #[serde(deserialize_with = "text")]
     pub(super) shm_wait: Option<SharedMemoryWait>,
     pub(super) shm_ring_bytes: Option<NonZeroUsize>,
-    pub(super) shm_group: Option<u32>,
+    pub(super) shm_group: Option<Group>,
     #[serde(deserialize_with = "listen")]
     pub(super) listen: Option<Vec<ListenEndpoint>>,
     #[serde(deserialize_with = "lane_endpoints")]
@@ -123,7 +124,8 @@ impl Settings {
             builder = builder.shared_memory_ring_bytes(bytes.get());
         }
         replace(&mut builder.shared_memory.wait, self.shm_wait);
-        replace(&mut builder.shared_memory.group, self.shm_group.map(Some));
+        let group = self.shm_group.map(|group| Some(group.0));
+        replace(&mut builder.shared_memory.group, group);
         let timeout = |ms| (ms > 0).then(|| Duration::from_millis(ms));
         let tell = |is_allowed: bool| is_allowed.then(|| Arc::new(tell_on_standard_error) as Tell);
         replace(

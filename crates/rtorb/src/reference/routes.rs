@@ -90,7 +90,9 @@ pub(crate) fn routes(core: &ClientCore, profiles: &[Profile], wanted: &Wanted) -
                 Endpoint::Unix { path }
             }),
             // Another host has other memory, and perhaps a file of that name.
-            Body::Shmiop(body) if body.host != host_identity() => Vec::new(),
+            Body::Shmiop(body) if !body.host.is_empty() && body.host != host_identity() => {
+                Vec::new()
+            }
             Body::Shmiop(body) => path_endpoints(&body.path, &profile.components, |path| {
                 Endpoint::SharedMemory { path }
             }),
