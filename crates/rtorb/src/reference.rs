@@ -86,7 +86,7 @@ impl ObjectRef {
         let profiles = Profile::of(&ior);
         let policies = Policies::new(&client.core, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&client.core, &profiles, &wanted);
+            let routes = routes(&client, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
@@ -300,9 +300,9 @@ impl ObjectRef {
     ) -> Result<(), SystemException> {
         let core = &self.inner.client.core;
         core.check_open()?;
-        let timeout = match self.inner.timeout {
-            Timeout::OfOrb => core.round_trip_timeout,
-            Timeout::Own(timeout) => timeout,
+        let (timeout, is_timeout_chosen) = match self.inner.timeout {
+            Timeout::OfOrb => (core.round_trip_timeout, core.is_timeout_chosen),
+            Timeout::Own(timeout) => (timeout, true),
         };
         let mut target = self.inner.forward();
         let mut was_known = target.is_some();
@@ -313,6 +313,7 @@ impl ObjectRef {
                 kind,
                 response,
                 timeout,
+                is_timeout_chosen,
                 ..inner.oneway(operation)?
             };
             match inner.try_routes(invocation, arguments, results) {
@@ -370,6 +371,7 @@ impl Inner {
             operation,
             response: Response::None,
             timeout: None,
+            is_timeout_chosen: false,
             route,
             channel: Channel::ANY,
             priority: None,

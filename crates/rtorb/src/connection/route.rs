@@ -17,6 +17,8 @@ pub(crate) struct Route {
     pub(crate) object_key: Arc<[u8]>,
     /// The encoded beginning of each request, if the GIOP version allows to encode it once.
     pub(crate) prefix: Option<Arc<RequestPrefix>>,
+    /// True if the endpoint is the ORB's own, and the calling thread may serve requests to it.
+    pub(crate) is_collocated: bool,
     /// The CORBA priority of the endpoint's lane, if the reference contains it.
     pub(crate) priority: Option<Priority>,
 }
