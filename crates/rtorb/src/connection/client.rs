@@ -33,7 +33,7 @@ pub(crate) struct ClientCore {
     pub(crate) max_version: Version,
     pub(crate) connect_timeout: Duration,
     pub(crate) round_trip_timeout: Option<Duration>,
-    /// True if the application chose that timeout, so that it bounds calls of the ORB's own objects too.
+    /// True if the application chose that timeout: calls of the ORB's own objects have it too.
     pub(crate) is_timeout_chosen: bool,
     pub(crate) collocation: Collocation,
     pub(crate) shared_memory: shared_memory::Settings,

@@ -15,14 +15,12 @@ use rtorb_wire::giop::{Header, Response};
 
 /// True if an invocation may be served on the calling thread.
 ///
-/// A oneway must not take the caller's time, nothing can end a servant when a timeout has passed, and a LocateRequest opens a
-/// connection: these need a transport.
+/// A oneway must not take the caller's time, and a LocateRequest opens a connection: these need a transport.
 #[inline]
 pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
     invocation.route.is_collocated
         && invocation.response == Response::FromTarget
         && invocation.kind == InvocationKind::Operation
-        && !(invocation.is_timeout_chosen && invocation.timeout.is_some())
 }
 
 /// Calls an object of the same ORB on the calling thread.

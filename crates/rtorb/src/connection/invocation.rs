@@ -21,8 +21,6 @@ pub(crate) struct Invocation<'x> {
     pub(crate) operation: &'x str,
     pub(crate) response: Response,
     pub(crate) timeout: Option<Duration>,
-    /// True if the timeout is not the ORB's default.
-    pub(crate) is_timeout_chosen: bool,
     pub(crate) route: &'x Route,
     pub(crate) channel: Channel,
     /// The CORBA priority to send with the request (service context RTCorbaPriority).

@@ -274,7 +274,7 @@ impl OrbBuilder {
             max_version: self.max_version,
             connect_timeout: self.connect_timeout,
             round_trip_timeout: self.round_trip_timeout.unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
-            is_timeout_chosen: self.round_trip_timeout.is_some(),
+            is_timeout_chosen: self.round_trip_timeout.flatten().is_some(),
             collocation: self.collocation,
             shared_memory: self.shared_memory,
             binds_priority_bands: self.binds_priority_bands,

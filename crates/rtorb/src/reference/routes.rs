@@ -228,7 +228,7 @@ fn route_maker<'o>(
         if protocol.is_none() && !wanted.protocols.is_empty() {
             return None;
         }
-        let is_collocated =
+        let is_own =
             core.collocation == Collocation::Direct && client.host.is_collocated(&endpoint);
         let key = EndpointKey {
             endpoint,
@@ -244,7 +244,8 @@ fn route_maker<'o>(
             version,
             object_key: Arc::clone(&object_key),
             prefix: prefix.clone(),
-            is_collocated,
+            is_own,
+            is_collocated: false,
             priority,
         })
     }
