@@ -8,8 +8,8 @@ use rtorb_wire::exception::broken_rule;
 
 use crate::Limits;
 use crate::exception::{
-    COLLOCATED_DEPTH, Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException, inconsistent,
-    oneway,
+    COLLOCATED_DEPTH, Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException,
+    inconsistent, oneway,
 };
 
 #[test]
