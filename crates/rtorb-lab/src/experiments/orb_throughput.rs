@@ -82,6 +82,7 @@ pub const STUDY: Study<LineUp> = Study {
                 Text("unix"),
                 Text("shm"),
                 Text("shm_yield"),
+                Text("collocated"),
                 Text("futex"),
                 Text("none"),
             ],
@@ -105,6 +106,12 @@ pub const STUDY: Study<LineUp> = Study {
                 match () {
                     () if cell.is("transport", "none") => false,
                     () if cell.is("transport", "futex") => is_raw,
+                    // A oneway is never collocated.
+                    () if cell.is("transport", "collocated") => {
+                        cell.is("orb", "rtorb")
+                            && operation != Operation::Oneway
+                            && has_memory(effort)
+                    }
                     () => !is_memory || (cell.is("orb", "rtorb") && has_memory(effort)),
                 }
             }
