@@ -368,8 +368,8 @@ mod tests {
             };
             cells.iter().filter(is).count()
         };
-        // By TCP, UNIX sockets and shared memory with two waits each, and two parts without a call.
-        assert_eq!(count(&[("operation", "octetseq"), ("orb", "rtorb")]), 4 * 6);
+        // By TCP, UNIX sockets and shared memory with two waits each, collocated, and two parts without a call.
+        assert_eq!(count(&[("operation", "octetseq"), ("orb", "rtorb")]), 4 * 7);
         assert_eq!(count(&[("operation", "octetseq"), ("orb", "raw")]), 4 * 3);
         assert_eq!(count(&[("operation", "void"), ("orb", "omniorb")]), 2);
         for preset in ["tao", "tao_propagated"] {
