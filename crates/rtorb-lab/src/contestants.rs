@@ -19,6 +19,7 @@ use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::ping_pong::futex;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
+use crate::study::Cell;
 
 pub mod burst;
 mod clients;
@@ -105,9 +106,19 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Those over which a server of ours is measured with each of its experiments.
+    pub const OF_ORB: [Self; 3] = [Self::Tcp, Self::Unix, Self::Shm];
+
+    /// The transport of ours in a cell: TCP if the study does not vary it.
+    pub(crate) fn of(cell: &Cell<'_>) -> Self {
+        let mut all = Self::OF_ORB.into_iter();
+        let found = all.find(|transport| cell.is("transport", transport.label()));
+        found.unwrap_or(Self::Tcp)
+    }
+
     /// The value of the label `transport`.
     #[must_use]
-    pub fn label(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Unix => "unix",
@@ -115,6 +126,18 @@ impl Transport {
             Self::Shm => "shm",
             Self::ShmYield => "shm_yield",
         }
+    }
+
+    /// Where a server of ours listens by a file in this folder; `None` if the transport is TCP.
+    #[must_use]
+    pub fn endpoint_in(self, folder: &Path, name: &str) -> Option<String> {
+        let scheme = match self {
+            Self::Tcp | Self::Futex => return None,
+            Self::Unix => "uiop",
+            Self::Shm | Self::ShmYield => "shmiop",
+        };
+        let socket = folder.join(format!("{name}.socket"));
+        Some(format!("{scheme}://{}", socket.display()))
     }
 
     /// How the threads of our ORB wait, if this is shared memory.
@@ -185,13 +208,9 @@ impl Contestant {
         folder: &Path,
     ) -> Result<Self, LabError> {
         let name = format!("rtorb {}", transport.label());
-        let socket = folder.join(format!("rtorb-{}.socket", transport.label()));
+        let endpoint = transport.endpoint_in(folder, &format!("rtorb-{}", transport.label()));
+        let endpoint = endpoint.unwrap_or_else(|| launcher.server_endpoint());
         let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
-        let endpoint = match (transport, &wait) {
-            (Transport::Tcp, _) => launcher.server_endpoint(),
-            (_, None) => format!("uiop://{}", socket.display()),
-            (_, Some(_)) => format!("shmiop://{}", socket.display()),
-        };
         let mut role = vec!["cubit-server", &endpoint];
         role.extend(wait.as_deref());
         let which = (Architecture::Plain, transport);
