@@ -18,6 +18,7 @@ use crate::contestants::operations::MessageBytes;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::ping_pong::futex;
 use crate::error::LabError;
+use crate::experiment::Context;
 use crate::processes::{Launcher, Process};
 use crate::study::Cell;
 
@@ -103,6 +104,12 @@ pub enum Transport {
     Shm,
     /// The same, whose threads yield the CPU before they sleep.
     ShmYield,
+    /// The same, whose threads spin before they sleep. Client and server have a CPU each.
+    ShmSpin,
+    /// Shared memory without an ORB, whose sides spin. Client and server have a CPU each.
+    Spin,
+    /// Copies in one process: nobody answers.
+    Memcpy,
 }
 
 impl Transport {
@@ -125,16 +132,25 @@ impl Transport {
             Self::Futex => "futex",
             Self::Shm => "shm",
             Self::ShmYield => "shm_yield",
+            Self::ShmSpin => "shm_spin",
+            Self::Spin => "spin",
+            Self::Memcpy => "memcpy",
         }
+    }
+
+    /// Whether client and server have a CPU each.
+    #[must_use]
+    pub fn needs_two_cpus(self) -> bool {
+        matches!(self, Self::ShmSpin | Self::Spin)
     }
 
     /// Where a server of ours listens by a file in this folder; `None` if the transport is TCP.
     #[must_use]
     pub fn endpoint_in(self, folder: &Path, name: &str) -> Option<String> {
         let scheme = match self {
-            Self::Tcp | Self::Futex => return None,
+            Self::Tcp | Self::Futex | Self::Spin | Self::Memcpy => return None,
             Self::Unix => "uiop",
-            Self::Shm | Self::ShmYield => "shmiop",
+            Self::Shm | Self::ShmYield | Self::ShmSpin => "shmiop",
         };
         let socket = folder.join(format!("{name}.socket"));
         Some(format!("{scheme}://{}", socket.display()))
@@ -143,9 +159,10 @@ impl Transport {
     /// How the threads of our ORB wait, if this is shared memory.
     fn shared_memory_wait(self) -> Option<SharedMemoryWait> {
         match self {
-            Self::Tcp | Self::Unix | Self::Futex => None,
+            Self::Tcp | Self::Unix | Self::Futex | Self::Spin | Self::Memcpy => None,
             Self::Shm => Some(SharedMemoryWait::Futex),
             Self::ShmYield => Some(SharedMemoryWait::Yield),
+            Self::ShmSpin => Some(SharedMemoryWait::Spin),
         }
     }
 }
@@ -171,15 +188,17 @@ impl Contestant {
     ///
     /// # Errors
     /// That its processes do not start.
-    pub fn raw(launcher: &Launcher, transport: Transport, folder: &Path) -> Result<Self, LabError> {
+    pub fn raw(context: &Context, transport: Transport) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
         let name = format!("raw {}", transport.label());
-        let place = raw_place(transport, folder);
+        let place = raw_place(transport, context.folder());
         let listen = match transport {
             Transport::Tcp => launcher.server_socket().to_string(),
             _ => place.display().to_string(),
         };
         let role = ["raw-server", transport.label(), &listen];
-        let mut server = start_server(launcher, transport, &format!("{name} server"), &role)?;
+        let there = server_launcher(context, transport);
+        let mut server = start_server(&there, transport, &format!("{name} server"), &role)?;
         let address = server.ready()?;
         let mut client = launcher.start(
             &format!("{name} client"),
@@ -202,26 +221,24 @@ impl Contestant {
     ///
     /// # Errors
     /// That its processes do not start.
-    pub fn rtorb(
-        launcher: &Launcher,
-        transport: Transport,
-        folder: &Path,
-    ) -> Result<Self, LabError> {
+    pub fn rtorb(context: &Context, transport: Transport) -> Result<Self, LabError> {
         let name = format!("rtorb {}", transport.label());
-        let endpoint = transport.endpoint_in(folder, &format!("rtorb-{}", transport.label()));
-        let endpoint = endpoint.unwrap_or_else(|| launcher.server_endpoint());
+        let socket = format!("rtorb-{}", transport.label());
+        let endpoint = transport.endpoint_in(context.folder(), &socket);
+        let endpoint = endpoint.unwrap_or_else(|| context.launcher.server_endpoint());
         let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
         let mut role = vec!["cubit-server", &endpoint];
         role.extend(wait.as_deref());
         let which = (Architecture::Plain, transport);
-        Self::ours(launcher, &name, which, &role)
+        Self::ours(context, &name, which, &role)
     }
 
     /// Starts our server with one lane, over TCP, and a client. The lane has the priority that every measured process has.
     ///
     /// # Errors
     /// That its processes do not start.
-    pub fn rtorb_lane(launcher: &Launcher, model: PriorityModel) -> Result<Self, LabError> {
+    pub fn rtorb_lane(context: &Context, model: PriorityModel) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
         let architecture = match model {
             PriorityModel::ServerDeclared => Architecture::Lane,
             PriorityModel::ClientPropagated => Architecture::LanePropagated,
@@ -234,21 +251,24 @@ impl Contestant {
         };
         let which = (architecture, Transport::Tcp);
         let role = [role, &launcher.server_endpoint(), &priority];
-        Self::ours(launcher, &name, which, &role)
+        Self::ours(context, &name, which, &role)
     }
 
     fn ours(
-        launcher: &Launcher,
+        context: &Context,
         name: &str,
         (architecture, transport): (Architecture, Transport),
         server_role: &[&str],
     ) -> Result<Self, LabError> {
-        let mut server = start_server(launcher, transport, &format!("{name} server"), server_role)?;
+        let there = server_launcher(context, transport);
+        let mut server = start_server(&there, transport, &format!("{name} server"), server_role)?;
         let reference = server.ready()?;
         let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
         let mut client_role = vec!["cubit-client", &reference];
         client_role.extend(wait.as_deref());
-        let mut client = launcher.start(&format!("{name} client"), &client_role)?;
+        let mut client = context
+            .launcher
+            .start(&format!("{name} client"), &client_role)?;
         client.ready()?;
         Ok(Self {
             orb: Orb::Rtorb,
@@ -305,7 +325,7 @@ impl Contestant {
     pub fn carries(&self, messages: MessageBytes) -> bool {
         let fits =
             messages.request.max(messages.reply) <= futex::MESSAGE_BYTES_MAX && messages.reply > 0;
-        self.transport != Transport::Futex || fits
+        !matches!(self.transport, Transport::Futex | Transport::Spin) || fits
     }
 
     /// Has the client run a burst.
@@ -348,6 +368,15 @@ impl fmt::Display for Contestant {
     }
 }
 
+/// Starts servers where those of a transport run: on the measured CPU, or on another one if client and server have a CPU each.
+fn server_launcher(context: &Context, transport: Transport) -> Launcher {
+    let mut launcher = context.launcher.clone();
+    if let Some(cpu) = context.other_cpu().filter(|_| transport.needs_two_cpus()) {
+        launcher.placement.cpu = Some(cpu);
+    }
+    launcher
+}
+
 /// Over TCP, servers run where the launcher has them run; what shares memory or a file system runs here.
 fn start_server(
     launcher: &Launcher,
@@ -364,12 +393,12 @@ fn start_server(
 /// Shared memory belongs where no disk is behind it.
 fn raw_place(transport: Transport, folder: &Path) -> PathBuf {
     match transport {
-        Transport::Futex if Path::new("/dev/shm").is_dir() => {
+        Transport::Futex | Transport::Spin if Path::new("/dev/shm").is_dir() => {
             let name = folder
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default();
-            PathBuf::from(format!("/dev/shm/{name}.words"))
+            PathBuf::from(format!("/dev/shm/{name}.{}", transport.label()))
         }
         _ => folder.join(format!("raw-{}", transport.label())),
     }

@@ -75,7 +75,7 @@ impl LineUp {
                 Servants::Each => most.unwrap_or(0).max(1),
             },
         };
-        let raw = Contestant::raw(launcher, Transport::Tcp, context.folder())?;
+        let raw = Contestant::raw(context, Transport::Tcp)?;
         let low = (0..clients.low_servants).map(|servant| (clients.low_priority(servant), true));
         let objects: Vec<RateObject> = low
             .chain([(HIGH, false)])
