@@ -4,7 +4,7 @@
 //! which passes the memory and the doorbell on and keeps a descriptor of the memory. The threads of both sides run as they like,
 //! so that a seed repeats what is written, and not when.
 
-use super::segments::{Area, Meeting, RING_BYTES, Scribbler, meet, send};
+use super::segments::{Area, Meeting, RING_BYTES, Scribbler, meet, try_send};
 use rtorb::{DispatchStrategy, Orb, SharedMemoryWait};
 use rtorb_tests::ours::{Ours, check_cubit};
 use rtorb_tests::scratch::Scratch;
@@ -171,8 +171,11 @@ fn relay(
     let mut seen = Seen::default();
     while !is_over.load(Ordering::Relaxed) {
         if let Ok((client, _)) = listener.accept() {
-            pairs.push(introduce(client, served, &mut scribbler));
-            seen.connections += 1;
+            // A client that has given up meanwhile is gone.
+            if let Some(pair) = introduce(client, served, &mut scribbler) {
+                pairs.push(pair);
+                seen.connections += 1;
+            }
         }
         await_doorbells(&pairs, PAUSES_US[scribbler.number(PAUSES_US.len())]);
         pairs.retain_mut(|pair| {
@@ -186,19 +189,19 @@ fn relay(
     seen
 }
 
-fn introduce(client: UnixStream, served: &Path, scribbler: &mut Scribbler) -> Pair {
+fn introduce(client: UnixStream, served: &Path, scribbler: &mut Scribbler) -> Option<Pair> {
     let server = meet(served);
-    send(&client, &server.greeting, Some(&server.memory));
+    try_send(&client, &server.greeting, Some(&server.memory)).ok()?;
     for socket in [&client, &server.socket] {
         socket.set_nonblocking(true).expect("it is a socket");
     }
     let lasting = Duration::from_millis(1 + scribbler.number(100) as u64);
-    Pair {
+    Some(Pair {
         client,
         server,
         area: [Area::Whole, Area::Flags, Area::Payload][scribbler.number(3)],
         end: Instant::now() + lasting,
-    }
+    })
 }
 
 /// From one scribble to the next.

@@ -1,6 +1,6 @@
 //! The segments of connections through shared memory, as raw peers see them: how they come, and garbage in them.
 
-use rustix::io::pwrite;
+use rustix::io::{Errno, pwrite};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -112,8 +112,17 @@ pub(super) fn greeting(magic: &[u8; 8], version: u32, capacity: usize) -> Vec<u8
     .concat()
 }
 
-/// Sends the first message of a server, with the memory.
+/// Sends the first message of a server to a client that waits for it, with the memory.
 pub(super) fn send(socket: &UnixStream, greeting: &[u8], file: Option<&OwnedFd>) {
+    try_send(socket, greeting, file).expect("the client waits");
+}
+
+/// The same to a client that may have given up.
+pub(super) fn try_send(
+    socket: &UnixStream,
+    greeting: &[u8],
+    file: Option<&OwnedFd>,
+) -> Result<(), Errno> {
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut room);
     let files: Vec<_> = file.map(AsFd::as_fd).into_iter().collect();
@@ -121,5 +130,5 @@ pub(super) fn send(socket: &UnixStream, greeting: &[u8], file: Option<&OwnedFd>)
         control.push(SendAncillaryMessage::ScmRights(&files));
     }
     let parts = [IoSlice::new(greeting)];
-    sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL).expect("the client waits");
+    sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL).map(drop)
 }
