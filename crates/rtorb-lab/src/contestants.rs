@@ -144,7 +144,8 @@ impl Transport {
         matches!(self, Self::ShmSpin | Self::Spin)
     }
 
-    /// Where a server of ours listens by a file in this folder; `None` if the transport is TCP.
+    /// Where a server of ours listens by a file in this folder; `None` if the transport is TCP. The file has the name of the
+    /// transport too: servers with one name over several transports run side by side.
     #[must_use]
     pub fn endpoint_in(self, folder: &Path, name: &str) -> Option<String> {
         let scheme = match self {
@@ -152,7 +153,7 @@ impl Transport {
             Self::Unix => "uiop",
             Self::Shm | Self::ShmYield | Self::ShmSpin => "shmiop",
         };
-        let socket = folder.join(format!("{name}.socket"));
+        let socket = folder.join(format!("{name}-{}.socket", self.label()));
         Some(format!("{scheme}://{}", socket.display()))
     }
 
@@ -223,8 +224,7 @@ impl Contestant {
     /// That its processes do not start.
     pub fn rtorb(context: &Context, transport: Transport) -> Result<Self, LabError> {
         let name = format!("rtorb {}", transport.label());
-        let socket = format!("rtorb-{}", transport.label());
-        let endpoint = transport.endpoint_in(context.folder(), &socket);
+        let endpoint = transport.endpoint_in(context.folder(), "rtorb");
         let endpoint = endpoint.unwrap_or_else(|| context.launcher.server_endpoint());
         let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
         let mut role = vec!["cubit-server", &endpoint];
@@ -401,5 +401,19 @@ fn raw_place(transport: Transport, folder: &Path) -> PathBuf {
             PathBuf::from(format!("/dev/shm/{name}.{}", transport.label()))
         }
         _ => folder.join(format!("raw-{}", transport.label())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_one_name_have_a_socket_for_each_transport() {
+        let endpoint = |transport: Transport| transport.endpoint_in(Path::new("/run"), "server");
+        assert_eq!(endpoint(Transport::Tcp), None);
+        let [unix, memory] = [Transport::Unix, Transport::Shm].map(endpoint);
+        assert_eq!(unix.as_deref(), Some("uiop:///run/server-unix.socket"));
+        assert_eq!(memory.as_deref(), Some("shmiop:///run/server-shm.socket"));
     }
 }
