@@ -27,6 +27,8 @@ mod clients;
 pub mod cubit;
 pub mod demux;
 pub mod event_channel;
+#[cfg(feature = "iceoryx2")]
+pub(crate) mod iceoryx2;
 pub mod operations;
 pub mod packets;
 pub mod peers;
@@ -48,6 +50,8 @@ pub enum Orb {
     Rtorb,
     /// The peer.
     OmniOrb,
+    /// iceoryx2, where it is built in.
+    Iceoryx2,
     /// None: the octets alone.
     Raw,
 }
@@ -59,6 +63,7 @@ impl Orb {
         match self {
             Self::Rtorb => "rtorb",
             Self::OmniOrb => OMNIORB,
+            Self::Iceoryx2 => "iceoryx2",
             Self::Raw => "raw",
         }
     }
@@ -315,6 +320,43 @@ impl Contestant {
             architecture: Architecture::Plain,
             transport,
             reference: Some(reference),
+            client,
+            server,
+        })
+    }
+
+    /// Starts iceoryx2's server and client. They wait for events ([`Transport::Shm`]) or poll on two CPUs ([`Transport::ShmSpin`]).
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    #[cfg(feature = "iceoryx2")]
+    pub fn iceoryx2(context: &Context, transport: Transport) -> Result<Self, LabError> {
+        let wait = if transport.needs_two_cpus() {
+            iceoryx2::POLLED
+        } else {
+            iceoryx2::EVENTS
+        };
+        let unique = context
+            .folder()
+            .join(format!("{}-{wait}", std::process::id()));
+        let folder = unique.display().to_string();
+        let there = server_launcher(context, transport);
+        let name = format!("iceoryx2 {wait}");
+        let mut server = there.start(
+            &format!("{name} server"),
+            &["iceoryx2-server", &folder, wait],
+        )?;
+        server.ready()?;
+        let mut client = context.launcher.start(
+            &format!("{name} client"),
+            &["iceoryx2-client", &folder, wait],
+        )?;
+        client.ready()?;
+        Ok(Self {
+            orb: Orb::Iceoryx2,
+            architecture: Architecture::Plain,
+            transport,
+            reference: None,
             client,
             server,
         })

@@ -14,6 +14,7 @@ use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, ready};
 
 pub mod futex;
 pub mod memcpy;
+pub(super) mod spinning;
 pub mod tcp;
 pub mod unix;
 

@@ -70,7 +70,12 @@ pub const STUDY: Study<LineUp> = Study {
         },
         Factor {
             label: "orb",
-            levels: &[Text("rtorb"), Text("omniorb"), Text("raw")],
+            levels: &[
+                Text("rtorb"),
+                Text("omniorb"),
+                Text("iceoryx2"),
+                Text("raw"),
+            ],
         },
         Factor {
             label: "preset",
@@ -265,6 +270,10 @@ fn is_called(cell: &Cell<'_>, operation: Operation, effort: Effort) -> bool {
     let has_memory = has_memory(effort);
     let is_possible = match () {
         () if cell.is("orb", "omniorb") => of(&BY_ORBS) && !is_large(cell),
+        () if cell.is("orb", "iceoryx2") => {
+            let is_built_in = cfg!(feature = "iceoryx2");
+            is_built_in && has_memory && (is_plain || is_octets) && of(&BY_ICEORYX2)
+        }
         () if cell.is("orb", "raw") => {
             let is_memory =
                 (is_plain && of(&[Transport::Spin])) || (is_octets && of(&[Transport::Memcpy]));
@@ -349,6 +358,8 @@ fn lengths(operation: Operation, effort: Effort) -> &'static [usize] {
 const BY_ORBS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
 /// The transports of our ORB alone on which everything is called.
 const BY_OURS: [Transport; 2] = [Transport::Shm, Transport::ShmYield];
+/// With events, and polled on two CPUs.
+const BY_ICEORYX2: [Transport; 2] = [Transport::Shm, Transport::ShmSpin];
 const MEBIBYTE: usize = 1 << 20;
 const WARM_UP: ByEffort = ByEffort {
     glance: 10,

@@ -7,10 +7,11 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::clock::monotonic_ns;
 use rtorb_os::futex;
 use rtorb_os::shared_memory::{SharedMemory, WORDS};
 
+use super::spinning::Spinning;
 use crate::contestants::burst::{Burst, Samples};
 
 /// The octets of a message that fit.
@@ -21,7 +22,7 @@ pub const MESSAGE_BYTES_MAX: usize = (WORDS - PAYLOAD) * 4;
 pub enum Wait {
     /// It sleeps on a futex.
     Sleep,
-    /// It looks again and again. After [`SPIN_NS`] in vain it naps between two looks: nothing is measured then.
+    /// It looks again and again. As [`Spinning`] says.
     Spin,
 }
 
@@ -154,21 +155,14 @@ impl Wait {
 }
 
 fn spin_while(word: &AtomicU32, old: u32, deadline_ns: Option<u64>) -> Option<u32> {
-    let mut nap_ns = None;
+    let mut spinning = Spinning::until(deadline_ns);
     loop {
-        for _ in 0..LOOKS {
-            let now = word.load(Ordering::Acquire);
-            if now != old {
-                return Some(now);
-            }
-            std::hint::spin_loop();
+        let now = word.load(Ordering::Acquire);
+        if now != old {
+            return Some(now);
         }
-        let now_ns = monotonic_ns();
-        if deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns) {
+        if !spinning.pause() {
             return None;
-        }
-        if *nap_ns.get_or_insert(now_ns + SPIN_NS) <= now_ns {
-            sleep_until(now_ns + NAP_NS);
         }
     }
 }
@@ -213,11 +207,6 @@ const CLOSED: usize = 3;
 /// Where a message begins.
 const PAYLOAD: usize = 32;
 const REPLY_TIMEOUT_NS: u64 = 2_000_000_000;
-/// Between two looks at the clock.
-const LOOKS: usize = 1_000;
-/// Longer than any exchange takes, far shorter than what makes the kernel stop real-time threads.
-const SPIN_NS: u64 = 2_000_000;
-const NAP_NS: u64 = 500_000;
 
 #[cfg(test)]
 mod tests {

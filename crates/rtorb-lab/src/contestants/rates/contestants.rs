@@ -119,6 +119,17 @@ impl Entrant {
     }
 }
 
+impl fmt::Display for Entrant {
+    /// The name, and the transport if that is not TCP.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        match self.transport {
+            Transport::Tcp => Ok(()),
+            other => write!(formatter, " over {}", other.label()),
+        }
+    }
+}
+
 /// What an entrant runs.
 enum Software<'a> {
     /// Ours with that preset; whether objects declare priorities.
@@ -176,15 +187,15 @@ impl RateContestant {
             ..launcher.clone()
         };
         let words = |role: &[String]| role.join(" ");
-        let name = format!("{} server", entrant.name);
+        let name = format!("{entrant} server");
         let role: Vec<&str> = server.iter().map(String::as_str).collect();
         let mut server = match orb {
             Orb::Rtorb => start_server(&there, entrant.transport, &name, &role),
-            Orb::OmniOrb | Orb::Raw => there.start(&name, &role),
+            Orb::OmniOrb | Orb::Iceoryx2 | Orb::Raw => there.start(&name, &role),
         }?;
         let role = format!("{} {}", words(&clients), server.ready()?);
         let role: Vec<&str> = role.split(' ').collect();
-        let mut clients = launcher.start(&format!("{} clients", entrant.name), &role)?;
+        let mut clients = launcher.start(&format!("{entrant} clients"), &role)?;
         clients.ready()?;
         let cpus = [launcher.placement.cpu, entrant.server.cpu];
         Ok(Some(Self {

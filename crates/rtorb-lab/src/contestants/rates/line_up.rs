@@ -71,7 +71,7 @@ impl LineUp {
                 Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                 Err(error) => error.to_string(),
             };
-            let left_out = format!("{} was left out: {why}", entrant.name);
+            let left_out = format!("{entrant} was left out: {why}");
             if !line_up.left_out.contains(&left_out) {
                 line_up.left_out.push(left_out);
             }

@@ -12,7 +12,7 @@ use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Orb, Transport};
 use crate::study::{Conditions, Findings};
 
-use super::MEBIBYTE;
+use super::{BY_ICEORYX2, MEBIBYTE};
 
 pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
     let calls = Calls(cells);
@@ -287,7 +287,19 @@ impl Calls<'_> {
             0.5,
             "ratio",
         );
-        plain.chain(octets).collect()
+        let iceoryx2 = BY_ICEORYX2.into_iter().filter_map(|transport| {
+            let [ours, theirs] =
+                [Orb::Rtorb, Orb::Iceoryx2].map(|orb| self.rounds(&plain_call(orb, transport)));
+            let name = transport.label();
+            Claim::at_most(
+                format!("memory-to-iceoryx2.{name}"),
+                format!("cube_long through {name}, to iceoryx2's request-response"),
+                &ours.divided_by(&theirs),
+                1.0,
+                "ratio",
+            )
+        });
+        plain.chain(octets).chain(iceoryx2).collect()
     }
 
     /// Large sequences beside copies of as many octets.
@@ -526,6 +538,16 @@ mod tests {
             let limit_ns = (memory.limit * 2_000.0) as u64;
             let id = format!("memory-to-{}.{}", memory.raw.label(), memory.id);
             check(&id, &raw, &ours, [limit_ns - 100, limit_ns + 100]);
+        }
+    }
+
+    #[test]
+    fn a_call_through_shared_memory_may_cost_what_iceoryx2_costs() {
+        for transport in BY_ICEORYX2 {
+            let theirs = [(plain_call(Orb::Iceoryx2, transport), 2_000)];
+            let ours = plain_call(Orb::Rtorb, transport);
+            let id = format!("memory-to-iceoryx2.{}", transport.label());
+            check(&id, &theirs, &ours, [1_900, 2_100]);
         }
     }
 

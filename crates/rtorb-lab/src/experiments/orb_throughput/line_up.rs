@@ -2,6 +2,8 @@
 
 use rtorb::rt::PriorityModel;
 
+#[cfg(feature = "iceoryx2")]
+use super::BY_ICEORYX2;
 use super::{BY_ORBS, BY_OURS, has_memory};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Contestant, Orb, Transport, key_bytes};
@@ -44,6 +46,10 @@ impl LineUp {
         let by_ours = by_ours.chain(in_memory(&[Transport::ShmSpin]));
         for transport in BY_ORBS.into_iter().chain(by_ours).filter(reachable) {
             contestants.push(Contestant::rtorb(context, transport)?);
+        }
+        #[cfg(feature = "iceoryx2")]
+        for transport in in_memory(&BY_ICEORYX2).into_iter().filter(reachable) {
+            contestants.push(Contestant::iceoryx2(context, transport)?);
         }
         for model in [
             PriorityModel::ServerDeclared,
