@@ -18,6 +18,7 @@ pub mod fake;
 pub mod good;
 pub mod ledger;
 pub mod ours;
+pub mod pages;
 pub mod raw;
 pub mod recorder;
 pub mod relay;

@@ -17,8 +17,9 @@ struct Step {
 /// The steps in order: the first runs the program where there is no other file, as the guests of the kernel laboratory do, for
 /// which the second gets kernels; the third builds guests with other kernels; the fourth is the README's test command; the fifth
 /// tries the interleavings of what has no lock, in a folder of its own because everything is built differently for it; the sixth
-/// counts the instructions of a call; the last one also compiles what is not built by default.
-const STEPS: [Step; 8] = [
+/// counts the instructions of a call; the seventh packages the crates, and builds a project with them; the eighth builds the site of the
+/// documentation; the last one also compiles what is not built by default.
+const STEPS: [Step; 10] = [
     Step {
         program: CARGO,
         arguments: &["xtask", "static", "--try"],
@@ -50,6 +51,16 @@ const STEPS: [Step; 8] = [
     Step {
         program: CARGO,
         arguments: &["xtask", "instructions"],
+        environment: &[],
+    },
+    Step {
+        program: CARGO,
+        arguments: &["xtask", "package"],
+        environment: &[],
+    },
+    Step {
+        program: CARGO,
+        arguments: &["xtask", "book"],
         environment: &[],
     },
     Step {

@@ -80,6 +80,11 @@ const LAYERS: &[Layer] = &[
         builds_with: &["rtorb-idl"],
     },
     Layer {
+        name: "rtorb-thermostat",
+        needs: &["rtorb", "rtorb-os"],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
         name: "rtorb-embedded-cubit",
         needs: &["rtorb-embedded"],
         builds_with: &["rtorb-idl"],

@@ -1,8 +1,10 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, and `rtos` the guests that run real-time kernels.
+//! for a board, `rtos` the guests that run real-time kernels, `package` what is published, `book` the site of the documentation, and
+//! `pictures` those of the README.
 #![forbid(unsafe_code)]
 
+mod book;
 mod ci;
 mod draw;
 mod elf;
@@ -10,6 +12,8 @@ mod instructions;
 mod layers;
 mod metadata;
 mod modules;
+mod package;
+mod pictures;
 mod rtos;
 mod simulate;
 mod sources;
@@ -35,13 +39,17 @@ fn main() -> ExitCode {
         ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
+        ["package"] => package::run(&workspace()),
         ["rtos"] => rtos::run(&workspace()),
+        ["book"] => book::run(&workspace()),
+        ["pictures"] => pictures::run(&workspace(), None),
+        ["pictures", report] => pictures::run(&workspace(), Some(report)),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Dist),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | package | book | pictures [REPORT]"
             );
             return ExitCode::from(2);
         }

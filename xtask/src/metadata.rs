@@ -83,6 +83,9 @@ pub(crate) struct Package {
     id: String,
     /// Its name.
     pub(crate) name: String,
+    pub(crate) version: String,
+    /// The registries that may get it; none for any, an empty list for no registry.
+    pub(crate) publish: Option<Vec<String>>,
     /// Where its Cargo.toml is.
     pub(crate) manifest_path: PathBuf,
     /// What it names in its Cargo.toml.

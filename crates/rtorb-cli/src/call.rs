@@ -19,7 +19,7 @@ use crate::orb_options::usage;
 use crate::output::{line, print_json, warn};
 use crate::reference::{self, CallOptions};
 
-/// Call an operation of any object, with arguments and results in JSON (docs/call.md).
+/// Call an operation of any object, with arguments and results in JSON (docs/how-to/call.md).
 ///
 /// Exit status 0: the operation returned. 1: it raised an exception, which is printed too, or the call failed. 2: wrong arguments.
 #[derive(Debug, Args)]

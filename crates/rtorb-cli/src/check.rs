@@ -13,7 +13,7 @@ use crate::output::{columns, indented, line_in, print_json};
 
 /// Check whether this host is fit for real time, and list what to change.
 ///
-/// The command changes nothing on the host. Exit status 0: fit. 1: not fit. docs/check.md explains each finding.
+/// The command changes nothing on the host. Exit status 0: fit. 1: not fit. docs/reference/check.md explains each finding.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Print one JSON object: fit, findings, host.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use rtorb_lab::experiment::Effort;
 use rtorb_lab::experiments;
+use rtorb_report::PAPERS;
 use serde_json::json;
 
 use crate::agent::Agent;
@@ -121,7 +122,13 @@ fn list(as_json: bool) -> anyhow::Result<()> {
             .try_for_each(line)?;
     }
     if is_terminal() {
-        line("\nP0 to P4 are the five papers of docs/papers.md.")?;
+        line("\nThe papers:")?;
+        for paper in PAPERS {
+            let text = format!("{}: {}", paper.short, paper.title);
+            indented(&text, [&format!("{}  ", paper.key), "    "], width)
+                .into_iter()
+                .try_for_each(line)?;
+        }
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ use crate::orb_options::UsageError;
 ///
 /// `rtorb lab run profile` measures the services of a platform. `check` composes their costs with the system and bounds every
 /// response and end-to-end chain. `run` builds the system of synthetic work and real calls, and compares its responses with the
-/// bounds. docs/model.md explains all three.
+/// bounds. docs/reference/model.md explains all three.
 #[derive(Debug, Args)]
 pub(crate) struct Model {
     #[command(subcommand)]
@@ -50,7 +50,7 @@ impl Model {
 /// The system and its costs.
 #[derive(Debug, Args)]
 struct Analysis {
-    /// File of the system: nodes, components, behaviours and their calls (docs/model.md).
+    /// File of the system: nodes, components, behaviours and their calls (docs/reference/model.md).
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Platform profile, of one node or of all. Overrides those of the file. `rtorb lab run profile` writes one.

@@ -14,7 +14,7 @@ use rtorb::{
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "ORB")]
 pub(crate) struct ClientOptions {
-    /// TOML file with options of the ORB (docs/real-time.md). Options of the command line override it.
+    /// TOML file with options of the ORB (docs/reference/options.md). Options of the command line override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Preset of connection, wait and dispatch strategies: an architecture.

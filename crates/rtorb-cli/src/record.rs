@@ -17,7 +17,7 @@ use crate::output::{line, warn};
 use crate::reference::{self, CallOptions};
 use crate::serving::{Served, Serving, ServingOptions, Sink, recorded};
 
-/// Pass calls on to an object, and print each with its values and times (docs/serve.md).
+/// Pass calls on to an object, and print each with its values and times (docs/how-to/serve.md).
 ///
 /// Clients use the reference of --ior-file, or the key, instead of REF. Calls have the priority that the client gives them, or that of
 /// --priority. It ends by SIGTERM or SIGINT. Exit status 1: the recording

@@ -17,7 +17,7 @@ use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
 use crate::output::warn;
 use crate::serving::{Served, ServingOptions, recorded};
 
-/// Serve an object whose answers are in a table, or in a recorded session (docs/serve.md).
+/// Serve an object whose answers are in a table, or in a recorded session (docs/how-to/serve.md).
 ///
 /// It ends by SIGTERM or SIGINT. Exit status 0: all calls had an answer. 1: a call had none, or the recording is not complete.
 /// 2: wrong arguments, or a wrong table or session.

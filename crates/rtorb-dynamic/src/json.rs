@@ -1,4 +1,4 @@
-//! Values as JSON, and JSON as values: `docs/call.md` has the form of each type.
+//! Values as JSON, and JSON as values: `docs/how-to/call.md` has the form of each type.
 
 mod bits;
 mod error;

@@ -21,7 +21,7 @@ use crate::servant::Servant;
 use crate::types::Types;
 pub use log::{Log, LogError};
 
-/// A call with its results: one line of a recorded session (`docs/serve.md`).
+/// A call with its results: one line of a recorded session (`docs/how-to/serve.md`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {

@@ -1,4 +1,4 @@
-//! The Rust back end: generates Rust text from a checked tree, as `docs/mapping.md` describes.
+//! The Rust back end: generates Rust text from a checked tree, as `docs/reference/mapping.md` describes.
 
 mod abstract_values;
 mod bits;

@@ -1,4 +1,4 @@
-//! The Rust back end: generated text, rejected constructs, and their list in `docs/mapping.md`.
+//! The Rust back end: generated text, rejected constructs, and their list in `docs/reference/mapping.md`.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ fn unsupported_constructs_are_rejected_with_place_and_help() {
 
 #[test]
 fn the_mapping_page_lists_unsupported_constructs() {
-    let page = std::fs::read_to_string(crate_file("../../docs/mapping.md"))
+    let page = std::fs::read_to_string(crate_file("../../docs/reference/mapping.md"))
         .expect("the page is in the repository");
     let (_, list) = page
         .split_once("## What is not generated yet")

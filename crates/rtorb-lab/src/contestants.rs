@@ -115,6 +115,8 @@ pub enum Transport {
     Spin,
     /// Copies in one process: nobody answers.
     Memcpy,
+    /// None: an ORB calls its own object on the calling thread.
+    Collocated,
 }
 
 impl Transport {
@@ -140,6 +142,7 @@ impl Transport {
             Self::ShmSpin => "shm_spin",
             Self::Spin => "spin",
             Self::Memcpy => "memcpy",
+            Self::Collocated => "collocated",
         }
     }
 
@@ -154,7 +157,9 @@ impl Transport {
     #[must_use]
     pub fn endpoint_in(self, folder: &Path, name: &str) -> Option<String> {
         let scheme = match self {
-            Self::Tcp | Self::Futex | Self::Spin | Self::Memcpy => return None,
+            Self::Tcp | Self::Futex | Self::Spin | Self::Memcpy | Self::Collocated => {
+                return None;
+            }
             Self::Unix => "uiop",
             Self::Shm | Self::ShmYield | Self::ShmSpin => "shmiop",
         };
@@ -165,7 +170,9 @@ impl Transport {
     /// How the threads of our ORB wait, if this is shared memory.
     fn shared_memory_wait(self) -> Option<SharedMemoryWait> {
         match self {
-            Self::Tcp | Self::Unix | Self::Futex | Self::Spin | Self::Memcpy => None,
+            Self::Tcp | Self::Unix | Self::Futex | Self::Spin | Self::Memcpy | Self::Collocated => {
+                None
+            }
             Self::Shm => Some(SharedMemoryWait::Futex),
             Self::ShmYield => Some(SharedMemoryWait::Yield),
             Self::ShmSpin => Some(SharedMemoryWait::Spin),
@@ -186,7 +193,8 @@ pub struct Contestant {
     pub reference: Option<String>,
     // In this order: the client is ended before the server that it is connected to.
     client: Process,
-    server: Process,
+    /// None if the client calls its own object.
+    server: Option<Process>,
 }
 
 impl Contestant {
@@ -219,7 +227,7 @@ impl Contestant {
             transport,
             reference: None,
             client,
-            server,
+            server: Some(server),
         })
     }
 
@@ -236,6 +244,23 @@ impl Contestant {
         role.extend(wait.as_deref());
         let which = (Architecture::Plain, transport);
         Self::ours(context, &name, which, &role)
+    }
+
+    /// Starts our ORB, which calls its own object.
+    ///
+    /// # Errors
+    /// That its process does not start.
+    pub fn collocated(launcher: &Launcher) -> Result<Self, LabError> {
+        let mut client = launcher.start("rtorb collocated", &["cubit-collocated"])?;
+        client.ready()?;
+        Ok(Self {
+            orb: Orb::Rtorb,
+            architecture: Architecture::Plain,
+            transport: Transport::Collocated,
+            reference: None,
+            client,
+            server: None,
+        })
     }
 
     /// Starts our server with one lane, over TCP, and a client. The lane has the priority that every measured process has.
@@ -281,7 +306,7 @@ impl Contestant {
             transport,
             reference: Some(reference),
             client,
-            server,
+            server: Some(server),
         })
     }
 
@@ -321,7 +346,7 @@ impl Contestant {
             transport,
             reference: Some(reference),
             client,
-            server,
+            server: Some(server),
         })
     }
 
@@ -358,7 +383,7 @@ impl Contestant {
             transport,
             reference: None,
             client,
-            server,
+            server: Some(server),
         })
     }
 
@@ -383,8 +408,9 @@ impl Contestant {
     /// What the threads of both processes have, read while they wait for work.
     #[must_use]
     pub fn scheduling(&self) -> Vec<ObtainedScheduling> {
-        [&self.server, &self.client]
-            .into_iter()
+        let server = self.server.iter();
+        server
+            .chain([&self.client])
             .filter_map(Process::scheduling)
             .collect()
     }

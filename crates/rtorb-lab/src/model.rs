@@ -3,7 +3,8 @@
 //! [`run`] starts a process for each component and each event channel of a system, places each of its processors on a CPU of this
 //! host, and sets beside each bound what was observed: a [`Judgement`](rtorb_results::judgement::Judgement). Below: the plan of each
 //! process (`plan`, `tree`, `places`), what the processes do (`component`, `watcher`), who leads them (`conductor`), what they saw (`records`,
-//! `timeline`), and what it means (`judging`, `causes`, `words`, `outcome`). [`noise`] observes the host before a run.
+//! `timeline`), and what it means (`judging`, `causes`, `words`, `outcome`). [`noise`] observes the host before a run, and
+//! [`repeats`] compares several runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,6 +35,7 @@ mod outcome;
 mod places;
 mod plan;
 mod records;
+pub mod repeats;
 pub(crate) mod roles;
 mod timeline;
 mod tree;

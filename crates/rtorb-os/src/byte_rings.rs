@@ -242,10 +242,10 @@ impl ByteRings {
             .is_ok_and(|left| left <= self.capacity / 2)
     }
 
-    /// Wakes the threads of this end that sleep.
+    /// Wakes the threads of this end that sleep, whatever the peer has written.
     pub fn wake(&self) {
         for awaited in [Awaited::Bytes, Awaited::Room] {
-            self.own_end(awaited).waiting.call();
+            self.own_end(awaited).waiting.wake();
         }
     }
 

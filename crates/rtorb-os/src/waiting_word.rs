@@ -20,6 +20,9 @@ pub enum Place {
     Doorbell,
 }
 
+/// As many threads as the kernel can wake at once.
+const SLEEPERS_MAX: u32 = i32::MAX as u32;
+
 const AWAKE: u32 = 0;
 const AT_WORD: u32 = 1;
 const AT_DOORBELL: u32 = 2;
@@ -53,6 +56,16 @@ impl WaitingWord {
     pub fn call(&self) -> bool {
         fence(Ordering::SeqCst);
         self.0.load(Ordering::Relaxed) != AWAKE && self.call_waiting()
+    }
+
+    /// Wakes every thread that sleeps on this word, whatever a hostile peer has written into it.
+    ///
+    /// If the peer writes again at the same moment, a thread that is about to sleep may sleep: repeat this until it does not.
+    pub fn wake(&self) {
+        fence(Ordering::SeqCst);
+        self.0.swap(AWAKE, Ordering::SeqCst);
+        // All, because a thread of the peer may sleep on the word too.
+        futex::wake(&self.0, SLEEPERS_MAX);
     }
 
     fn call_waiting(&self) -> bool {

@@ -280,3 +280,31 @@ fn loom_waiting_word_the_doorbell_is_rung_for_what_was_not_seen() {
         assert!(sender.join().unwrap() || is_seen);
     });
 }
+
+#[test]
+fn loom_waiting_word_a_peer_that_writes_into_it_does_not_keep_a_thread_asleep() {
+    model(3, || {
+        let shared = Arc::new((AtomicU32::new(0), WaitingWord::default()));
+        let peer = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.1.withdraw())
+        };
+        let waker = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (has_ended, word) = &*shared;
+                has_ended.store(1, Ordering::Release);
+                word.wake();
+            })
+        };
+        let (has_ended, word) = &*shared;
+        while has_ended.load(Ordering::Acquire) == 0 {
+            word.announce(Place::Word);
+            if has_ended.load(Ordering::Acquire) == 0 {
+                word.sleep(None);
+            }
+        }
+        peer.join().unwrap();
+        waker.join().unwrap();
+    });
+}

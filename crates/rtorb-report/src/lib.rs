@@ -17,3 +17,4 @@ mod prose;
 mod section;
 
 pub use page::{Failure, Run, render, render_run, write, write_run};
+pub use prose::{PAPERS, Paper};

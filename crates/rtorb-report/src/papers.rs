@@ -1,4 +1,4 @@
-//! What the papers show and whether we see it, from `docs/papers.md`.
+//! What the papers show and whether we see it, from `docs/explanation/papers.md`.
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 

@@ -1,19 +1,22 @@
 //! Text for readers: the papers by their names, units by their signs, names of the command in their own type.
 
 /// A paper whose measurements the laboratory repeats.
-pub(crate) struct Paper {
+#[derive(Clone, Copy, Debug)]
+pub struct Paper {
     /// As results and documents refer to it, and the anchor in the bibliography.
-    pub(crate) key: &'static str,
+    pub key: &'static str,
     /// Authors and year.
-    pub(crate) short: &'static str,
-    pub(crate) authors: &'static str,
-    pub(crate) title: &'static str,
+    pub short: &'static str,
+    /// All authors.
+    pub authors: &'static str,
+    /// The full title.
+    pub title: &'static str,
     /// Where it appeared; empty if it does not say.
-    pub(crate) appeared: &'static str,
+    pub appeared: &'static str,
 }
 
-/// The bibliography of the page.
-pub(crate) const PAPERS: [Paper; 5] = [
+/// The bibliography of the page; `docs/explanation/bibliography.md` has the same.
+pub const PAPERS: [Paper; 5] = [
     Paper {
         key: "P0",
         short: "Schmidt et al. 2002",
@@ -120,6 +123,23 @@ pub(crate) fn words(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bibliography_of_the_documentation_is_the_same() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/explanation/bibliography.md"
+        );
+        let page = std::fs::read_to_string(path).expect("the page is there");
+        let page = page.replace('\n', " ");
+        for paper in &PAPERS {
+            let entry = format!(
+                "## {}  {}: *{}*. {}",
+                paper.key, paper.authors, paper.title, paper.appeared
+            );
+            assert!(page.contains(&entry), "{entry}");
+        }
+    }
 
     #[test]
     fn a_reader_sees_names_and_signs() {

@@ -189,14 +189,14 @@ fn a_series_has_the_fields_that_are_documented() {
     let file: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let documented = std::fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.md"),
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/results.md"),
     )
     .unwrap();
     for object in [&file, &file["series"][0], &file["derived"][0]] {
         for name in object.as_object().unwrap().keys() {
             assert!(
                 documented.contains(&format!("`{name}`")),
-                "{name} is not in docs/results.md"
+                "{name} is not in docs/reference/results.md"
             );
         }
     }

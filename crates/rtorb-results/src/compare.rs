@@ -15,7 +15,7 @@ mod conditions;
 mod observed;
 mod welch;
 
-/// What a comparison found. As JSON it is what `rtorb lab compare --json` prints (docs/results.md).
+/// What a comparison found. As JSON it is what `rtorb lab compare --json` prints (docs/reference/results.md).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The form: [`SCHEMA`].

@@ -1,4 +1,4 @@
-//! Results as flat tables for other programs: CSV and Parquet (docs/results.md).
+//! Results as flat tables for other programs: CSV and Parquet (docs/reference/results.md).
 //!
 //! One row an observation, one column a property: each table has the run, the experiment, the kernel and every label as
 //! columns of its own, so that nothing must be joined to be read.

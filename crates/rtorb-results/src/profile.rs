@@ -1,5 +1,5 @@
 //! The platform profile: what each service of the operating system and of the ORB costs here, in the form that a
-//! schedulability model reads (docs/profile.md).
+//! schedulability model reads (docs/reference/profile.md).
 //!
 //! P3 section 3 stores with each component its performance characteristics, for every configuration that was measured,
 //! with mean, deviation, and the smallest and largest value as bounds on a given platform.

@@ -1,4 +1,4 @@
-//! The results of an experiment: the one JSON file that scripts and the report read (docs/results.md).
+//! The results of an experiment: the one JSON file that scripts and the report read (docs/reference/results.md).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

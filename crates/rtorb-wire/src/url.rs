@@ -221,6 +221,19 @@ mod tests {
                     b"k/x",
                 ),
             ),
+            (
+                "corbaloc:shmiop:/run/a%7cb,:h:1/k",
+                corbaloc(
+                    vec![
+                        CorbalocAddress::Shmiop {
+                            version: v0,
+                            path: "/run/a|b".to_owned(),
+                        },
+                        iiop(v0, "h", 1),
+                    ],
+                    b"k",
+                ),
+            ),
         ] {
             assert_eq!(
                 ObjectUrl::parse(text),
@@ -239,6 +252,10 @@ mod tests {
                 version: Version::V1_2,
                 path: "/tmp/a b|c,d%".to_owned(),
             },
+            CorbalocAddress::Shmiop {
+                version: Version::V1_2,
+                path: "/run/a|,b".to_owned(),
+            },
         ];
         let all = corbaloc(addresses, b"\x14\x01\x0f\0 key#|%/");
         assert_eq!(
@@ -246,7 +263,7 @@ mod tests {
             Ok(ObjectUrl::Corbaloc(Location::Addresses(all.clone())))
         );
         let ior = all.to_ior("IDL:X:1.0").expect("it can be sent");
-        assert_eq!(ior.profiles.len(), 3);
+        assert_eq!(ior.profiles.len(), 4);
     }
 
     //= CORBA 3 §13.6.10.2

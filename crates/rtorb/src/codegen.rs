@@ -1,6 +1,6 @@
 //! Support API for generated code. Not public.
 //!
-//! `docs/mapping.md` shows the generated code.
+//! `docs/reference/mapping.md` shows the generated code.
 
 pub use crate::exception::SystemException;
 pub use crate::interface::{Base, Content, Interface, UserException, narrow};

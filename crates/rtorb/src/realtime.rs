@@ -15,7 +15,9 @@ mod transform;
 pub(crate) use best_effort::{BestEffort, Tell, tell_on_standard_error};
 pub(crate) use call_priority::CallPriority;
 pub(crate) use core::RtCore;
-pub(crate) use current::{Running, caller_priority, refusal, set_thread_priority, thread_priority};
+pub(crate) use current::{
+    Running, caller_policy, caller_priority, refusal, set_thread_priority, thread_priority,
+};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
@@ -45,7 +47,12 @@ pub(crate) fn default_network_mapping(
     Arc::new(NetworkPriorityTable::even(most_urgent))
 }
 
-/// The code in `docs/real-time.md` is compiled as the tests of the documentation are.
+/// The code in `docs/how-to/real-time.md` is compiled as the tests of the documentation are.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/real-time.md")]
+#[doc = include_str!("../real-time.md")]
 struct Page;
+
+/// The code in `docs/how-to/network-priority.md` is compiled in the same way.
+#[cfg(doctest)]
+#[doc = include_str!("../network-priority.md")]
+struct NetworkPage;

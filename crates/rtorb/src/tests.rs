@@ -9,6 +9,7 @@ pub(crate) mod clock;
 mod deadlines;
 mod faults;
 pub(crate) mod network;
+mod pages;
 mod random;
 mod randomly;
 mod scripted;

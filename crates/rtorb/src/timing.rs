@@ -1,6 +1,6 @@
 //! Counters of operations whose timing is annotated in IDL.
 //!
-//! The compiler makes an [`OperationTiming`] for each such operation. Calls of other operations do nothing here. `docs/real-time.md` defines
+//! The compiler makes an [`OperationTiming`] for each such operation. Calls of other operations do nothing here. `docs/how-to/times-in-idl.md` defines
 //! what each counter counts.
 
 mod counts;

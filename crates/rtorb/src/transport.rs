@@ -25,13 +25,13 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFla
 use socket as calls;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A connected stream socket, blocking, or memory with such a socket beside it.
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// The bytes go through this memory, if there is one. Dropped before the socket, so that its peer finds all bytes at the end.
-    memory: Option<Box<shared_memory::Link>>,
+    memory: Option<Arc<shared_memory::Link>>,
     socket: OwnedFd,
 }
 
@@ -81,9 +81,14 @@ impl Stream {
     /// A stream whose bytes go through shared memory.
     pub(crate) fn through(memory: shared_memory::Link, socket: OwnedFd) -> Self {
         Self {
-            memory: Some(Box::new(memory)),
+            memory: Some(Arc::new(memory)),
             socket,
         }
+    }
+
+    /// The memory through which the bytes go, if they do.
+    pub(crate) fn memory(&self) -> Option<&Arc<shared_memory::Link>> {
+        self.memory.as_ref()
     }
 
     /// Prepares for an event loop: [`AsFd`] is readable when bytes come.
@@ -101,6 +106,17 @@ impl Stream {
         self.memory
             .as_ref()
             .is_some_and(|memory| memory.holds_unreported_bytes())
+    }
+
+    /// True if a thread lingers on this connection before it waits in an event loop.
+    #[inline]
+    pub(crate) fn lingers(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.lingers())
+    }
+
+    /// Lingers; true if there are bytes of which the descriptor says nothing: receive them before waiting for it.
+    pub(crate) fn linger(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.linger())
     }
 
     /// What an event loop waits for that has bytes to send.

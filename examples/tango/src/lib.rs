@@ -26,7 +26,7 @@ pub use server::{DeviceServer, ServerError};
 pub use stubs::tango;
 pub use value::{AttributeType, Value};
 
-/// The programs of docs/tango.md.
+/// The programs of docs/how-to/tango.md.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/tango.md")]
+#[doc = include_str!("../../../docs/how-to/tango.md")]
 struct Guide;

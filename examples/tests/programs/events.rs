@@ -1,4 +1,4 @@
-//! The examples of docs/events.md work.
+//! The examples of docs/how-to/events.md work.
 
 use rtorb::{DispatchStrategy, Limits, Orb};
 use rtorb_services::events::{Channel, ChannelConfig, strategies};

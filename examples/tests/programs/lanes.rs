@@ -1,4 +1,4 @@
-//! The examples of docs/real-time.md work, and the page shows them as they are.
+//! The examples of the pages on real time work, and the pages show them as they are.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -43,26 +43,25 @@ fn the_threads_have_the_names_that_the_page_says() {
     for name in ["rtorb-p1l0-1", "rtorb-p1l1-1", "rtorb-p1l1-2"] {
         assert!(names.iter().any(|thread| thread == name), "{names:?}");
         assert!(
-            page().contains(name),
-            "docs/real-time.md does not name {name}"
+            page("how-to/real-time.md").contains(name),
+            "docs/how-to/real-time.md does not name {name}"
         );
     }
 }
 
 #[test]
-fn the_page_shows_the_examples_as_they_are() {
-    let page = page();
-    for path in [
-        "src/bin/lanes-server.rs",
-        "src/bin/lanes-client.rs",
-        "src/bin/timed-motor.rs",
+fn the_pages_show_the_examples_as_they_are() {
+    for (of, path) in [
+        ("how-to/real-time.md", "src/bin/lanes-server.rs"),
+        ("how-to/real-time.md", "src/bin/lanes-client.rs"),
+        ("how-to/times-in-idl.md", "src/bin/timed-motor.rs"),
     ] {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let example = fs::read_to_string(example).unwrap_or_else(|e| panic!("{path}: {e}"));
         let block = format!("```rust,ignore\n{example}```\n");
         assert!(
-            page.contains(&block),
-            "docs/real-time.md does not show {path} as it is"
+            page(of).contains(&block),
+            "docs/{of} does not show {path} as it is"
         );
     }
 }
@@ -86,7 +85,7 @@ fn a_motor_that_computes_too_long_is_told_of() {
 
 #[test]
 fn the_page_names_every_option() {
-    let page = page();
+    let page = page("reference/options.md");
     let unknown = rtorb::Orb::builder().args(["-ORBNone".to_owned(), String::new()]);
     let known = unknown.map(|_| ()).expect_err("no such option").to_string();
     let words = known.split([' ', ',', ';', '|']);
@@ -95,14 +94,17 @@ fn the_page_names_every_option() {
         if option != "-ORBNone" {
             assert!(
                 page.contains(option),
-                "docs/real-time.md does not name {option}"
+                "docs/reference/options.md does not name {option}"
             );
         }
     }
 }
 
-fn page() -> String {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/real-time.md");
+/// A page below `docs`.
+fn page(name: &str) -> String {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(name);
     fs::read_to_string(path).expect("the page can be read")
 }
 

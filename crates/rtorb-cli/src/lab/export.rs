@@ -12,7 +12,7 @@ use crate::output::{line, print_json};
 
 /// Write results as flat tables, CSV or Parquet, for other programs.
 ///
-/// Writes the tables series, percentiles, histograms, rounds, derived and derived_rounds; docs/results.md describes their
+/// Writes the tables series, percentiles, histograms, rounds, derived and derived_rounds; docs/reference/results.md describes their
 /// columns.
 #[derive(Debug, Args)]
 pub(crate) struct Export {

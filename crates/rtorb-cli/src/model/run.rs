@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use rtorb_host::preflight;
 use rtorb_lab::experiment::{Context, Effort};
 use rtorb_lab::experiments;
 use rtorb_lab::model::noise::Noise;
-use rtorb_lab::model::{self, RunOptions, loading};
+use rtorb_lab::model::{self, RunOptions, loading, repeats};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::judgement::{Judgement, Observed};
 use rtorb_results::judgement_views;
@@ -36,7 +37,7 @@ use crate::run_summary::of_host;
 /// run under SCHED_FIFO at their priorities.
 ///
 /// Exit status 0: every deadline was met, and no response exceeded its bound unless the host took the CPU meanwhile. 1: one did,
-/// or the deadlines are not proven and --force was not given. 2: the file or the options are wrong.
+/// or the deadlines are not proven and --force was not given. 2: the file or the options are wrong. With --runs, each run counts.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     #[command(flatten)]
@@ -57,6 +58,10 @@ pub(super) struct Run {
     /// Seed of execution times and of gaps between arrivals, if the file gives a range.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Number of runs, each with the next seed. The report has the least favourable one, and says which behaviours exceeded their
+    /// bounds in how many of them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=RUNS_MAX))]
+    runs: usize,
     /// Folder of the report.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
@@ -78,10 +83,15 @@ impl Run {
         let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
         let context = Context::new(Effort::Quick, executable::own()?, interrupt)?;
         print_host(&context)?;
-        let mut progress = Report::new(&format!("model/{}", system.name), 1, 1);
-        let ran = model::run(&system, &checked, &self.options(), &context, &mut progress);
-        progress.finish();
-        let results = ran?;
+        let mut runs = Vec::with_capacity(self.runs);
+        for number in 1..=self.runs {
+            let mut progress = Report::new(&format!("model/{}", system.name), number, self.runs);
+            let options = self.options(number);
+            let ran = model::run(&system, &checked, &options, &context, &mut progress);
+            progress.finish();
+            runs.push(ran?);
+        }
+        let results = repeats::least_favourable(runs).context("a run has results")?;
         results
             .write(&self.out)
             .with_context(|| format!("cannot write below {}", self.out.display()))?;
@@ -108,7 +118,8 @@ impl Run {
         })
     }
 
-    fn options(&self) -> RunOptions {
+    /// Those of the run with this number, from 1.
+    fn options(&self, number: usize) -> RunOptions {
         let assignments = self.place.iter();
         let place: BTreeMap<_, _> = assignments
             .map(|one| ((one.node.clone(), one.cpu), one.host_cpu))
@@ -116,7 +127,7 @@ impl Run {
         RunOptions {
             duration: self.duration,
             force: self.force,
-            seed: self.seed,
+            seed: self.seed.wrapping_add(number as u64 - 1),
             place,
             share: self.share,
             ..RunOptions::default()
@@ -225,6 +236,8 @@ impl FromStr for CpuAssignment {
     }
 }
 
+/// The results of all runs are in memory until the last has ended.
+const RUNS_MAX: u64 = 100;
 const IDEAL: &str = "The bounds are those of --ideal, without the costs of ORB and kernel: give --profile to compare a run.";
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -24,7 +24,7 @@ use crate::output::{line, line_in, print_json, print_table};
 /// schedule exists. 2: the file is wrong.
 #[derive(Debug, Args)]
 pub(super) struct Compute {
-    /// File of the operations (docs/scheduling.md).
+    /// File of the operations (docs/how-to/scheduling.md).
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// File to write the priorities to, for ORBs and channels.

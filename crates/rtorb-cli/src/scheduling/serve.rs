@@ -16,7 +16,7 @@ use crate::orb_options::{ClientOptions, ServerOptions, option_error};
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// File of the first operations (docs/scheduling.md). Their priorities are computed before the service accepts calls.
+    /// File of the first operations (docs/how-to/scheduling.md). Their priorities are computed before the service accepts calls.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Scheduling strategy [default: the file's, or rms].

@@ -254,7 +254,7 @@ fn a_run_leaves_its_page_its_numbers_and_the_answer() {
         "--out",
         out,
     ];
-    let (status, output, errors) = ran(&run, &file, &["--seed", "7"]);
+    let (status, output, errors) = ran(&run, &file, &["--seed", "7", "--runs", "2"]);
     if errors.contains("those of real-time threads") {
         eprintln!("skipped: {errors}");
         return;
@@ -265,12 +265,16 @@ fn a_run_leaves_its_page_its_numbers_and_the_answer() {
         assert!(errors.contains(words), "{words} in {errors}");
     }
     let text = String::from_utf8_lossy(&output).into_owned();
+    for run in ["[1/2] model/one", "[2/2] model/one"] {
+        assert!(errors.contains(run), "{run} in {errors}");
+    }
     for words in ["c.b", "observed worst", "Report: "] {
         assert!(text.contains(words), "{words} in {text}");
     }
     let answer = json(&std::fs::read(folder.path().join("check.json")).unwrap());
     assert_eq!(answer["behaviours"][0]["bound_ns"], 1_000_000);
     let results = json(&std::fs::read(folder.path().join("results/model/one.json")).unwrap());
+    assert_eq!(results["parameters"]["runs"], 2);
     let observed = &results["judgement"]["behaviours"][0];
     assert_eq!(observed["bound_ns"], 1_000_000);
     assert!(

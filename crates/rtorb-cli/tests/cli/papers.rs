@@ -1,4 +1,4 @@
-//! `docs/papers.md`: every command in it exists, and no item of a paper stands there twice.
+//! `docs/explanation/papers.md`: every command in it exists, and no item of a paper stands there twice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn project() -> PathBuf {
 
 /// The cells of each row of the tables.
 fn rows() -> Vec<Vec<String>> {
-    let text = fs::read_to_string(project().join("docs/papers.md")).unwrap();
+    let text = fs::read_to_string(project().join("docs/explanation/papers.md")).unwrap();
     let lines = text.lines().filter_map(|line| {
         let inner = line.strip_prefix("| ")?.strip_suffix(" |")?;
         Some(inner.split(" | ").map(str::to_owned).collect())
@@ -63,7 +63,7 @@ fn wrong(command: &str) -> Option<String> {
 }
 
 /// Why the command refuses these arguments. With `--help` at the end it parses them, and does nothing else.
-fn wrong_arguments(arguments: &[&str]) -> Option<String> {
+pub(crate) fn wrong_arguments(arguments: &[&str]) -> Option<String> {
     let file = arguments
         .iter()
         .find(|word| word.starts_with("examples/") && !project().join(word).exists());

@@ -116,7 +116,7 @@ fn block(language: &str) -> &'static str {
     rest.split_once("```").unwrap().0
 }
 
-const MANUAL: &str = include_str!("../../../../docs/serve.md");
+const MANUAL: &str = include_str!("../../../../docs/how-to/serve.md");
 
 #[test]
 fn the_examples_of_the_manual_work() {

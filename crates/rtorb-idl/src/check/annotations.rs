@@ -1,6 +1,6 @@
 //! Annotations: the values of those that change the mapping, and warnings about those that have no effect.
 //!
-//! The annotations on timing are in [`timing`](super::timing). `docs/idl4-rust.md` lists all known ones.
+//! The annotations on timing are in [`timing`](super::timing). `docs/explanation/idl4-rust.md` lists all known ones.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_page_about_the_mapping_lists_all_known_annotations() {
-        let page = include_str!("../../../../docs/idl4-rust.md");
+        let page = include_str!("../../../../docs/explanation/idl4-rust.md");
         let table = page.split("## Annotations").nth(1);
         let table = table.expect("the page has that section");
         let known = KNOWN.iter().map(|(known, _)| *known);

@@ -12,7 +12,7 @@ use crate::tree::{Attribute, InterfaceFlavour, ItemId, ItemKind, Member, Operati
 /// A construct of IDL that has no Rust form yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotGenerated {
-    /// Its name in messages and in the list of `docs/mapping.md`.
+    /// Its name in messages and in the list of `docs/reference/mapping.md`.
     pub construct: &'static str,
     /// A replacement for it.
     pub help: &'static str,
@@ -24,7 +24,7 @@ impl NotGenerated {
     }
 }
 
-/// All constructs that the back end rejects; `docs/mapping.md` lists the same.
+/// All constructs that the back end rejects; `docs/reference/mapping.md` lists the same.
 pub const NOT_GENERATED: [NotGenerated; 6] = [
     MAP_KEY,
     LOCAL_ON_THE_WIRE,

@@ -88,6 +88,7 @@ pub const STUDY: Study<LineUp> = Study {
                 Text("unix"),
                 Text("shm"),
                 Text("shm_yield"),
+                Text("collocated"),
                 Text("futex"),
                 Text("shm_spin"),
                 Text("spin"),
@@ -281,7 +282,10 @@ fn is_called(cell: &Cell<'_>, operation: Operation, effort: Effort) -> bool {
         }
         () => {
             let is_spinning = (is_plain || is_octets) && of(&[Transport::ShmSpin]);
-            of(&BY_ORBS) || (has_memory && (is_spinning || of(&BY_OURS)))
+            // A oneway is never collocated.
+            let is_collocated = operation != Operation::Oneway && of(&[Transport::Collocated]);
+            let is_memory = is_spinning || is_collocated || of(&BY_OURS);
+            of(&BY_ORBS) || (has_memory && is_memory)
         }
     };
     let is_for_large = || {
@@ -412,11 +416,11 @@ mod tests {
             };
             cells.iter().filter(is).count()
         };
-        // By TCP, UNIX sockets and shared memory with three waits each, and two parts without a call. A mebibyte is not
-        // sent by TCP, nor while a thread yields.
+        // By TCP, UNIX sockets and shared memory with three waits each, collocated, and two parts without a call. A mebibyte is
+        // not sent by TCP, nor while a thread yields, nor collocated.
         assert_eq!(
             count(&[("operation", "octetseq"), ("orb", "rtorb")]),
-            4 * 7 + 5
+            4 * 8 + 5
         );
         assert_eq!(
             count(&[("operation", "octetseq"), ("orb", "raw")]),

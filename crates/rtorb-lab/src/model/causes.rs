@@ -175,11 +175,7 @@ fn next(standing: ObservedStanding, suspects: &Suspects, beside: Beside<'_>) -> 
                 .to_owned(),
         );
     }
-    next.push(
-        "Run it three times with different --seed: if other behaviours exceed their bounds each time, the host is the cause; if the \
-         same ones do, look at the model and the profile."
-            .to_owned(),
-    );
+    next.push(REPEAT.to_owned());
     next
 }
 
@@ -192,6 +188,9 @@ fn of_ms(ms: u64) -> String {
     rounded(ms as f64 * 1e6)
 }
 
+/// What to do next after a single run.
+pub(super) const REPEAT: &str = "Run it several times with --runs 3: if other behaviours exceed their bounds each time, the host is the \
+                                 cause; if the same ones do, look at the model and the profile.";
 /// The most processes that a sentence names.
 const NAMED_MAX: usize = 3;
 
@@ -309,7 +308,7 @@ mod tests {
                 &nothing,
                 "3 interruptions took 48.2ms",
                 "the host's fault",
-                "--seed",
+                "--runs",
             ),
         ] {
             let (causes, next) = found(standing, cpu_use);
@@ -318,7 +317,7 @@ mod tests {
                 causes.contains("CPU 1 (flight/0)") && !causes.contains("shell"),
                 "{causes}"
             );
-            assert!(next.contains(remedy) && next.contains("--seed"), "{next}");
+            assert!(next.contains(remedy) && next.contains("--runs"), "{next}");
         }
     }
 

@@ -245,7 +245,7 @@ fn notes(ran: Ran<'_>, judgement: &Judgement) -> Vec<String> {
     notes
 }
 
-fn all(judgement: &Judgement) -> impl Iterator<Item = &Observed> {
+pub(super) fn all(judgement: &Judgement) -> impl Iterator<Item = &Observed> {
     judgement.behaviours.iter().chain(&judgement.chains)
 }
 

@@ -8,14 +8,19 @@ use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
 use crate::error::LabError;
 use crate::processes::interrupt::Interrupt;
 
-/// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal.
+/// Becomes a program whose complaints go where the laboratory reads its output, and not between the progress on the terminal. It gets
+/// SIGTERM when the laboratory dies, not SIGKILL, so that it can end processes of its own: stress-ng would leave those workers that
+/// it had just made.
 pub(crate) fn exec_tool(program: &str, arguments: &[&str]) -> io::Error {
-    match io::stdout().as_fd().try_clone_to_owned() {
+    let output = set_parent_process_death_signal(Some(Signal::TERM))
+        .map_err(io::Error::from)
+        .and_then(|()| io::stdout().as_fd().try_clone_to_owned());
+    match output {
         Ok(output) => Command::new(program)
             .args(arguments)
             .stderr(Stdio::from(output))

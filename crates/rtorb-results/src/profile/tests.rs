@@ -620,4 +620,4 @@ fn has_type(rule: &Value, value: &Value) -> bool {
     }
 }
 
-const SCHEMA_TEXT: &str = include_str!("../../../../docs/profile.schema.json");
+const SCHEMA_TEXT: &str = include_str!("../../../../docs/reference/profile.schema.json");

@@ -1,7 +1,7 @@
 //! Composes a system with its platforms layer by layer (P3 section 3, Figure 2): what each CPU executes, and the cause of each
 //! cost.
 //!
-//! docs/model.md has the table of rules. Every root (a periodic or sporadic behaviour) becomes a tree of segments. A CPU executes
+//! docs/explanation/model.md has the table of rules. Every root (a periodic or sporadic behaviour) becomes a tree of segments. A CPU executes
 //! a segment without suspending it.
 
 mod costs;

@@ -1,6 +1,6 @@
 //! Reads a system's file: TOML to a checked [`System`], or an error with its line and its correction.
 //!
-//! `docs/model.md` explains the file, and `docs/system.schema.json` is its schema. The reader goes in an order in which all names
+//! `docs/reference/model.md` explains the file, and `docs/reference/system.schema.json` is its schema. The reader goes in an order in which all names
 //! are known when they are used: nodes, links, processes, resources, behaviours, calls, chains.
 
 mod behaviours;

@@ -50,7 +50,7 @@ impl Statistic {
 }
 
 impl Platform {
-    /// Reads a profile (docs/profile.md). Costs are its maxima, or its 99th percentiles if it was measured in a virtual machine:
+    /// Reads a profile (docs/reference/profile.md). Costs are its maxima, or its 99th percentiles if it was measured in a virtual machine:
     /// there a maximum contains what the hypervisor took.
     ///
     /// # Errors

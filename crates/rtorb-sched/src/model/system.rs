@@ -39,7 +39,7 @@ pub struct Node {
     pub name: String,
     /// The number of CPUs for the system, at least 1. Each component runs on one of them (partitioned scheduling).
     pub cpus: u32,
-    /// The platform profile (docs/profile.md), relative to the folder of the system's file; `None` if the command names one.
+    /// The platform profile (docs/reference/profile.md), relative to the folder of the system's file; `None` if the command names one.
     pub profile: Option<PathBuf>,
     /// The scheduling policy of its CPUs.
     pub scheduling: SchedulingPolicy,
@@ -196,6 +196,8 @@ pub struct Call {
     pub payload_bytes: u32,
     /// The number of calls per execution, at least 1. Always 1 if the caller does not wait.
     pub count: u32,
+    /// The longest time for which each side lingers in shared memory before it sleeps, in nanoseconds; 0 if it does not.
+    pub lingering_ns: u64,
     /// Its line in the file.
     pub line: usize,
 }

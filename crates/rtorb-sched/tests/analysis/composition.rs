@@ -1,4 +1,4 @@
-//! Compositions computed by hand: each rule of docs/model.md, "Composition".
+//! Compositions computed by hand: each rule of docs/explanation/model.md, "Composition".
 //!
 //! Costs of the platform (profiles.rs), in ns: switch 2000 with up to 2 ready tasks and 1000 more for each beyond; tick 5000 every
 //! 4 ms; release interrupt 3000; release jitter 25000; kernel sections 50000; contended lock 4000; wake-up of another CPU 7000; two-way
@@ -216,6 +216,51 @@ fn a_two_way_call_on_one_cpu_is_the_callers_own_execution() {
         ends(&system, &composed, "b.serve"),
         [(vec!["a.run", "b.serve"], 0)]
     );
+}
+
+#[test]
+fn both_sides_of_a_call_linger_at_the_callers_priority_each_time() {
+    let here = format!("{ONE_NODE}{TWO_WAY_HERE}")
+        .replace("payload = 1000", "payload = 1000, lingering = \"50us\"");
+    let lingering = |segment: &Segment| {
+        let all = execution(segment).into_iter();
+        let of_it = all.filter(|part| part.0 == "lingering in shared memory");
+        of_it.map(|part| (part.1, part.2)).collect::<Vec<_>>()
+    };
+    let segments = composed(&system(&here)).segments;
+    let [segment] = &segments[..] else {
+        panic!("{segments:?}")
+    };
+    assert_eq!(lingering(segment), [(6, 300_000)]);
+    let there = here.replace("name = \"b\"", "name = \"b\"\ncpu = 1");
+    let segments = composed(&system(&there.replace("count = 3", "count = 1"))).segments;
+    let each: Vec<_> = segments.iter().map(lingering).collect();
+    // The client's before it waits, the server's; neither the call to `c` nor the rest of the caller has any.
+    assert_eq!(each[..2], [[(1, 50_000)], [(1, 50_000)]]);
+    assert!(each[2..].iter().all(Vec::is_empty), "{each:?}");
+}
+
+#[test]
+fn no_call_lingers_between_nodes() {
+    let text = format!(
+        "name = \"test\"\n{ONE_NODE}{TWO_WAY_HERE}\n[[node]]\nname = \"there\"\n\
+         [[link]]\nbetween = [\"here\", \"there\"]\nlatency = \"1ms\"\n"
+    );
+    let text = text
+        .replace("name = \"b\"", "name = \"b\"\nnode = \"there\"")
+        .replace(
+            "[[component]]\nname = \"a\"",
+            "[[component]]\nname = \"a\"\nnode = \"here\"",
+        )
+        .replace(
+            "[[component]]\nname = \"c\"",
+            "[[component]]\nname = \"c\"\nnode = \"here\"",
+        );
+    let parse = |text: &str| System::parse(text, Path::new("."), &|_| Ok(BTreeMap::new()));
+    parse(&text).expect("it is right");
+    let lingering = text.replace("payload = 1000", "payload = 1000, lingering = \"50us\"");
+    let (_, reason) = parse(&lingering).expect_err("they share no memory");
+    assert!(reason.contains("share no memory"), "{reason}");
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
             way,
             payload_bytes: *octets,
             count: if waits { *count } else { 1 },
+            lingering_ns: 0,
             line: 1,
         })
     });

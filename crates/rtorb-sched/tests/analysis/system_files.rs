@@ -411,7 +411,7 @@ fn an_error_about_a_long_text_is_short() {
 
 #[test]
 fn the_file_of_the_documentation_is_read() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/model.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/model.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     let file = page
         .split("```toml\n")

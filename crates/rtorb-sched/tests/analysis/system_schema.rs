@@ -13,7 +13,7 @@ fn root() -> PathBuf {
 }
 
 fn schema() -> Value {
-    let path = root().join("docs/system.schema.json");
+    let path = root().join("docs/reference/system.schema.json");
     let text = std::fs::read_to_string(path).expect("the schema is there");
     serde_json::from_str(&text).expect("the schema is JSON")
 }
@@ -44,7 +44,7 @@ fn the_schema_accepts_what_the_reader_accepts() {
             let first = text.lines().next();
             assert_eq!(
                 first,
-                Some("#:schema ../../docs/system.schema.json"),
+                Some("#:schema ../../docs/reference/system.schema.json"),
                 "{path:?}"
             );
             files.push((path.display().to_string(), text));
@@ -75,6 +75,10 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("least = \"1ms\", most", "most"),
         ("way = \"one-way\"", "way = \"oneway\""),
         ("way = \"one-way\"", "way = \"one-way\", count = 2"),
+        (
+            "way = \"one-way\"",
+            "way = \"one-way\", lingering = \"50us\"",
+        ),
         (
             "way = \"one-way\"",
             "way = \"one-way\", channel = \"telemetry\"",

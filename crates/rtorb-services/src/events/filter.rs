@@ -1,7 +1,7 @@
 //! The filter of a consumer: the events that it gets, alone or together, and its timeouts.
 //!
 //! A `ConsumerQOS` is a flat list of event headers. This page defines their meaning and how TAO's channel differs (from its
-//! sources and tests); `docs/events.md` explains it for users.
+//! sources and tests); `docs/reference/subscriptions.md` explains it for users.
 //!
 //! # Two forms
 //! A list does not say which form it has. It is an option of the channel ([`FilterKind`], TAO's `-ECFiltering`).

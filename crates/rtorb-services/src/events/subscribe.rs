@@ -305,6 +305,11 @@ impl Publications {
 /// A unit of `TimeBase::TimeT`.
 const NS_PER_UNIT: u128 = 100;
 
+/// The code in `docs/reference/subscriptions.md` is compiled as the tests of the documentation are.
+#[cfg(doctest)]
+#[doc = include_str!("../../subscriptions.md")]
+struct Page;
+
 #[cfg(test)]
 mod tests {
     use super::*;

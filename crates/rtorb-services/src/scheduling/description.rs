@@ -28,7 +28,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// Reads a TOML file as `docs/scheduling.md` describes it.
+    /// Reads a TOML file as `docs/how-to/scheduling.md` describes it.
     ///
     /// # Errors
     /// [`FileError`] with the line.

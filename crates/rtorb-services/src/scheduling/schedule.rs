@@ -441,7 +441,7 @@ impl OperationTable {
 }
 
 const HEAD: &str = "\
-# Priorities computed by rtorb: what an ORB and an event channel read at start (docs/scheduling.md).
+# Priorities computed by rtorb: what an ORB and an event channel read at start (docs/how-to/scheduling.md).
 # The levels are in order, the most urgent first; operations name their level by its place there, from 0.
 
 ";

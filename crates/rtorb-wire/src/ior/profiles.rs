@@ -95,7 +95,7 @@ profile! {
 profile! {
     /// An object behind shared memory of one host.
     ShmiopProfile = RTORB_SHMIOP {
-        /// The identity of the host: a client compares it with its own.
+        /// The identity of the host: a client compares it with its own. Empty: the host of the client.
         host: String,
         /// The path of the socket at which client and server meet.
         path: String,

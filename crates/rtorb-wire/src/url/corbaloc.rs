@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::{DEFAULT_KEY, UrlError, unescape};
 use crate::EncodeError;
-use crate::ior::{IiopProfile, Ior, UiopProfile, at};
+use crate::ior::{IiopProfile, Ior, ShmiopProfile, UiopProfile, at};
 use crate::version::Version;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -38,6 +38,13 @@ pub enum CorbalocAddress {
         /// The socket's path.
         path: String,
     },
+    /// `shmiop:`, rtorb's shared memory, in the same form.
+    Shmiop {
+        /// The GIOP version; 1.0 if the text has none.
+        version: Version,
+        /// The path of the socket at which client and server meet.
+        path: String,
+    },
 }
 
 impl Corbaloc {
@@ -63,6 +70,15 @@ impl Corbaloc {
                 .to_tagged(),
                 CorbalocAddress::Uiop { version, path } => UiopProfile {
                     version: *version,
+                    path: path.clone(),
+                    object_key,
+                    components: Vec::new(),
+                }
+                .to_tagged(),
+                CorbalocAddress::Shmiop { version, path } => ShmiopProfile {
+                    version: *version,
+                    // A path alone is of the host that reads it, as in UIOP.
+                    host: String::new(),
                     path: path.clone(),
                     object_key,
                     components: Vec::new(),
@@ -110,7 +126,7 @@ impl CorbalocAddress {
             .ok_or(UrlError::Address("no protocol"))?;
         let delimiters: &[char] = match protocol {
             "" | "iiop" => &[',', '/'],
-            "uiop" => &[',', '|'],
+            "uiop" | "shmiop" => &[',', '|'],
             "rir" => return Err(UrlError::Address("rir: besides other addresses")),
             _ => return Err(UrlError::Address("an unknown protocol")),
         };
@@ -121,15 +137,14 @@ impl CorbalocAddress {
             None => (Version::V1_0, address),
         };
         let address = match protocol {
-            "uiop" => {
-                let path = unescape(place)?;
-                let path = String::from_utf8(path)
-                    .map_err(|_| UrlError::Address("a path that is not UTF-8"))?;
-                if path.is_empty() {
-                    return Err(UrlError::Address("no path"));
-                }
-                Self::Uiop { version, path }
-            }
+            "uiop" => Self::Uiop {
+                version,
+                path: parse_path(place)?,
+            },
+            "shmiop" => Self::Shmiop {
+                version,
+                path: parse_path(place)?,
+            },
             _ => {
                 let (host, port) = parse_host(place)?;
                 Self::Iiop {
@@ -153,6 +168,15 @@ fn parse_version(text: &str) -> Result<Version, UrlError> {
         (Ok(1), Ok(minor)) => Ok(Version { major: 1, minor }),
         _ => Err(UrlError::Address("a version that is not 1.x")),
     }
+}
+
+fn parse_path(text: &str) -> Result<String, UrlError> {
+    let path = String::from_utf8(unescape(text)?)
+        .map_err(|_| UrlError::Address("a path that is not UTF-8"))?;
+    if path.is_empty() {
+        return Err(UrlError::Address("no path"));
+    }
+    Ok(path)
 }
 
 fn parse_host(text: &str) -> Result<(&str, u16), UrlError> {
@@ -184,7 +208,7 @@ impl fmt::Display for Corbaloc {
             write!(f, "{address}")?;
         }
         f.write_str(match self.addresses.last() {
-            Some(CorbalocAddress::Uiop { .. }) => "|",
+            Some(CorbalocAddress::Uiop { .. } | CorbalocAddress::Shmiop { .. }) => "|",
             _ => "/",
         })?;
         escape(&self.object_key, b"", f)
@@ -201,6 +225,10 @@ impl fmt::Display for CorbalocAddress {
             } => write!(f, "iiop:{version}@{}", at(host, *port)),
             Self::Uiop { version, path } => {
                 write!(f, "uiop:{version}@")?;
+                escape(path.as_bytes(), b",", f)
+            }
+            Self::Shmiop { version, path } => {
+                write!(f, "shmiop:{version}@")?;
                 escape(path.as_bytes(), b",", f)
             }
         }

@@ -58,6 +58,8 @@ fn connect(invocation: &Invocation<'_>) -> Result<Stream, (Phase, Errno)> {
         }
     };
     let in_set_up = |errno| (Phase::SetUp, errno);
+    let watchdog = &invocation.core.watchdog;
+    watchdog.watch_peer(&stream).map_err(in_set_up)?;
     if let Some(protocol) = &endpoint.protocol {
         properties::apply(&stream, protocol).map_err(in_set_up)?;
     }

@@ -33,6 +33,16 @@ pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), Dispatch
                 }
             };
             let session = Arc::clone(&connection.session);
+            if orb
+                .client
+                .core
+                .watchdog
+                .watch_peer(&session.stream)
+                .is_err()
+            {
+                refuse(&session.stream);
+                continue;
+            }
             number += 1;
             let serve = move || {
                 let mut workspace = Workspace::new(ThreadPriority::keeping());

@@ -369,6 +369,9 @@ mod tests {
             ("priority_mapping = \"logarithmic\"", 1, "continuous"),
             ("sched_policy = \"SCHED_IDLE\"", 1, "SCHED_RR"),
             ("wait = read", 1, ""),
+            ("shm_group = -1", 1, "0 to 4294967295"),
+            ("shm_group = \"no such\"", 1, "getent group"),
+            ("shm_group = true", 1, "the number or the name"),
         ];
         for (text, line, words) in rows {
             let (where_it_is, reason) = parse(text).expect_err(text);

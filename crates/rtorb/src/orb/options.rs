@@ -17,7 +17,8 @@ const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|
                      -ORBBindPriorityBands yes|no, \
                      -ORBPriorityMapping native|linear|continuous, -ORBSchedPolicy SCHED_FIFO|SCHED_RR, \
                      -ORBBestEffort yes|no, -ORBConnectTimeoutMs N, -ORBRoundTripTimeoutMs N, \
-                     -ORBShmWait futex|yield|spin|adaptive, -ORBShmRingBytes N, -ORBShmGroup GID, \
+                     -ORBCollocation direct|transport, \
+                     -ORBShmWait futex|yield|spin|adaptive, -ORBShmRingBytes N, -ORBShmGroup GROUP, \
                      -ORBListenEndpoints ENDPOINT[;ENDPOINT...], -ORBLaneListenEndpoints POOL:LANE=ENDPOINT, \
                      -ORBInitRef NAME=REFERENCE, -ORBid NAME";
 
@@ -87,6 +88,7 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
             settings.connect_timeout_ms = Some(timeout);
         }
         "RoundTripTimeoutMs" => settings.round_trip_timeout_ms = Some(milliseconds(value)?),
+        "Collocation" => settings.collocation = Some(parsed(value)?),
         "ShmWait" => settings.shm_wait = Some(parsed(value)?),
         "ShmRingBytes" => {
             let bytes: NonZeroUsize = value
@@ -94,12 +96,7 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
                 .map_err(|_| format!("`{value}` is no number of bytes; write 262144"))?;
             settings.shm_ring_bytes = Some(bytes);
         }
-        "ShmGroup" => {
-            let group: u32 = value.parse().map_err(|_| {
-                format!("`{value}` is no number of a group; `getent group NAME` prints it")
-            })?;
-            settings.shm_group = Some(group);
-        }
+        "ShmGroup" => settings.shm_group = Some(parsed(value)?),
         "InitRef" => match value.split_once('=') {
             Some((id, reference)) if !id.is_empty() && !reference.is_empty() => {
                 let named = (id.to_owned(), reference.to_owned());

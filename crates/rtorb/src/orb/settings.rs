@@ -4,6 +4,7 @@ use super::builder::{OrbBuilder, OrbError};
 use super::config_file::{
     bands, client_protocols, initial_references, lane_endpoints, lanes, listen, text, threads,
 };
+use super::group::Group;
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::limits::Limits;
@@ -12,7 +13,7 @@ use crate::realtime::{
     Protocol, Tell, ThreadpoolLane, is_band, tell_on_standard_error,
 };
 use crate::strategies::{
-    ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
 };
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
@@ -48,12 +49,14 @@ pub(super) struct Settings {
     pub(super) sched_policy: Option<RoundRobin>,
     pub(super) best_effort: Option<bool>,
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
+    #[serde(deserialize_with = "text")]
+    pub(super) collocation: Option<Collocation>,
     /// 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
     #[serde(deserialize_with = "text")]
     pub(super) shm_wait: Option<SharedMemoryWait>,
     pub(super) shm_ring_bytes: Option<NonZeroUsize>,
-    pub(super) shm_group: Option<u32>,
+    pub(super) shm_group: Option<Group>,
     #[serde(deserialize_with = "listen")]
     pub(super) listen: Option<Vec<ListenEndpoint>>,
     #[serde(deserialize_with = "lane_endpoints")]
@@ -123,13 +126,15 @@ impl Settings {
             builder = builder.shared_memory_ring_bytes(bytes.get());
         }
         replace(&mut builder.shared_memory.wait, self.shm_wait);
-        replace(&mut builder.shared_memory.group, self.shm_group.map(Some));
+        let group = self.shm_group.map(|group| Some(group.0));
+        replace(&mut builder.shared_memory.group, group);
         let timeout = |ms| (ms > 0).then(|| Duration::from_millis(ms));
         let tell = |is_allowed: bool| is_allowed.then(|| Arc::new(tell_on_standard_error) as Tell);
         replace(
             &mut builder.round_trip_timeout,
-            self.round_trip_timeout_ms.map(timeout),
+            self.round_trip_timeout_ms.map(|ms| Some(timeout(ms))),
         );
+        replace(&mut builder.collocation, self.collocation);
         replace(&mut builder.best_effort, self.best_effort.map(tell));
         replace(
             &mut builder.round_robin,
@@ -271,5 +276,5 @@ macro_rules! limit_settings {
 
 limit_settings! {
     message_octets_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    fragment_chains_max, forwards_max, pool_threads_max, queued_requests_max
+    fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, queued_requests_max
 }

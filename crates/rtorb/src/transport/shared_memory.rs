@@ -2,13 +2,16 @@
 //!
 //! The client connects to the server's socket file. The server makes the memory and sends its descriptor with the first message.
 //! From then on GIOP goes through the rings. The socket has the life of the connection, because the kernel closes it when a
-//! process ends in any way, and it is the *doorbell* of threads that wait in epoll. `link` is the stream over both, and
-//! `lingering` what a thread does before it sleeps. The memory has no name, so that nothing is left behind.
+//! process ends in any way, and it is the *doorbell* of threads that wait in epoll. `link` is the stream over both, `lingering`
+//! what a thread does before it sleeps, and `peer_watch` what wakes it when its peer is gone. The memory has no name, so that
+//! nothing is left behind.
 
 mod lingering;
 mod link;
+mod peer_watch;
 
 pub(crate) use link::Link;
+pub(crate) use peer_watch::PeerWatch;
 
 use super::{Stream, unix};
 use crate::clock::monotonic_ns;

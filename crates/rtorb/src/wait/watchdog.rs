@@ -1,22 +1,26 @@
-//! Timeouts without a timer for each call: one thread ends the waits whose deadline has passed.
+//! Ends waits without a timer for each call: one thread ends those whose deadline has passed, or whose peer is gone.
 //!
 //! A socket's own receive timeout makes the kernel set and delete a timer in every call, which costs about as much as
 //! everything else that the ORB does in it. Here a call stores its deadline in a word and takes it away again. The
 //! watchdog looks at the words no earlier than it has to: no deadline set after a look can pass before the shortest
 //! timeout in use has gone by, so it sleeps that long, or until the earliest deadline it saw. Deadlines are kept
 //! to 0.2 ms, and an idle watchdog wakes once a timeout of a connection that there is.
+//!
+//! From the first connection through shared memory on, it waits for the ends of these peers too (`PeerWatch`).
 
 use crate::clock::monotonic_ns;
 use crate::transport::Stream;
+use crate::transport::shared_memory::PeerWatch;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::futex;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
-use std::sync::{Arc, Weak};
+use rustix::io::Errno;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-/// The thread that ends waits. It starts with the first call that has a timeout.
+/// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     config: ThreadConfig,
@@ -27,7 +31,9 @@ pub(crate) struct Watchdog {
 #[derive(Debug, Default)]
 struct Shared {
     waits: Mutex<Vec<Watched>>,
-    /// Counts the changes that the thread must check; the thread sleeps on this word.
+    /// The peers of connections through shared memory, once there is one.
+    peers: OnceLock<PeerWatch>,
+    /// Counts the changes that the thread must check; without peers, the thread sleeps on this word.
     news: AtomicU32,
     stop: AtomicBool,
 }
@@ -50,6 +56,9 @@ pub(crate) struct Wait {
 /// The watchdog sleeps at least this many nanoseconds between two checks. Otherwise one short timeout would keep a processor
 /// busy, perhaps with an urgent thread, as long as its connection is open.
 const REST_NS: u64 = 200_000;
+
+/// How soon the watchdog looks again at a thread that it woke because its peer is gone, in nanoseconds.
+const AGAIN_NS: u64 = 10_000_000;
 
 /// No thread waits.
 const IDLE: u64 = 0;
@@ -126,13 +135,33 @@ impl Watchdog {
         if crate::tests::clock::is_virtual() {
             return Ok(());
         }
+        self.start()?;
+        self.shared.tell();
+        Ok(())
+    }
+
+    /// Wakes threads that sleep on this connection once its peer is gone. Does nothing for a socket, where the kernel does it.
+    pub(crate) fn watch_peer(&self, stream: &Stream) -> Result<(), Errno> {
+        if stream.memory().is_none() {
+            return Ok(());
+        }
+        self.start().map_err(|refused| refused.errno)?;
+        if self.shared.peers.get().is_none() {
+            // Of two threads that do this at once, one makes it in vain.
+            let _ = self.shared.peers.set(PeerWatch::new()?);
+            self.shared.tell();
+        }
+        let peers = self.shared.peers.get();
+        peers.map_or(Ok(()), |peers| peers.add(stream))
+    }
+
+    /// Starts the thread, unless it runs.
+    fn start(&self) -> Result<(), Refused> {
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             *thread = Some(spawn("rtorb-watchdog", &self.config, move || shared.run())?);
         }
-        drop(thread);
-        self.shared.tell();
         Ok(())
     }
 }
@@ -155,8 +184,22 @@ impl Shared {
             if self.stop.load(Ordering::Acquire) {
                 return;
             }
-            futex::wait(&self.news, seen, self.look(monotonic_ns()));
+            self.sleep(seen, self.look(monotonic_ns()));
         }
+    }
+
+    /// Sleeps until there is news, a peer is gone, or `until_ns`.
+    fn sleep(&self, seen: u32, mut until_ns: Option<u64>) {
+        let Some(peers) = self.peers.get() else {
+            futex::wait(&self.news, seen, until_ns);
+            return;
+        };
+        let now_ns = monotonic_ns();
+        if peers.look() {
+            let soon_ns = now_ns + AGAIN_NS;
+            until_ns = Some(until_ns.map_or(soon_ns, |until_ns| until_ns.min(soon_ns)));
+        }
+        peers.wait(until_ns.map(|until_ns| until_ns.saturating_sub(now_ns)));
     }
 
     /// Ends the waits that are due and answers when to look again; `None` once there is a connection more.
@@ -179,6 +222,9 @@ impl Shared {
     fn tell(&self) {
         self.news.fetch_add(1, Ordering::Release);
         futex::wake(&self.news, 1);
+        if let Some(peers) = self.peers.get() {
+            peers.ring();
+        }
     }
 }
 

@@ -68,7 +68,7 @@ fn every_client_strategy_is_right_with_every_wait() {
 }
 
 #[test]
-fn a_call_is_right_after_a_silence_in_which_threads_went_to_their_doorbells() {
+fn a_call_is_right_after_a_silence() {
     let scratch = Scratch::new();
     let ours = Ours::serve_as(serve(&scratch.join("socket")));
     let cubit = client(Orb::builder(), &ours.text(ours.cubit.as_object()));
@@ -110,6 +110,26 @@ fn a_client_takes_shared_memory_by_itself_and_its_protocols_choose() {
         let cubit = Cubit::narrow(&object).expect("it answers");
         assert_eq!(cubit.cube_long(3), Ok(27));
     }
+}
+
+#[test]
+fn an_object_of_this_host_is_found_by_its_key() {
+    let scratch = Scratch::new();
+    let path = scratch.join("a,socket|");
+    let ours = Ours::serve_as(serve(&path));
+    let bound = ours
+        .orb
+        .bind_object_key("plant/cubit", ours.cubit.as_object());
+    bound.expect("it is free");
+    let path = path.display().to_string();
+    let path = path.replace(',', "%2c").replace('|', "%7c");
+    let cubit = client(
+        Orb::builder(),
+        &format!("corbaloc:shmiop:1.2@{path}|plant/cubit"),
+    );
+    let mut endpoints = cubit.as_object().endpoints();
+    assert!(endpoints.all(|endpoint| matches!(endpoint, Endpoint::SharedMemory { .. })));
+    assert_eq!(cubit.cube_long(3), Ok(27));
 }
 
 #[test]

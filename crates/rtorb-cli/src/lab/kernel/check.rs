@@ -283,5 +283,5 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The worst wake-up over four seeds was up to 29 % longer than in another variant of the same program: docs/kernels.md.
+/// The worst wake-up over four seeds was up to 29 % longer than in another variant of the same program: docs/how-to/kernels.md.
 const TOLERANCE_PERCENT: f64 = 50.0;

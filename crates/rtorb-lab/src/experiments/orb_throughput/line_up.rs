@@ -51,6 +51,9 @@ impl LineUp {
         for transport in in_memory(&BY_ICEORYX2).into_iter().filter(reachable) {
             contestants.push(Contestant::iceoryx2(context, transport)?);
         }
+        if is_near && has_memory(context.effort) {
+            contestants.push(Contestant::collocated(launcher)?);
+        }
         for model in [
             PriorityModel::ServerDeclared,
             PriorityModel::ClientPropagated,

@@ -211,6 +211,8 @@ impl<'a, 'c> Expansion<'a, 'c> {
             &mut self.segments[branch.at].execution,
             part(Layer::Orb, "two-way calls", times, each_ns),
         );
+        // The client lingers for its reply, and the server for the next request.
+        self.linger(branch.at, call, times.saturating_mul(2));
         let mut inner = Branch {
             path: longer(&branch.path, called),
             at: branch.at,
@@ -236,6 +238,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         let (sent_ns, received_ns) = self.costs.client_side(here.node, bytes);
         let client = |ns| part(Layer::Orb, "two-way calls, the client's side", 1, ns);
         add(&mut self.segments[branch.at].execution, client(sent_ns));
+        self.linger(branch.at, call, 1);
 
         let mut transfer = Transfer {
             caller,
@@ -252,6 +255,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             &mut self.segments[at].execution,
             part(Layer::Orb, "two-way calls, the server's side", 1, served_ns),
         );
+        self.linger(at, call, 1);
         let mut inner = Branch {
             path: longer(&branch.path, called),
             at,
@@ -265,6 +269,17 @@ impl<'a, 'c> Expansion<'a, 'c> {
         branch.at = self.segment(caller, branch.priority_of, here, Some(inner.at), delay)?;
         add(&mut self.segments[branch.at].execution, client(received_ns));
         Ok(())
+    }
+
+    /// Adds the time that a thread takes before it sleeps: it delays whatever is less urgent, each time.
+    fn linger(&mut self, segment: usize, call: &Call, times: u64) {
+        let lingering = part(
+            Layer::Orb,
+            "lingering in shared memory",
+            times,
+            call.lingering_ns,
+        );
+        add(&mut self.segments[segment].execution, lingering);
     }
 
     fn oneway(&mut self, branch: &Branch, call: &Call) -> Result<(), ComposeError> {

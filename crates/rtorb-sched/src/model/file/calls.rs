@@ -55,6 +55,7 @@ impl CallReader<'_> {
         let to = self.callees(table, line)?;
         let way = self.way(table, line)?;
         let count = self.count(table)?;
+        let lingering_ns = self.lingering_ns(caller, table, &to)?;
         let from = self.system.placement(caller).node;
         let at = |place: usize| &self.system.behaviours[place].name;
         if let CallWay::Event { channel } = way {
@@ -75,8 +76,33 @@ impl CallReader<'_> {
             way,
             payload_bytes: table.payload.map_or(0, Integer::small),
             count,
+            lingering_ns,
             line: line.line,
         })
+    }
+
+    /// Returns how long both sides of a call linger; only of a two-way call within one node.
+    fn lingering_ns(
+        &self,
+        caller: usize,
+        table: &CallTable,
+        callees: &[usize],
+    ) -> Result<u64, LineError> {
+        let Some(lingering) = &table.lingering else {
+            return Ok(0);
+        };
+        let line = self.lines.of(lingering);
+        if table.way != WayName::TwoWay {
+            let reason = "only two-way calls linger: remove lingering";
+            return Err(LineError::at(line, reason));
+        }
+        let node = |behaviour| self.system.placement(behaviour).node;
+        if callees.iter().any(|callee| node(*callee) != node(caller)) {
+            let reason =
+                "caller and callee are on different nodes, which share no memory: remove lingering";
+            return Err(LineError::at(line, reason));
+        }
+        Ok(lingering.get_ref().0)
     }
 
     fn node_of(&self, channel: usize) -> usize {

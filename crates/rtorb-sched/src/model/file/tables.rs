@@ -137,6 +137,7 @@ pub(super) struct CallTable {
     pub(super) channel: Option<Spanned<String>>,
     pub(super) payload: Option<Integer<0, 16_777_216>>,
     pub(super) count: Option<Spanned<Integer<1, 1000>>>,
+    pub(super) lingering: Option<Spanned<Time>>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]

@@ -1,4 +1,4 @@
-//! The profile file (docs/profile.md): the fields that costs use. Unknown fields are ignored.
+//! The profile file (docs/reference/profile.md): the fields that costs use. Unknown fields are ignored.
 
 use core::fmt;
 use std::collections::BTreeMap;

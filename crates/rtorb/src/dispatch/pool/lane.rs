@@ -10,7 +10,7 @@ use crate::server::{
     Workspace, refuse,
 };
 use crate::transport::Listener;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use rtorb_os::slab::{Entered, Key, Slab};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
@@ -34,6 +34,8 @@ pub(crate) struct Lane {
     pub(super) dynamic: Box<[AtomicBool]>,
     pub(super) events: Arc<EventLoop>,
     pub(super) connections: Slab<Connection>,
+    /// The number of connections, which is known without the slab's lock.
+    connected: AtomicUsize,
     sharing: Sharing,
     /// Its holder is the leader; the other threads wait for it in order of priority.
     pub(super) leader: Option<Mutex<()>>,
@@ -96,6 +98,7 @@ impl Lane {
                 .collect(),
             events,
             connections: Slab::new(orb.limits.connections_max.saturating_add(GIVING_WAY_MAX)),
+            connected: AtomicUsize::new(0),
             sharing: match (leads, threads_max > 1 || borrows) {
                 (true, _) => Sharing::Always,
                 (false, true) => Sharing::Pipelined,
@@ -158,7 +161,9 @@ impl Lane {
     #[cold]
     pub(super) fn remove(&self, token: Token, session: &Session) {
         session.detach();
-        self.connections.remove(key_of(token));
+        if self.connections.remove(key_of(token)) {
+            self.connected.fetch_sub(1, Ordering::Relaxed);
+        }
         self.events.resume(&self.server.listeners);
     }
 
@@ -194,11 +199,28 @@ impl Lane {
                     let is_watched = session.attach(&self.events, token).is_ok();
                     is_watched || !self.connections.remove(key)
                 });
-                if !is_watched {
+                if is_watched {
+                    self.connected.fetch_add(1, Ordering::Relaxed);
+                } else {
                     // The host can watch no more descriptors: this client is refused, the others are not affected.
                     refuse(&session.stream);
                 }
             });
+    }
+
+    /// True if its threads have nothing to do beside it: a thread that may help other lanes waits for their events, and a leader
+    /// would only take the CPU from the thread that serves.
+    pub(super) fn may_linger(&self) -> bool {
+        self.standby.is_none() && self.leader.is_none()
+    }
+
+    /// True if the client of this connection, through shared memory, sends again within the moment for which its wait strategy
+    /// lingers. False at once if the lane has other connections: they would wait meanwhile.
+    pub(super) fn linger(&self, token: Token) -> bool {
+        self.connected.load(Ordering::Relaxed) == 1
+            && self
+                .connection(token)
+                .is_some_and(|connection| connection.session.stream.linger())
     }
 
     /// Waits for events, at most `timeout_ns`; none after the timeout or a signal.

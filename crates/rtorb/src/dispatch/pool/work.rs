@@ -1,6 +1,6 @@
 //! The work of a lane's thread: it waits, serves, and helps more urgent lanes.
 
-use super::connection::{Connection, Turn};
+use super::connection::{Connection, TURN_MAX, Turn};
 use super::lane::{EVENTS_MAX, Lane};
 use super::request_queue::{Job, RequestQueue};
 use super::running::Pool;
@@ -31,6 +31,10 @@ pub(super) struct LaneThread<'p> {
     deferred: VecDeque<(Token, Readiness)>,
     /// The largest number of them: none if another thread could serve the other connections.
     deferred_max: usize,
+    /// The connection that it served last, if that is one through shared memory whose wait strategy lingers.
+    lingering: Option<Token>,
+    /// The number of times that it lingered and did not look at the events of its lane.
+    lingered: u32,
 }
 
 /// Connections that wait for others at a time. A further one is served at once.
@@ -85,6 +89,8 @@ impl<'p> LaneThread<'p> {
             request: TakenRequest::with_room(),
             deferred: VecDeque::with_capacity(deferred_max),
             deferred_max,
+            lingering: None,
+            lingered: 0,
         }
     }
 
@@ -102,6 +108,13 @@ impl<'p> LaneThread<'p> {
     fn serve_events(&mut self, room: &mut EventRoom) -> Needed {
         if let Some(leader) = &self.lane.leader {
             self.leading = Some(leader.lock());
+        }
+        if let Some(token) = self.lingering
+            && self.deferred.is_empty()
+            && self.serve_lingering(token)
+        {
+            self.leading = None;
+            return Needed::Yes;
         }
         self.begin_idle();
         let timeout_ns = if self.deferred.is_empty() {
@@ -133,6 +146,25 @@ impl<'p> LaneThread<'p> {
         }
         self.leading = None;
         Needed::Yes
+    }
+
+    /// Serves the lane's only client again, if it calls again at once; false if the thread has to wait for events.
+    ///
+    /// After some calls it does, so that a client that connects, and a stop of the pool, are seen.
+    #[cold]
+    fn serve_lingering(&mut self, token: Token) -> bool {
+        let lane = self.lane;
+        if self.lingered < TURN_MAX
+            && lane.linger(token)
+            && let Some(connection) = lane.connection(token)
+        {
+            self.lingered += 1;
+            self.give_turn(lane, &connection, token, Readiness::Readable);
+            return true;
+        }
+        self.lingered = 0;
+        self.lingering = None;
+        false
     }
 
     /// Has a connection wait for its turn; false if it is served now.
@@ -204,6 +236,9 @@ impl<'p> LaneThread<'p> {
         token: Token,
         readiness: Readiness,
     ) {
+        if connection.session.stream.lingers() && self.lane.may_linger() {
+            self.lingering = Some(token);
+        }
         match connection.serve(readiness, &mut self.workspace, &mut self.request) {
             Turn::Done => {}
             Turn::Taken => {

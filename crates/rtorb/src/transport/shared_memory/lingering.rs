@@ -36,6 +36,12 @@ impl Lingering {
         }
     }
 
+    /// True if a thread ever waits without sleeping.
+    #[inline]
+    pub(super) fn lingers(&self) -> bool {
+        self.strategy != SharedMemoryWait::Futex
+    }
+
     /// Waits for a moment without sleeping; true if `is_over` became true.
     #[inline]
     pub(super) fn linger(

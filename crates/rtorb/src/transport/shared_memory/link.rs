@@ -1,16 +1,16 @@
 //! A stream through shared memory: the rings, the socket beside them, and the waits of its threads.
 //!
-//! A thread that waits for bytes lingers, then sleeps on a futex word of the segment for [`SLEEP_NS`] at most, then at its
-//! doorbell: it polls the socket, and its peer sends one byte there. So the end of a peer, of which a futex knows nothing, is
-//! found within [`SLEEP_NS`], and an idle connection wakes nobody. A thread that waits for room sleeps again and again, and looks
-//! at the socket in between. The threads of an event loop wait at the doorbell from the beginning.
+//! A thread that waits lingers, then sleeps on a futex word of the segment. A futex knows nothing of the end of a peer: `peer_watch`
+//! sees it and wakes the thread. On a connection that it does not watch, a thread that waits for room looks at the socket every
+//! [`SLEEP_NS`]. The threads of an event loop wait for bytes at the doorbell: they poll the socket, and the peer sends one byte
+//! there.
 
 use super::lingering::Lingering;
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::strategies::SharedMemoryWait;
 use crate::transport::{Unsent, gather};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering, fence};
 use rtorb_os::byte_rings::{Awaited, BrokenRing, ByteRings};
 use rtorb_os::clock::timespec;
 use rtorb_os::waiting_word::Place;
@@ -28,11 +28,17 @@ pub(crate) struct Link {
     lingering: Lingering,
     /// An event loop waits for bytes, at the doorbell.
     is_polled: AtomicBool,
+    /// Bytes came while a thread lingered, for which the doorbell was not rung.
+    has_lingered: AtomicBool,
+    /// A [`PeerWatch`](super::PeerWatch) wakes the threads that sleep when the peer ends.
+    is_watched: AtomicBool,
+    /// A thread sleeps, or is about to. The peer cannot write this.
+    is_asleep: [AtomicBool; 2],
     /// Nothing more is received, or sent: this end has ended it, or the socket says so.
     has_ended: [AtomicBool; 2],
 }
 
-/// How long a thread sleeps before it looks at the socket, in nanoseconds: the bound on finding that a peer was killed.
+/// How long a thread sleeps at once if nobody watches its peer, in nanoseconds: the bound on finding that it was killed.
 const SLEEP_NS: u64 = 100_000_000;
 
 /// Bytes of the doorbell that are read at once. Each is a call that was answered, so there are few.
@@ -44,6 +50,9 @@ impl Link {
             rings,
             lingering: Lingering::new(wait),
             is_polled: AtomicBool::new(false),
+            has_lingered: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
+            is_asleep: [const { AtomicBool::new(false) }; 2],
             has_ended: [const { AtomicBool::new(false) }; 2],
         }
     }
@@ -57,6 +66,11 @@ impl Link {
     pub(crate) fn be_polled(&self) {
         self.is_polled.store(true, Ordering::Relaxed);
         self.await_at_doorbell();
+    }
+
+    /// Notes that a [`PeerWatch`](super::PeerWatch) finds the end of the peer.
+    pub(super) fn be_watched(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
     }
 
     // What a stream calls is not inlined there: it would cost a call over a socket 50 instructions.
@@ -152,9 +166,10 @@ impl Link {
     #[inline(never)]
     pub(crate) fn receive_now(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         let is_polled = self.is_polled.load(Ordering::Relaxed);
-        if is_polled {
+        if is_polled && !self.has_lingered.load(Ordering::Relaxed) {
             self.hear_doorbell(socket);
         }
+        self.has_lingered.store(false, Ordering::Relaxed);
         let mut total = 0;
         loop {
             total += self.take(socket, &mut into[total..])?;
@@ -186,6 +201,25 @@ impl Link {
         self.await_at_doorbell();
         // What is wrong is found by receiving.
         self.rings.is_ready(Awaited::Bytes).unwrap_or(true)
+    }
+
+    /// True if the wait strategy lingers.
+    pub(crate) fn lingers(&self) -> bool {
+        self.lingering.lingers()
+    }
+
+    /// Lingers before the thread waits in an event loop; true if there are bytes, or the end. The doorbell is not rung meanwhile.
+    ///
+    /// Receive them then: that has the doorbell rung again.
+    pub(crate) fn linger(&self) -> bool {
+        self.rings.withdraw(Awaited::Bytes);
+        // What is wrong is found by receiving.
+        let is_over = || self.is_over(Awaited::Bytes);
+        let comes = self.lingering.linger(&self.rings, is_over);
+        let comes = comes.unwrap_or(true);
+        // If the doorbell was rung before, it is heard with the next ring.
+        self.has_lingered.store(comes, Ordering::Relaxed);
+        comes || self.holds_unreported_bytes()
     }
 
     /// Appends available bytes to `into`: at most `bytes_max`, and no more than it has room for; `AGAIN` if there are none.
@@ -297,57 +331,52 @@ impl Link {
         if self.lingering.linger(&self.rings, is_over)? {
             return Ok(true);
         }
-        loop {
-            if self.sleep(awaited, deadline_ns)? {
-                return Ok(true);
-            }
+        while !self.sleep(awaited, deadline_ns)? {
             if deadline_ns.is_some_and(|deadline_ns| deadline_ns <= monotonic_ns()) {
                 return Ok(false);
             }
-            match awaited {
-                Awaited::Bytes => return self.wait_at_doorbell(socket, deadline_ns),
-                Awaited::Room => self.look_at_peer(socket),
-            }
+            self.look_at_peer(socket);
         }
+        Ok(true)
     }
 
-    /// Sleeps on the futex word for a while; true if the wait is over.
+    /// Sleeps on the futex word once; true if the wait is over.
     fn sleep(&self, awaited: Awaited, deadline_ns: Option<u64>) -> Result<bool, Errno> {
-        let until_ns = coarse_monotonic_ns() + SLEEP_NS;
-        let until_ns = until_ns.min(deadline_ns.unwrap_or(u64::MAX));
-        loop {
-            self.rings.announce(awaited, Place::Word);
-            let is_over = self.is_over(awaited)?;
-            if !is_over {
-                self.rings.sleep(awaited, Some(until_ns));
-            }
-            self.rings.withdraw(awaited);
-            if is_over || self.is_over(awaited)? {
-                return Ok(true);
-            }
-            if monotonic_ns() >= until_ns {
-                return Ok(false);
-            }
+        let until_ns = if self.is_watched.load(Ordering::Relaxed) {
+            deadline_ns
+        } else {
+            let until_ns = coarse_monotonic_ns() + SLEEP_NS;
+            Some(until_ns.min(deadline_ns.unwrap_or(u64::MAX)))
+        };
+        // Before the fence of the announcement: either this thread sees the end, or who notes it sees this thread.
+        self.is_asleep[awaited as usize].store(true, Ordering::Relaxed);
+        self.rings.announce(awaited, Place::Word);
+        let is_over = self.is_over(awaited);
+        if is_over == Ok(false) {
+            self.rings.sleep(awaited, until_ns);
+        }
+        self.rings.withdraw(awaited);
+        self.is_asleep[awaited as usize].store(false, Ordering::Relaxed);
+        match is_over {
+            Ok(false) => self.is_over(awaited),
+            known => known,
         }
     }
 
-    /// Waits for bytes at the doorbell; false if `deadline_ns` passed first.
-    fn wait_at_doorbell(&self, socket: &OwnedFd, deadline_ns: Option<u64>) -> Result<bool, Errno> {
-        loop {
-            self.await_at_doorbell();
-            let is_over = self.is_over(Awaited::Bytes)?;
-            let left = deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(monotonic_ns()));
-            if is_over || left == Some(0) {
-                self.rings.withdraw(Awaited::Bytes);
-                return Ok(is_over);
-            }
-            let mut interest = [PollFd::new(socket, PollFlags::IN)];
-            match poll(&mut interest, left.map(timespec).as_ref()) {
-                Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => self.hear_doorbell(socket),
-                Err(errno) => return Err(errno),
-            }
+    /// Wakes the threads for which the connection has ended; true if one may sleep still: repeat this.
+    ///
+    /// A peer that writes into the futex word again and again can hinder a wake-up, but not all of them.
+    pub(super) fn wake_ended(&self) -> bool {
+        fence(Ordering::SeqCst);
+        let sleeps = [Awaited::Bytes, Awaited::Room].into_iter().any(|awaited| {
+            let index = awaited as usize;
+            self.has_ended[index].load(Ordering::Relaxed)
+                && self.is_asleep[index].load(Ordering::Relaxed)
+        });
+        if sleeps {
+            self.rings.wake();
         }
+        sleeps
     }
 
     /// Notes the end of a peer that is gone, without reading the doorbell: another thread may wait for that.
@@ -379,7 +408,7 @@ impl Link {
             || self.rings.has_peer_ended(awaited)
     }
 
-    fn note_end(&self, awaited: Awaited) {
+    pub(super) fn note_end(&self, awaited: Awaited) {
         self.has_ended[awaited as usize].store(true, Ordering::Release);
     }
 

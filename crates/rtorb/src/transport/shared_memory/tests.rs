@@ -1,15 +1,30 @@
 use super::*;
 use crate::transport::Unsent;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rustix::io::{pread, pwrite};
 use rustix::net::Shutdown;
+use rustix::thread::sched_yield;
 use std::sync::Arc;
 
 const RING_BYTES: usize = 4096;
 
+/// Longer than any of these waits takes, in nanoseconds.
+const LONG_NS: u64 = 20_000_000_000;
+
+/// Where the word is by which a server waits for bytes: in the second ring, behind the sender's line and the position.
+const RECEIVER_WORD: u64 = 2 * 64 + 64 + 8;
+
 /// Both ends of a connection, as a server and a client have them.
 fn pair() -> (Stream, Stream) {
+    let (server, client, _) = pair_with_memory(SharedMemoryWait::Futex);
+    (server, client)
+}
+
+/// As [`pair`], with a wait strategy, and the file of their memory.
+fn pair_with_memory(wait: SharedMemoryWait) -> (Stream, Stream, OwnedFd) {
     let (server, client) = std::os::unix::net::UnixStream::pair().expect("the host has sockets");
     let settings = Settings {
+        wait,
         ring_bytes: RING_BYTES,
         ..Settings::default()
     };
@@ -18,9 +33,9 @@ fn pair() -> (Stream, Stream) {
     let deadline_ns = monotonic_ns() + 1_000_000_000;
     let (greeting, memory) = receive_greeting(&client, deadline_ns).expect("it was sent");
     assert_eq!(capacity(&greeting), Ok(RING_BYTES));
-    let rings = ByteRings::open(memory, RING_BYTES).expect("it is sealed");
+    let rings = ByteRings::open(&memory, RING_BYTES).expect("it is sealed");
     let client = Stream::through(Link::new(rings, settings.wait), client);
-    (server, client)
+    (server, client, memory)
 }
 
 /// Does `work` on another thread.
@@ -52,6 +67,32 @@ fn the_descriptor_is_readable_when_bytes_come_and_not_once_they_were_received() 
         assert_eq!(server.receive_now(&mut room), Ok(5));
         assert_eq!(room[..5], [byte; 5]);
     }
+}
+
+#[test]
+fn the_doorbell_is_silent_while_a_thread_lingers_and_rings_after_that() {
+    let (server, client, _) = pair_with_memory(SharedMemoryWait::Spin);
+    server.be_polled();
+    let server = Arc::new(server);
+    let mut room = [0; 9];
+    let mut rung = 0;
+    for byte in 0..200 {
+        let of_server = Arc::clone(&server);
+        let lingering = beside(move || of_server.linger());
+        client.send(&[byte]).expect("there is room");
+        let has_seen = ended(lingering);
+        let has_rung = is_readable(&server);
+        assert!(has_seen || has_rung, "{byte} is lost");
+        rung += u32::from(has_rung);
+        assert_eq!(server.receive_now(&mut room), Ok(1));
+        assert!(!server.linger(), "there is nothing more");
+        client.send(&[byte]).expect("there is room");
+        assert!(is_readable(&server), "{byte}: it lingers no more");
+        assert_eq!(server.receive_now(&mut room), Ok(1));
+    }
+    println!("rung {rung} times of 200");
+    let (server, _client, _) = pair_with_memory(SharedMemoryWait::Futex);
+    assert!(!server.lingers(), "it sleeps at once");
 }
 
 #[test]
@@ -139,6 +180,56 @@ fn the_end_of_a_peer_that_could_not_say_so_is_found() {
     assert_eq!(server.receive(&mut [0; 9]), Ok(0));
     let message = vec![7; 2 * RING_BYTES];
     assert_eq!(server.send(&message), Err(Errno::PIPE));
+}
+
+/// Looks until `is_over`, as the watchdog does.
+fn look_until(watch: &PeerWatch, is_over: impl Fn() -> bool) {
+    let deadline_ns = monotonic_ns() + LONG_NS;
+    while !is_over() {
+        assert!(monotonic_ns() < deadline_ns, "nobody was woken");
+        let soon_ns = watch.look().then_some(1_000_000);
+        watch.wait(soon_ns.or(Some(50_000_000)));
+    }
+}
+
+#[test]
+fn threads_whose_peer_is_watched_sleep_without_a_timer_and_are_woken_by_its_end() {
+    let (server, client) = pair();
+    let watch = PeerWatch::new().expect("the host has epoll");
+    watch.add(&server).expect("the host has memory");
+    let server = Arc::new(server);
+    let of_reader = Arc::clone(&server);
+    let reader = beside(move || of_reader.receive(&mut [0; 9]));
+    let of_sender = Arc::clone(&server);
+    let sender = beside(move || of_sender.send(&[7; 2 * RING_BYTES]));
+    assert!(!watch.look(), "nobody has to be woken");
+    rustix::net::shutdown(&client, Shutdown::Both).expect("it is connected");
+    look_until(&watch, || reader.is_finished() && sender.is_finished());
+    assert_eq!(ended(reader), Ok(0));
+    assert_eq!(ended(sender), Err(Errno::PIPE));
+    assert!(!watch.look(), "nobody sleeps");
+}
+
+#[test]
+fn a_peer_that_says_that_nobody_sleeps_does_not_hinder_the_wake_up_at_its_end() {
+    let (server, client, memory) = pair_with_memory(SharedMemoryWait::Futex);
+    let watch = PeerWatch::new().expect("the host has epoll");
+    watch.add(&server).expect("the host has memory");
+    let reader = beside(move || server.receive(&mut [0; 9]));
+    let deadline_ns = monotonic_ns() + LONG_NS;
+    let word = || {
+        let mut word = [0; 4];
+        pread(&memory, &mut word, RECEIVER_WORD).expect("it is sealed");
+        u32::from_ne_bytes(word)
+    };
+    while word() == 0 {
+        assert!(monotonic_ns() < deadline_ns, "nobody sleeps");
+        sched_yield();
+    }
+    pwrite(&memory, &[0; 4], RECEIVER_WORD).expect("it may be written");
+    drop(client);
+    look_until(&watch, || reader.is_finished());
+    assert_eq!(ended(reader), Ok(0));
 }
 
 #[test]

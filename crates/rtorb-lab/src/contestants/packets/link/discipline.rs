@@ -1,4 +1,4 @@
-//! The queueing disciplines of a slow link, made by rtnetlink(7) as tc(8) makes them: the recipes of docs/real-time.md.
+//! The queueing disciplines of a slow link, made by rtnetlink(7) as tc(8) makes them: the recipes of docs/how-to/network-priority.md.
 //!
 //! HTB is the slow link in each of them: it sends one packet after another at the rate of the link, as a wire does. It has
 //! bursts of one packet.
@@ -207,7 +207,7 @@ const ETH_P_IP: u16 = 0x0800;
 mod tests {
     use super::*;
 
-    /// The options that tc of iproute2 6.1 sends for the commands of docs/real-time.md.
+    /// The options that tc of iproute2 6.1 sends for the commands of docs/how-to/network-priority.md.
     #[test]
     fn options_are_those_that_tc_sends() {
         let objects = Discipline::Htb.objects();

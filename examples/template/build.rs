@@ -1,0 +1,4 @@
+//! Translates the description to Rust.
+fn main() {
+    rtorb_idl::compile("idl/valve.idl");
+}

@@ -1,0 +1,26 @@
+//! Moves the valve whose reference is the first argument to the position that is the second.
+#![forbid(unsafe_code)]
+use anyhow::Context;
+use rtorb::Orb;
+
+rtorb::include_idl!("valve");
+
+use valve::OutOfRange;
+
+fn main() -> anyhow::Result<()> {
+    let usage = "usage: client REFERENCE PERCENT";
+    let mut arguments = std::env::args().skip(1);
+    let reference = arguments.next().context(usage)?;
+    let percent = arguments.next().context(usage)?.parse().context(usage)?;
+
+    let orb = Orb::builder().build()?;
+    let valve = Valve::narrow(&orb.string_to_object(&reference)?)?;
+    match valve.move_to(percent) {
+        Ok(()) => println!("The valve is at {} %.", valve.position()?),
+        Err(ValveMoveToError::OutOfRange(OutOfRange { percent })) => {
+            println!("The valve cannot move to {percent} %.");
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Translates the thermostat's IDL.
+fn main() {
+    rtorb_idl::compile("idl/thermostat.idl");
+}
