@@ -6,6 +6,7 @@ fn main() {
     rtorb_idl::compile("idl/inheritance.idl");
     rtorb_idl::compile("idl/failures.idl");
     rtorb_idl::compile("idl/clockwork.idl");
+    rtorb_idl::compile("idl/ledger.idl");
     rtorb_idl::compile("../idl/atlas.idl");
     rtorb_idl::compile("../idl/cubit.idl");
     rtorb_idl::compile("../idl/exchange.idl");

@@ -16,6 +16,7 @@ pub mod asleep;
 pub mod clockwork;
 pub mod fake;
 pub mod good;
+pub mod ledger;
 pub mod ours;
 pub mod pages;
 pub mod raw;
@@ -63,6 +64,7 @@ generated_code! {
         "inheritance"
         "failures"
         "clockwork"
+        "ledger"
     }
 
     /// The IDL of the back end's snapshots. It only has to compile.
@@ -92,7 +94,7 @@ generated_code! {
 
 /// The generated code of the servants of this crate.
 pub mod stubs {
-    pub use super::generated::timing;
+    pub use super::generated::{ledgers, timing};
 
     rtorb::include_idl!("atlas");
     rtorb::include_idl!("cubit");

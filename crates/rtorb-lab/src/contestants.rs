@@ -18,13 +18,17 @@ use crate::contestants::operations::MessageBytes;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::ping_pong::futex;
 use crate::error::LabError;
+use crate::experiment::Context;
 use crate::processes::{Launcher, Process};
+use crate::study::Cell;
 
 pub mod burst;
 mod clients;
 pub mod cubit;
 pub mod demux;
 pub mod event_channel;
+#[cfg(feature = "iceoryx2")]
+pub(crate) mod iceoryx2;
 pub mod operations;
 pub mod packets;
 pub mod peers;
@@ -46,6 +50,8 @@ pub enum Orb {
     Rtorb,
     /// The peer.
     OmniOrb,
+    /// iceoryx2, where it is built in.
+    Iceoryx2,
     /// None: the octets alone.
     Raw,
 }
@@ -57,6 +63,7 @@ impl Orb {
         match self {
             Self::Rtorb => "rtorb",
             Self::OmniOrb => OMNIORB,
+            Self::Iceoryx2 => "iceoryx2",
             Self::Raw => "raw",
         }
     }
@@ -102,30 +109,73 @@ pub enum Transport {
     Shm,
     /// The same, whose threads yield the CPU before they sleep.
     ShmYield,
+    /// The same, whose threads spin before they sleep. Client and server have a CPU each.
+    ShmSpin,
+    /// Shared memory without an ORB, whose sides spin. Client and server have a CPU each.
+    Spin,
+    /// Copies in one process: nobody answers.
+    Memcpy,
     /// None: an ORB calls its own object on the calling thread.
     Collocated,
 }
 
 impl Transport {
+    /// Those over which a server of ours is measured with each of its experiments.
+    pub const OF_ORB: [Self; 3] = [Self::Tcp, Self::Unix, Self::Shm];
+
+    /// The transport of ours in a cell: TCP if the study does not vary it.
+    pub(crate) fn of(cell: &Cell<'_>) -> Self {
+        let mut all = Self::OF_ORB.into_iter();
+        let found = all.find(|transport| cell.is("transport", transport.label()));
+        found.unwrap_or(Self::Tcp)
+    }
+
     /// The value of the label `transport`.
     #[must_use]
-    pub fn label(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Unix => "unix",
             Self::Futex => "futex",
             Self::Shm => "shm",
             Self::ShmYield => "shm_yield",
+            Self::ShmSpin => "shm_spin",
+            Self::Spin => "spin",
+            Self::Memcpy => "memcpy",
             Self::Collocated => "collocated",
         }
+    }
+
+    /// Whether client and server have a CPU each.
+    #[must_use]
+    pub fn needs_two_cpus(self) -> bool {
+        matches!(self, Self::ShmSpin | Self::Spin)
+    }
+
+    /// Where a server of ours listens by a file in this folder; `None` if the transport is TCP. The file has the name of the
+    /// transport too: servers with one name over several transports run side by side.
+    #[must_use]
+    pub fn endpoint_in(self, folder: &Path, name: &str) -> Option<String> {
+        let scheme = match self {
+            Self::Tcp | Self::Futex | Self::Spin | Self::Memcpy | Self::Collocated => {
+                return None;
+            }
+            Self::Unix => "uiop",
+            Self::Shm | Self::ShmYield | Self::ShmSpin => "shmiop",
+        };
+        let socket = folder.join(format!("{name}-{}.socket", self.label()));
+        Some(format!("{scheme}://{}", socket.display()))
     }
 
     /// How the threads of our ORB wait, if this is shared memory.
     fn shared_memory_wait(self) -> Option<SharedMemoryWait> {
         match self {
-            Self::Tcp | Self::Unix | Self::Futex | Self::Collocated => None,
+            Self::Tcp | Self::Unix | Self::Futex | Self::Spin | Self::Memcpy | Self::Collocated => {
+                None
+            }
             Self::Shm => Some(SharedMemoryWait::Futex),
             Self::ShmYield => Some(SharedMemoryWait::Yield),
+            Self::ShmSpin => Some(SharedMemoryWait::Spin),
         }
     }
 }
@@ -152,15 +202,17 @@ impl Contestant {
     ///
     /// # Errors
     /// That its processes do not start.
-    pub fn raw(launcher: &Launcher, transport: Transport, folder: &Path) -> Result<Self, LabError> {
+    pub fn raw(context: &Context, transport: Transport) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
         let name = format!("raw {}", transport.label());
-        let place = raw_place(transport, folder);
+        let place = raw_place(transport, context.folder());
         let listen = match transport {
             Transport::Tcp => launcher.server_socket().to_string(),
             _ => place.display().to_string(),
         };
         let role = ["raw-server", transport.label(), &listen];
-        let mut server = start_server(launcher, transport, &format!("{name} server"), &role)?;
+        let there = server_launcher(context, transport);
+        let mut server = start_server(&there, transport, &format!("{name} server"), &role)?;
         let address = server.ready()?;
         let mut client = launcher.start(
             &format!("{name} client"),
@@ -183,23 +235,15 @@ impl Contestant {
     ///
     /// # Errors
     /// That its processes do not start.
-    pub fn rtorb(
-        launcher: &Launcher,
-        transport: Transport,
-        folder: &Path,
-    ) -> Result<Self, LabError> {
+    pub fn rtorb(context: &Context, transport: Transport) -> Result<Self, LabError> {
         let name = format!("rtorb {}", transport.label());
-        let socket = folder.join(format!("rtorb-{}.socket", transport.label()));
+        let endpoint = transport.endpoint_in(context.folder(), "rtorb");
+        let endpoint = endpoint.unwrap_or_else(|| context.launcher.server_endpoint());
         let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
-        let endpoint = match (transport, &wait) {
-            (Transport::Tcp, _) => launcher.server_endpoint(),
-            (_, None) => format!("uiop://{}", socket.display()),
-            (_, Some(_)) => format!("shmiop://{}", socket.display()),
-        };
         let mut role = vec!["cubit-server", &endpoint];
         role.extend(wait.as_deref());
         let which = (Architecture::Plain, transport);
-        Self::ours(launcher, &name, which, &role)
+        Self::ours(context, &name, which, &role)
     }
 
     /// Starts our ORB, which calls its own object.
@@ -223,7 +267,8 @@ impl Contestant {
     ///
     /// # Errors
     /// That its processes do not start.
-    pub fn rtorb_lane(launcher: &Launcher, model: PriorityModel) -> Result<Self, LabError> {
+    pub fn rtorb_lane(context: &Context, model: PriorityModel) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
         let architecture = match model {
             PriorityModel::ServerDeclared => Architecture::Lane,
             PriorityModel::ClientPropagated => Architecture::LanePropagated,
@@ -236,21 +281,24 @@ impl Contestant {
         };
         let which = (architecture, Transport::Tcp);
         let role = [role, &launcher.server_endpoint(), &priority];
-        Self::ours(launcher, &name, which, &role)
+        Self::ours(context, &name, which, &role)
     }
 
     fn ours(
-        launcher: &Launcher,
+        context: &Context,
         name: &str,
         (architecture, transport): (Architecture, Transport),
         server_role: &[&str],
     ) -> Result<Self, LabError> {
-        let mut server = start_server(launcher, transport, &format!("{name} server"), server_role)?;
+        let there = server_launcher(context, transport);
+        let mut server = start_server(&there, transport, &format!("{name} server"), server_role)?;
         let reference = server.ready()?;
         let wait = transport.shared_memory_wait().map(|wait| wait.to_string());
         let mut client_role = vec!["cubit-client", &reference];
         client_role.extend(wait.as_deref());
-        let mut client = launcher.start(&format!("{name} client"), &client_role)?;
+        let mut client = context
+            .launcher
+            .start(&format!("{name} client"), &client_role)?;
         client.ready()?;
         Ok(Self {
             orb: Orb::Rtorb,
@@ -302,12 +350,49 @@ impl Contestant {
         })
     }
 
+    /// Starts iceoryx2's server and client. They wait for events ([`Transport::Shm`]) or poll on two CPUs ([`Transport::ShmSpin`]).
+    ///
+    /// # Errors
+    /// That its processes do not start.
+    #[cfg(feature = "iceoryx2")]
+    pub fn iceoryx2(context: &Context, transport: Transport) -> Result<Self, LabError> {
+        let wait = if transport.needs_two_cpus() {
+            iceoryx2::POLLED
+        } else {
+            iceoryx2::EVENTS
+        };
+        let unique = context
+            .folder()
+            .join(format!("{}-{wait}", std::process::id()));
+        let folder = unique.display().to_string();
+        let there = server_launcher(context, transport);
+        let name = format!("iceoryx2 {wait}");
+        let mut server = there.start(
+            &format!("{name} server"),
+            &["iceoryx2-server", &folder, wait],
+        )?;
+        server.ready()?;
+        let mut client = context.launcher.start(
+            &format!("{name} client"),
+            &["iceoryx2-client", &folder, wait],
+        )?;
+        client.ready()?;
+        Ok(Self {
+            orb: Orb::Iceoryx2,
+            architecture: Architecture::Plain,
+            transport,
+            reference: None,
+            client,
+            server: Some(server),
+        })
+    }
+
     /// Whether a call with these messages is possible here.
     #[must_use]
     pub fn carries(&self, messages: MessageBytes) -> bool {
         let fits =
             messages.request.max(messages.reply) <= futex::MESSAGE_BYTES_MAX && messages.reply > 0;
-        self.transport != Transport::Futex || fits
+        !matches!(self.transport, Transport::Futex | Transport::Spin) || fits
     }
 
     /// Has the client run a burst.
@@ -351,6 +436,15 @@ impl fmt::Display for Contestant {
     }
 }
 
+/// Starts servers where those of a transport run: on the measured CPU, or on another one if client and server have a CPU each.
+fn server_launcher(context: &Context, transport: Transport) -> Launcher {
+    let mut launcher = context.launcher.clone();
+    if let Some(cpu) = context.other_cpu().filter(|_| transport.needs_two_cpus()) {
+        launcher.placement.cpu = Some(cpu);
+    }
+    launcher
+}
+
 /// Over TCP, servers run where the launcher has them run; what shares memory or a file system runs here.
 fn start_server(
     launcher: &Launcher,
@@ -367,13 +461,27 @@ fn start_server(
 /// Shared memory belongs where no disk is behind it.
 fn raw_place(transport: Transport, folder: &Path) -> PathBuf {
     match transport {
-        Transport::Futex if Path::new("/dev/shm").is_dir() => {
+        Transport::Futex | Transport::Spin if Path::new("/dev/shm").is_dir() => {
             let name = folder
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default();
-            PathBuf::from(format!("/dev/shm/{name}.words"))
+            PathBuf::from(format!("/dev/shm/{name}.{}", transport.label()))
         }
         _ => folder.join(format!("raw-{}", transport.label())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_one_name_have_a_socket_for_each_transport() {
+        let endpoint = |transport: Transport| transport.endpoint_in(Path::new("/run"), "server");
+        assert_eq!(endpoint(Transport::Tcp), None);
+        let [unix, memory] = [Transport::Unix, Transport::Shm].map(endpoint);
+        assert_eq!(unix.as_deref(), Some("uiop:///run/server-unix.socket"));
+        assert_eq!(memory.as_deref(), Some("shmiop:///run/server-shm.socket"));
     }
 }

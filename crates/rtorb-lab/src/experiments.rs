@@ -36,6 +36,7 @@ pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
 mod percentile;
+mod transports;
 
 /// In the order in which `rtorb measure` runs them.
 pub const ALL: [&dyn Experiment; 23] = [

@@ -25,6 +25,8 @@ const ROLES: &[&[Role]] = &[
     rt_policies::roles::ROLES,
     square_wave::roles::ROLES,
     event_channel::roles::ROLES,
+    #[cfg(feature = "iceoryx2")]
+    crate::contestants::iceoryx2::ROLES,
     whitebox::roles::ROLES,
     orb_footprint::clients::ROLES,
     model::roles::ROLES,

@@ -3,18 +3,22 @@
 //! All take the options of an ORB. `warm-calls serve FILE ENDPOINT [DISPATCH]` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it, and so does
 //! `warm-calls send REFERENCE N`, which sends oneways that wait for nothing. `warm-calls serve-timed FILE ENDPOINT cpu|elapsed` writes
 //! two references, of an object with annotated operations and of the one that ends it, for
-//! `warm-calls call-timed REFERENCE REFERENCE N`. `warm-calls call-own N` calls an object of its own ORB.
+//! `warm-calls call-timed REFERENCE REFERENCE N`. `warm-calls serve-ledger FILE ENDPOINT DISPATCH COUNT` counts its calls in the file COUNT.
+//! `warm-calls call-own N` calls an object of its own ORB.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
 use std::fs;
+use std::path::Path;
 
 use rtorb::rt::Policy;
 use rtorb::timing::ExecutionClock;
 use rtorb::{ConnectionStrategy, Orb, OrbBuilder, SyncScope, WaitStrategy};
 use rtorb_tests::clockwork::Works;
+use rtorb_tests::ledger::Notes;
 use rtorb_tests::servants::Cubes;
 use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::ledgers::Ledger;
 use rtorb_tests::stubs::timing::Clockwork;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,6 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["serve", file, endpoint] => serve(file, builder.listen(endpoint)?),
         ["serve", file, endpoint, dispatch] => {
             serve(file, builder.listen(endpoint)?.dispatch(dispatch.parse()?))
+        }
+        ["serve-ledger", file, endpoint, dispatch, count] => {
+            let builder = builder.listen(endpoint)?.dispatch(dispatch.parse()?);
+            serve_ledger(file, builder, Path::new(count))
         }
         ["serve-timed", file, endpoint, clock] => serve_timed(
             file,
@@ -45,20 +53,32 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn serve(file: &str, builder: OrbBuilder) -> Result<(), Box<dyn Error>> {
     let orb = builder.build()?;
     let cubit: Cubit = orb.root_poa()?.activate(Cubes { orb: orb.clone() })?;
-    let draft = format!("{file}.draft");
-    fs::write(&draft, orb.object_to_string(cubit.as_object()))?;
-    fs::rename(draft, file)?;
+    publish(file, &orb.object_to_string(cubit.as_object()))?;
     Ok(orb.run()?)
+}
+
+fn serve_ledger(file: &str, builder: OrbBuilder, count: &Path) -> Result<(), Box<dyn Error>> {
+    let orb = builder.build()?;
+    let ledger: Ledger = orb.root_poa()?.activate(Notes::open(count))?;
+    publish(file, &orb.object_to_string(ledger.as_object()))?;
+    Ok(orb.run()?)
+}
+
+/// Writes the file, which is whole as soon as it is there.
+fn publish(file: &str, text: &str) -> Result<(), Box<dyn Error>> {
+    let draft = format!("{file}.draft");
+    fs::write(&draft, text)?;
+    Ok(fs::rename(draft, file)?)
 }
 
 fn serve_timed(file: &str, builder: OrbBuilder) -> Result<(), Box<dyn Error>> {
     let orb = builder.build()?;
     let clockwork: Clockwork = orb.root_poa()?.activate(Works::default())?;
     let cubit: Cubit = orb.root_poa()?.activate(Cubes { orb: orb.clone() })?;
-    let draft = format!("{file}.draft");
-    let both = format!("{} {}", clockwork.as_object(), cubit.as_object());
-    fs::write(&draft, both)?;
-    fs::rename(draft, file)?;
+    publish(
+        file,
+        &format!("{} {}", clockwork.as_object(), cubit.as_object()),
+    )?;
     Ok(orb.run()?)
 }
 

@@ -11,11 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, SharedMemoryWait};
+use rtorb_tests::ledger::Notes;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::running::{Running, outcome_of, until};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::skip;
 use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::ledgers::Ledger;
 
 /// More than it may take to find that a peer was killed, and far less than the timeout of a call.
 const SOON: Duration = Duration::from_secs(5);
@@ -46,52 +48,77 @@ fn cubit(builder: OrbBuilder, reference: &str) -> Cubit {
     Cubit::unchecked_narrow(orb.string_to_object(reference).expect("a reference"))
 }
 
+/// How a sequence of calls ended.
+struct End {
+    /// The calls that returned.
+    returned: u32,
+    kind: ExceptionKind,
+    at: Instant,
+}
+
 /// Calls until a call fails.
-fn call_to_the_end(cubit: &Cubit) -> ExceptionKind {
+fn call_to_the_end(ledger: &Ledger) -> End {
     let mut number = 0_i32;
     loop {
-        number = number.wrapping_add(1);
-        match cubit.cube_long(number) {
+        match ledger.note(number) {
             Ok(cube) => assert_eq!(cube, number.wrapping_pow(3)),
-            Err(failed) => return failed.kind,
+            Err(failed) => {
+                return End {
+                    returned: number.unsigned_abs(),
+                    kind: failed.kind,
+                    at: Instant::now(),
+                };
+            }
         }
+        number += 1;
     }
 }
 
 #[test]
 fn a_client_of_a_server_that_is_killed_gets_an_exception_soon() {
     let scratch = Scratch::new();
-    let (socket, ior) = (scratch.join("socket"), scratch.join("ior"));
+    let [socket, ior, count] = ["socket", "ior", "count"].map(|name| scratch.join(name));
     let listen = endpoint(&socket);
+    let notes = Notes::open(&count);
     for number in 0..kills() {
         let (_, dispatch) = DispatchStrategy::ALL[number as usize % 6];
         let (_, wait) = SharedMemoryWait::ALL[number as usize % 4];
         let _ = fs::remove_file(&ior);
         // A server that was killed leaves its socket file; the next one takes its place.
-        let arguments = ["serve", &ior.display().to_string(), &listen];
-        let mut command = program(&arguments);
-        command.arg(dispatch.to_string());
+        let mut command = program(&["serve-ledger", &ior.display().to_string(), &listen]);
+        command.arg(dispatch.to_string()).arg(&count);
         let (server, reference) = Running::until_written(&mut command, &ior);
-        let cubit = cubit(Orb::builder().shared_memory_wait(wait), &reference);
-        let (kind, took) = thread::scope(|scope| {
-            let client = scope.spawn(|| (call_to_the_end(&cubit), Instant::now()));
+        let orb = Orb::builder().shared_memory_wait(wait).build();
+        let object = orb.expect("an ORB").string_to_object(&reference);
+        let ledger = Ledger::unchecked_narrow(object.expect("a reference"));
+        let before = notes.count();
+        let (end, took) = thread::scope(|scope| {
+            let client = scope.spawn(|| call_to_the_end(&ledger));
             sleep_until_moment(number);
             let killed = Instant::now();
             drop(server);
-            let (kind, ended) = client.join().expect("it does not panic");
-            (kind, ended.saturating_duration_since(killed))
+            let end = client.join().expect("it does not panic");
+            let took = end.at.saturating_duration_since(killed);
+            (end, took)
         });
         let kinds = [ExceptionKind::CommFailure, ExceptionKind::Transient];
+        let kind = end.kind;
         assert!(kinds.contains(&kind), "kill {number}, {dispatch}: {kind:?}");
         assert!(took < SOON, "kill {number}, {dispatch}: {took:?}");
+        // Every call that returned was executed once, and the last one once or never.
+        let (executed, returned) = (notes.count() - before, end.returned);
+        assert!(
+            [returned, returned + 1].contains(&executed),
+            "kill {number}, {dispatch}: {returned} calls returned, {executed} were executed"
+        );
     }
     let left: Vec<_> = fs::read_dir(&*scratch)
         .expect("the folder is there")
         .map(|file| file.expect("a file").file_name())
         .collect();
     assert!(
-        left.len() <= 2,
-        "more than the socket and the reference: {left:?}"
+        left.len() <= 3,
+        "more than the socket, the reference and the count: {left:?}"
     );
 }
 

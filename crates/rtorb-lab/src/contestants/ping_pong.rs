@@ -1,16 +1,20 @@
 //! The physical limit: two processes that hand each other the octets of a request and its reply, and nothing else.
 //!
 //! Each way is a file here: [`tcp`] and [`unix`] with one `write` and as few `read` a message, [`futex`] with words in
-//! shared memory. The first octets of a request say how long it is and how long its reply shall be; a reply of
+//! shared memory, for which both sides sleep or spin. [`memcpy`] copies the octets in one process. The first octets of a request say how long it is and how long its reply shall be; a reply of
 //! length 0 is none, as for a oneway.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::contestants::burst::{self, Burst, Samples};
+use futex::{FutexClient, Wait};
+
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, ready};
 
 pub mod futex;
+pub mod memcpy;
+pub(super) mod spinning;
 pub mod tcp;
 pub mod unix;
 
@@ -21,7 +25,9 @@ pub(crate) const ROLES: &[Role] = &[
         let served = match *words {
             ["tcp", address] => tcp::serve(address, ready),
             ["unix", path] => unix::serve(Path::new(path), ready),
-            ["futex", path] => futex::serve(Path::new(path), ready),
+            ["futex", path] => futex::serve(Path::new(path), Wait::Sleep, ready),
+            ["spin", path] => futex::serve(Path::new(path), Wait::Spin, ready),
+            ["memcpy", _] => memcpy::serve(ready),
             _ => return Err(NOT_ITS_ARGUMENTS.to_owned()),
         };
         served.map_err(|error| error.to_string())
@@ -39,8 +45,18 @@ pub(crate) const ROLES: &[Role] = &[
                 burst::answer(|burst| client.burst(burst))
             }
             ["futex", path] => {
-                let mut client = futex::FutexClient::connect(Path::new(path)).map_err(failed)?;
+                let client = FutexClient::connect(Path::new(path), Wait::Sleep);
+                let mut client = client.map_err(failed)?;
                 burst::answer(|burst| client.burst(burst))
+            }
+            ["spin", path] => {
+                let client = FutexClient::connect(Path::new(path), Wait::Spin);
+                let mut client = client.map_err(failed)?;
+                burst::answer(|burst| client.burst(burst))
+            }
+            ["memcpy", ..] => {
+                let mut copies = memcpy::Copies::new();
+                burst::answer(|burst| copies.burst(burst))
             }
             _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
         }
@@ -195,8 +211,8 @@ fn check_sizes(burst: &Burst, bytes_max: usize) -> Result<(), String> {
 
 /// Fewer than the octets of any GIOP request or reply.
 const HEADER_BYTES: usize = 12;
-/// More than the largest message of the experiments.
-const BUFFER_BYTES: usize = 1 << 20;
+/// The largest message of the experiments: a mebibyte of octets, with its headers.
+const BUFFER_BYTES: usize = (1 << 20) + 4_096;
 
 #[cfg(test)]
 mod tests {

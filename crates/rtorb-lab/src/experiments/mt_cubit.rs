@@ -7,6 +7,7 @@
 
 use rtorb_results::{Plot, PlotKind, StatisticName, labels};
 
+use super::transports::TRANSPORT;
 use crate::contestants::OMNIORB;
 use crate::contestants::rates::priority_of_pair;
 use crate::contestants::rates::server::POOL_THREADS;
@@ -161,7 +162,7 @@ pub(super) fn plots() -> Vec<Plot> {
             .to_owned(),
         of: labels([("part", CALL.into())]),
         choose: words(&[LOAD, WORK]),
-        lines: words(&[PRESET, "role"]),
+        lines: words(&[PRESET, TRANSPORT, "role"]),
         x: LOW_CLIENTS.to_owned(),
         x_title: "low-priority clients".to_owned(),
         values: vec![value],

@@ -1,9 +1,11 @@
 //! `orb/latency-jitter`: what a high-priority client feels of more and more low-priority ones, with lanes.
 
 use super::mt_cubit::{
-    self, LOADS, LineUp, NUMBERS, PRESET, Servants, WORKS, findings, is_hardest, is_papers,
-    kernels, published, run_ms,
+    self, LOADS, LOW_CLIENTS, LineUp, NUMBERS, PRESET, Servants, WORKS, findings, is_hardest,
+    is_papers, kernels, published, run_ms,
 };
+use super::transports::TRANSPORTS;
+use crate::contestants::Transport;
 use crate::experiment::{Effort, Emulated, EmulatedLoads};
 use crate::study::{
     Amounts, ByEffort, Cell, Factor, Findings, Study,
@@ -32,7 +34,9 @@ pub const STUDY: Study<LineUp> = Study {
             label: PRESET,
             levels: &[Absent, Text("tao"), Text("default")],
         },
+        TRANSPORTS,
     ],
+    fixed: &[("operation", Text("octet"))],
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::Each),
     run_ms: |cell, effort| run_ms(cell, effort, (&STUDY.amounts, RUN_OF_OTHERS_MS)),
     leaves_out,
@@ -53,7 +57,14 @@ pub const STUDY: Study<LineUp> = Study {
 
 fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     let is_between = || !is_papers(cell) && !is_hardest(cell);
+    // Other transports are compared beside none and beside most, and where nothing is shared between priorities.
+    let is_other = Transport::of(cell) != Transport::Tcp;
+    let is_compared = || {
+        let is_tao = cell.is(PRESET, "tao") && effort.seeds().is_none();
+        is_tao && is_hardest(cell) && [0, 50].contains(&cell.number(LOW_CLIENTS))
+    };
     mt_cubit::leaves_out(cell, effort, &[0, 10, 50])
+        || (is_other && !is_compared())
         || (cell.has(PRESET) && !effort.is_full() && is_between())
         || (effort.seeds().is_none() && cell.is(PRESET, "default"))
 }
@@ -81,7 +92,6 @@ const QUICK: &str = "A quick look: the high-priority client calls 250 times a se
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::experiments::mt_cubit::LOW_CLIENTS;
     use rtorb_results::LabelValue;
 
     #[test]
@@ -103,11 +113,12 @@ mod tests {
                 |cell: &&rtorb_results::Labels| cell.get(LOW_CLIENTS) == Some(&low_clients.into());
             cells.iter().filter(of).count()
         };
-        assert_eq!((count(Effort::Quick, 0), count(Effort::Quick, 50)), (2, 2));
-        assert_eq!((count(Effort::Full, 0), count(Effort::Full, 50)), (4, 4));
+        assert_eq!((count(Effort::Quick, 0), count(Effort::Quick, 50)), (4, 4));
+        assert_eq!((count(Effort::Full, 0), count(Effort::Full, 50)), (6, 6));
         let full = STUDY.parameters(Effort::Full);
         // The raw exchange takes no time that was set.
-        let seconds = 5 * (8 * 80 + 3 * 8 * 8);
+        // Over two more transports, beside none and beside 50.
+        let seconds = 5 * (8 * 80 + 3 * 8 * 8 + 2 * 2 * 8);
         assert_eq!(full["paced_seconds"], LabelValue::Number(seconds));
     }
 }

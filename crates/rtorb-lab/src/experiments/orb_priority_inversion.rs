@@ -4,8 +4,9 @@
 
 use rtorb_results::{Plot, PlotKind};
 
-use crate::contestants::OMNIORB;
+use crate::contestants::{OMNIORB, Transport};
 use crate::experiment::{Effort, Emulated};
+use crate::experiments::transports::{TRANSPORT, TRANSPORTS};
 use crate::study::{
     Amounts, ByEffort, Factor, Study,
     Value::{self, Number, Text},
@@ -39,19 +40,26 @@ pub const STUDY: Study<LineUp> = Study {
             label: WORK,
             levels: &[Number(0), Number(500)],
         },
+        TRANSPORTS,
     ],
-    fixed: &[("transport", Text("tcp")), ("operation", Text("octet"))],
+    fixed: &[("operation", Text("octet"))],
     parameters: &[("run_with_work_ms", Value::ByEffort(RUN_WITH_WORK_MS))],
     run_ms: |cell, effort| match cell.number(WORK) {
         0 => STUDY.amounts.of(effort).1,
         _ => RUN_WITH_WORK_MS.of(effort),
     },
     agents_max: 1,
-    leaves_out: |cell, effort| match effort {
-        Effort::Emulated { .. } => cell.is("preset", OMNIORB),
-        // Nothing is claimed of it.
-        Effort::Quick => cell.is("preset", "default"),
-        Effort::Glance | Effort::Full => false,
+    leaves_out: |cell, effort| {
+        let is_other = Transport::of(cell) != Transport::Tcp;
+        match effort {
+            Effort::Emulated { .. } => is_other || cell.is("preset", OMNIORB),
+            // Nothing is claimed of it.
+            Effort::Quick if cell.is("preset", "default") => true,
+            // Other transports are measured where the staircase shows most.
+            Effort::Quick | Effort::Glance | Effort::Full => {
+                is_other && (cell.number(WORK) == 0 || !cell.is("preset", PROMISED))
+            }
+        }
     },
     plots,
     findings: findings::findings,
@@ -73,7 +81,7 @@ fn plots() -> Vec<Plot> {
         x: "rate_hz".to_owned(),
         x_title: "calls a second".to_owned(),
         choose: vec![WORK.to_owned(), "part".to_owned()],
-        lines: vec!["preset".to_owned()],
+        lines: ["preset", TRANSPORT].map(str::to_owned).into(),
         ..Plot::named("staircase", "Latency by rate")
     }]
 }

@@ -65,11 +65,17 @@ pub const STUDY: Study<LineUp> = Study {
                 Number(16_384),
                 Number(65_536),
                 Number(262_144),
+                Number(MEBIBYTE as i64),
             ],
         },
         Factor {
             label: "orb",
-            levels: &[Text("rtorb"), Text("omniorb"), Text("raw")],
+            levels: &[
+                Text("rtorb"),
+                Text("omniorb"),
+                Text("iceoryx2"),
+                Text("raw"),
+            ],
         },
         Factor {
             label: "preset",
@@ -84,6 +90,9 @@ pub const STUDY: Study<LineUp> = Study {
                 Text("shm_yield"),
                 Text("collocated"),
                 Text("futex"),
+                Text("shm_spin"),
+                Text("spin"),
+                Text("memcpy"),
                 Text("none"),
             ],
         },
@@ -99,25 +108,13 @@ pub const STUDY: Study<LineUp> = Study {
     agents_max: 1,
     leaves_out: |cell, effort| {
         let (operation, verb) = (operation(cell), verb(cell));
-        let is_raw = cell.is("orb", "raw");
         let has_transport = match verb {
-            Verb::Call => {
-                let is_memory = cell.is("transport", "shm") || cell.is("transport", "shm_yield");
-                match () {
-                    () if cell.is("transport", "none") => false,
-                    () if cell.is("transport", "futex") => is_raw,
-                    // A oneway is never collocated.
-                    () if cell.is("transport", "collocated") => {
-                        cell.is("orb", "rtorb")
-                            && operation != Operation::Oneway
-                            && has_memory(effort)
-                    }
-                    () => !is_memory || (cell.is("orb", "rtorb") && has_memory(effort)),
-                }
-            }
+            Verb::Call => is_called(cell, operation, effort),
             // What is timed without a call is timed once an ORB, if there is something to marshal.
             Verb::Work | Verb::Marshal => {
-                cell.is("transport", "none") && !is_raw && operation.is_sequence()
+                let is_orb =
+                    cell.is("orb", "rtorb") || (cell.is("orb", "omniorb") && !is_large(cell));
+                cell.is("transport", "none") && is_orb && operation.is_sequence()
             }
         };
         // What a lane costs is the same whatever is called: it is measured with the plain call alone.
@@ -263,6 +260,50 @@ impl Subject for LineUp {
     }
 }
 
+/// True if this operation is called on the transport of a cell.
+fn is_called(cell: &Cell<'_>, operation: Operation, effort: Effort) -> bool {
+    let of = |transports: &[Transport]| {
+        let mut labels = transports.iter().map(|transport| transport.label());
+        labels.any(|label| cell.is("transport", label))
+    };
+    let is_octets = operation == Operation::OctetSequence;
+    let is_plain = operation == Operation::Long;
+    let has_memory = has_memory(effort);
+    let is_possible = match () {
+        () if cell.is("orb", "omniorb") => of(&BY_ORBS) && !is_large(cell),
+        () if cell.is("orb", "iceoryx2") => {
+            let is_built_in = cfg!(feature = "iceoryx2");
+            is_built_in && has_memory && (is_plain || is_octets) && of(&BY_ICEORYX2)
+        }
+        () if cell.is("orb", "raw") => {
+            let is_memory =
+                (is_plain && of(&[Transport::Spin])) || (is_octets && of(&[Transport::Memcpy]));
+            of(&[Transport::Tcp, Transport::Unix, Transport::Futex]) || (has_memory && is_memory)
+        }
+        () => {
+            let is_spinning = (is_plain || is_octets) && of(&[Transport::ShmSpin]);
+            // A oneway is never collocated.
+            let is_collocated = operation != Operation::Oneway && of(&[Transport::Collocated]);
+            let is_memory = is_spinning || is_collocated || of(&BY_OURS);
+            of(&BY_ORBS) || (has_memory && is_memory)
+        }
+    };
+    let is_for_large = || {
+        of(&[
+            Transport::Unix,
+            Transport::Shm,
+            Transport::ShmSpin,
+            Transport::Memcpy,
+        ])
+    };
+    is_possible && (!is_large(cell) || is_for_large())
+}
+
+/// True for sequences that are compared with copies of memory.
+fn is_large(cell: &Cell<'_>) -> bool {
+    cell.number("len") >= MEBIBYTE
+}
+
 /// True if calls through shared memory are measured: an emulated machine has no time for them.
 fn has_memory(effort: Effort) -> bool {
     effort.seeds().is_none()
@@ -299,7 +340,7 @@ fn verb(cell: &Cell<'_>) -> Verb {
 fn lengths(operation: Operation, effort: Effort) -> &'static [usize] {
     if effort.is_full() {
         return match operation {
-            Operation::OctetSequence => &[16, 256, 1_024, 4_096, 16_384, 65_536, 262_144],
+            Operation::OctetSequence => &[16, 256, 1_024, 4_096, 16_384, 65_536, 262_144, MEBIBYTE],
             Operation::LongSequence => &[4, 256, 1_024, 4_096, 16_384, 65_536],
             Operation::ManySequence => &[4, 256, 1_024, 4_096, 16_384],
             _ => &[0],
@@ -308,7 +349,7 @@ fn lengths(operation: Operation, effort: Effort) -> &'static [usize] {
     match (operation, effort) {
         (Operation::OctetSequence, Effort::Glance) => &[16],
         (Operation::OctetSequence, Effort::Emulated { .. }) => &[16, 1_024],
-        (Operation::OctetSequence, Effort::Quick) => &[16, 1_024, 4_096, 65_536],
+        (Operation::OctetSequence, Effort::Quick) => &[16, 1_024, 4_096, 65_536, MEBIBYTE],
         (Operation::LongSequence | Operation::ManySequence, Effort::Glance)
         | (Operation::ManySequence, Effort::Emulated { .. }) => &[4],
         (Operation::LongSequence, Effort::Emulated { .. }) => &[4, 1_024],
@@ -317,6 +358,13 @@ fn lengths(operation: Operation, effort: Effort) -> &'static [usize] {
     }
 }
 
+/// The transports that every ORB has.
+const BY_ORBS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
+/// The transports of our ORB alone on which everything is called.
+const BY_OURS: [Transport; 2] = [Transport::Shm, Transport::ShmYield];
+/// With events, and polled on two CPUs.
+const BY_ICEORYX2: [Transport; 2] = [Transport::Shm, Transport::ShmSpin];
+const MEBIBYTE: usize = 1 << 20;
 const WARM_UP: ByEffort = ByEffort {
     glance: 10,
     emulated: 10,
@@ -368,9 +416,18 @@ mod tests {
             };
             cells.iter().filter(is).count()
         };
-        // By TCP, UNIX sockets and shared memory with two waits each, collocated, and two parts without a call.
-        assert_eq!(count(&[("operation", "octetseq"), ("orb", "rtorb")]), 4 * 7);
-        assert_eq!(count(&[("operation", "octetseq"), ("orb", "raw")]), 4 * 3);
+        // By TCP, UNIX sockets and shared memory with three waits each, collocated, and two parts without a call. A mebibyte is
+        // not sent by TCP, nor while a thread yields, nor collocated.
+        assert_eq!(
+            count(&[("operation", "octetseq"), ("orb", "rtorb")]),
+            4 * 8 + 5
+        );
+        assert_eq!(
+            count(&[("operation", "octetseq"), ("orb", "raw")]),
+            4 * 4 + 2
+        );
+        assert_eq!(count(&[("transport", "spin")]), 1);
+        assert_eq!(count(&[("transport", "memcpy"), ("orb", "rtorb")]), 0);
         assert_eq!(count(&[("operation", "void"), ("orb", "omniorb")]), 2);
         for preset in ["tao", "tao_propagated"] {
             let lane = [("operation", "long"), ("preset", preset)];

@@ -9,17 +9,18 @@ use std::time::Duration;
 use rtorb::Strategies;
 use rtorb_results::{Plot, PlotKind, labels, labels_with};
 
-use crate::contestants::OMNIORB;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
 use crate::contestants::whitebox::contestant::{Contestant, Numbers, REQUESTS};
 use crate::contestants::whitebox::{Run, perf, strace};
+use crate::contestants::{OMNIORB, Transport};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::transports::TRANSPORT;
 use crate::processes::probe::Answer;
 use crate::study::{
     Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Number, Text},
+    Value::{self, Absent, Number, Text},
 };
 
 mod findings;
@@ -57,6 +58,15 @@ pub const STUDY: Study<LineUp> = Study {
             label: CALLS,
             levels: &[Text(BACK_TO_BACK), Text(AT_RATES)],
         },
+        // Without a level, it is TCP.
+        Factor {
+            label: TRANSPORT,
+            levels: &[
+                Absent,
+                Text(Transport::Unix.label()),
+                Text(Transport::Shm.label()),
+            ],
+        },
     ],
     fixed: &[("part", Text("count"))],
     parameters: &[
@@ -70,8 +80,13 @@ pub const STUDY: Study<LineUp> = Study {
         ("times_the_rates_of_p1", Value::ByEffort(TIMES_P1)),
         ("operation", Text("cube_octet")),
     ],
-    // One client at a rate costs what it costs back to back.
-    leaves_out: |cell, _| cell.number(CLIENTS) == 1 && cell.is(CALLS, AT_RATES),
+    leaves_out: |cell, _| {
+        // One client at a rate costs what it costs back to back.
+        let is_known = cell.number(CLIENTS) == 1 && cell.is(CALLS, AT_RATES);
+        let is_compared = cell.is(CALLS, BACK_TO_BACK)
+            && OVER_OTHERS.iter().any(|preset| cell.is(PRESET, preset));
+        is_known || (cell.has(TRANSPORT) && !is_compared)
+    },
     plots,
     findings: |_, conditions| findings::findings(conditions),
     ..Study::with(|context, _| LineUp::start(context))
@@ -90,14 +105,14 @@ fn plots() -> Vec<Plot> {
         Plot {
             caption: "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it.".to_owned(),
             choose: vec![CALLS.to_owned(), "what".to_owned()],
-            lines: vec!["side".to_owned()],
+            lines: ["side", TRANSPORT].map(str::to_owned).into(),
             ..plot("counts-a-request", "What a request costs besides time")
         },
         Plot {
             caption: "Ten concurrent clients. The pauses that clients make between calls are a part of their own."
                 .to_owned(),
             of: labels_with(&phases.of, [("what", "cpu_time_of".into())]),
-            choose: vec![CALLS.to_owned(), "side".to_owned()],
+            choose: [CALLS, "side", TRANSPORT].map(str::to_owned).into(),
             lines: vec!["phase".to_owned()],
             stacked: true,
             ..phases
@@ -111,8 +126,8 @@ pub struct LineUp {
     peer: Option<OmniOrb>,
     /// What this host can count from outside.
     looks: &'static [Look],
-    /// The contestant that is counted now, with its preset.
-    contestant: Option<(&'static str, Contestant)>,
+    /// The contestants of the preset that is counted now, one for each transport.
+    contestants: Vec<(&'static str, Transport, Contestant)>,
     notes: Vec<String>,
 }
 
@@ -143,16 +158,21 @@ impl LineUp {
         Ok(Self {
             peer,
             looks,
-            contestant: None,
+            contestants: Vec::new(),
             notes,
         })
     }
 
     /// Starts one, and has it call until connections, buffers and caches are there.
-    fn started(&self, context: &Context, preset: &str) -> Result<Contestant, LabError> {
+    fn started(
+        &self,
+        context: &Context,
+        preset: &str,
+        transport: Transport,
+    ) -> Result<Contestant, LabError> {
         let mut contestant = match &self.peer {
             Some(peer) if preset == OMNIORB => Contestant::omniorb(context, peer)?,
-            _ => Contestant::rtorb(&context.launcher, preset)?,
+            _ => Contestant::rtorb(context, preset, transport)?,
         };
         contestant.run(&ten(WARM_UP_COUNT))?;
         Ok(contestant)
@@ -172,11 +192,13 @@ impl Subject for LineUp {
         let Some(preset) = presets.find(|preset| cell.is(PRESET, preset)) else {
             return Ok(Sampled::default());
         };
-        // The one before ends here. One that fails is started again.
-        let known = self.contestant.take().filter(|(name, _)| *name == preset);
-        let mut contestant = match known {
-            Some((_, contestant)) => contestant,
-            None => self.started(context, preset)?,
+        let transport = Transport::of(cell);
+        // Those of the preset before end here. One that fails is started again.
+        self.contestants.retain(|(name, ..)| *name == preset);
+        let mut known = self.contestants.iter();
+        let mut contestant = match known.position(|(_, over, _)| *over == transport) {
+            Some(place) => self.contestants.swap_remove(place).2,
+            None => self.started(context, preset, transport)?,
         };
         let run = match cell.number(CLIENTS) {
             1 => ALONE,
@@ -202,7 +224,7 @@ impl Subject for LineUp {
         }
         numbers.insert(REQUESTS.to_owned(), run.requests().into());
         let scheduling = contestant.scheduling();
-        self.contestant = Some((preset, contestant));
+        self.contestants.push((preset, transport, contestant));
         Ok(Sampled {
             scheduling,
             answer: Some(Answer {
@@ -257,6 +279,8 @@ fn at_rates(effort: Effort, count: usize) -> Run {
     }
 }
 
+/// The presets that are counted over other transports too: a thread that waits for one connection, and one that waits for many.
+const OVER_OTHERS: [&str; 2] = ["default", "tao"];
 const PRESET: &str = "preset";
 const CLIENTS: &str = "clients";
 /// How clients call.

@@ -17,6 +17,8 @@ mod request_queues;
 mod rt_adapters;
 mod rt_propagation;
 mod rt_upcalls;
+mod scribbled_segments;
+mod segments;
 mod server_faults;
 mod shared_memory;
 mod slow_clients;

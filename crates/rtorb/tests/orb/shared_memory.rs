@@ -1,5 +1,6 @@
 //! Calls through shared memory: who takes it, all ways of waiting, and peers that break its rules.
 
+use super::segments::{HEADER_BYTES, Meeting, RING_BYTES, Scribbler, greeting, meet, send};
 use rtorb::endpoint::Endpoint;
 use rtorb::rt::{Policy, Protocol, SharedMemoryProtocolProperties, TcpProtocolProperties};
 use rtorb::{
@@ -11,14 +12,9 @@ use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
 use rtorb_wire::ior::{Ior, ProfileBody};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use rustix::io::{pread, pwrite};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
-use std::io::{IoSlice, IoSliceMut, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use rustix::io::pread;
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,12 +23,6 @@ use std::time::{Duration, Instant};
 
 /// Far longer than any of these calls takes, and short enough to see that something hangs.
 const LONG: Duration = Duration::from_secs(20);
-
-/// The header of the segment: the state of both rings.
-const HEADER_BYTES: usize = 4096;
-
-/// The smallest ring.
-const RING_BYTES: usize = 4096;
 
 fn endpoint(path: &Path) -> String {
     format!("shmiop://{}", path.display())
@@ -192,46 +182,6 @@ fn the_memory_of_another_host_is_left_alone() {
     assert_eq!(cubit.cube_long(3), Ok(27));
 }
 
-/// What a peer may do to the segment at any moment.
-struct Scribbler {
-    random: u64,
-}
-
-impl Scribbler {
-    fn number(&mut self, below: usize) -> usize {
-        self.random = self
-            .random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.random >> 33) as usize % below
-    }
-
-    /// Writes some bytes into the header, where both rings have their state, or into the rings.
-    fn scribble(&mut self, memory: &OwnedFd) {
-        let bytes = (self.random >> (8 * self.number(8))).to_ne_bytes();
-        // The state of the rings is in the first 256 bytes.
-        let area = [256, 256, HEADER_BYTES + 2 * RING_BYTES - 8][self.number(3)];
-        let offset = self.number(area) as u64;
-        let length = 1 + self.number(bytes.len());
-        pwrite(memory, &bytes[..length], offset).expect("it may be written");
-    }
-}
-
-/// Meets a server of ours as a client does, and returns socket and memory.
-fn meet(path: &Path) -> (UnixStream, OwnedFd) {
-    let socket = UnixStream::connect(path).expect("it listens");
-    let mut greeting = [0; 64];
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut room);
-    let parts = &mut [IoSliceMut::new(&mut greeting)];
-    recvmsg(&socket, parts, &mut control, RecvFlags::empty()).expect("it greets");
-    let memory = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-        _ => None,
-    });
-    (socket, memory.expect("it sends its memory"))
-}
-
 #[test]
 fn a_server_is_not_disturbed_by_clients_that_scribble() {
     for (name, dispatch) in DispatchStrategy::ALL {
@@ -243,8 +193,10 @@ fn a_server_is_not_disturbed_by_clients_that_scribble() {
             &ours.text(ours.cubit.as_object()),
         );
         for seed in 0..40 {
-            let (mut socket, memory) = meet(&path);
-            let mut scribbler = Scribbler { random: seed };
+            let Meeting {
+                mut socket, memory, ..
+            } = meet(&path);
+            let mut scribbler = Scribbler::new(seed);
             for _ in 0..50 {
                 scribbler.scribble(&memory);
                 // The server may have ended the connection: it has every right to.
@@ -281,27 +233,6 @@ fn call_of(greet: impl FnOnce(UnixStream) + Send + 'static, timeout: Duration) -
 fn reference_to(path: &Path) -> String {
     let ours = Ours::serve_as(serve(path));
     ours.text(ours.cubit.as_object())
-}
-
-fn greeting(magic: &[u8; 8], version: u32, capacity: usize) -> Vec<u8> {
-    let capacity = u32::try_from(capacity).expect("a small number");
-    [
-        magic.as_slice(),
-        &version.to_le_bytes(),
-        &capacity.to_le_bytes(),
-    ]
-    .concat()
-}
-
-fn send(socket: &UnixStream, greeting: &[u8], file: Option<&OwnedFd>) {
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut room);
-    let files: Vec<_> = file.map(AsFd::as_fd).into_iter().collect();
-    if !files.is_empty() {
-        control.push(SendAncillaryMessage::ScmRights(&files));
-    }
-    let parts = [IoSlice::new(greeting)];
-    sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL).expect("the client waits");
 }
 
 fn memory(bytes: usize, seals: SealFlags) -> OwnedFd {
@@ -415,7 +346,7 @@ fn a_client_of_a_server_that_scribbles_gets_an_exception_in_time() {
             move |socket| {
                 let memory = greet(&socket);
                 await_request(&memory);
-                let mut scribbler = Scribbler { random: seed };
+                let mut scribbler = Scribbler::new(seed);
                 for _ in 0..50 {
                     scribbler.scribble(&memory);
                 }

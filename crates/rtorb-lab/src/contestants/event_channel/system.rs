@@ -292,14 +292,8 @@ impl Supplier {
 /// Where a process listens; `name` is that of its socket, where it has one.
 #[must_use]
 pub fn endpoint(context: &Context, transport: Transport, name: &str) -> String {
-    let socket = context.folder().join(format!("{name}.socket"));
-    match transport {
-        Transport::Unix => format!("uiop://{}", socket.display()),
-        Transport::Shm | Transport::ShmYield => format!("shmiop://{}", socket.display()),
-        Transport::Tcp | Transport::Futex | Transport::Collocated => {
-            "iiop://127.0.0.1:0".to_owned()
-        }
-    }
+    let endpoint = transport.endpoint_in(context.folder(), name);
+    endpoint.unwrap_or_else(|| "iiop://127.0.0.1:0".to_owned())
 }
 
 /// Asks again until it is so, or the time is over.

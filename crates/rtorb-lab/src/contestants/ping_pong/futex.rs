@@ -1,7 +1,7 @@
-//! The raw exchange through shared memory: the octets are copied word by word, a futex wakes the other side.
+//! The raw exchange through shared memory: the octets are copied word by word, and a futex wakes the other side, or it spins.
 //!
-//! Nobody spins: both sides sleep in the kernel as they do on a socket, so that one CPU is enough. It is the cheapest
-//! hand-over between two processes that Linux has.
+//! If both sides sleep in the kernel as they do on a socket, one CPU is enough. If they spin, each needs a CPU of its own; it is
+//! the cheapest hand-over between two processes that a machine has.
 
 use std::io;
 use std::path::Path;
@@ -11,23 +11,35 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::futex;
 use rtorb_os::shared_memory::{SharedMemory, WORDS};
 
+use super::spinning::Spinning;
 use crate::contestants::burst::{Burst, Samples};
 
 /// The octets of a message that fit.
 pub const MESSAGE_BYTES_MAX: usize = (WORDS - PAYLOAD) * 4;
 
+/// What a side does until the other one has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// It sleeps on a futex.
+    Sleep,
+    /// It looks again and again. As [`Spinning`] says.
+    Spin,
+}
+
 /// Makes the shared words at a path and serves until the client closes.
 ///
 /// # Errors
 /// That the memory was refused.
-pub fn serve(path: &Path, ready: impl FnOnce(&str)) -> io::Result<()> {
+pub fn serve(path: &Path, wait: Wait, ready: impl FnOnce(&str)) -> io::Result<()> {
     let memory = SharedMemory::create(path).map_err(io::Error::other)?;
     let mut message = vec![0; WORDS];
     // Before anybody knows of the words: a request that comes at once must be seen as new.
     let mut seen = memory.word(REQUEST).load(Ordering::Acquire);
     ready(&path.display().to_string());
     loop {
-        seen = sleep_while(memory.word(REQUEST), seen, None).unwrap_or(seen);
+        seen = wait
+            .until_changed(memory.word(REQUEST), seen, None)
+            .unwrap_or(seen);
         if memory.word(CLOSED).load(Ordering::Acquire) != 0 {
             return Ok(());
         }
@@ -41,8 +53,7 @@ pub fn serve(path: &Path, ready: impl FnOnce(&str)) -> io::Result<()> {
             &message,
             memory.word(REPLY_WORDS).load(Ordering::Relaxed),
         );
-        memory.word(REPLY).store(seen, Ordering::Release);
-        futex::wake(memory.word(REPLY), 1);
+        wait.publish(memory.word(REPLY), seen);
     }
 }
 
@@ -52,6 +63,7 @@ pub struct FutexClient {
     memory: SharedMemory,
     message: Vec<u32>,
     sequence: u32,
+    wait: Wait,
 }
 
 impl FutexClient {
@@ -59,13 +71,14 @@ impl FutexClient {
     ///
     /// # Errors
     /// That the memory was refused.
-    pub fn connect(path: &Path) -> io::Result<Self> {
+    pub fn connect(path: &Path, wait: Wait) -> io::Result<Self> {
         let memory = SharedMemory::open(path).map_err(io::Error::other)?;
         let sequence = memory.word(REQUEST).load(Ordering::Acquire);
         Ok(Self {
             memory,
             message: vec![0; WORDS],
             sequence,
+            wait,
         })
     }
 
@@ -104,12 +117,11 @@ impl FutexClient {
         self.memory
             .word(REPLY_WORDS)
             .store(reply_words, Ordering::Relaxed);
-        self.memory
-            .word(REQUEST)
-            .store(self.sequence, Ordering::Release);
-        futex::wake(self.memory.word(REQUEST), 1);
+        self.wait.publish(self.memory.word(REQUEST), self.sequence);
         let deadline_ns = monotonic_ns() + REPLY_TIMEOUT_NS;
-        let answered = sleep_while(self.memory.word(REPLY), previous, Some(deadline_ns))
+        let answered = self
+            .wait
+            .until_changed(self.memory.word(REPLY), previous, Some(deadline_ns))
             .ok_or_else(|| format!("no reply within {} ms", REPLY_TIMEOUT_NS / 1_000_000))?;
         take(&self.memory, &mut self.message, reply_words);
         Ok(answered == self.sequence && self.message[0] == self.sequence)
@@ -121,6 +133,37 @@ impl Drop for FutexClient {
         self.memory.word(CLOSED).store(1, Ordering::Release);
         self.memory.word(REQUEST).fetch_add(1, Ordering::Release);
         futex::wake(self.memory.word(REQUEST), 1);
+    }
+}
+
+impl Wait {
+    /// Writes the word, and wakes the other side if it may sleep.
+    fn publish(self, word: &AtomicU32, value: u32) {
+        word.store(value, Ordering::Release);
+        if self == Self::Sleep {
+            futex::wake(word, 1);
+        }
+    }
+
+    /// Waits until the word is no longer `old`; answers what it became, `None` when the deadline passed.
+    fn until_changed(self, word: &AtomicU32, old: u32, deadline_ns: Option<u64>) -> Option<u32> {
+        match self {
+            Self::Sleep => sleep_while(word, old, deadline_ns),
+            Self::Spin => spin_while(word, old, deadline_ns),
+        }
+    }
+}
+
+fn spin_while(word: &AtomicU32, old: u32, deadline_ns: Option<u64>) -> Option<u32> {
+    let mut spinning = Spinning::until(deadline_ns);
+    loop {
+        let now = word.load(Ordering::Acquire);
+        if now != old {
+            return Some(now);
+        }
+        if !spinning.pause() {
+            return None;
+        }
     }
 }
 
@@ -173,14 +216,20 @@ mod tests {
 
     #[test]
     fn words_come_back_and_closing_ends_the_server() {
+        for wait in [Wait::Sleep, Wait::Spin] {
+            exchange_and_close(wait);
+        }
+    }
+
+    fn exchange_and_close(wait: Wait) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("words");
         let (ready, is_ready) = std::sync::mpsc::channel();
         let server_path = path.clone();
-        let work = move || serve(&server_path, |_| ready.send(()).unwrap());
+        let work = move || serve(&server_path, wait, |_| ready.send(()).unwrap());
         let server = rtorb_os::thread::spawn("server", &Default::default(), work).unwrap();
         is_ready.recv().unwrap();
-        let mut client = FutexClient::connect(&path).unwrap();
+        let mut client = FutexClient::connect(&path, wait).unwrap();
         let burst = Burst {
             verb: Verb::Call,
             operation: Operation::Long,

@@ -2,6 +2,7 @@
 //! others have their turn.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use rtorb_host::placement::Placement;
@@ -10,7 +11,7 @@ use rtorb_results::ObtainedScheduling;
 use super::server::RateObject;
 use super::{FirstReleases, Group, Ran, Run};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
-use crate::contestants::{OMNIORB, Orb};
+use crate::contestants::{OMNIORB, Orb, Transport, start_server};
 use crate::error::LabError;
 use crate::processes::awake::Awake;
 use crate::processes::{Launcher, Process};
@@ -97,6 +98,8 @@ pub struct Entrant {
     pub name: String,
     /// Where its server runs.
     pub server: Placement,
+    /// The transport of ours.
+    pub transport: Transport,
 }
 
 impl Entrant {
@@ -116,6 +119,17 @@ impl Entrant {
     }
 }
 
+impl fmt::Display for Entrant {
+    /// The name, and the transport if that is not TCP.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        match self.transport {
+            Transport::Tcp => Ok(()),
+            other => write!(formatter, " over {}", other.label()),
+        }
+    }
+}
+
 /// What an entrant runs.
 enum Software<'a> {
     /// Ours with that preset; whether objects declare priorities.
@@ -124,19 +138,22 @@ enum Software<'a> {
 }
 
 impl RateContestant {
-    /// Starts an entrant; `None` when that is the peer, which is not installed.
+    /// Starts an entrant, with its socket file in that folder; `None` when that is the peer, which is not installed.
     ///
     /// # Errors
     /// That its processes do not start; that the peer's server should run on an agent.
     pub fn start(
         launcher: &Launcher,
+        folder: &Path,
         entrant: &Entrant,
         objects: &[RateObject],
     ) -> Result<Option<Self>, LabError> {
         let program;
         let (orb, server, clients) = match entrant.software() {
             Software::Rtorb(preset, declares) => {
-                let endpoint = launcher.server_endpoint();
+                let socket = format!("rates-{}", entrant.name);
+                let endpoint = entrant.transport.endpoint_in(folder, &socket);
+                let endpoint = endpoint.unwrap_or_else(|| launcher.server_endpoint());
                 let mut server = vec!["rate-server".to_owned(), endpoint, preset.to_owned()];
                 server.extend(objects.iter().map(|object| {
                     let priority = if declares { object.priority } else { 0 };
@@ -170,16 +187,15 @@ impl RateContestant {
             ..launcher.clone()
         };
         let words = |role: &[String]| role.join(" ");
-        let name = format!("{} server", entrant.name);
-        let role = words(&server);
-        let role: Vec<&str> = role.split(' ').collect();
+        let name = format!("{entrant} server");
+        let role: Vec<&str> = server.iter().map(String::as_str).collect();
         let mut server = match orb {
-            Orb::Rtorb => there.start_server(&name, &role),
-            Orb::OmniOrb | Orb::Raw => there.start(&name, &role),
+            Orb::Rtorb => start_server(&there, entrant.transport, &name, &role),
+            Orb::OmniOrb | Orb::Iceoryx2 | Orb::Raw => there.start(&name, &role),
         }?;
         let role = format!("{} {}", words(&clients), server.ready()?);
         let role: Vec<&str> = role.split(' ').collect();
-        let mut clients = launcher.start(&format!("{} clients", entrant.name), &role)?;
+        let mut clients = launcher.start(&format!("{entrant} clients"), &role)?;
         clients.ready()?;
         let cpus = [launcher.placement.cpu, entrant.server.cpu];
         Ok(Some(Self {

@@ -6,9 +6,10 @@ use rtorb_results::{Labels, ObtainedScheduling};
 
 use super::contestants::{Entrant, RateContestant};
 use super::server::RateObject;
+use crate::contestants::Transport;
 use crate::contestants::peers::omniorb;
 use crate::error::LabError;
-use crate::processes::Launcher;
+use crate::experiment::Context;
 use crate::study::Cell;
 
 /// Those who can take part, and why others cannot.
@@ -27,7 +28,7 @@ impl LineUp {
     /// # Errors
     /// The interrupt.
     pub(crate) fn start(
-        launcher: &Launcher,
+        context: &Context,
         cells: &[Cell<'_>],
         factors: &[&str],
         placement: impl Fn(&Cell<'_>) -> Option<Placement>,
@@ -41,12 +42,18 @@ impl LineUp {
         let mut entrants: IndexMap<Labels, Entrant> = IndexMap::new();
         for cell in cells {
             if let (Some(name), Some(server)) = (cell.level(PRESET), placement(cell)) {
-                let entrant = Entrant { name, server };
+                let transport = Transport::of(cell);
+                let entrant = Entrant {
+                    name,
+                    server,
+                    transport,
+                };
                 entrants.entry(cell.levels(factors)).or_insert(entrant);
             }
         }
         for (labels, entrant) in &entrants {
-            let started = RateContestant::start(launcher, entrant, objects);
+            let started =
+                RateContestant::start(&context.launcher, context.folder(), entrant, objects);
             let prepared = started.and_then(|found| {
                 let prepared = found.map(|mut contestant| {
                     let scheduling = prepare(labels, &mut contestant)?;
@@ -64,7 +71,7 @@ impl LineUp {
                 Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                 Err(error) => error.to_string(),
             };
-            let left_out = format!("{} was left out: {why}", entrant.name);
+            let left_out = format!("{entrant} was left out: {why}");
             if !line_up.left_out.contains(&left_out) {
                 line_up.left_out.push(left_out);
             }

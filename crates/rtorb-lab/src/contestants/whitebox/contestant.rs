@@ -12,10 +12,10 @@ use super::perf::{PHASES, Perf, SystemCalls};
 use super::strace::Strace;
 use super::{Priorities, Run};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
-use crate::contestants::questions;
+use crate::contestants::{Transport, questions};
 use crate::error::LabError;
 use crate::experiment::Context;
-use crate::processes::{Launcher, Process};
+use crate::processes::Process;
 
 /// The processes, in the order in which they are ended: clients before the server that they are connected to.
 pub(crate) const SIDES: [&str; 2] = ["client", "server"];
@@ -37,9 +37,12 @@ impl Contestant {
     ///
     /// # Errors
     /// That a process does not start.
-    pub fn rtorb(launcher: &Launcher, preset: &str) -> Result<Self, LabError> {
+    pub fn rtorb(context: &Context, preset: &str, transport: Transport) -> Result<Self, LabError> {
+        let launcher = &context.launcher;
         let [low, high] = Priorities::of(launcher).words();
-        let role = ["whitebox-server", preset, &low, &high];
+        let endpoint = transport.endpoint_in(context.folder(), &format!("whitebox-{preset}"));
+        let endpoint = endpoint.unwrap_or_else(|| launcher.server_endpoint());
+        let role = ["whitebox-server", &endpoint, preset, &low, &high];
         let mut server = launcher.start(&format!("{preset} server"), &role)?;
         let references = server.ready()?;
         let mut role = vec!["whitebox-clients", preset, &low, &high];

@@ -8,9 +8,9 @@ use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
 /// Both count what their threads do.
 pub(crate) const ROLES: &[Role] = &[
     Role::here("whitebox-server", |words| match *words {
-        [preset, low, high] => {
+        [endpoint, preset, low, high] => {
             start_counting();
-            let server = Server::open(preset, priorities(low, high)?);
+            let server = Server::open(endpoint, preset, priorities(low, high)?);
             server.map_err(|error| error.to_string())?.run(ready)
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),

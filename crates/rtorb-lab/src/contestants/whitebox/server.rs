@@ -24,10 +24,14 @@ impl Server {
     ///
     /// # Errors
     /// What the ORB said.
-    pub fn open(preset: &str, priorities: Priorities) -> Result<Self, Box<dyn Error>> {
+    pub fn open(
+        endpoint: &str,
+        preset: &str,
+        priorities: Priorities,
+    ) -> Result<Self, Box<dyn Error>> {
         let mut builder = Orb::builder()
             .strategies(Strategies::preset(preset)?)
-            .listen("iiop://127.0.0.1:0")?;
+            .listen(endpoint)?;
         if priorities.low > 0 {
             builder = builder.lanes([lane(priorities.low)?, lane(priorities.high)?]);
         }

@@ -8,7 +8,8 @@ use rtorb_results::{Claim, Derived, Highlight, LabelValue, Labels, labels_with, 
 
 use super::line_up::{BOTH_SIDES, CALL, MISSED};
 use super::{HIGH, LOAD, LOW_CLIENTS, PRESET, SATURATING, SATURATING_SHARE, WORK};
-use crate::contestants::OMNIORB;
+use crate::contestants::{OMNIORB, Transport};
+use crate::experiments::transports::{TRANSPORT, id_of, over};
 use crate::study::{Conditions, Findings};
 
 pub(in crate::experiments) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
@@ -66,6 +67,11 @@ impl<'a> Calls<'a> {
         self.rounds(labels, of).divided_by(&self.rounds(&low, of))
     }
 
+    fn to_unix(self, labels: &Labels, of: Of) -> ByRound {
+        let unix = labels_with(labels, [(TRANSPORT, Transport::Unix.label().into())]);
+        self.rounds(labels, of).divided_by(&self.rounds(&unix, of))
+    }
+
     fn to_raw(self, labels: &Labels) -> ByRound {
         let mut raw = self
             .0
@@ -120,7 +126,9 @@ impl<'a> Calls<'a> {
             Some(Highlight {
                 what: format!(
                     "{}: high-priority median beside {} low-priority clients, {}",
-                    labels[PRESET], labels[LOW_CLIENTS], labels[LOAD]
+                    who(labels),
+                    labels[LOW_CLIENTS],
+                    labels[LOAD]
                 ),
                 value: us(labels, P50)?,
                 unit: "us".to_owned(),
@@ -155,13 +163,30 @@ impl<'a> Calls<'a> {
                 self.to_alone(labels, P99),
                 TAIL_FELT,
             ),
-            (
+        ];
+        match over(labels).as_str() {
+            "" => claims.push((
                 "to-raw",
                 "high-priority median, to the raw TCP round trip (a goal)",
                 self.to_raw(labels),
                 3.0,
-            ),
-        ];
+            )),
+            " over shm" => claims.extend([
+                (
+                    "to-unix-p50",
+                    "high-priority median, to that over the UNIX socket",
+                    self.to_unix(labels, P50),
+                    1.0,
+                ),
+                (
+                    "to-unix-p99",
+                    "high-priority p99, to that over the UNIX socket",
+                    self.to_unix(labels, P99),
+                    1.0,
+                ),
+            ]),
+            _ => {}
+        }
         // Without work, a call of either takes as long: nothing is served while another one waits.
         if labels[WORK].number() > Some(0) {
             claims.extend([
@@ -181,8 +206,8 @@ impl<'a> Calls<'a> {
         }
         let (load, work_us, low_clients) = (&labels[LOAD], &labels[WORK], &labels[LOW_CLIENTS]);
         let claim = |(id, text, rounds, limit): (&str, &str, ByRound, f64)| {
-            let id = format!("{id}.{load}.{work_us}us.{low_clients}");
-            let statement = format!("{}, {}: {text}", labels[PRESET], in_words(labels));
+            let id = format!("{id}.{load}.{work_us}us.{low_clients}{}", id_of(labels));
+            let statement = format!("{}, {}: {text}", who(labels), in_words(labels));
             Claim::at_most(id, statement, &rounds, limit, "ratio")
         };
         claims.into_iter().filter_map(claim).collect()
@@ -211,15 +236,18 @@ impl<'a> Calls<'a> {
         let mut constructions = CONSTRUCTIONS.iter();
         let (_, construction) = constructions.find(|(known, _)| *known == preset)?;
         Some(format!(
-            "{preset}: the high-priority client {verdict}. Beside {} low-priority clients ({}, {} us of work) its median is \
+            "{}: the high-priority client {verdict}. Beside {} low-priority clients ({}, {} us of work) its median is \
              {loaded:.1} us, {p50:.2} times that without them, and its p99 {tail:.1} us, {p99:.2} times. {construction}",
-            labels[LOW_CLIENTS], labels[LOAD], labels[WORK],
+            who(labels),
+            labels[LOW_CLIENTS],
+            labels[LOAD],
+            labels[WORK],
         ))
     }
 
     /// From the one that keeps its priorities best.
     fn order(self, hardest: &[&Labels]) -> String {
-        let of = |labels: &&Labels| Some((self.median(labels, P99)?, labels[PRESET].to_string()));
+        let of = |labels: &&Labels| Some((self.median(labels, P99)?, who(labels)));
         let mut found: Vec<(f64, String)> = hardest.iter().filter_map(of).collect();
         found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let names = found
@@ -259,10 +287,7 @@ impl<'a> Calls<'a> {
             let what = in_words(labels);
             is_off.then(|| {
                 let percent = share * 100.0;
-                format!(
-                    "{}: {what}: the CPU was {percent:.0} % busy",
-                    labels[PRESET]
-                )
+                format!("{}: {what}: the CPU was {percent:.0} % busy", who(labels))
             })
         }));
         let missed = conditions.numbers.get(MISSED).copied().unwrap_or(0.0);
@@ -298,6 +323,11 @@ fn cpu_shares(shares: &IndexMap<Labels, ByRound>) -> impl Iterator<Item = Derive
 
 fn is_loaded(labels: &Labels) -> bool {
     labels[LOW_CLIENTS].number() > Some(0)
+}
+
+/// The preset, and the transport if that is not TCP.
+fn who(labels: &Labels) -> String {
+    format!("{}{}", labels[PRESET], over(labels))
 }
 
 /// The load, such as `50 low-priority clients, saturating, 500 us of work`.
@@ -427,6 +457,35 @@ mod tests {
             verdicts([good, bad, good, bad, good, bad]),
             all(Verdict::NotJudged)
         );
+    }
+
+    #[test]
+    fn shared_memory_is_judged_beside_the_unix_socket() {
+        let over = |transport: &str, low_clients| {
+            let high = call("tao", low_clients, "high");
+            labels_with(&high, [(TRANSPORT, transport.into())])
+        };
+        let verdicts = |loaded: [u64; 2]| {
+            let found = found(&[
+                (over("unix", 0), [[10_000, 12_000]; 6]),
+                (over("unix", 50), [[10_000, 12_000]; 6]),
+                (over("shm", 0), [loaded; 6]),
+                (over("shm", 50), [loaded; 6]),
+            ]);
+            let claims = found.claims.into_iter();
+            let claims = claims.filter(|claim| claim.id.starts_with("to-unix"));
+            claims
+                .map(|claim| (claim.id, claim.verdict))
+                .collect::<Vec<_>>()
+        };
+        let both = |p50, p99| {
+            let id = |id: &str| format!("{id}.saturating.500us.50.shm");
+            [(id("to-unix-p50"), p50), (id("to-unix-p99"), p99)]
+        };
+        let (held, missed) = (Verdict::Held, Verdict::Missed);
+        assert_eq!(verdicts([8_000, 11_000]), both(held, held));
+        assert_eq!(verdicts([8_000, 13_000]), both(held, missed));
+        assert_eq!(verdicts([11_000, 11_000]), both(missed, held));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::contestants::rates::{FirstReleases, Group, Releases, Run};
 use crate::contestants::{Contestant, Orb, Transport};
 use crate::error::LabError;
 use crate::experiment::Context;
+use crate::experiments::transports::TRANSPORT;
 use crate::processes::probe::Answer;
 use crate::study::{Cell, Sampled, Subject, Turn};
 
@@ -74,7 +75,7 @@ impl LineUp {
                 Servants::Each => most.unwrap_or(0).max(1),
             },
         };
-        let raw = Contestant::raw(launcher, Transport::Tcp, context.folder())?;
+        let raw = Contestant::raw(context, Transport::Tcp)?;
         let low = (0..clients.low_servants).map(|servant| (clients.low_priority(servant), true));
         let objects: Vec<RateObject> = low
             .chain([(HIGH, false)])
@@ -95,7 +96,7 @@ impl LineUp {
         };
         let placement = |cell: &Cell<'_>| server_placement(context, cell);
         let others =
-            line_up::LineUp::start(launcher, cells, &ENTRANT, placement, &objects, prepare)?;
+            line_up::LineUp::start(context, cells, &ENTRANT, placement, &objects, prepare)?;
         Ok(Self {
             raw,
             others,
@@ -260,7 +261,8 @@ fn server_placement(context: &Context, cell: &Cell<'_>) -> Option<Placement> {
     let ours = context.launcher.placement;
     if context.launcher.agent().is_some() {
         // The agent places its servers, with a priority between those of the clients.
-        let is_there = !cell.has(PLACEMENT) || cell.is(PLACEMENT, TWO_HOSTS);
+        let is_there = (!cell.has(PLACEMENT) || cell.is(PLACEMENT, TWO_HOSTS))
+            && Transport::of(cell) == Transport::Tcp;
         let is_possible = !cell.has(URGENCY) || cell.is(URGENCY, BETWEEN);
         return (is_there && is_possible).then_some(ours);
     }
@@ -284,9 +286,9 @@ fn server_placement(context: &Context, cell: &Cell<'_>) -> Option<Placement> {
 }
 
 /// The factors that an entrant depends on.
-const ENTRANT: [&str; 3] = [PRESET, PLACEMENT, URGENCY];
+const ENTRANT: [&str; 4] = [PRESET, PLACEMENT, URGENCY, TRANSPORT];
 /// The factors that the processor time of a call depends on.
-const COST: [&str; 5] = [PRESET, PLACEMENT, URGENCY, WORK, LOW_CLIENTS];
+const COST: [&str; 6] = [PRESET, PLACEMENT, URGENCY, TRANSPORT, WORK, LOW_CLIENTS];
 /// The value of the label `part`: from sending on.
 pub(super) const CALL: &str = "call";
 /// The number that has the releases which were left out.
@@ -294,7 +296,7 @@ pub(super) const MISSED: &str = "missed_releases";
 /// The number that has the share of the CPU of both sides; other such numbers are called as the side.
 pub(super) const BOTH_SIDES: &str = "both";
 const LACKS_PLACE: &str = "Left out: servers on a CPU of their own where there is one CPU; servers on a host of their own \
-     without an agent, and others with one.";
+     without an agent; with one, others, UNIX sockets and shared memory.";
 const NS_PER_S: u64 = 1_000_000_000;
 /// As many octets as a call of ours has, there and back.
 const RAW_BURST: Burst = Burst {

@@ -15,6 +15,7 @@ use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::beside::{LOADS, NONE, VariedLoad};
+use crate::experiments::transports::TRANSPORTS;
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -36,10 +37,7 @@ pub(super) const STUDY: Study<Systems> = Study {
             label: "load",
             levels: &LOADS,
         },
-        Factor {
-            label: "transport",
-            levels: &[Text("tcp"), Text("unix")],
-        },
+        TRANSPORTS,
         Factor {
             label: PATH,
             levels: &[Text("call"), Text("event")],
@@ -61,7 +59,9 @@ pub(super) const STUDY: Study<Systems> = Study {
     obstacle: system::obstacle,
     period_ns: PERIOD_NS,
     // An emulated machine has the load that it was booted for.
-    leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("load", NONE),
+    leaves_out: |cell, effort| {
+        effort.seeds().is_some() && (cell.is("load", NONE) || Transport::of(cell) == Transport::Shm)
+    },
     tables: || {
         vec![TableView {
             caption: "From the edge on the input until the output is set.".to_owned(),
@@ -103,7 +103,8 @@ impl Systems {
         let transports = match context.gpio.len() {
             // Hosts are joined by TCP.
             0 if has_agents => &[Transport::Tcp][..],
-            0 => &[Transport::Tcp, Transport::Unix][..],
+            0 if context.effort.seeds().is_some() => &[Transport::Tcp, Transport::Unix],
+            0 => &Transport::OF_ORB,
             // Two systems cannot have the same lines.
             _ => &[Transport::Tcp],
         };

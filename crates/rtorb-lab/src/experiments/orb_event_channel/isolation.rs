@@ -21,6 +21,7 @@ use crate::contestants::event_channel::{Sending, Served, Subscribers};
 use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
+use crate::experiments::transports::TRANSPORTS;
 use crate::processes::awake::Awake;
 use crate::processes::probe::Answer;
 use crate::study::{
@@ -33,10 +34,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
     title: "The urgent consumer beside others",
     amounts: AMOUNTS,
     factors: &[
-        Factor {
-            label: "transport",
-            levels: &[Text("tcp"), Text("unix")],
-        },
+        TRANSPORTS,
         Factor {
             label: FLOOD,
             levels: &[
@@ -69,7 +67,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
         (LOW_CONSUMERS, Varied(LOW)),
     ],
     period_ns: PERIOD_NS,
-    leaves_out: |cell, effort| effort != Effort::Full && cell.is("transport", "tcp"),
+    leaves_out: |cell, effort| effort != Effort::Full && Transport::of(cell) != Transport::Unix,
     tables: || {
         vec![
             TableView {
@@ -133,9 +131,7 @@ impl Subject for Neighbourhoods {
     const BLOCKS: Option<&'static str> = Some("transport");
 
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
-        let transports = [Transport::Tcp, Transport::Unix].into_iter();
-        let mut transports = transports.filter(|one| cell.is("transport", one.label()));
-        let transport = transports.next().expect("each cell has a transport");
+        let transport = Transport::of(cell);
         let is_started = |both: &&mut [Neighbourhood; 2]| both[0].transport == transport;
         if self.0.as_mut().filter(is_started).is_none() {
             self.0 = None;

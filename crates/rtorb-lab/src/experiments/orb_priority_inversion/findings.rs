@@ -8,6 +8,7 @@ use rtorb_results::{Claim, Derived, Highlight, LabelValue, Labels, Published, Ve
 
 use super::line_up::{RELEASE, SENDING};
 use super::{PROMISED, WORK};
+use crate::experiments::transports::{TRANSPORT, id_of, over};
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
@@ -46,7 +47,7 @@ struct Client<'a> {
 
 impl<'a> Staircase<'a> {
     fn all(cells: &'a Cells) -> Vec<Self> {
-        let shared = ["part", "preset", WORK].map(str::to_owned);
+        let shared = ["part", "preset", TRANSPORT, WORK].map(str::to_owned);
         let mut all: Vec<Self> = Vec::new();
         for (of, samples) in cells.all() {
             let labels = part_of(of, &shared);
@@ -73,7 +74,7 @@ impl<'a> Staircase<'a> {
 
     /// The same from another moment on.
     fn since<'s>(&self, part: &str, all: &'s [Self]) -> Option<&'s Self> {
-        let others = ["preset", WORK].map(str::to_owned);
+        let others = ["preset", TRANSPORT, WORK].map(str::to_owned);
         let same = |other: &&Self| {
             other.is_since(part)
                 && part_of(&other.labels, &others) == part_of(&self.labels, &others)
@@ -87,6 +88,11 @@ impl<'a> Staircase<'a> {
 
     fn preset(&self) -> String {
         self.labels["preset"].to_string()
+    }
+
+    /// The preset, and the transport if that is not TCP.
+    fn who(&self) -> String {
+        self.preset() + &over(&self.labels)
     }
 
     fn work_us(&self) -> i64 {
@@ -125,9 +131,14 @@ impl<'a> Staircase<'a> {
         } else {
             "the release"
         };
-        let (preset, work_us) = (self.preset(), self.work_us());
+        let (preset, work_us) = (self.who(), self.work_us());
         let mut claim = Claim::at_most(
-            format!("staircase-{}.{work_us}us.{}", of.id, self.labels["part"]),
+            format!(
+                "staircase-{}.{work_us}us.{}{}",
+                of.id,
+                self.labels["part"],
+                id_of(&self.labels)
+            ),
             format!(
                 "{preset}, {work_us} us of work: the {} Hz client's {} from {since}, to that of the {} Hz client (worst step)",
                 step.upper_hz, of.name, step.lower_hz
@@ -191,7 +202,7 @@ const P99: Percentile = Percentile {
 
 /// Each client of the promised preset, with most work.
 fn highlights(all: &[Staircase<'_>]) -> Vec<Highlight> {
-    let promised = all.iter().filter(|one| one.preset() == PROMISED);
+    let promised = all.iter().filter(|one| one.who() == PROMISED);
     let sent = promised.filter(|one| one.is_since(SENDING));
     let sent = sent.max_by_key(|one| one.work_us());
     let Some((sent, released)) = sent.and_then(|sent| Some((sent, sent.since(RELEASE, all)?)))
@@ -245,7 +256,7 @@ fn words(sent: &Staircase<'_>, all: &[Staircase<'_>]) -> Option<String> {
         }
         None => "not judged: the rounds differ more than the clients.".to_owned(),
     };
-    Some(format!("{preset}, {work_us} us of work: {verdict}"))
+    Some(format!("{}, {work_us} us of work: {verdict}", sent.who()))
 }
 
 fn reason(preset: &str) -> &'static str {
@@ -264,9 +275,8 @@ fn reason(preset: &str) -> &'static str {
 
 /// The text of the paper beside what was measured here.
 fn published(all: &[Staircase<'_>]) -> Vec<Published> {
-    let is_like_the_papers = |one: &&Staircase<'_>| {
-        one.preset() == PROMISED && one.work_us() == 0 && one.is_since(SENDING)
-    };
+    let is_like_the_papers =
+        |one: &&Staircase<'_>| one.who() == PROMISED && one.work_us() == 0 && one.is_since(SENDING);
     let Some(staircase) = all.iter().find(is_like_the_papers) else {
         return Vec::new();
     };
@@ -321,7 +331,7 @@ const STEP_MAX: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {
-    use rtorb_results::{Verdicts, labels};
+    use rtorb_results::{Verdicts, labels, labels_with};
 
     use super::*;
 
@@ -343,6 +353,33 @@ mod tests {
             }
         }
         cells
+    }
+
+    #[test]
+    fn another_transport_is_a_staircase_of_its_own() {
+        let mut cells = cells(&[(20, &[10_000; 3]), (10, &[10_000; 3])], 100);
+        let over_tcp: Vec<(Labels, u64)> =
+            cells.all().map(|(of, _)| (of.clone(), 10_000)).collect();
+        for (labels, ns) in over_tcp {
+            let labels = labels_with(&labels, [(TRANSPORT, "shm".into())]);
+            let ns = if labels["rate_hz"] == 20u64.into() {
+                2 * ns
+            } else {
+                ns
+            };
+            for round in 0..3 {
+                cells.add(&labels, round, &vec![ns; 100], 0);
+            }
+        }
+        let found = findings(&cells, &Conditions::default());
+        let verdict = |id: &str| {
+            let claim = found.claims.iter().find(|claim| claim.id == id);
+            claim.expect("it is claimed").verdict
+        };
+        assert_eq!(verdict("staircase-p50.500us.call"), Verdict::Held);
+        assert_eq!(verdict("staircase-p50.500us.call.shm"), Verdict::Missed);
+        assert!(found.conclusions[1].starts_with("tao over shm, 500 us of work: inverted"));
+        assert_eq!(found.highlights.len(), 2, "of TCP alone");
     }
 
     fn found(clients: &[(u64, &[u64])]) -> Findings {

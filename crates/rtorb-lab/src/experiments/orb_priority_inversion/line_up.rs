@@ -3,11 +3,13 @@
 use rtorb_results::{Labels, ObtainedScheduling, labels};
 
 use super::{FASTER, PRIORITIES, RATES_HZ, WORK};
+use crate::contestants::Transport;
 use crate::contestants::rates::line_up;
 use crate::contestants::rates::server::RateObject;
 use crate::contestants::rates::{FirstReleases, Group, Releases, Run, Times};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::transports::TRANSPORT;
 use crate::study::{Cell, Sampled, Subject, Turn};
 
 /// Everybody who can take part.
@@ -36,11 +38,12 @@ impl LineUp {
             works: true,
         });
         let ours = context.launcher.placement;
+        let is_near = context.launcher.agent().is_none();
         let others = line_up::LineUp::start(
-            &context.launcher,
+            context,
             cells,
-            &["preset"],
-            |_| Some(ours),
+            &["preset", TRANSPORT],
+            |cell| (is_near || Transport::of(cell) == Transport::Tcp).then_some(ours),
             &objects,
             |_, contestant| contestant.roll_call(&clients.groups()),
         )?;
@@ -194,7 +197,7 @@ mod tests {
         assert_eq!(parameters["rounds"], 4usize.into());
         assert!(parameters["paced_seconds"].number().unwrap() <= 4);
         let quick = STUDY.parameters(Effort::Quick);
-        assert_eq!(quick["paced_seconds"], 8usize.into());
+        assert_eq!(quick["paced_seconds"], 12usize.into());
         assert_eq!(quick["rates_hz"], "200 100 50 10".into());
     }
 }

@@ -12,6 +12,8 @@ use crate::contestants::operations::Operation;
 use crate::contestants::{Architecture, Orb, Transport};
 use crate::study::{Conditions, Findings};
 
+use super::{BY_ICEORYX2, MEBIBYTE};
+
 pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
     let calls = Calls(cells);
     Findings {
@@ -37,6 +39,19 @@ fn call(orb: Orb, transport: Transport, operation: Operation, len: usize) -> Lab
 
 fn plain_call(orb: Orb, transport: Transport) -> Labels {
     call(orb, transport, Operation::Long, 0)
+}
+
+fn octets(orb: Orb, transport: Transport, len: usize) -> Labels {
+    call(orb, transport, Operation::OctetSequence, len)
+}
+
+/// The same octets sent otherwise.
+fn octets_of(call: &Labels, orb: Orb, transport: Transport) -> Labels {
+    let others = [
+        ("orb", orb.label().into()),
+        ("transport", transport.label().into()),
+    ];
+    labels_with(call, others)
 }
 
 fn lane_call(lane: Architecture) -> Labels {
@@ -176,7 +191,12 @@ impl Calls<'_> {
             });
             median.into_iter().chain(added)
         };
-        TRANSPORTS.into_iter().flat_map(of_transport).collect()
+        let large = [Transport::Unix, Transport::Shm, Transport::ShmSpin];
+        let large = large
+            .into_iter()
+            .filter_map(|transport| self.large(transport));
+        let plain = TRANSPORTS.into_iter().flat_map(of_transport);
+        plain.chain(large).collect()
     }
 
     /// The claims about an ORB's share of a call. Those about an absent contestant are left out.
@@ -243,22 +263,60 @@ impl Calls<'_> {
     }
 
     /// The claims about calls through shared memory.
-    fn memory_claims(&self) -> impl Iterator<Item = Claim> {
-        let raw = self.rounds(&plain_call(Orb::Raw, Transport::Futex));
-        MEMORY
-            .into_iter()
-            .filter_map(move |(transport, id, words, limit)| {
-                let ours = self.rounds(&plain_call(Orb::Rtorb, transport));
-                Claim::at_most(
-                    format!("memory-to-futex.{id}"),
-                    format!(
-                        "cube_long through shared memory, {words}, to the raw exchange by futex"
-                    ),
-                    &ours.divided_by(&raw),
-                    limit,
-                    "ratio",
-                )
-            })
+    fn memory_claims(&self) -> Vec<Claim> {
+        let plain = MEMORY.into_iter().filter_map(|memory| {
+            let raw = self.rounds(&plain_call(Orb::Raw, memory.raw));
+            let ours = self.rounds(&plain_call(Orb::Rtorb, memory.transport));
+            let (raw_name, id, words) = (memory.raw.label(), memory.id, memory.words);
+            Claim::at_most(
+                format!("memory-to-{raw_name}.{id}"),
+                format!(
+                    "cube_long through shared memory, {words}, to the raw exchange by {raw_name}"
+                ),
+                &ours.divided_by(&raw),
+                memory.limit,
+                "ratio",
+            )
+        });
+        let octets = octets(Orb::Rtorb, Transport::Shm, KIBIBYTES_64);
+        let raw = self.rounds(&octets_of(&octets, Orb::Raw, Transport::Unix));
+        let octets = Claim::at_most(
+            "octets-to-unix.65536.shm",
+            "65536 octets through shared memory: time apart from the servant's work, to the raw exchange over a UNIX socket",
+            &self.apart_from_work(&octets).divided_by(&raw),
+            0.5,
+            "ratio",
+        );
+        let iceoryx2 = BY_ICEORYX2.into_iter().filter_map(|transport| {
+            let [ours, theirs] =
+                [Orb::Rtorb, Orb::Iceoryx2].map(|orb| self.rounds(&plain_call(orb, transport)));
+            let name = transport.label();
+            Claim::at_most(
+                format!("memory-to-iceoryx2.{name}"),
+                format!("cube_long through {name}, to iceoryx2's request-response"),
+                &ours.divided_by(&theirs),
+                1.0,
+                "ratio",
+            )
+        });
+        plain.chain(octets).chain(iceoryx2).collect()
+    }
+
+    /// Large sequences beside copies of as many octets.
+    fn large(&self, transport: Transport) -> Option<Highlight> {
+        let ours = octets(Orb::Rtorb, transport, MEBIBYTE);
+        let copied = octets_of(&ours, Orb::Raw, Transport::Memcpy);
+        let gigabytes_a_second = |ns: f64| 2.0 * MEBIBYTE as f64 / ns;
+        let copied = self.rounds(&copied).median().map(gigabytes_a_second)?;
+        let name = transport.label();
+        Some(Highlight {
+            what: format!(
+                "a mebibyte of octets both ways over {name}, apart from the servant's work"
+            ),
+            value: gigabytes_a_second(self.apart_from_work(&ours).median()?),
+            unit: "GB/s".to_owned(),
+            beside: format!("memcpy {copied:.1} GB/s"),
+        })
     }
 
     /// The text of the paper beside what was measured here.
@@ -291,11 +349,39 @@ const LANES: [(Architecture, &str, &str); 2] = [
         "a lane with the client's priority",
     ),
 ];
-/// Each way of waiting through shared memory, with its id, its words, and the limit of its claim.
-const MEMORY: [(Transport, &str, &str, f64); 2] = [
-    (Transport::Shm, "sleep", "asleep on a futex", 1.15),
-    (Transport::ShmYield, "yield", "yielding the CPU", 0.65),
+/// A way of waiting through shared memory, and what it is compared with.
+struct Memory {
+    transport: Transport,
+    raw: Transport,
+    id: &'static str,
+    words: &'static str,
+    limit: f64,
+}
+
+const MEMORY: [Memory; 3] = [
+    Memory {
+        transport: Transport::Shm,
+        raw: Transport::Futex,
+        id: "sleep",
+        words: "asleep on a futex",
+        limit: 1.15,
+    },
+    Memory {
+        transport: Transport::ShmYield,
+        raw: Transport::Futex,
+        id: "yield",
+        words: "yielding the CPU",
+        limit: 0.65,
+    },
+    Memory {
+        transport: Transport::ShmSpin,
+        raw: Transport::Spin,
+        id: "two-cpus",
+        words: "spinning on two CPUs",
+        limit: 2.0,
+    },
 ];
+const KIBIBYTES_64: usize = 65_536;
 /// What a lane may cost.
 const LANE_TO_PLAIN_MAX: f64 = 1.1;
 const STRUCTS: usize = 4_096;
@@ -445,14 +531,47 @@ mod tests {
     }
 
     #[test]
-    fn a_call_through_shared_memory_is_compared_with_the_raw_futex() {
-        let raw = [(plain_call(Orb::Raw, Transport::Futex), 2_000)];
-        for (transport, id, _, limit) in MEMORY {
-            let ours = plain_call(Orb::Rtorb, transport);
-            let limit_ns = (limit * 2_000.0) as u64;
-            let id = format!("memory-to-futex.{id}");
+    fn a_call_through_shared_memory_is_compared_with_the_raw_exchange() {
+        for memory in MEMORY {
+            let raw = [(plain_call(Orb::Raw, memory.raw), 2_000)];
+            let ours = plain_call(Orb::Rtorb, memory.transport);
+            let limit_ns = (memory.limit * 2_000.0) as u64;
+            let id = format!("memory-to-{}.{}", memory.raw.label(), memory.id);
             check(&id, &raw, &ours, [limit_ns - 100, limit_ns + 100]);
         }
+    }
+
+    #[test]
+    fn a_call_through_shared_memory_may_cost_what_iceoryx2_costs() {
+        for transport in BY_ICEORYX2 {
+            let theirs = [(plain_call(Orb::Iceoryx2, transport), 2_000)];
+            let ours = plain_call(Orb::Rtorb, transport);
+            let id = format!("memory-to-iceoryx2.{}", transport.label());
+            check(&id, &theirs, &ours, [1_900, 2_100]);
+        }
+    }
+
+    #[test]
+    fn octets_through_shared_memory_may_cost_half_of_the_unix_socket() {
+        let raw = octets(Orb::Raw, Transport::Unix, KIBIBYTES_64);
+        let ours = octets(Orb::Rtorb, Transport::Shm, KIBIBYTES_64);
+        let beside = [(raw, 20_000), (part(&ours, "servant_work"), 5_000)];
+        let id = "octets-to-unix.65536.shm";
+        check(id, &beside, &ours, [14_000, 16_000]);
+    }
+
+    #[test]
+    fn a_mebibyte_is_shown_beside_copies() {
+        let ours = octets(Orb::Rtorb, Transport::Shm, MEBIBYTE);
+        let copies = octets(Orb::Raw, Transport::Memcpy, MEBIBYTE);
+        let work = part(&ours, "servant_work");
+        let ns = 2 * MEBIBYTE as u64;
+        let found = found(&[(ours, &[2 * ns]), (work, &[ns]), (copies, &[ns / 10])]);
+        let found = found.highlights.last().expect("it is shown");
+        assert_eq!(
+            (found.value, found.beside.as_str()),
+            (1.0, "memcpy 10.0 GB/s")
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use rtorb::rt::PriorityModel;
 
-use super::has_memory;
+#[cfg(feature = "iceoryx2")]
+use super::BY_ICEORYX2;
+use super::{BY_ORBS, BY_OURS, has_memory};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::{Contestant, Orb, Transport, key_bytes};
 use crate::error::LabError;
@@ -21,19 +23,33 @@ pub struct LineUp {
 impl LineUp {
     /// Starts everybody who can take part.
     pub(super) fn start(context: &Context) -> Result<Self, LabError> {
-        let (launcher, folder) = (&context.launcher, context.folder());
+        let launcher = &context.launcher;
         // On another host there is neither memory nor a file system to share.
         let is_near = launcher.agent().is_none();
-        let reachable = move |transport: &Transport| is_near || *transport == Transport::Tcp;
+        let has_other_cpu = context.other_cpu().is_some();
+        let reachable = move |transport: &Transport| {
+            let has_cpus = has_other_cpu || !transport.needs_two_cpus();
+            *transport == Transport::Tcp || (is_near && has_cpus)
+        };
+        let in_memory = |transports: &[Transport]| {
+            let has_memory = has_memory(context.effort);
+            let transports = transports.iter().copied();
+            transports.filter(|_| has_memory).collect::<Vec<_>>()
+        };
         let mut contestants = Vec::new();
         let raw = [Transport::Tcp, Transport::Unix, Transport::Futex];
-        for transport in raw.into_iter().filter(reachable) {
-            contestants.push(Contestant::raw(launcher, transport, folder)?);
+        let raw_memory = in_memory(&[Transport::Spin, Transport::Memcpy]);
+        for transport in raw.into_iter().chain(raw_memory).filter(reachable) {
+            contestants.push(Contestant::raw(context, transport)?);
         }
-        let by_ours = BY_OURS.into_iter().filter(|_| has_memory(context.effort));
-        let ours = BY_ORBS.into_iter().chain(by_ours);
-        for transport in ours.filter(reachable) {
-            contestants.push(Contestant::rtorb(launcher, transport, folder)?);
+        let by_ours = in_memory(&BY_OURS).into_iter();
+        let by_ours = by_ours.chain(in_memory(&[Transport::ShmSpin]));
+        for transport in BY_ORBS.into_iter().chain(by_ours).filter(reachable) {
+            contestants.push(Contestant::rtorb(context, transport)?);
+        }
+        #[cfg(feature = "iceoryx2")]
+        for transport in in_memory(&BY_ICEORYX2).into_iter().filter(reachable) {
+            contestants.push(Contestant::iceoryx2(context, transport)?);
         }
         if is_near && has_memory(context.effort) {
             contestants.push(Contestant::collocated(launcher)?);
@@ -42,7 +58,7 @@ impl LineUp {
             PriorityModel::ServerDeclared,
             PriorityModel::ClientPropagated,
         ] {
-            contestants.push(Contestant::rtorb_lane(launcher, model)?);
+            contestants.push(Contestant::rtorb_lane(context, model)?);
         }
         let ours = contestants.iter().find(|found| found.orb == Orb::Rtorb);
         let reference = ours.and_then(|ours| ours.reference.as_deref());
@@ -51,6 +67,9 @@ impl LineUp {
             contestants,
             left_out: Vec::new(),
         };
+        if is_near && has_memory(context.effort) && !has_other_cpu {
+            line_up.left_out.push(ONE_CPU.to_owned());
+        }
         if !is_near {
             let peer = format!("omniORB was left out: {}", omniorb::NOT_ON_AN_AGENT);
             line_up.left_out = vec![ONLY_TCP.to_owned(), peer];
@@ -90,8 +109,6 @@ impl LineUp {
     }
 }
 
-const BY_ORBS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
-/// The transports that only our ORB has.
-const BY_OURS: [Transport; 2] = [Transport::Shm, Transport::ShmYield];
+const ONE_CPU: &str = "Spinning was left out: it needs two CPUs, and the process may use one only.";
 const ONLY_TCP: &str = "UNIX sockets and shared memory were left out: the servers ran on the agent's host, and these do not leave one.";
 const KEY_BYTES_USUAL: usize = 24;

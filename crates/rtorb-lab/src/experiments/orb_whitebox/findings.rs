@@ -7,12 +7,13 @@ use rtorb_results::statistics::median;
 use rtorb_results::{Claim, Highlight, Labels, Published, Series, labels_with};
 
 use super::{AT_RATES, BACK_TO_BACK, CALLS, CLIENTS, PRESET, TEN};
-use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::contestant::{CPU_TIME_OF, REQUESTS, SIDES, WRONG};
+use crate::contestants::{OMNIORB, Transport};
+use crate::experiments::transports::TRANSPORT;
 use crate::study::{Conditions, Findings};
 
 pub(super) fn findings(conditions: &Conditions) -> Findings {
-    let counts = Counts::of(conditions);
+    let counts = Counts::counted(conditions);
     Findings {
         series: counts.series(),
         highlights: highlights(&counts),
@@ -36,7 +37,7 @@ struct Counted {
 }
 
 impl<'a> Counts<'a> {
-    fn of(conditions: &'a Conditions) -> Self {
+    fn counted(conditions: &'a Conditions) -> Self {
         let mut all = Self(IndexMap::new());
         for kept in &conditions.answers {
             let numbers = &kept.answer.numbers;
@@ -97,7 +98,14 @@ impl<'a> Counts<'a> {
     /// With ten clients that call in this way, the medians over rounds of the client and of the server; `None` when it was not
     /// counted.
     fn both(&self, (preset, calls): (&str, &str), what: &str) -> Option<[f64; 2]> {
-        let wanted = |cell: &Labels| is_of_ten(cell, calls) && cell[PRESET] == preset.into();
+        self.of(
+            |cell| is_of_ten(cell, calls) && cell[PRESET] == preset.into(),
+            what,
+        )
+    }
+
+    /// The same of the first cell that is wanted.
+    fn of(&self, wanted: impl Fn(&Labels) -> bool, what: &str) -> Option<[f64; 2]> {
         let (_, counts) = self.0.iter().find(|(cell, _)| wanted(cell))?;
         let [client, server] = SIDES.map(|side| {
             let counted = counts.get(format!("{side} {what}").as_str())?;
@@ -124,7 +132,7 @@ impl<'a> Counts<'a> {
 }
 
 fn is_of_ten(cell: &Labels, calls: &str) -> bool {
-    cell[CLIENTS] == TEN.into() && cell[CALLS] == calls.into()
+    cell[CLIENTS] == TEN.into() && cell[CALLS] == calls.into() && !cell.contains_key(TRANSPORT)
 }
 
 /// Makes times of the samples of each phase: the processor time of the rounds is shared out.
@@ -192,7 +200,30 @@ fn claims(counts: &Counts<'_>) -> Vec<Claim> {
         let text = format!("preset tao: {name} a request, both sides: none in 1,000 requests");
         Some(Claim::counted(id, text, value, NONE, "per_request"))
     };
-    promised.into_iter().filter_map(claim).collect()
+    let others = promised.into_iter().filter_map(claim);
+    others.chain(memory_claims(counts)).collect()
+}
+
+/// What is promised of one client that shares memory with the thread that serves it.
+fn memory_claims(counts: &Counts<'_>) -> impl Iterator<Item = Claim> {
+    let is_it = |cell: &Labels| {
+        cell.get(TRANSPORT) == Some(&Transport::Shm.label().into())
+            && cell[PRESET] == "default".into()
+            && cell[CLIENTS] == 1usize.into()
+    };
+    let promised = [
+        (USER_LOCKS, "user-locks", "user-level lock operations", NONE),
+        (HEAP_CALLS, "heap-calls", "heap calls", NONE),
+        (SYSTEM_CALLS, "system-calls", "system calls", 1.0 + NONE),
+    ];
+    promised
+        .into_iter()
+        .filter_map(move |(what, id, name, limit)| {
+            let [client, server] = counts.of(is_it, what)?;
+            let text = format!("one client through shared memory, asleep on a futex: {name} a request, the side with more");
+            let id = format!("{id}.shm");
+            Some(Claim::counted(id, text, client.max(server), limit, "per_request"))
+        })
 }
 
 /// Figures 9, 10, 13 and 14, as far as the text gives numbers.
@@ -278,7 +309,7 @@ mod tests {
     use super::*;
     use crate::processes::probe::Answer;
     use crate::study::Answered;
-    use rtorb_results::{Verdicts, labels};
+    use rtorb_results::{Verdict, Verdicts, labels};
 
     /// What was counted in ten requests of a preset back to back, in each round.
     fn found(preset: &str, rounds: &[&[(&str, f64)]]) -> Findings {
@@ -286,16 +317,21 @@ mod tests {
     }
 
     fn found_of(preset: &str, calls: &str, rounds: &[&[(&str, f64)]]) -> Findings {
+        let cell = labels([
+            (PRESET, preset.into()),
+            (CLIENTS, TEN.into()),
+            (CALLS, calls.into()),
+        ]);
+        found_in(&cell, rounds)
+    }
+
+    fn found_in(cell: &Labels, rounds: &[&[(&str, f64)]]) -> Findings {
         let answered = |(round, numbers): (usize, &&[(&str, f64)])| {
             let beside = [(REQUESTS, 10.0), (WRONG, 1.0)];
             let numbers = numbers.iter().chain(&beside);
             let numbers = numbers.map(|(name, number)| ((*name).to_owned(), *number));
             Answered {
-                labels: labels([
-                    (PRESET, preset.into()),
-                    (CLIENTS, TEN.into()),
-                    (CALLS, calls.into()),
-                ]),
+                labels: cell.clone(),
                 round,
                 answer: Answer {
                     numbers: numbers.collect(),
@@ -328,6 +364,31 @@ mod tests {
         assert_eq!((of_other.held, of_other.missed), (0, 0));
         let of_one_side = found(TAO, &[&[("client user_locks", 0.0)]]);
         assert_eq!(of_one_side.claims, [], "the server was not counted");
+    }
+
+    #[test]
+    fn one_client_through_shared_memory_is_promised_one_system_call_a_side() {
+        let cell = |clients: usize| {
+            labels([
+                (PRESET, "default".into()),
+                (CLIENTS, clients.into()),
+                (CALLS, BACK_TO_BACK.into()),
+                (TRANSPORT, Transport::Shm.label().into()),
+            ])
+        };
+        let claims = |clients, of_server| {
+            let calls = [
+                ("client system_calls", 10.0),
+                ("server system_calls", of_server),
+            ];
+            found_in(&cell(clients), &[&calls]).claims
+        };
+        let verdicts = [10.0, 20.0].map(|calls| claims(1, calls)[0].verdict);
+        assert_eq!(verdicts, [Verdict::Held, Verdict::Missed]);
+        assert_eq!(claims(1, 10.0)[0].id, "system-calls.shm");
+        assert_eq!(claims(TEN, 10.0), []);
+        let of_plain = found("default", &[&[("client system_calls", 10.0)]]);
+        assert_eq!(of_plain.claims, []);
     }
 
     #[test]
