@@ -6,7 +6,9 @@ use std::thread::{self, JoinHandle};
 use rtorb::any::{Any, Typed};
 use rtorb::cdr::{Encode, WChar, WString};
 use rtorb::endpoint::Endpoint;
-use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies};
+use rtorb::{
+    Collocation, CompletionStatus, ExceptionKind, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies,
+};
 
 use crate::servants::{Counter, Cubes, cube_many};
 use crate::stubs::exchange::{Desk, DeskRefuseError, Empty, Party, Person, Refused};
@@ -43,13 +45,29 @@ impl Ours {
         Self::serve_in(builder, |orb| orb.root_poa().expect("the ORB can listen"))
     }
 
-    /// Serves as `builder` says, with the objects in the adapter that `adapter` makes.
+    /// Serves as `builder` says, with the objects in the adapter that `adapter` makes. Calls of its own objects go by a transport.
     ///
     /// # Panics
     ///
     /// It cannot be built.
     #[must_use]
     pub fn serve_in(builder: OrbBuilder, adapter: impl FnOnce(&Orb) -> Poa) -> Self {
+        Self::serve_built(builder.collocation(Collocation::Transport), adapter)
+    }
+
+    /// Serves as `builder` says, and calls its own objects on the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be built.
+    #[must_use]
+    pub fn serve_collocated(builder: OrbBuilder) -> Self {
+        Self::serve_built(builder.collocation(Collocation::Direct), |orb| {
+            orb.root_poa().expect("the ORB can listen")
+        })
+    }
+
+    fn serve_built(builder: OrbBuilder, adapter: impl FnOnce(&Orb) -> Poa) -> Self {
         let orb = builder.build().expect("the ORB can be built");
         let poa = adapter(&orb);
         let cubit = poa

@@ -6,7 +6,7 @@ use rtorb::rt::{
     LanedThreadpool, Policy, Priority, PriorityBand, PriorityModel, RtOrb, ThreadpoolId,
     ThreadpoolLane,
 };
-use rtorb::{Orb, OrbBuilder, Poa, PoaError, PoaPolicies, SystemException};
+use rtorb::{Collocation, Orb, OrbBuilder, Poa, PoaError, PoaPolicies, SystemException};
 use rtorb_os::sched::{SchedPolicy, allowed, current_policy};
 
 use crate::skip;
@@ -77,13 +77,28 @@ pub struct Served {
 }
 
 impl Served {
-    /// Serves as `builder` says; where it names no endpoint, that is a free port of loopback.
+    /// Serves as `builder` says; where it names no endpoint, that is a free port of loopback. Calls of its own objects go by a
+    /// transport.
     ///
     /// # Panics
     ///
     /// It cannot be built.
     #[must_use]
     pub fn by(builder: OrbBuilder) -> Self {
+        Self::built_by(builder.collocation(Collocation::Transport))
+    }
+
+    /// Serves as `builder` says, and calls its own objects on the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be built.
+    #[must_use]
+    pub fn collocated(builder: OrbBuilder) -> Self {
+        Self::built_by(builder.collocation(Collocation::Direct))
+    }
+
+    fn built_by(builder: OrbBuilder) -> Self {
         let orb = builder.build().expect("an ORB");
         let root = orb.root_poa().expect("a port");
         let server = orb.clone();

@@ -88,7 +88,7 @@ impl Counts {
     }
 }
 
-/// The instructions of one call.
+/// The instructions of one call; those of the server are 0 if it is collocated.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 struct Count {
     client: u64,
@@ -114,21 +114,52 @@ fn count(workspace: &Path) -> anyhow::Result<BTreeMap<String, Count>> {
                 transport,
                 dispatch,
             };
-            let context = || format!("{transport}, {name}");
-            let base = pair.count([CALLS; 3]).with_context(context)?;
-            for (at, operation) in ["void", "long", "1 KiB"].into_iter().enumerate() {
-                let mut twice = [CALLS; 3];
-                twice[at] *= 2;
-                let twice = pair.count(twice).with_context(context)?;
-                let a_call = Count {
-                    client: a_call(base.client, twice.client).with_context(context)?,
-                    server: a_call(base.server, twice.server).with_context(context)?,
-                };
-                calls.insert(format!("{transport}, {name}, {operation}"), a_call);
-            }
+            let way = format!("{transport}, {name}");
+            calls.extend(of_each_operation(&way, |calls| pair.count(calls))?);
         }
     }
+    calls.extend(of_each_operation("collocated", |calls| {
+        count_collocated(&program, &scratch, calls)
+    })?);
     Ok(calls)
+}
+
+/// The instructions of one call of each operation; `count` counts those of so many.
+fn of_each_operation(
+    way: &str,
+    count: impl Fn([u64; 3]) -> anyhow::Result<Count>,
+) -> anyhow::Result<Vec<(String, Count)>> {
+    let context = || way.to_owned();
+    let base = count([CALLS; 3]).with_context(context)?;
+    let operations = ["void", "long", "1 KiB"].into_iter().enumerate();
+    let of_one = |(at, operation): (usize, &str)| {
+        let mut twice = [CALLS; 3];
+        twice[at] *= 2;
+        let twice = count(twice).with_context(context)?;
+        let a_call = Count {
+            client: a_call(base.client, twice.client).with_context(context)?,
+            server: match base.server {
+                0 => 0,
+                base => a_call(base, twice.server).with_context(context)?,
+            },
+        };
+        Ok((format!("{way}, {operation}"), a_call))
+    };
+    operations.map(of_one).collect()
+}
+
+/// All instructions of a process that calls its own object so often: the least of two runs. There is no server beside it.
+fn count_collocated(program: &Path, scratch: &Path, calls: [u64; 3]) -> anyhow::Result<Count> {
+    let calls = calls.map(|n| n.to_string());
+    let arguments = ["call-own", &calls[0], &calls[1], &calls[2]];
+    let count_once = || {
+        let process = Counted::start(program, &arguments, scratch.join("own.log"))?;
+        process.instructions().context("collocated")
+    };
+    Ok(Count {
+        client: count_once()?.min(count_once()?),
+        server: 0,
+    })
 }
 
 /// N calls more make this difference, in which start, warm-up and end cancel.
@@ -250,6 +281,9 @@ fn beyond(baseline: &Counts, counted: &Counts) -> Vec<String> {
 }
 
 fn change(before: u64, now: u64) -> f64 {
+    if before == now {
+        return 0.0;
+    }
     (now as f64 / before as f64 - 1.0) * 100.0
 }
 

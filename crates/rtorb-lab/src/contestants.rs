@@ -102,6 +102,8 @@ pub enum Transport {
     Shm,
     /// The same, whose threads yield the CPU before they sleep.
     ShmYield,
+    /// None: an ORB calls its own object on the calling thread.
+    Collocated,
 }
 
 impl Transport {
@@ -114,13 +116,14 @@ impl Transport {
             Self::Futex => "futex",
             Self::Shm => "shm",
             Self::ShmYield => "shm_yield",
+            Self::Collocated => "collocated",
         }
     }
 
     /// How the threads of our ORB wait, if this is shared memory.
     fn shared_memory_wait(self) -> Option<SharedMemoryWait> {
         match self {
-            Self::Tcp | Self::Unix | Self::Futex => None,
+            Self::Tcp | Self::Unix | Self::Futex | Self::Collocated => None,
             Self::Shm => Some(SharedMemoryWait::Futex),
             Self::ShmYield => Some(SharedMemoryWait::Yield),
         }
@@ -140,7 +143,8 @@ pub struct Contestant {
     pub reference: Option<String>,
     // In this order: the client is ended before the server that it is connected to.
     client: Process,
-    server: Process,
+    /// None if the client calls its own object.
+    server: Option<Process>,
 }
 
 impl Contestant {
@@ -171,7 +175,7 @@ impl Contestant {
             transport,
             reference: None,
             client,
-            server,
+            server: Some(server),
         })
     }
 
@@ -196,6 +200,23 @@ impl Contestant {
         role.extend(wait.as_deref());
         let which = (Architecture::Plain, transport);
         Self::ours(launcher, &name, which, &role)
+    }
+
+    /// Starts our ORB, which calls its own object.
+    ///
+    /// # Errors
+    /// That its process does not start.
+    pub fn collocated(launcher: &Launcher) -> Result<Self, LabError> {
+        let mut client = launcher.start("rtorb collocated", &["cubit-collocated"])?;
+        client.ready()?;
+        Ok(Self {
+            orb: Orb::Rtorb,
+            architecture: Architecture::Plain,
+            transport: Transport::Collocated,
+            reference: None,
+            client,
+            server: None,
+        })
     }
 
     /// Starts our server with one lane, over TCP, and a client. The lane has the priority that every measured process has.
@@ -237,7 +258,7 @@ impl Contestant {
             transport,
             reference: Some(reference),
             client,
-            server,
+            server: Some(server),
         })
     }
 
@@ -277,7 +298,7 @@ impl Contestant {
             transport,
             reference: Some(reference),
             client,
-            server,
+            server: Some(server),
         })
     }
 
@@ -302,8 +323,9 @@ impl Contestant {
     /// What the threads of both processes have, read while they wait for work.
     #[must_use]
     pub fn scheduling(&self) -> Vec<ObtainedScheduling> {
-        [&self.server, &self.client]
-            .into_iter()
+        let server = self.server.iter();
+        server
+            .chain([&self.client])
             .filter_map(Process::scheduling)
             .collect()
     }

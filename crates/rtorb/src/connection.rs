@@ -4,6 +4,8 @@
 //! client threads share one connection. `banded` says which of several connections to an endpoint a priority takes, so that
 //! `multiplexed` has one for each band.
 //!
+//! `collocated` calls an object of the same ORB on the calling thread, without a connection.
+//!
 //! `single` is a connection that one thread at a time uses, `shared` one on which many threads wait at once. `opening` opens
 //! the stream of both, a `client` is what all connections share, an `invocation` is what they send, a `reply` how it ends, and
 //! a `route` says where it goes. A `send_queue` has the requests of a shared connection whose own thread sends.
@@ -11,6 +13,7 @@
 
 pub(crate) mod banded;
 mod client;
+mod collocated;
 mod exclusive;
 mod invocation;
 mod multiplexed;
@@ -22,7 +25,7 @@ mod shared;
 mod single;
 pub(crate) mod without_waiting;
 
-pub(crate) use client::{Client, ClientCore, Host, Sharing, WeakClient};
+pub(crate) use client::{Client, ClientCore, CollocatedRequest, Host, Sharing, WeakClient};
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
@@ -48,12 +51,16 @@ impl Channel {
 }
 
 /// Invokes an object by one route: sends a request and, if a reply is expected, waits for it.
-#[inline]
+// Always: it is in the path of every call, and has one caller.
+#[inline(always)]
 pub(crate) fn call<'a>(
     invocation: &Invocation<'_>,
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
+    if collocated::is_permitted(invocation) {
+        return collocated::call(invocation, arguments, results);
+    }
     match &invocation.core.sharing {
         Sharing::Exclusive => exclusive::call(invocation, arguments, results),
         Sharing::Multiplexed(shared) | Sharing::Banded(shared) => {

@@ -27,6 +27,9 @@ pub(crate) mod inconsistent {
     pub(crate) const SYNC_NONE_ON_SHARED: u32 = RTORB | 5;
 }
 
+/// Minor code of IMP_LIMIT for a collocated call within too many others.
+pub(crate) const COLLOCATED_DEPTH: u32 = RTORB | 1;
+
 /// Minor codes of TRANSIENT for oneways that wait for nothing.
 pub(crate) mod oneway {
     use super::RTORB;
@@ -300,6 +303,10 @@ impl SystemException {
             )),
             (ExceptionKind::BadInvOrder, _) if self.minor == OMG | 3 => Some(
                 "a servant of a reactive server called its own server: use thread_per_connection",
+            ),
+            (ExceptionKind::ImpLimit, _) if self.minor == COLLOCATED_DEPTH => Some(
+                "collocated calls within each other: find out whether they end; if they do, raise `collocated_depth_max` in \
+                 `Limits` and the stack of the thread",
             ),
             (ExceptionKind::ImpLimit, _) => Some("raise the limit in `Limits`"),
             (ExceptionKind::BadParam, None) => self.bad_url(),

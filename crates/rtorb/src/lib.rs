@@ -34,8 +34,8 @@ pub use reference::{ObjectRef, SyncScope};
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
 pub use strategies::{
-    ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, UnknownStrategy,
-    WaitStrategy,
+    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
+    UnknownStrategy, WaitStrategy,
 };
 
 /// Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.

@@ -57,6 +57,8 @@ pub struct Limits {
     pub queued_requests_max: usize,
     /// LOCATION_FORWARD replies that one call follows. Beyond it: TRANSIENT.
     pub forwards_max: usize,
+    /// Collocated calls within each other on one thread: each needs room on that thread's stack. One more gets IMP_LIMIT.
+    pub collocated_depth_max: usize,
     /// How long a client may take to receive what its socket did not take at once; then the server closes the connection.
     ///
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
@@ -114,6 +116,7 @@ impl Default for Limits {
             idle_thread_time: Duration::from_secs(10),
             queued_requests_max: 1024,
             forwards_max: 8,
+            collocated_depth_max: 32,
             send_timeout: Duration::from_secs(5),
         }
     }

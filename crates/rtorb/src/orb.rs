@@ -15,14 +15,14 @@ pub use builder::{OrbBuilder, OrbError};
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
-use crate::connection::{Client, ClientCore, Host};
+use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
-use crate::server::{is_in_servant, is_in_upcall};
+use crate::server::{collocated, is_in_servant, is_in_upcall};
 use crate::strategies::Strategies;
 use crate::timing::OperationCounts;
 use crate::trace::trace_event;
@@ -229,6 +229,14 @@ impl Host for OrbCore {
 
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool {
         pool::would_wait_for_itself(endpoint)
+    }
+
+    fn is_collocated(&self, endpoint: &Endpoint) -> bool {
+        self.adapters.leads_to_no_pool(endpoint)
+    }
+
+    fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException> {
+        collocated::serve(&self.adapters.server, request)
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -15,7 +15,9 @@ mod transform;
 pub(crate) use best_effort::{BestEffort, Tell, tell_on_standard_error};
 pub(crate) use call_priority::CallPriority;
 pub(crate) use core::RtCore;
-pub(crate) use current::{Running, caller_priority, refusal, set_thread_priority, thread_priority};
+pub(crate) use current::{
+    Running, caller_policy, caller_priority, refusal, set_thread_priority, thread_priority,
+};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};

@@ -6,7 +6,8 @@ pub(crate) mod routes;
 mod sync_scope;
 
 use crate::connection::{
-    self, Arguments, Channel, Client, Invocation, InvocationKind, Outcome, Results, Route,
+    self, Arguments, Channel, Client, ClientCore, Invocation, InvocationKind, Outcome, Results,
+    Route,
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
@@ -77,16 +78,26 @@ enum Timeout {
     Own(Option<Duration>),
 }
 
+impl Timeout {
+    /// True if the application set a timeout, for the reference or for the ORB.
+    fn is_chosen(self, core: &ClientCore) -> bool {
+        match self {
+            Self::OfOrb => core.is_timeout_chosen,
+            Self::Own(timeout) => timeout.is_some(),
+        }
+    }
+}
+
 impl ObjectRef {
     pub(crate) fn new(client: Client, ior: Ior) -> Self {
-        Self::with_policies(client, ior, Arc::default())
+        Self::with_policies(client, ior, Arc::default(), Timeout::OfOrb)
     }
 
-    fn with_policies(client: Client, ior: Ior, overrides: Arc<[Policy]>) -> Self {
+    fn with_policies(client: Client, ior: Ior, overrides: Arc<[Policy]>, timeout: Timeout) -> Self {
         let profiles = Profile::of(&ior);
         let policies = Policies::new(&client.core, &overrides, &profiles);
         let bound = policies.wanted().and_then(|wanted| {
-            let routes = routes(&client.core, &profiles, &wanted);
+            let routes = routes(&client, &profiles, &wanted);
             if routes.is_empty() && !profiles.is_empty() && !wanted.protocols.is_empty() {
                 return Err(invalid(inconsistent::NO_PROTOCOL));
             }
@@ -107,12 +118,17 @@ impl ObjectRef {
             preferred: AtomicUsize::new(0),
             is_forwarded: AtomicBool::new(false),
             forward: Mutex::new(None),
-            timeout: Timeout::OfOrb,
+            timeout,
             sync_scope: SyncScope::default(),
         })
     }
 
-    fn of(inner: Inner) -> Self {
+    fn of(mut inner: Inner) -> Self {
+        let is_bounded = inner.timeout.is_chosen(&inner.client.core);
+        for route in &mut inner.routes {
+            // Nothing can end a servant that runs on the calling thread when a timeout has passed.
+            route.is_collocated = route.is_own && !is_bounded;
+        }
         Self {
             inner: Arc::new(inner),
         }
@@ -321,7 +337,8 @@ impl ObjectRef {
                 //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
                     let overrides = Arc::clone(&self.inner.overrides);
-                    let next = Self::with_policies(self.inner.client.clone(), *ior, overrides);
+                    let client = self.inner.client.clone();
+                    let next = Self::with_policies(client, *ior, overrides, self.inner.timeout);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
                         return Err(NO_USABLE_PROFILE);
                     }

@@ -218,6 +218,19 @@ axis! {
 }
 
 axis! {
+    /// How an ORB calls objects that it serves itself.
+    Collocation, "collocation", {
+        /// On the calling thread: no socket, no other thread. It is in force for calls with a reply and without a timeout that the
+        /// application chose, if the dispatch strategy is [`ThreadPerConnection`](DispatchStrategy::ThreadPerConnection) and the
+        /// object is in no thread pool. All other calls go by a transport.
+        #[default]
+        Direct "direct",
+        /// By a transport, as an object of another process.
+        Transport "transport",
+    }
+}
+
+axis! {
     /// What a client thread does until its reply has arrived.
     WaitStrategy, "wait strategy", {
         /// It reads from the connection itself: one system call. One thread at a time uses the connection.

@@ -62,8 +62,35 @@ fn warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared() {
             }
         }
     }
+    collocated();
     lanes_of_a_pool(PriorityModel::ClientPropagated);
     lanes_of_a_pool(PriorityModel::ServerDeclared);
+}
+
+/// Objects with and without a priority model, called by their own ORB on the calling thread.
+fn collocated() {
+    let ours = Ours::serve_collocated(Orb::builder().priority_mapping(TimeSharing));
+    let current = ours.orb.rt_current();
+    let set = current.set_the_priority(priority(10));
+    set.expect("it needs no permission");
+    let counted = count_calls(ours.cubit.as_object());
+    assert_eq!(counted, Counted::default(), "collocated");
+    for (name, model) in [
+        ("Propagated", PriorityModel::ClientPropagated),
+        ("Declared", PriorityModel::ServerDeclared),
+    ] {
+        let policies = PoaPolicies::PERSISTENT.with(Policy::PriorityModel {
+            model,
+            server_priority: priority(20),
+        });
+        let poa = ours.poa.create_poa(name, policies).expect("it is free");
+        let servant = Cubes {
+            orb: ours.orb.clone(),
+        };
+        let cubit: Cubit = poa.activate_with_id("a", servant).expect("room");
+        let counted = count_calls(cubit.as_object());
+        assert_eq!(counted, Counted::default(), "collocated, {name}");
+    }
 }
 
 /// A pool of lanes with one thread and with several, and a client for each lane.

@@ -2,6 +2,7 @@
 //!
 //! `rtorb-instructions serve FILE ENDPOINT DISPATCH` writes its reference to FILE when it is ready.
 //! `rtorb-instructions call REFERENCE VOID LONG OCTETS` makes so many calls of each kind and then ends the server.
+//! `rtorb-instructions call-own VOID LONG OCTETS` makes so many calls of an object of its own ORB.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -24,10 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["call", reference, void, long, octets] => {
             call(reference, void.parse()?, long.parse()?, octets.parse()?)
         }
-        _ => Err(
-            "usage: rtorb-instructions serve FILE ENDPOINT DISPATCH | call REFERENCE VOID LONG OCTETS"
-                .into(),
-        ),
+        ["call-own", void, long, octets] => call_own(void.parse()?, long.parse()?, octets.parse()?),
+        _ => Err("usage: rtorb-instructions serve FILE ENDPOINT DISPATCH | \
+                  call REFERENCE VOID LONG OCTETS | call-own VOID LONG OCTETS"
+            .into()),
     }
 }
 
@@ -46,6 +47,18 @@ fn serve(file: &str, endpoint: &str, dispatch: &str) -> Result<(), Box<dyn Error
 fn call(reference: &str, void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
     let orb = Orb::builder().build()?;
     let cubit = Cubit::narrow(&orb.string_to_object(reference)?)?;
+    make_calls(&cubit, void, long, octets)?;
+    Ok(cubit.shutdown()?)
+}
+
+fn call_own(void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
+    let orb = Orb::builder().build()?;
+    let cubit: Cubit = orb.root_poa()?.activate(Echo { orb: orb.clone() })?;
+    make_calls(&cubit, void, long, octets)?;
+    Ok(orb.destroy()?)
+}
+
+fn make_calls(cubit: &Cubit, void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
     for _ in 0..void {
         cubit.cube_void()?;
     }
@@ -60,7 +73,7 @@ fn call(reference: &str, void: usize, long: i32, octets: usize) -> Result<(), Bo
             return Err("cube_octet_sequence is wrong".into());
         }
     }
-    Ok(cubit.shutdown()?)
+    Ok(())
 }
 
 /// The length of the measured sequence.

@@ -3,7 +3,7 @@
 //! All take the options of an ORB. `warm-calls serve FILE ENDPOINT [DISPATCH]` writes FILE when it is ready; `warm-calls call REFERENCE N` ends it, and so does
 //! `warm-calls send REFERENCE N`, which sends oneways that wait for nothing. `warm-calls serve-timed FILE ENDPOINT cpu|elapsed` writes
 //! two references, of an object with annotated operations and of the one that ends it, for
-//! `warm-calls call-timed REFERENCE REFERENCE N`.
+//! `warm-calls call-timed REFERENCE REFERENCE N`. `warm-calls call-own N` calls an object of its own ORB.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ),
         ["call-timed", clockwork, cubit, calls] => call_timed([clockwork, cubit], calls.parse()?),
         ["call", reference, calls] => call(builder, reference, calls.parse()?),
+        ["call-own", calls] => call_own(builder, calls.parse()?),
         ["send", reference, oneways] => send(reference, oneways.parse()?),
         _ => Err("usage: warm-calls serve FILE ENDPOINT [DISPATCH] | call|send REFERENCE N".into()),
     }
@@ -81,6 +82,17 @@ fn call(builder: OrbBuilder, reference: &str, calls: i32) -> Result<(), Box<dyn 
         }
     }
     Ok(cubit.shutdown()?)
+}
+
+fn call_own(builder: OrbBuilder, calls: i32) -> Result<(), Box<dyn Error>> {
+    let orb = builder.build()?;
+    let cubit: Cubit = orb.root_poa()?.activate(Cubes { orb: orb.clone() })?;
+    for n in 0..calls {
+        if cubit.cube_long(n)? != n.wrapping_pow(3) {
+            return Err(format!("cube_long({n}) is wrong").into());
+        }
+    }
+    Ok(orb.destroy()?)
 }
 
 /// So few at once that the sockets have room for them.

@@ -4,7 +4,7 @@ use std::thread::JoinHandle;
 
 use rtorb::cdr::ByteOrder;
 use rtorb::codegen::ServedBy;
-use rtorb::{ExceptionKind, Orb, OrbBuilder, OrbError};
+use rtorb::{Collocation, ExceptionKind, Orb, OrbBuilder, OrbError};
 
 /// A client and a server. Both serve requests, so that the server can call the client back.
 pub(crate) struct Pair {
@@ -37,8 +37,8 @@ impl Pair {
 
     fn of(choose: impl Fn(OrbBuilder) -> OrbBuilder) -> Self {
         Self {
-            client: Running::new(choose(Orb::builder())),
-            server: Running::new(choose(Orb::builder())),
+            client: Running::new(choose(by_transport())),
+            server: Running::new(choose(by_transport())),
         }
     }
 
@@ -64,6 +64,11 @@ impl Pair {
     ) -> I {
         self.client.activate(servant)
     }
+}
+
+/// Every call goes over a connection, also one of an ORB's own object.
+fn by_transport() -> OrbBuilder {
+    Orb::builder().collocation(Collocation::Transport)
 }
 
 /// An ORB with a thread that serves requests until the ORB is dropped.

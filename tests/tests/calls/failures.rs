@@ -2,7 +2,8 @@
 
 use crate::common::Pair;
 use rtorb::{
-    CompletionStatus, DispatchStrategy, ExceptionKind, Orb, Poa, PoaPolicies, SystemException,
+    Collocation, CompletionStatus, DispatchStrategy, ExceptionKind, Orb, Poa, PoaPolicies,
+    SystemException,
 };
 use rtorb_tests::failures::{
     Plain, Refused, Store, StoreGetError, StoreLevelError, StorePutError, StoreServant,
@@ -97,7 +98,8 @@ fn an_unsendable_result_is_completed_yes() {
 #[test]
 fn a_panic_in_drop_of_a_servant_does_not_end_the_server() {
     for (_, dispatch) in DispatchStrategy::ALL {
-        let orb = Orb::builder().dispatch(dispatch).build().unwrap();
+        let builder = Orb::builder().dispatch(dispatch);
+        let orb = builder.collocation(Collocation::Transport).build().unwrap();
         let root = orb.root_poa().unwrap();
         let poa = root.create_poa("Shop", PoaPolicies::PERSISTENT).unwrap();
         let fragile: Store = poa

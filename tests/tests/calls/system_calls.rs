@@ -1,5 +1,5 @@
 //! System calls of warm calls, counted by strace: two a side for a two-way call over sockets and through shared memory by
-//! futex, fewer if nobody sleeps; one for a oneway that waits for nothing.
+//! futex, fewer if nobody sleeps; one for a oneway that waits for nothing; none for a collocated call.
 
 use std::fs;
 use std::path::Path;
@@ -98,6 +98,24 @@ fn a_call_through_shared_memory_makes_two_system_calls_a_side_at_most() {
             "{side}: {a_call} a call, {once} and {twice} in all"
         );
     }
+}
+
+#[test]
+fn a_collocated_call_makes_no_system_call() {
+    if !traceable() {
+        skip("system calls cannot be counted: apt-get install strace, and allow it to trace");
+        return;
+    }
+    let count = |calls: u64| {
+        let scratch = Scratch::new();
+        let summary = scratch.join("summary");
+        let mut command = strace(&summary, env!("CARGO_BIN_EXE_warm-calls"));
+        output_of(command.arg("call-own").arg(calls.to_string()));
+        total(&summary)
+    };
+    let (once, twice) = (count(CALLS), count(2 * CALLS));
+    let a_call = (twice as f64 - once as f64) / CALLS as f64;
+    assert!(a_call.abs() < 0.02, "{a_call} a call, {once} and {twice}");
 }
 
 struct Counts {

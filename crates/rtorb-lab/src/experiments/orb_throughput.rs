@@ -82,6 +82,7 @@ pub const STUDY: Study<LineUp> = Study {
                 Text("unix"),
                 Text("shm"),
                 Text("shm_yield"),
+                Text("collocated"),
                 Text("futex"),
                 Text("none"),
             ],
@@ -105,6 +106,12 @@ pub const STUDY: Study<LineUp> = Study {
                 match () {
                     () if cell.is("transport", "none") => false,
                     () if cell.is("transport", "futex") => is_raw,
+                    // A oneway is never collocated.
+                    () if cell.is("transport", "collocated") => {
+                        cell.is("orb", "rtorb")
+                            && operation != Operation::Oneway
+                            && has_memory(effort)
+                    }
                     () => !is_memory || (cell.is("orb", "rtorb") && has_memory(effort)),
                 }
             }
@@ -361,8 +368,8 @@ mod tests {
             };
             cells.iter().filter(is).count()
         };
-        // By TCP, UNIX sockets and shared memory with two waits each, and two parts without a call.
-        assert_eq!(count(&[("operation", "octetseq"), ("orb", "rtorb")]), 4 * 6);
+        // By TCP, UNIX sockets and shared memory with two waits each, collocated, and two parts without a call.
+        assert_eq!(count(&[("operation", "octetseq"), ("orb", "rtorb")]), 4 * 7);
         assert_eq!(count(&[("operation", "octetseq"), ("orb", "raw")]), 4 * 3);
         assert_eq!(count(&[("operation", "void"), ("orb", "omniorb")]), 2);
         for preset in ["tao", "tao_propagated"] {

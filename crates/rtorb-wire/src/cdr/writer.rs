@@ -304,6 +304,15 @@ impl<'a> Writer<'a> {
         (self.buffer, self.at, self.segments)
     }
 
+    /// Ends the stream in one piece: the buffer, with copies of the borrowed runs, and the number of bytes used in it.
+    #[inline]
+    pub fn finish_whole(mut self) -> (Vec<u8>, usize) {
+        if !self.segments.is_empty() {
+            self.take_segments();
+        }
+        (self.buffer, self.at)
+    }
+
     /// A copy of the stream in one piece.
     pub fn to_octets(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(self.at + self.gathered);
@@ -315,6 +324,24 @@ impl<'a> Writer<'a> {
         }
         octets.extend_from_slice(&self.buffer[from..self.at]);
         octets
+    }
+
+    /// Copies the borrowed runs into the buffer, from the last to the first: every byte moves once.
+    #[cold]
+    fn take_segments(&mut self) {
+        let (mut own_end, mut end) = (self.at, self.at + self.gathered);
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        (self.at, self.gathered) = (end, 0);
+        for Segment { after, octets } in self.segments.drain(..).rev() {
+            end -= own_end - after;
+            self.buffer.copy_within(after..own_end, end);
+            own_end = after;
+            let lent_end = end;
+            end -= octets.len();
+            self.buffer[end..lent_end].copy_from_slice(octets);
+        }
     }
 
     /// The number of bytes so far, borrowed ones included.

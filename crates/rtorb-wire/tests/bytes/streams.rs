@@ -272,6 +272,13 @@ fn borrowed_runs_give_the_same_message() {
         copied.wide_str(&parcel.wide).unwrap();
         copied.primitive(parcel.end).unwrap();
         assert_eq!(joined, copied.to_octets());
+        // A buffer with and without room, and what was in it before.
+        for buffer in [Vec::new(), vec![0xcc; 2 * whole]] {
+            let mut w = Writer::new(buffer, OCTETS_MAX).with_order(order);
+            parcel.encode(&mut w).unwrap();
+            let (buffer, len) = w.finish_whole();
+            assert!(buffer[..len] == joined);
+        }
         let mut r = Reader::new(&joined, order);
         assert_eq!(Parcel::decode(&mut r).as_ref(), Ok(&parcel));
     }

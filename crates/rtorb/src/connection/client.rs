@@ -1,12 +1,13 @@
 //! The state that all connections of one client share.
 
 use super::multiplexed::Multiplexed;
+use super::reply::Outcome;
 use super::route::EndpointTable;
 use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::limits::Limits;
 use crate::realtime::RtCore;
-use crate::strategies::ConnectionStrategy;
+use crate::strategies::{Collocation, ConnectionStrategy};
 use crate::timing::Watch;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -15,6 +16,7 @@ use core::fmt::Debug;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
+use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::Version;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -31,6 +33,9 @@ pub(crate) struct ClientCore {
     pub(crate) max_version: Version,
     pub(crate) connect_timeout: Duration,
     pub(crate) round_trip_timeout: Option<Duration>,
+    /// True if the application chose that timeout: calls of the ORB's own objects have it too.
+    pub(crate) is_timeout_chosen: bool,
+    pub(crate) collocation: Collocation,
     pub(crate) shared_memory: shared_memory::Settings,
     /// True if a new connection for a band sends its priorities to the server first.
     pub(crate) binds_priority_bands: bool,
@@ -59,7 +64,28 @@ pub(crate) trait Host: Debug + Send + Sync {
     /// True if a call to that endpoint would wait for the calling thread itself.
     fn would_deadlock(&self, endpoint: &Endpoint) -> bool;
 
+    /// True if the calling thread may serve requests to that endpoint of this ORB.
+    fn is_collocated(&self, endpoint: &Endpoint) -> bool;
+
+    /// Serves a request on the calling thread.
+    ///
+    /// # Errors
+    /// IMP_LIMIT if too many such calls are within each other; the exceptions of the request.
+    fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException>;
+
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// A request to an object of the same ORB, as its server sees it.
+pub(crate) trait CollocatedRequest {
+    /// The code set of `char` data in the request and its reply.
+    fn char_code_set(&self) -> CharCodeSet;
+
+    /// Writes the request into `buffer`; returns its length.
+    fn write(&mut self, buffer: &mut Vec<u8>) -> Result<usize, SystemException>;
+
+    /// Reads the reply, a whole message.
+    fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException>;
 }
 
 /// The client side of an ORB, held by references. They keep their ORB alive.

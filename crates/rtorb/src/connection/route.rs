@@ -17,6 +17,10 @@ pub(crate) struct Route {
     pub(crate) object_key: Arc<[u8]>,
     /// The encoded beginning of each request, if the GIOP version allows to encode it once.
     pub(crate) prefix: Option<Arc<RequestPrefix>>,
+    /// True if the endpoint is the ORB's own, and the calling thread may serve requests to it.
+    pub(crate) is_own: bool,
+    /// True if the calling thread serves the requests of this reference: its timeout allows that, too.
+    pub(crate) is_collocated: bool,
     /// The CORBA priority of the endpoint's lane, if the reference contains it.
     pub(crate) priority: Option<Priority>,
 }

@@ -15,7 +15,9 @@ use crate::realtime::{
     tell_on_standard_error,
 };
 use crate::server::{ObjectTable, ServerCore, ServerState};
-use crate::strategies::{ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies};
+use crate::strategies::{
+    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
+};
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -57,7 +59,9 @@ pub struct OrbBuilder {
     byte_order: ByteOrder,
     fragment_octets: Option<usize>,
     connect_timeout: Duration,
-    pub(super) round_trip_timeout: Option<Duration>,
+    /// What the application chose; else [`ROUND_TRIP_TIMEOUT`].
+    pub(super) round_trip_timeout: Option<Option<Duration>>,
+    pub(super) collocation: Collocation,
     pub(super) shared_memory: shared_memory::Settings,
     pub(super) server_threads: ThreadConfig,
     pub(super) watchdog_thread: ThreadConfig,
@@ -131,7 +135,8 @@ impl Default for OrbBuilder {
             byte_order: ByteOrder::NATIVE,
             fragment_octets: None,
             connect_timeout: Duration::from_secs(5),
-            round_trip_timeout: Some(Duration::from_secs(30)),
+            round_trip_timeout: None,
+            collocation: Collocation::default(),
             shared_memory: shared_memory::Settings::default(),
             server_threads: ThreadConfig::default(),
             watchdog_thread: ThreadConfig::default(),
@@ -268,7 +273,9 @@ impl OrbBuilder {
             fragment_bytes: self.fragment_octets,
             max_version: self.max_version,
             connect_timeout: self.connect_timeout,
-            round_trip_timeout: self.round_trip_timeout,
+            round_trip_timeout: self.round_trip_timeout.unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            is_timeout_chosen: self.round_trip_timeout.flatten().is_some(),
+            collocation: self.collocation,
             shared_memory: self.shared_memory,
             binds_priority_bands: self.binds_priority_bands,
             sharing: Sharing::new(
@@ -282,13 +289,12 @@ impl OrbBuilder {
             timing: Arc::clone(&timing),
         });
         let pools = Pools::new(listen, self.lane_endpoints, client.limits.pool_threads_max);
-        let server_threads = client.rt.obtainable(&self.server_threads);
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
                 timing,
                 byte_order: self.byte_order,
                 fragment_octets: self.fragment_octets,
-                server_threads,
+                server_threads: client.rt.obtainable(&self.server_threads),
                 shared_memory: self.shared_memory,
                 epoch: epoch(),
                 objects: ObjectTable::new(client.limits.objects_max),
@@ -392,7 +398,13 @@ options! {
     ///
     /// It starts again when the request is sent again: to the target of a LOCATION_FORWARD (at most `Limits::forwards_max`
     /// times), or on a new connection after the server has closed an idle one.
-    round_trip_timeout(timeout: Option<Duration>) => round_trip_timeout = timeout;
+    ///
+    /// The default does not concern objects of this ORB that are called directly ([`collocation`](Self::collocation)). Any other
+    /// timeout makes such calls go by a transport, because nothing can end a servant that runs on the thread of its caller.
+    round_trip_timeout(timeout: Option<Duration>) => round_trip_timeout = Some(timeout);
+
+    /// How this ORB calls objects that it serves itself; on the calling thread by default, where that is possible.
+    collocation(collocation: Collocation) => collocation = collocation;
 
     /// What threads of this ORB do before they sleep when they wait for a peer through shared memory; `Futex` by default.
     shared_memory_wait(wait: SharedMemoryWait) => shared_memory.wait = wait;
@@ -497,6 +509,9 @@ fn dispatch(strategy: DispatchStrategy, threads: usize, chain: FilterChain) -> D
 fn rounded_capacity(bytes: usize) -> usize {
     bytes.clamp(CAPACITY_MIN, CAPACITY_MAX).next_power_of_two()
 }
+
+/// The default timeout of a call.
+const ROUND_TRIP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The default number of threads of a pool.
 const POOL_THREADS: usize = 4;

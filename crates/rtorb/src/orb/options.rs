@@ -17,6 +17,7 @@ const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|
                      -ORBBindPriorityBands yes|no, \
                      -ORBPriorityMapping native|linear|continuous, -ORBSchedPolicy SCHED_FIFO|SCHED_RR, \
                      -ORBBestEffort yes|no, -ORBConnectTimeoutMs N, -ORBRoundTripTimeoutMs N, \
+                     -ORBCollocation direct|transport, \
                      -ORBShmWait futex|yield|spin|adaptive, -ORBShmRingBytes N, -ORBShmGroup GROUP, \
                      -ORBListenEndpoints ENDPOINT[;ENDPOINT...], -ORBLaneListenEndpoints POOL:LANE=ENDPOINT, \
                      -ORBInitRef NAME=REFERENCE, -ORBid NAME";
@@ -87,6 +88,7 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
             settings.connect_timeout_ms = Some(timeout);
         }
         "RoundTripTimeoutMs" => settings.round_trip_timeout_ms = Some(milliseconds(value)?),
+        "Collocation" => settings.collocation = Some(parsed(value)?),
         "ShmWait" => settings.shm_wait = Some(parsed(value)?),
         "ShmRingBytes" => {
             let bytes: NonZeroUsize = value

@@ -13,7 +13,7 @@ use crate::realtime::{
     Protocol, Tell, ThreadpoolLane, is_band, tell_on_standard_error,
 };
 use crate::strategies::{
-    ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
 };
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
@@ -49,6 +49,8 @@ pub(super) struct Settings {
     pub(super) sched_policy: Option<RoundRobin>,
     pub(super) best_effort: Option<bool>,
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
+    #[serde(deserialize_with = "text")]
+    pub(super) collocation: Option<Collocation>,
     /// 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
     #[serde(deserialize_with = "text")]
@@ -130,8 +132,9 @@ impl Settings {
         let tell = |is_allowed: bool| is_allowed.then(|| Arc::new(tell_on_standard_error) as Tell);
         replace(
             &mut builder.round_trip_timeout,
-            self.round_trip_timeout_ms.map(timeout),
+            self.round_trip_timeout_ms.map(|ms| Some(timeout(ms))),
         );
+        replace(&mut builder.collocation, self.collocation);
         replace(&mut builder.best_effort, self.best_effort.map(tell));
         replace(
             &mut builder.round_robin,
@@ -273,5 +276,5 @@ macro_rules! limit_settings {
 
 limit_settings! {
     message_octets_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    fragment_chains_max, forwards_max, pool_threads_max, queued_requests_max
+    fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, queued_requests_max
 }

@@ -3,6 +3,7 @@
 use super::adapter::Adapter;
 use crate::dispatch::pool::{Lane, Pool};
 use crate::dispatch::{Dispatch, Pools};
+use crate::endpoint::Endpoint;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::realtime::Priority;
 use crate::server::{Server, ServerCore, bind};
@@ -82,6 +83,17 @@ impl Adapters {
             }
             (None, Some(server)) => server.listeners.iter().map(|one| (one, None)).collect(),
             (None, None) => Vec::new(),
+        }
+    }
+
+    /// True if the ORB listens there with a thread for each connection: no pool says which threads serve the objects.
+    pub(crate) fn leads_to_no_pool(&self, endpoint: &Endpoint) -> bool {
+        match (&self.dispatch, self.server.server()) {
+            (Dispatch::ThreadPerConnection, Some(server)) => {
+                let mut listeners = server.listeners.iter();
+                listeners.any(|listener| listener.leads_to(endpoint))
+            }
+            _ => false,
         }
     }
 

@@ -1,18 +1,18 @@
 //! The calling thread's CORBA priority.
 
 use super::core::RtCore;
-use super::priority::{NativePriority, Priority};
+use super::priority::Priority;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use core::cell::Cell;
-use rtorb_os::sched::current_policy;
+use rtorb_os::sched::{SchedPolicy, current_policy};
 use rtorb_os::{Refused, Resource};
 use rustix::io::Errno;
 
 thread_local! {
     /// The thread's CORBA priority; [`UNSET`] until it is set.
     static CURRENT: Cell<i16> = const { Cell::new(UNSET) };
-    /// The native priority of a thread without a CORBA priority, cached. Each ORB applies its own mapping to it.
-    static NATIVE: Cell<Option<NativePriority>> = const { Cell::new(None) };
+    /// The scheduling of a thread without a CORBA priority, cached. Each ORB applies its own mapping to its priority.
+    static NATIVE: Cell<Option<SchedPolicy>> = const { Cell::new(None) };
 }
 
 const UNSET: i16 = -1;
@@ -26,7 +26,11 @@ pub(crate) fn thread_priority() -> Option<Priority> {
 //= RT-CORBA 1.2 §Real-Time Current
 //# A thread that sets its CORBA priority gets the native priority that the mapping has for it, too.
 pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(), SystemException> {
-    rt.apply(rt.to_native(priority)?)?;
+    let native = rt.to_native(priority)?;
+    if CURRENT.get() == UNSET {
+        NATIVE.set(Some(current_policy()));
+    }
+    rt.apply(native)?;
     CURRENT.set(priority.get());
     Ok(())
 }
@@ -45,16 +49,32 @@ pub(crate) fn caller_priority(rt: &RtCore) -> Result<Priority, SystemException> 
 //= RT-CORBA 1.2 §Real-Time Current
 //# A thread that set no CORBA priority has the one that the mapping has for its native priority.
 fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
-    let native = match NATIVE.get() {
-        Some(native) => native,
-        None => current_policy().priority(),
-    };
-    NATIVE.set(Some(native));
+    let native = native_policy().priority();
     match (native, rt.mapping.to_corba(native)) {
         (_, Some(priority)) => Ok(priority),
         (0, None) => Ok(Priority::MIN),
         _ => Err(SystemException::omg(ExceptionKind::DataConversion, 2)),
     }
+}
+
+/// The scheduling of a thread without a CORBA priority, which is read once, and when the thread gets one.
+fn native_policy() -> SchedPolicy {
+    let native = NATIVE.get().unwrap_or_else(current_policy);
+    NATIVE.set(Some(native));
+    native
+}
+
+/// The scheduling that the calling thread has, if it follows its CORBA priority by that mapping.
+#[inline]
+pub(crate) fn caller_policy(rt: &RtCore) -> SchedPolicy {
+    policy_of(rt, CURRENT.get())
+}
+
+#[inline]
+fn policy_of(rt: &RtCore, current: i16) -> SchedPolicy {
+    let priority = Priority::new(current).ok();
+    let native = priority.and_then(|priority| rt.mapping.to_native(priority));
+    native.map_or_else(native_policy, |native| rt.policy(native))
 }
 
 /// The calling thread's CORBA priority while it serves a request; dropping this restores the previous one.
@@ -82,6 +102,11 @@ impl Running {
             before,
             begun: before,
         }
+    }
+
+    /// The scheduling of the thread before the request, if nothing but `RtCurrent` has changed it.
+    pub(crate) fn policy_before(&self, rt: &RtCore) -> SchedPolicy {
+        policy_of(rt, self.before)
     }
 
     /// True if the servant has changed the priority of its thread ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).

@@ -36,9 +36,8 @@ impl ObjectRef {
         let kept = self.inner.overrides.iter().filter(is_replaced);
         let overrides: Arc<[Policy]> = kept.chain(policies).cloned().collect();
         let (client, ior) = (self.inner.client.clone(), self.inner.ior.clone());
-        let mut made = Self::with_policies(client, ior, overrides);
+        let mut made = Self::with_policies(client, ior, overrides, self.inner.timeout);
         if let Some(inner) = Arc::get_mut(&mut made.inner) {
-            inner.timeout = self.inner.timeout;
             inner.sync_scope = self.inner.sync_scope;
         }
         Ok(made)

@@ -1,8 +1,9 @@
 //! From an IOR to the endpoints that lead to its object.
 
-use crate::connection::{ClientCore, EndpointKey, Route, SharedEndpoint};
+use crate::connection::{Client, EndpointKey, Route, SharedEndpoint};
 use crate::endpoint::{Endpoint, host_identity, host_name};
 use crate::realtime::{Priority, Protocol};
+use crate::strategies::Collocation;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
@@ -78,7 +79,7 @@ pub(crate) struct Wanted {
 }
 
 /// The ways to an object: by the wanted protocols in their order, else in the order of the reference's profiles.
-pub(crate) fn routes(core: &ClientCore, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
+pub(crate) fn routes(client: &Client, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in profiles {
         if routes.len() >= ROUTES_MAX {
@@ -97,7 +98,7 @@ pub(crate) fn routes(core: &ClientCore, profiles: &[Profile], wanted: &Wanted) -
                 Endpoint::SharedMemory { path }
             }),
         };
-        let route_to = route_maker(core, profile, wanted);
+        let route_to = route_maker(client, profile, wanted);
         let left = ROUTES_MAX - routes.len();
         routes.extend(of_profile.into_iter().filter_map(route_to).take(left));
     }
@@ -199,10 +200,11 @@ fn lane_priority(number: i16) -> Option<Priority> {
 /// Makes the routes of one profile, which differ in nothing but the endpoint; none to an endpoint whose protocol is not
 /// wanted.
 fn route_maker<'o>(
-    core: &'o ClientCore,
+    client: &'o Client,
     profile: &Profile,
     wanted: &'o Wanted,
 ) -> impl Fn(LaneEndpoint) -> Option<Route> + use<'o> {
+    let core = &client.core;
     let (version, object_key) = match &profile.body {
         Body::Iiop(profile) => (profile.version, &profile.object_key),
         Body::Uiop(profile) => (profile.version, &profile.object_key),
@@ -228,6 +230,8 @@ fn route_maker<'o>(
         if protocol.is_none() && !wanted.protocols.is_empty() {
             return None;
         }
+        let is_own =
+            core.collocation == Collocation::Direct && client.host.is_collocated(&endpoint);
         let key = EndpointKey {
             endpoint,
             char_code_set,
@@ -242,6 +246,8 @@ fn route_maker<'o>(
             version,
             object_key: Arc::clone(&object_key),
             prefix: prefix.clone(),
+            is_own,
+            is_collocated: false,
             priority,
         })
     }

@@ -97,7 +97,7 @@ fn locate_request(
     let mut w = Writer::new(out, orb.limits.message_octets_max);
     let (version, id) = (message.header.version, request.request_id);
     let written = match object.as_deref() {
-        Some(object) if target::is_served_elsewhere(object, session, &workspace.priority) => {
+        Some(object) if target::is_served_elsewhere(object, session.pool, &workspace.priority) => {
             let elsewhere = object.adapter.forward(object, key);
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }

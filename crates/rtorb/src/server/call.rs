@@ -1,5 +1,6 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
+use super::core::ServerCore;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException};
 use crate::interface::UserException;
@@ -29,7 +30,9 @@ pub struct ServerCall<'m> {
 /// The destination and form of the reply.
 #[derive(Debug)]
 pub(super) struct Reply<'m> {
-    pub(super) session: &'m Session,
+    pub(super) orb: &'m ServerCore,
+    /// The connection to reply on; `None` for a collocated call, whose reply stays in the thread's buffer.
+    pub(super) session: Option<&'m Session>,
     version: Version,
     request_id: u32,
     response: Response,
@@ -39,6 +42,8 @@ pub(super) struct Reply<'m> {
     /// True if the reply could not be sent: the connection is broken.
     pub(super) is_broken: bool,
     is_sent: bool,
+    /// The length of the reply to a collocated call; 0 before it is written.
+    pub(super) octets: usize,
 }
 
 impl<'m> ServerCall<'m> {
@@ -84,7 +89,7 @@ impl<'m> ServerCall<'m> {
         place: usize,
         arrivals: &Arrivals,
     ) {
-        let watch = &self.reply.session.orb.timing;
+        let watch = &self.reply.orb.timing;
         let arrived_ns = self.arrived_ns;
         self.timing = Some(Serving::begin(watch, timings, place, arrivals, arrived_ns));
     }
@@ -148,7 +153,22 @@ impl<'m> Reply<'m> {
         char_code_set: CharCodeSet,
     ) -> Self {
         Self {
-            session,
+            session: Some(session),
+            ..Self::collocated(&session.orb, version, request, char_code_set)
+        }
+    }
+
+    /// A reply that stays in the thread's buffer.
+    #[inline]
+    pub(super) fn collocated(
+        orb: &'m ServerCore,
+        version: Version,
+        request: &RequestHeader<'_>,
+        char_code_set: CharCodeSet,
+    ) -> Self {
+        Self {
+            orb,
+            session: None,
             version,
             request_id: request.request_id,
             response: request.response,
@@ -156,6 +176,7 @@ impl<'m> Reply<'m> {
             priority: None,
             is_broken: false,
             is_sent: false,
+            octets: 0,
         }
     }
 
@@ -178,7 +199,7 @@ impl<'m> Reply<'m> {
         if self.is_sent || self.response == Response::None {
             return Ok(());
         }
-        let orb = &self.session.orb;
+        let orb = self.orb;
         let mut w = Writer::new(core::mem::take(out), orb.limits.message_octets_max)
             .with_order(orb.byte_order)
             .with_char_code_set(self.char_code_set);
@@ -187,8 +208,13 @@ impl<'m> Reply<'m> {
             .and_then(|()| giop::encode_body(&mut w, self.version, body))
             .and_then(|()| giop::end_message(&mut w));
         if encoded.is_ok() {
-            self.is_broken = self.session.send(&w).is_err();
             self.is_sent = true;
+            if let Some(session) = self.session {
+                self.is_broken = session.send(&w).is_err();
+            } else {
+                (*out, self.octets) = w.finish_whole();
+                return Ok(());
+            }
         }
         *out = w.into_buffer();
         // The servant has run: another call would run it twice.

@@ -1,9 +1,8 @@
 //! The object of a request: found by its key, checked for presence, and whether this thread may serve it.
 
-use super::session::Session;
 use super::thread_priority::ThreadPriority;
 use crate::exception::{ExceptionKind, SystemException};
-use crate::realtime::CallPriority;
+use crate::realtime::{CallPriority, ThreadpoolId};
 use crate::server::object_key::ObjectKey;
 use crate::server::{ActiveObject, LocatedId, NameCache, ServerCore};
 use rtorb_os::slab::Entered;
@@ -36,14 +35,14 @@ pub(super) fn find<'o>(
 #[inline]
 pub(super) fn is_served_elsewhere(
     object: &ActiveObject,
-    session: &Session,
+    pool: ThreadpoolId,
     thread: &ThreadPriority,
 ) -> bool {
     let is_of_another_lane = match object.priority {
         CallPriority::Declared { priority, .. } => thread.is_of_lane_without(priority),
         CallPriority::AsItIs | CallPriority::Propagated { .. } => false,
     };
-    object.pool != session.pool || is_of_another_lane
+    object.pool != pool || is_of_another_lane
 }
 
 impl<'o> Target<'o> {

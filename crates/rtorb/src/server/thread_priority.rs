@@ -1,7 +1,7 @@
 //! The priority of a serving thread: before, during and after an upcall.
 
 use crate::exception::SystemException;
-use crate::realtime::{NativePriority, Priority, RtCore, Running};
+use crate::realtime::{NativePriority, Priority, RtCore, Running, caller_policy};
 use rtorb_os::sched::{SchedPolicy, current_policy};
 
 /// The priority of one serving thread. It spares system calls that would change nothing.
@@ -35,6 +35,8 @@ enum PriorityRule {
     RoutedLane(Priority),
     /// The thread takes the call's priority, and returns to its own after each upcall.
     Return,
+    /// The thread is that of the client, which calls an object of its own ORB. It takes the call's priority, and returns to its own.
+    Caller,
     /// The thread takes the call's priority and keeps it until a call has another one: no system call while all are equal.
     Keep,
 }
@@ -65,6 +67,16 @@ impl ThreadPriority {
     /// For the calling thread, which serves one client.
     pub(crate) fn keeping() -> Self {
         Self::new(PriorityRule::Keep)
+    }
+
+    /// For the calling thread, which serves a call of its own.
+    #[inline]
+    pub(crate) fn of_caller(rt: &RtCore) -> Self {
+        Self {
+            rule: PriorityRule::Caller,
+            resting: caller_policy(rt),
+            now: CurrentPriority::Resting,
+        }
     }
 
     fn new(rule: PriorityRule) -> Self {
@@ -123,7 +135,7 @@ impl ThreadPriority {
             PriorityRule::Lane(priority) | PriorityRule::RoutedLane(priority) => {
                 Running::at(priority)
             }
-            PriorityRule::Return | PriorityRule::Keep => Running::as_it_is(),
+            PriorityRule::Return | PriorityRule::Caller | PriorityRule::Keep => Running::as_it_is(),
         })
     }
 
@@ -143,11 +155,14 @@ impl ThreadPriority {
     #[inline]
     pub(super) fn end(&mut self, rt: &RtCore, running: &Running) {
         if running.was_changed() {
+            if self.is_resting_caller() {
+                self.resting = running.policy_before(rt);
+            }
             self.now = CurrentPriority::Unknown;
         }
         let goes_back = match self.now {
             CurrentPriority::Resting => false,
-            CurrentPriority::At(_) => self.rule == PriorityRule::Return,
+            CurrentPriority::At(_) => self.rule != PriorityRule::Keep,
             CurrentPriority::Unknown => true,
         };
         if goes_back {
@@ -160,9 +175,21 @@ impl ThreadPriority {
         if self.now == CurrentPriority::Resting && self.resting == rt.policy(native) {
             return Ok(());
         }
+        if self.is_resting_caller() {
+            // The application's thread: what is known of it may be out of date, and it must get back what it had.
+            self.resting = current_policy();
+            if self.resting.priority() == native {
+                return Ok(());
+            }
+        }
         rt.apply(native)?;
         self.now = CurrentPriority::At(native);
         Ok(())
+    }
+
+    /// True for a client's thread that has not taken the priority of its call.
+    fn is_resting_caller(&self) -> bool {
+        self.rule == PriorityRule::Caller && self.now == CurrentPriority::Resting
     }
 
     fn rest(&mut self, rt: &RtCore) -> Result<(), SystemException> {

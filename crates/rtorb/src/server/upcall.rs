@@ -7,7 +7,7 @@ use super::target::{self, NO_SUCH_OBJECT, Target};
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running};
+use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
 use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
@@ -42,6 +42,36 @@ pub(super) fn serve<'m>(
     arrived_ns: u64,
     workspace: &'m mut Workspace,
 ) -> Next {
+    let reply = answer(request, arguments, reply, arrived_ns, workspace);
+    if let Some(session) = reply.session {
+        session.note_answered();
+    }
+    if reply.is_broken {
+        Next::Over
+    } else {
+        Next::Done
+    }
+}
+
+/// Serves one request of the same ORB on the thread that makes it; returns the length of the reply, which is in `workspace.out`.
+pub(super) fn serve_collocated<'m>(
+    request: &RequestHeader<'m>,
+    arguments: Reader<'m>,
+    reply: Reply<'m>,
+    workspace: &'m mut Workspace,
+) -> usize {
+    answer(request, arguments, reply, 0, workspace).octets
+}
+
+/// Calls the servant and sends the reply; returns the state of the reply.
+#[inline(always)]
+fn answer<'m>(
+    request: &RequestHeader<'m>,
+    arguments: Reader<'m>,
+    reply: Reply<'m>,
+    arrived_ns: u64,
+    workspace: &'m mut Workspace,
+) -> Reply<'m> {
     let mut call = ServerCall {
         arguments,
         reply,
@@ -59,12 +89,7 @@ pub(super) fn serve<'m>(
     if let Err(exception) = answered {
         call.reply.send_exception(call.out, &exception);
     }
-    call.reply.session.note_answered();
-    if call.reply.is_broken {
-        Next::Over
-    } else {
-        Next::Done
-    }
+    call.reply
 }
 
 // Always: it is in the path of every call, and its other callers are rare.
@@ -75,8 +100,7 @@ fn invoke<'m>(
     names: &mut NameCache,
     thread: &mut ThreadPriority,
 ) -> Result<(), SystemException> {
-    let session = call.reply.session;
-    let orb = &*session.orb;
+    let orb = call.reply.orb;
     let object = target::find(orb, request.target.object_key()?, names);
     if request.operation.first() == Some(&b'_') {
         let target = Target {
@@ -88,7 +112,11 @@ fn invoke<'m>(
         }
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
-    if target::is_served_elsewhere(&object, session, thread) {
+    let pool = call
+        .reply
+        .session
+        .map_or(ThreadpoolId::OWN, |session| session.pool);
+    if target::is_served_elsewhere(&object, pool, thread) {
         return forward(&object, request, call);
     }
     object.manager.admit()?;

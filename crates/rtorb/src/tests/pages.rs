@@ -8,8 +8,8 @@ use rtorb_wire::exception::broken_rule;
 
 use crate::Limits;
 use crate::exception::{
-    Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException, inconsistent,
-    oneway,
+    COLLOCATED_DEPTH, Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException,
+    inconsistent, oneway,
 };
 
 #[test]
@@ -92,6 +92,7 @@ fn minor_codes() -> String {
     let mut table = "| exception | minor code | rule or remedy |\n|---|---|---|\n".to_owned();
     let of_the_standard = [7, 8, 9, 10].map(|code| (ExceptionKind::BadParam, OMG | code));
     let order = [(ExceptionKind::BadInvOrder, OMG | 3)];
+    let depth = [(ExceptionKind::ImpLimit, COLLOCATED_DEPTH)];
     let oneways = [oneway::UNCONNECTED, oneway::BEHIND_ANOTHER, oneway::IN_USE];
     let oneways = oneways.map(|minor| (ExceptionKind::Transient, minor));
     let policies = [
@@ -106,7 +107,7 @@ fn minor_codes() -> String {
     let rules = (RTORB + 1..)
         .take_while(|minor| broken_rule(*minor).is_some())
         .map(|minor| (ExceptionKind::Marshal, minor));
-    let all = of_the_standard.into_iter().chain(order);
+    let all = of_the_standard.into_iter().chain(order).chain(depth);
     for (kind, minor) in all.chain(oneways).chain(policies).chain(rules) {
         let exception = SystemException::new(kind, minor, CompletionStatus::No);
         let advice = exception.advice().expect("each of these has a text");

@@ -6,6 +6,7 @@
 mod adapters;
 mod bands;
 mod client_faults;
+mod collocated;
 mod connection_thread;
 mod dispatch_conformance;
 mod object_keys;

@@ -21,6 +21,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,6 +74,36 @@ fn every_client_strategy_is_right_with_every_wait() {
                     });
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_calls_without_pause_does_not_keep_others_from_a_lane_that_lingers() {
+    for wait in [SharedMemoryWait::Yield, SharedMemoryWait::Spin] {
+        for dispatch in [DispatchStrategy::Reactive, DispatchStrategy::Lanes] {
+            let scratch = Scratch::new();
+            let server = serve(&scratch.join("socket")).shared_memory_wait(wait);
+            let ours = Ours::serve_as(server.dispatch(dispatch));
+            let reference = ours.text(ours.cubit.as_object());
+            let busy = client(Orb::builder().shared_memory_wait(wait), &reference);
+            let is_over = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        assert_eq!(busy.cube_long(2), Ok(8));
+                    }
+                });
+                // Each connects anew, and leaves the busy client alone in the lane again.
+                let results: Vec<_> = (0..5)
+                    .map(|_| {
+                        let other = Orb::builder().round_trip_timeout(Some(LONG));
+                        client(other, &reference).cube_long(3)
+                    })
+                    .collect();
+                is_over.store(true, Ordering::Relaxed);
+                assert_eq!(results, [const { Ok(27) }; 5], "{wait}, {dispatch}");
+            });
         }
     }
 }

@@ -38,6 +38,10 @@ pub(crate) const ROLES: &[Role] = &[
         let bench = Bench::new(&object).map_err(text)?;
         burst::answer(|burst| bench.burst(burst))
     }),
+    Role::here("cubit-collocated", |words| match *words {
+        [] => call_own(),
+        _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
+    }),
 ];
 
 /// A thread for each client.
@@ -45,6 +49,14 @@ fn serve_at(endpoint: &str, wait: SharedMemoryWait) -> Result<(), String> {
     let builder = Orb::builder().shared_memory_wait(wait).listen(endpoint);
     let server = builder.and_then(|builder| Server::with(builder, PoaPolicies::default()));
     serve(&server.map_err(text)?)
+}
+
+/// A client of its own object, for which no thread serves.
+fn call_own() -> Result<(), String> {
+    let server = Server::with(Orb::builder(), PoaPolicies::default()).map_err(text)?;
+    let object = server.orb().string_to_object(server.reference());
+    let bench = Bench::new(&object.map_err(text)?).map_err(text)?;
+    burst::answer(|burst| bench.burst(burst))
 }
 
 /// One lane of one thread and an object of its priority.

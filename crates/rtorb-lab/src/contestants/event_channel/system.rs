@@ -296,7 +296,9 @@ pub fn endpoint(context: &Context, transport: Transport, name: &str) -> String {
     match transport {
         Transport::Unix => format!("uiop://{}", socket.display()),
         Transport::Shm | Transport::ShmYield => format!("shmiop://{}", socket.display()),
-        Transport::Tcp | Transport::Futex => "iiop://127.0.0.1:0".to_owned(),
+        Transport::Tcp | Transport::Futex | Transport::Collocated => {
+            "iiop://127.0.0.1:0".to_owned()
+        }
     }
 }
 

@@ -35,6 +35,9 @@ impl LineUp {
         for transport in ours.filter(reachable) {
             contestants.push(Contestant::rtorb(launcher, transport, folder)?);
         }
+        if is_near && has_memory(context.effort) {
+            contestants.push(Contestant::collocated(launcher)?);
+        }
         for model in [
             PriorityModel::ServerDeclared,
             PriorityModel::ClientPropagated,

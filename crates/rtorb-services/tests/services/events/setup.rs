@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::any::Any;
-use rtorb::{DispatchStrategy, Orb, SystemException};
+use rtorb::{Collocation, DispatchStrategy, Orb, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;
 use rtorb_services::events::statistics::ConsumerStatistics;
@@ -36,6 +36,7 @@ impl Serving {
 
     pub(crate) fn of_a_client() -> Self {
         let orb = Orb::builder()
+            .collocation(Collocation::Transport)
             .listen("iiop://127.0.0.1:0")
             .expect("an endpoint");
         Self::new(orb.build().expect("an ORB"))
@@ -61,6 +62,7 @@ pub(crate) struct Served {
 pub(crate) fn serve(config: ChannelConfig) -> Served {
     let orb = Orb::builder()
         .strategies(strategies(DispatchStrategy::ThreadPerConnection))
+        .collocation(Collocation::Transport)
         .listen("iiop://127.0.0.1:0")
         .expect("an endpoint")
         .best_effort_telling(|_| {})

@@ -3,7 +3,7 @@
 use rtorb::endpoint::Endpoint;
 use rtorb::giop::Version;
 use rtorb::url::{Corbaloc, CorbalocAddress};
-use rtorb::{ObjectRef, Orb};
+use rtorb::{Collocation, ObjectRef, Orb};
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{
     BindingType, NameComponent, NamingContext, NamingContextExt,
@@ -30,6 +30,7 @@ impl Serving {
         let orb = Orb::builder()
             .listen(endpoint)
             .expect("an endpoint")
+            .collocation(Collocation::Transport)
             .build()
             .expect("an ORB");
         let service = NamingService::serve(&orb, config).expect("a naming service");

@@ -1,0 +1,96 @@
+//! Calls of objects of the same ORB on the calling thread: no connection, no other thread.
+//!
+//! The request and the reply are the messages that a connection would carry, in buffers of the calling thread. So arguments are
+//! copied, and forwards, exceptions and service contexts are what they are over a connection.
+
+use super::client::CollocatedRequest;
+use super::invocation::{Arguments, Invocation, InvocationKind};
+use super::reply::{CallError, Outcome, Results, read_reply};
+use crate::exception::SystemException;
+use crate::wait;
+use rtorb_wire::DecodeError;
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::{Deadline, Message, ReplyError};
+use rtorb_wire::giop::{Header, Response};
+
+/// True if an invocation may be served on the calling thread.
+///
+/// A oneway must not take the caller's time, and a LocateRequest opens a connection: these need a transport.
+#[inline]
+pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
+    invocation.route.is_collocated
+        && invocation.response == Response::FromTarget
+        && invocation.kind == InvocationKind::Operation
+}
+
+/// Calls an object of the same ORB on the calling thread.
+// Not inlined: it is not in the path of a call over a connection.
+#[inline(never)]
+pub(super) fn call<'a>(
+    invocation: &Invocation<'_>,
+    arguments: Arguments<'_, 'a>,
+    results: Results<'_>,
+) -> Result<Outcome, SystemException> {
+    invocation.client.host.serve_here(&mut Request {
+        invocation,
+        arguments,
+        results,
+    })
+}
+
+/// A request, and what takes its results.
+struct Request<'f, 'x, 'a> {
+    invocation: &'f Invocation<'x>,
+    arguments: Arguments<'f, 'a>,
+    results: Results<'f>,
+}
+
+/// Each request is alone in its buffer.
+const REQUEST_ID: u32 = 0;
+
+impl CollocatedRequest for Request<'_, '_, '_> {
+    fn char_code_set(&self) -> CharCodeSet {
+        self.invocation.route.endpoint.char_code_set
+    }
+
+    fn write(&mut self, buffer: &mut Vec<u8>) -> Result<usize, SystemException> {
+        let mut w = self.invocation.writer(core::mem::take(buffer));
+        // Both sides have the code sets from the reference.
+        let written = self
+            .invocation
+            .encode(&mut w, REQUEST_ID, false, self.arguments);
+        let (octets, len) = w.finish_whole();
+        *buffer = octets;
+        written.map(|()| len).map_err(SystemException::from_encode)
+    }
+
+    fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException> {
+        self.read_message(reply).map_err(|error| {
+            let endpoint = &self.invocation.route.endpoint.endpoint;
+            error.into_exception(endpoint, no_deadline())
+        })
+    }
+}
+
+impl Request<'_, '_, '_> {
+    #[inline]
+    fn read_message(&mut self, bytes: &[u8]) -> Result<Outcome, CallError> {
+        let invocation = self.invocation;
+        let octets_max = invocation.core.limits.message_octets_max;
+        let header = Header::parse(bytes, octets_max).map_err(ReplyError::Malformed)?;
+        let header = header.ok_or(ReplyError::Malformed(DecodeError::BadMagic))?;
+        let message = Message { header, bytes };
+        let mut reader = message
+            .reader()
+            .with_char_code_set(self.char_code_set())
+            .with_context(invocation.client);
+        let kind = header.message_type;
+        let outcome = read_reply(kind, &mut reader, REQUEST_ID, self.results)?;
+        outcome.ok_or_else(|| ReplyError::Malformed(DecodeError::BadMagic).into())
+    }
+}
+
+/// The call has no deadline, and its failures no duration.
+fn no_deadline() -> Deadline {
+    wait::deadline(None)
+}

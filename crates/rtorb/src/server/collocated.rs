@@ -1,0 +1,156 @@
+//! Serves requests of the same ORB on the threads that make them.
+
+use super::call::Reply;
+use super::core::ServerCore;
+use super::names::NameCache;
+use super::thread_priority::ThreadPriority;
+use super::upcall;
+use super::workspace::Workspace;
+use crate::connection::{CollocatedRequest, Outcome};
+use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
+use core::cell::{Cell, RefCell};
+use rtorb_wire::DecodeError;
+use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::Message;
+use rtorb_wire::giop::{Header, RequestHeader};
+
+thread_local! {
+    /// The idle buffers of this thread: for as many calls as were in progress at the same time.
+    #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves")]
+    static IDLE: RefCell<Vec<Box<CallBuffers>>> = const { RefCell::new(Vec::new()) };
+    /// How many collocated calls are in progress on this thread, of all ORBs.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The buffers of one collocated call, used again for the next one.
+#[derive(Debug)]
+struct CallBuffers {
+    request: Vec<u8>,
+    workspace: Workspace,
+    /// The ORB whose objects the workspace knows.
+    epoch: u64,
+}
+
+/// The memory that a call may leave to the next one; more is freed.
+const KEPT_OCTETS_MAX: usize = 1 << 20;
+
+/// Serves a request on the calling thread, and lets it read its reply.
+///
+/// # Errors
+/// IMP_LIMIT if this thread is in `Limits::collocated_depth_max` such calls; the exceptions of the request.
+pub(crate) fn serve(
+    orb: &ServerCore,
+    request: &mut dyn CollocatedRequest,
+) -> Result<Outcome, SystemException> {
+    let _nesting = Nesting::enter(orb.limits.collocated_depth_max)?;
+    let mut buffers = CallBuffers::take(orb);
+    let answered = buffers.serve(orb, request);
+    buffers.keep();
+    answered
+}
+
+/// A collocated call that is counted as in progress on this thread.
+struct Nesting;
+
+impl Nesting {
+    #[inline]
+    fn enter(depth_max: usize) -> Result<Self, SystemException> {
+        let depth = DEPTH.get();
+        if depth >= depth_max {
+            return Err(TOO_DEEP);
+        }
+        DEPTH.set(depth + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for Nesting {
+    #[inline]
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
+/// The exception of a call within too many others.
+const TOO_DEEP: SystemException = SystemException::new(
+    ExceptionKind::ImpLimit,
+    COLLOCATED_DEPTH,
+    CompletionStatus::No,
+);
+
+impl CallBuffers {
+    /// The buffers that this thread used last for that ORB, else any that are idle.
+    #[inline]
+    fn take(orb: &ServerCore) -> Box<Self> {
+        let idle = IDLE.try_with(|idle| {
+            let mut idle = idle.borrow_mut();
+            let last = idle.len().checked_sub(1)?;
+            let used_last = idle.iter().rposition(|buffers| buffers.epoch == orb.epoch);
+            Some(idle.swap_remove(used_last.unwrap_or(last)))
+        });
+        // A thread that calls from a destructor while it ends has none any more.
+        let Some(mut buffers) = idle.ok().flatten() else {
+            return Self::new(orb);
+        };
+        if buffers.epoch != orb.epoch {
+            buffers.epoch = orb.epoch;
+            buffers.workspace.names = NameCache::default();
+        }
+        buffers.workspace.priority = ThreadPriority::of_caller(&orb.rt);
+        buffers
+    }
+
+    #[cold]
+    fn new(orb: &ServerCore) -> Box<Self> {
+        Box::new(Self {
+            request: Vec::new(),
+            workspace: Workspace::new(ThreadPriority::of_caller(&orb.rt)),
+            epoch: orb.epoch,
+        })
+    }
+
+    /// Keeps the buffers for the next call.
+    #[inline]
+    fn keep(mut self: Box<Self>) {
+        for buffer in [&mut self.request, &mut self.workspace.out] {
+            if buffer.capacity() > KEPT_OCTETS_MAX {
+                *buffer = Vec::new();
+            }
+        }
+        // If the thread is ending, they are freed.
+        let _ = IDLE.try_with(|idle| idle.borrow_mut().push(self));
+    }
+
+    #[inline]
+    fn serve(
+        &mut self,
+        orb: &ServerCore,
+        request: &mut dyn CollocatedRequest,
+    ) -> Result<Outcome, SystemException> {
+        let len = request.write(&mut self.request)?;
+        let char_code_set = request.char_code_set();
+        let workspace = &mut self.workspace;
+        let len = answer(orb, &self.request[..len], char_code_set, workspace)?;
+        request.read(&workspace.out[..len])
+    }
+}
+
+/// Serves a request, which this ORB has written; returns the length of the reply, which is in `workspace.out`.
+#[inline]
+fn answer(
+    orb: &ServerCore,
+    bytes: &[u8],
+    char_code_set: CharCodeSet,
+    workspace: &mut Workspace,
+) -> Result<usize, DecodeError> {
+    let octets_max = orb.limits.message_octets_max;
+    let header = Header::parse(bytes, octets_max)?.ok_or(DecodeError::BadMagic)?;
+    let message = Message { header, bytes };
+    let mut reader = message.reader().with_context(&orb.client);
+    let request = RequestHeader::decode(&mut reader)?;
+    let arguments = reader.with_char_code_set(char_code_set);
+    let reply = Reply::collocated(orb, header.version, &request, char_code_set);
+    Ok(upcall::serve_collocated(
+        &request, arguments, reply, workspace,
+    ))
+}
