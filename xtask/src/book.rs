@@ -73,8 +73,6 @@ fn installed(workspace: &Path) -> anyhow::Result<PathBuf> {
             .args(["install", MDBOOK, "--locked", "--version", MDBOOK_VERSION])
             .args(["--no-default-features", "--features", "search", "--root"])
             .arg(&root)
-            .arg("--target-dir")
-            .arg(root.join("build"))
             .status()
             .context("cargo install")?;
         ensure!(status.success(), "cargo install {MDBOOK}: {status}");
