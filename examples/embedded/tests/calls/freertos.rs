@@ -2,7 +2,7 @@
 
 use super::link::client;
 use rtorb::ObjectRef;
-use rtorb_embedded_cubit::guest::{Cost, Guest};
+use rtorb_embedded_cubit::guest::Guest;
 use rtorb_full::Orb;
 use rtorb_tests::ours::{Ours, check_cubit};
 use rtorb_tests::running::{PATIENCE, Running, until};
@@ -161,29 +161,4 @@ fn a_guest_calls_every_operation_of_an_object_of_the_full_orb() {
         Ok(vec![]),
         "what was wrong"
     );
-}
-
-#[test]
-fn two_boots_count_the_same_instructions() {
-    let costs = || {
-        let machine = Machine::boot(None)?;
-        Some(machine.connect().guest.kernel_costs().expect("it answers"))
-    };
-    let (Some(first), Some(second)) = (costs(), costs()) else {
-        return;
-    };
-    println!("{first:?}");
-    let of = |operation: &str| {
-        let found = first.iter().find(|cost| cost.operation == operation);
-        found.map(|cost| cost.instructions).expect(operation)
-    };
-    assert!(of("nothing") < of("yield") && of("yield") < of("semaphore"));
-    assert!(of("semaphore") < 10_000 && of("message") < 10_000);
-    let pairs = |costs: &[Cost]| -> Vec<(String, u32)> {
-        let pairs = costs
-            .iter()
-            .map(|cost| (cost.operation.clone(), cost.instructions));
-        pairs.collect()
-    };
-    assert_eq!(pairs(&first), pairs(&second));
 }
