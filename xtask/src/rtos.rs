@@ -14,10 +14,16 @@ struct Guest {
     target: &'static str,
 }
 
-const GUESTS: [Guest; 1] = [Guest {
-    name: "freertos",
-    target: "thumbv7m-none-eabi",
-}];
+const GUESTS: [Guest; 2] = [
+    Guest {
+        name: "freertos",
+        target: "thumbv7m-none-eabi",
+    },
+    Guest {
+        name: "rtic",
+        target: "thumbv7m-none-eabi",
+    },
+];
 
 /// Debian's compiler, whose source is at hand.
 const CARGO: &str = "/usr/bin/cargo";

@@ -28,10 +28,16 @@ pub struct Guest {
 }
 
 /// Every guest.
-pub const GUESTS: [Guest; 1] = [Guest {
-    name: "freertos",
-    stands_for: "VxWorks: priorities, mutexes with inheritance, one address space",
-}];
+pub const GUESTS: [Guest; 2] = [
+    Guest {
+        name: "freertos",
+        stands_for: "VxWorks: priorities, mutexes with inheritance, one address space",
+    },
+    Guest {
+        name: "rtic",
+        stands_for: "OSEKWorks: static tasks, resources with priority ceilings, one stack",
+    },
+];
 
 /// The load that is none.
 const NO_LOAD: &str = "none";

@@ -8,9 +8,11 @@ extern crate alloc;
 
 pub mod heap;
 pub mod interrupt_load;
+pub mod machine;
 mod report;
 mod request;
 pub mod sampling;
+pub mod ticks;
 pub mod timer;
 pub mod uart;
 

@@ -54,6 +54,21 @@ pub fn of(mut once: impl FnMut() -> u32) -> [u32; SAMPLES] {
     core::array::from_fn(|_| summed(&mut once).saturating_sub(reading))
 }
 
+/// The same of an operation that waits, in a task that is a future.
+pub async fn of_async(mut once: impl AsyncFnMut() -> u32) -> [u32; SAMPLES] {
+    let reading = summed(&mut || timed(|| {}));
+    once().await;
+    let mut samples = [0; SAMPLES];
+    for sample in &mut samples {
+        for place in 0..INSTRUCTIONS {
+            cortex_m::asm::delay(place);
+            *sample += once().await;
+        }
+        *sample = sample.saturating_sub(reading);
+    }
+    samples
+}
+
 /// Counts of one execution in the calling task.
 #[inline(always)]
 pub fn timed(operation: impl FnOnce()) -> u32 {

@@ -1,9 +1,6 @@
 //! Calls of the host's Cubit over the second serial line, and of a Cubit of another task over streams in memory.
 
 use alloc::boxed::Box;
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
 use core::ffi::c_void;
 use freertos_in_rust::kernel::stream_buffer::{
     StreamBufferHandle_t, xStreamBufferCreate, xStreamBufferReceive, xStreamBufferSend,
@@ -12,7 +9,6 @@ use freertos_in_rust::sync::{Mutex, TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
 use rtorb::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
 use rtorb_board::MESSAGE_OCTETS_MAX;
-use rtorb_embedded_cubit::calls::CALLS;
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
 
@@ -46,7 +42,7 @@ unsafe impl Send for Streams {}
 /// How long a call may take, in milliseconds.
 const PATIENCE: u32 = 10_000;
 
-/// Octets on their way: more than any message of [`CALLS`].
+/// Octets on their way: more than any message of the calls that are timed.
 const STREAM_OCTETS: usize = 4 << 10;
 
 /// The object at the other end of the second line with that key.
@@ -77,15 +73,6 @@ pub fn cubit_of_task(context: &TaskContext, priority: u32) -> Cubit {
         into: replies,
     };
     cubit_over(context, Box::new(client), KEY)
-}
-
-/// Calls every operation, and says which answers were wrong.
-pub fn faults(cubit: &Cubit) -> Vec<String> {
-    let answers = CALLS.iter().map(|call| (call.operation, call.check(cubit)));
-    let wrong = answers.filter(|(_, answer)| *answer != Ok(true));
-    wrong
-        .map(|(operation, answer)| format!("{operation}: {answer:?}"))
-        .collect()
 }
 
 fn cubit_over(context: &TaskContext, link: Box<dyn Link + Send>, key: &[u8]) -> Cubit {

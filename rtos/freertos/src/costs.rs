@@ -4,33 +4,25 @@
 
 use alloc::boxed::Box;
 use core::ffi::c_void;
-use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use freertos_in_rust::kernel::tasks::{
-    vTaskDelay, vTaskPrioritySet, vTaskResume, xTaskGetCurrentTaskHandle, xTaskGetTickCount,
+    vTaskDelay, vTaskPrioritySet, vTaskResume, xTaskGetCurrentTaskHandle,
 };
 use freertos_in_rust::port::portYIELD;
 use freertos_in_rust::sync::{
     BinarySemaphore, Mutex, Queue, TaskContext, TaskHandle, suspend_self,
 };
 use rtorb_board::sampling::{self, HandOver, WAKEUPS, less, timed};
+use rtorb_board::ticks::Ticks;
 use rtorb_board::{Report, interrupt_load, timer};
 
 use crate::{IRQ_PRIORITY, PRIORITY, calls};
-
-/// The kernel's tick. It is stopped where its interrupts would be a part of the cost.
-const SYSTICK_CONTROL: *mut u32 = 0xe000_e010 as *mut u32;
-const SYSTICK_RELOAD: *const u32 = 0xe000_e014 as *const u32;
-const SYSTICK_VALUE: *const u32 = 0xe000_e018 as *const u32;
 
 const PARTNER_STACK_WORDS: usize = 512;
 /// More urgent than the measuring task.
 const URGENT: u32 = PRIORITY + 1;
 /// Octets of a message, as os/services has them.
 const MESSAGE_OCTETS: usize = 64;
-/// A computation in which about ten ticks happen.
-const COMPUTATION: u32 = 10_000_000;
-
 /// What all tasks use.
 struct Shared {
     /// Of the partner that suspends itself.
@@ -59,15 +51,14 @@ pub fn measure(context: &TaskContext, rounds: u32, report: &mut Report) -> Optio
     start_partners(context, shared)?;
     let cubit = calls::cubit_of_task(context, URGENT);
     timer::begin();
+    let mut ticks = Ticks::running();
     for round in 0..rounds {
-        let ticking = stop_ticks();
+        ticks.stop();
         switches(context, shared, round, report);
         synchronization(context, shared, round, report);
         report.calls(round, &cubit);
-        start_ticks(ticking);
-        let tick = ticks(ticking);
-        report.samples(round, "tick", &tick);
-        wake_ups(round, report);
+        report.samples(round, "tick", &ticks.cost());
+        wake_ups(round, &ticks, report);
     }
     Some(())
 }
@@ -129,53 +120,23 @@ fn synchronization(context: &TaskContext, shared: &Shared, round: u32, report: &
     report.samples(round, "message", &message);
 }
 
-/// What a tick takes from a computation.
-fn ticks(ticking: u32) -> [u32; 3] {
-    stop_ticks();
-    let undisturbed = timed(|| cortex_m::asm::delay(COMPUTATION));
-    start_ticks(ticking);
-    core::array::from_fn(|_| {
-        let before = xTaskGetTickCount();
-        let disturbed = timed(|| cortex_m::asm::delay(COMPUTATION));
-        let count = xTaskGetTickCount().wrapping_sub(before).max(1);
-        disturbed.saturating_sub(undisturbed) * timer::INSTRUCTIONS / count
-    })
-}
-
 /// How late a task wakes at a tick, in peace and under interrupts.
-fn wake_ups(round: u32, report: &mut Report) {
+fn wake_ups(round: u32, ticks: &Ticks, report: &mut Report) {
     set_priority(URGENT);
-    report.samples(round, "wakeup", &lateness());
+    report.samples(round, "wakeup", &lateness(ticks));
     // SAFETY: the handler of all interrupts serves it, without a call of the kernel.
     unsafe { interrupt_load::begin(round, IRQ_PRIORITY) }
-    report.samples(round, "wakeup_under_interrupts", &lateness());
+    report.samples(round, "wakeup_under_interrupts", &lateness(ticks));
     interrupt_load::end();
     set_priority(PRIORITY);
 }
 
-fn lateness() -> [u32; WAKEUPS] {
+fn lateness(ticks: &Ticks) -> [u32; WAKEUPS] {
     core::array::from_fn(|_| {
         // SAFETY: a task calls this for itself.
         unsafe { vTaskDelay(1) }
-        // SAFETY: reading the tick's counter has no effect. It counts down from the last tick.
-        let left = unsafe { read_volatile(SYSTICK_VALUE) };
-        // SAFETY: as above.
-        let whole = unsafe { read_volatile(SYSTICK_RELOAD) };
-        (whole - left) * timer::INSTRUCTIONS
+        ticks.since_last()
     })
-}
-
-fn stop_ticks() -> u32 {
-    // SAFETY: nothing waits for time to pass while the ticks are stopped.
-    let ticking = unsafe { read_volatile(SYSTICK_CONTROL) };
-    // SAFETY: as above.
-    unsafe { write_volatile(SYSTICK_CONTROL, 0) }
-    ticking
-}
-
-fn start_ticks(ticking: u32) {
-    // SAFETY: the value is the kernel's own.
-    unsafe { write_volatile(SYSTICK_CONTROL, ticking) }
 }
 
 fn set_priority(priority: u32) {

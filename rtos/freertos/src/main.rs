@@ -8,21 +8,17 @@ mod calls;
 mod costs;
 mod serial;
 
-use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::panic::PanicInfo;
 use freertos_in_rust::kernel::tasks::{uxTaskPriorityGet, vTaskPrioritySet};
 use freertos_in_rust::sync::{TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
 
-use rtorb::{CallPriority, Object, Server, SystemException, Tie};
+use rtorb::CallPriority;
 use rtorb_board::heap::HEAP;
-use rtorb_board::{CLOCK_HZ, MESSAGE_OCTETS_MAX, Report, Request, interrupt_load};
+use rtorb_board::machine::{self, Kernel};
+use rtorb_board::{CLOCK_HZ, Report, Request, interrupt_load};
 use rtorb_embedded_cubit::cubit::Cubit;
-use rtorb_embedded_cubit::guest::{Guest, GuestServant};
-use rtorb_embedded_cubit::servant::{Cuber, KEY};
 use serial::Serial;
 
 /// The clock of the board's processor in QEMU.
@@ -65,27 +61,11 @@ extern "C" fn first(_: *mut c_void) {
     }
 }
 
-/// Serves for ever. It takes its memory at its beginning.
+/// Serves for ever, on the first serial line.
 fn serve() -> ! {
-    // SAFETY: this task runs once.
+    // SAFETY: the first task calls this, once.
     let mut serial = unsafe { Serial::begin(0, portMAX_DELAY) };
-    let cubit = Tie::<Cubit, _>::new(Cuber::new());
-    let machine = Tie::<Guest, _>::new(Machine);
-    let objects = [
-        Object {
-            key: KEY,
-            servant: &cubit,
-        },
-        Object {
-            key: b"guest",
-            servant: &machine,
-        },
-    ];
-    let mut server = Box::new(Server::new(&objects, MESSAGE_OCTETS_MAX));
-    loop {
-        // What ends a connection is said to the peer; the next one is served.
-        let _ = server.serve_next(&mut serial, &mut KernelPriority);
-    }
+    machine::serve(FreeRtos, &mut serial, &mut KernelPriority)
 }
 
 /// Gives the serving task the priority of the call.
@@ -113,34 +93,20 @@ fn set_priority(priority: u32) {
     unsafe { vTaskPrioritySet(core::ptr::null_mut(), priority) }
 }
 
-/// The servant of the machine itself.
-struct Machine;
+/// The kernel, as the object that is the machine asks it.
+struct FreeRtos;
 
-impl GuestServant for Machine {
-    fn heap_calls(&self) -> Result<u32, SystemException> {
-        Ok(HEAP.calls())
-    }
-
-    fn heap_octets(&self) -> Result<u32, SystemException> {
-        Ok(HEAP.used() as u32)
-    }
-
-    fn priority(&self) -> Result<u32, SystemException> {
+impl Kernel for FreeRtos {
+    fn priority(&self) -> u32 {
         // SAFETY: a task calls this for itself.
-        Ok(unsafe { uxTaskPriorityGet(core::ptr::null_mut()) })
+        unsafe { uxTaskPriorityGet(core::ptr::null_mut()) }
     }
 
-    fn call_back(&self, key: &[u8]) -> Result<Vec<String>, SystemException> {
+    fn cubit_of_host(&self, key: &[u8]) -> Cubit {
         // SAFETY: the serving task calls this.
         let context = unsafe { TaskContext::assume() };
         // SAFETY: the host asks for it once.
-        let cubit = unsafe { calls::cubit_of_host(&context, key) };
-        Ok(calls::faults(&cubit))
-    }
-
-    fn switch_off(&self) -> Result<(), SystemException> {
-        rtorb_board::switch_off();
-        Ok(())
+        unsafe { calls::cubit_of_host(&context, key) }
     }
 }
 

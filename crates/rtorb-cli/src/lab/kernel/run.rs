@@ -35,7 +35,7 @@ use crate::progress::Report;
 #[derive(Debug, Args)]
 pub(super) struct RunCampaign {
     /// Kernels, separated by commas: names from `rtorb lab kernels`, files of kernel images, or guests that `cargo xtask rtos`
-    /// builds: freertos.
+    /// builds: freertos, rtic.
     #[arg(long, value_name = "KERNEL", required = true, value_delimiter = ',')]
     kernel: Vec<String>,
     /// Preemption models to boot each kernel with, separated by commas [default: the kernel's own].
@@ -60,7 +60,7 @@ pub(super) struct RunCampaign {
     /// orb/architectures.
     #[arg(long, value_name = "MACHINE", default_value_t, value_parser = machine())]
     machine: Machine,
-    /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
+    /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services and os/operations under none.
     #[arg(long)]
     quick: bool,
     /// Take the published sample counts and levels. The program says how many hours that takes before the first boot.
