@@ -1,15 +1,17 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, and `rtos` the guests that run real-time kernels.
+//! for a board, and `rtos` the guests that run real-time kernels; `portability` checks the portable crates for other systems.
 #![forbid(unsafe_code)]
 
 mod ci;
+mod debian;
 mod draw;
 mod elf;
 mod instructions;
 mod layers;
 mod metadata;
 mod modules;
+mod portability;
 mod rtos;
 mod simulate;
 mod sources;
@@ -36,12 +38,13 @@ fn main() -> ExitCode {
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
         ["rtos"] => rtos::run(&workspace()),
+        ["portability"] => portability::run(&workspace()),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Dist),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | portability"
             );
             return ExitCode::from(2);
         }
