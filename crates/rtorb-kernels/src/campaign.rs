@@ -169,7 +169,7 @@ pub fn run(
     let parts = request.selection.parts()?;
     check_own_programs(&parts, &request.own_programs)?;
     check_modules(&parts, &request.kernels)?;
-    check_boards(&parts, &request.kernels)?;
+    check_boards(&parts, request)?;
     let needs = Needs::find(request, executable, interrupt)?;
     if let Some(doubt) = needs.emulators().find_map(Emulator::doubt) {
         watch.note(doubt);
@@ -261,19 +261,28 @@ fn check_modules(parts: &[plan::Part], kernels: &[Kernel]) -> Result<(), LabErro
 }
 
 /// # Errors
-/// That nothing is planned that a guest of a board can run.
-fn check_boards(parts: &[plan::Part], kernels: &[Kernel]) -> Result<(), LabError> {
-    let runs_nothing = |kernel: &&Kernel| parts.iter().all(|part| part.of(kernel).is_none());
-    match kernels.iter().find(runs_nothing) {
-        None => Ok(()),
-        Some(kernel) => Err(LabError::Incomplete {
-            what: format!(
-                "{} runs {} alone, under no load: name that in --experiments, or leave --experiments and --loads out",
-                kernel.name,
+/// That nothing is planned that a guest of a board can run, or that instructions would not take the same time on it.
+fn check_boards(parts: &[plan::Part], request: &Request) -> Result<(), LabError> {
+    let runs_nothing = |kernel: &Kernel| parts.iter().all(|part| part.of(kernel).is_none());
+    for kernel in request
+        .kernels
+        .iter()
+        .filter(|kernel| kernel.board.is_some())
+    {
+        let name = &kernel.name;
+        let what = if request.machine != Machine::OneCpu {
+            format!("{name} has a board of its own: leave --machine out")
+        } else if runs_nothing(kernel) {
+            format!(
+                "{name} runs {} alone, under no load: name that in --experiments, or leave --experiments and --loads out",
                 os_operations::NAME
-            ),
-        }),
+            )
+        } else {
+            continue;
+        };
+        return Err(LabError::Incomplete { what });
     }
+    Ok(())
 }
 
 /// The systems, as far as they are known before they have booted, and what each kernel is told.
