@@ -1,9 +1,6 @@
-//! Says where the linker finds the machine's memory, and the kernel's handlers.
+//! Says to the linker which handlers the kernel has.
 
 fn main() {
-    let folder = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
-    println!("cargo::rustc-link-search={folder}");
-    println!("cargo::rerun-if-changed=memory.x");
     // The kernel has names of its own for the exceptions that it handles.
     for (exception, handler) in [
         ("SVCall", "vPortSVCHandler"),

@@ -117,6 +117,8 @@ const LAYERS: &[Layer] = &[
             "rtorb-host",
             "rtorb-services",
             "rtorb-sched",
+            "rtorb-embedded-cubit",
+            "rtorb-embedded",
             "rtorb",
             "rtorb-wire",
             "rtorb-os",

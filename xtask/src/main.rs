@@ -1,11 +1,12 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, `rtos` the guests that run real-time kernels, `package` what is published, `book` the site of the documentation, and
-//! `pictures` those of the README.
+//! for a board, `rtos` the guests that run real-time kernels; `portability` checks the portable crates for other systems. `package` makes
+//! what is published, `book` the site of the documentation, and `pictures` those of the README.
 #![forbid(unsafe_code)]
 
 mod book;
 mod ci;
+mod debian;
 mod draw;
 mod elf;
 mod instructions;
@@ -14,6 +15,7 @@ mod metadata;
 mod modules;
 mod package;
 mod pictures;
+mod portability;
 mod rtos;
 mod simulate;
 mod sources;
@@ -44,12 +46,13 @@ fn main() -> ExitCode {
         ["book"] => book::run(&workspace()),
         ["pictures"] => pictures::run(&workspace(), None),
         ["pictures", report] => pictures::run(&workspace(), Some(report)),
+        ["portability"] => portability::run(&workspace()),
         ["ci"] => ci::run(&workspace()),
         ["static"] => static_build::run(&workspace(), Mode::Dist),
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | package | book | pictures [REPORT]"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | portability | package | book | pictures [REPORT]"
             );
             return ExitCode::from(2);
         }

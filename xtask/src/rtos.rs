@@ -8,45 +8,37 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
+use crate::debian;
+
 /// A guest: a crate in `rtos/`, outside of the workspace.
 struct Guest {
     name: &'static str,
     target: &'static str,
 }
 
-const GUESTS: [Guest; 1] = [Guest {
-    name: "freertos",
-    target: "thumbv7m-none-eabi",
-}];
-
-/// Debian's compiler, whose source is at hand.
-const CARGO: &str = "/usr/bin/cargo";
-const RUSTC: &str = "/usr/bin/rustc";
-const SOURCE: &str = "/usr/lib/rustlib/src/rust/library/Cargo.lock";
-const REMEDY: &str = "apt install rustc-web cargo-web rust-web-src";
+const GUESTS: [Guest; 2] = [
+    Guest {
+        name: "freertos",
+        target: "thumbv7m-none-eabi",
+    },
+    Guest {
+        name: "rtic",
+        target: "thumbv7m-none-eabi",
+    },
+];
 
 /// Builds every guest, and says where it is and how large.
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
-    for needed in [CARGO, RUSTC, SOURCE] {
-        ensure!(Path::new(needed).exists(), "there is no {needed}: {REMEDY}");
-    }
     let linker = linker()?;
     let target_folder = workspace.join("target/rtos");
     for guest in &GUESTS {
-        let status = Command::new(CARGO)
+        let status = debian::cargo(&target_folder)?
             .current_dir(workspace.join("rtos").join(guest.name))
             .args(["build", "--release", "-Zbuild-std=core,alloc"])
             .args(["--target", guest.target])
-            .env("RUSTC", RUSTC)
-            // The standard library can be built by a stable compiler, but only by one that is told so.
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env("CARGO_TARGET_DIR", &target_folder)
             .env(linker_variable(guest.target), &linker)
-            // This program's cargo is another one.
-            .env_remove("CARGO")
-            .env_remove("RUSTUP_TOOLCHAIN")
             .status()
-            .context(CARGO)?;
+            .context("cargo")?;
         ensure!(status.success(), "{}: {status}", guest.name);
         let built = target_folder
             .join(guest.target)

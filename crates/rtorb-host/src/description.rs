@@ -154,6 +154,18 @@ impl Host {
         Self::of(&System::this().unwatched())
     }
 
+    /// The emulated machine of a guest that is no Linux: of a host, only what the guest says is known.
+    #[must_use]
+    pub fn of_guest(release: &str, instructions: &str, preemption: &str) -> Self {
+        Self {
+            name: None,
+            kernel_release: release.to_owned(),
+            machine: instructions.to_owned(),
+            preemption: preemption.to_owned(),
+            ..Self::of(&System::unknown())
+        }
+    }
+
     /// Whether a hypervisor may take its CPUs away, as far as it shows. A container takes none.
     #[must_use]
     pub fn is_virtual_machine(&self) -> bool {

@@ -64,6 +64,24 @@ impl System {
         }
     }
 
+    /// One of which nothing is known: it has no files, and answers nothing.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            root: PathBuf::from(NOWHERE),
+            answers: Answers {
+                machine: String::new(),
+                clock_resolution_ns: 0,
+                fifo_granted: true,
+                memory_lock_bytes: None,
+                rtprio_limit: None,
+                rttime_limit_us: None,
+                open_files_limit: None,
+                watch: Duration::ZERO,
+                network: NetworkAnswers::default(),
+            },
+        }
+    }
+
     /// The same where no time can be stolen.
     pub(crate) fn unwatched(self) -> Self {
         Self {
@@ -181,6 +199,8 @@ pub fn cpu_list(list: &str) -> Vec<usize> {
     cpus
 }
 
+/// Below it there is nothing.
+const NOWHERE: &str = "/dev/null";
 /// More CPUs than any Linux is built for, so that a malformed list cannot make a long one.
 const CPUS_MAX: usize = 8192;
 /// More processes and interrupts than a host of any use has.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rtorb_host::Host;
 use rtorb_lab::LabError;
-use rtorb_lab::experiments::own_program;
+use rtorb_lab::experiments::{os_operations, own_program};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::Results;
 use rtorb_results::campaign::SCHEMA;
@@ -17,6 +17,7 @@ pub use rtorb_results::campaign::{
 };
 use rtorb_results::timestamp;
 
+use crate::board;
 use crate::catalogue::{self, Kernel};
 use crate::comparison::OfSystem;
 use crate::initramfs::{Initramfs, OwnFile};
@@ -102,8 +103,55 @@ pub fn check_needs(
 ) -> Result<(), LabError> {
     catalogue::check_names(kernels)?;
     selection.parts()?;
+    let is_of_board = |name: &String| board::is_known(name);
+    if kernels.iter().any(is_of_board) {
+        Emulator::find_for_boards(executable, interrupt)?;
+    }
+    if kernels.iter().all(is_of_board) {
+        return Ok(());
+    }
     Emulator::find(executable, interrupt)?;
     program::find(program, executable, interrupt).map(drop)
+}
+
+/// What boots need.
+struct Needs {
+    /// For a Linux; `None` if no kernel is one.
+    pc: Option<Pc>,
+    /// The emulator of boards; `None` if no kernel runs on a board.
+    boards: Option<Emulator>,
+}
+
+/// What boots of a Linux need.
+struct Pc {
+    emulator: Emulator,
+    initramfs: Initramfs,
+}
+
+impl Needs {
+    fn find(request: &Request, executable: &Path, interrupt: &Interrupt) -> Result<Self, LabError> {
+        let is_of_board = |kernel: &Kernel| kernel.board.is_some();
+        let boards = request.kernels.iter().any(is_of_board);
+        let boards = boards.then(|| Emulator::find_for_boards(executable, interrupt));
+        let boards = boards.transpose()?;
+        if boards.is_some() && request.kernels.iter().all(is_of_board) {
+            return Ok(Self { pc: None, boards });
+        }
+        let emulator = Emulator::find(executable, interrupt)?;
+        let program = program::find(request.program.as_deref(), executable, interrupt)?;
+        let initramfs = Initramfs::with_program(&program)?;
+        let initramfs = initramfs.with_own_programs(&request.own_programs)?;
+        let pc = Some(Pc {
+            emulator,
+            initramfs,
+        });
+        Ok(Self { pc, boards })
+    }
+
+    fn emulators(&self) -> impl Iterator<Item = &Emulator> {
+        let pc = self.pc.iter().map(|pc| &pc.emulator);
+        pc.chain(&self.boards)
+    }
 }
 
 /// Runs a campaign and writes what it found. `executable` is this program's own file.
@@ -119,20 +167,19 @@ pub fn run(
 ) -> Result<Finished, LabError> {
     let (started, begin) = (timestamp::now(), Instant::now());
     let parts = request.selection.parts()?;
-    let emulator = Emulator::find(executable, interrupt)?;
-    if let Some(doubt) = emulator.doubt() {
-        watch.note(doubt);
-    }
-    let program = program::find(request.program.as_deref(), executable, interrupt)?;
     check_own_programs(&parts, &request.own_programs)?;
     check_modules(&parts, &request.kernels)?;
-    let initramfs = Initramfs::with_program(&program)?;
-    let initramfs = initramfs.with_own_programs(&request.own_programs)?;
+    check_boards(&parts, request)?;
+    let needs = Needs::find(request, executable, interrupt)?;
+    if let Some(doubt) = needs.emulators().find_map(Emulator::doubt) {
+        watch.note(doubt);
+    }
     let (systems, asked) = systems(request, watch)?;
-    let mut identity = identity(request, &emulator, &initramfs, &parts);
+    let mut identity = identity(request, &needs, &parts);
     (identity.systems, identity.asked) = (systems, asked);
     let earlier = files::earlier(&request.folder, &identity)?;
-    let all = plan::cases(identity.systems.len(), &parts);
+    let kernels: Vec<&Kernel> = identity.systems.iter().map(|one| &one.kernel).collect();
+    let all = plan::cases(&kernels, &parts);
     if request.selection.full {
         let seconds: f64 = all.iter().map(|case| case.part.cost_s()).sum();
         let hours = seconds / 3_600.0 / request.guests.max(1) as f64;
@@ -145,8 +192,7 @@ pub fn run(
     let cases = Cases {
         all,
         identity: identity.clone(),
-        emulator,
-        initramfs,
+        needs,
         interrupt: interrupt.clone(),
     };
     let ended = cases::run(cases, request.guests, watch)?;
@@ -214,6 +260,31 @@ fn check_modules(parts: &[plan::Part], kernels: &[Kernel]) -> Result<(), LabErro
     kernels.try_for_each(|kernel| catalogue::modules(kernel).map(drop))
 }
 
+/// # Errors
+/// That nothing is planned that a guest of a board can run, or that instructions would not take the same time on it.
+fn check_boards(parts: &[plan::Part], request: &Request) -> Result<(), LabError> {
+    let runs_nothing = |kernel: &Kernel| parts.iter().all(|part| part.of(kernel).is_none());
+    for kernel in request
+        .kernels
+        .iter()
+        .filter(|kernel| kernel.board.is_some())
+    {
+        let name = &kernel.name;
+        let what = if request.machine != Machine::OneCpu {
+            format!("{name} has a board of its own: leave --machine out")
+        } else if runs_nothing(kernel) {
+            format!(
+                "{name} runs {} alone, under no load: name that in --experiments, or leave --experiments and --loads out",
+                os_operations::NAME
+            )
+        } else {
+            continue;
+        };
+        return Err(LabError::Incomplete { what });
+    }
+    Ok(())
+}
+
 /// The systems, as far as they are known before they have booted, and what each kernel is told.
 fn systems(
     request: &Request,
@@ -221,7 +292,9 @@ fn systems(
 ) -> Result<(Vec<System>, Vec<Option<String>>), LabError> {
     let (mut systems, mut asked) = (Vec::new(), Vec::new());
     for kernel in &request.kernels {
-        let models = if !catalogue::is_real_time(kernel)? {
+        let models = if kernel.board.is_some() {
+            Vec::new()
+        } else if !catalogue::is_real_time(kernel)? {
             request.preempt.clone()
         } else {
             let (fit, unfit): (Vec<_>, Vec<_>) = request
@@ -254,12 +327,10 @@ fn systems(
     Ok((systems, asked))
 }
 
-fn identity(
-    request: &Request,
-    emulator: &Emulator,
-    initramfs: &Initramfs,
-    parts: &[plan::Part],
-) -> Identity {
+fn identity(request: &Request, needs: &Needs, parts: &[plan::Part]) -> Identity {
+    let first = needs.emulators().next();
+    let first = |of: fn(&Emulator) -> &String| first.map(of).cloned().unwrap_or_default();
+    let initramfs = needs.pc.as_ref().map(|pc| pc.initramfs.sha256());
     let distinct = |names: &mut dyn Iterator<Item = &String>| {
         let mut all: Vec<String> = Vec::new();
         for name in names {
@@ -270,11 +341,12 @@ fn identity(
         all
     };
     Identity {
-        emulator: emulator.version.clone(),
-        emulator_sha256: emulator.sha256.clone(),
-        firmware_sha256: emulator.firmware_sha256.clone(),
+        emulator: first(|emulator| &emulator.version),
+        emulator_sha256: first(|emulator| &emulator.sha256),
+        firmware_sha256: first(|emulator| &emulator.firmware_sha256),
         machine: machine::description(request.machine),
-        initramfs_sha256: initramfs.sha256().to_owned(),
+        boards: needs.boards.as_ref().map(board::identity),
+        initramfs_sha256: initramfs.unwrap_or_default().to_owned(),
         systems: Vec::new(),
         asked: Vec::new(),
         experiments: distinct(&mut parts.iter().flat_map(|part| &part.experiments)),

@@ -14,6 +14,7 @@ use rtorb_lab::processes::interrupt::Interrupt;
 pub use rtorb_results::campaign::{Kernel, Package};
 use serde::Serialize;
 
+use crate::board;
 use cache::Cache;
 use name::{Release, Wanted};
 pub use source::{Apt, Offer, Source, Unpacked};
@@ -40,14 +41,18 @@ pub fn from_file(text: &str) -> Result<Kernel, LabError> {
         image: image.canonicalize().map_err(LabError::file(image))?,
         sha256: cache::sha256_of_file(image)?,
         package: None,
+        board: None,
     })
 }
 
-/// Whether a kernel was built with PREEMPT_RT, as its image says.
+/// Whether a kernel is a Linux that was built with PREEMPT_RT, as its image says.
 ///
 /// # Errors
 /// That the image cannot be read any more.
 pub fn is_real_time(kernel: &Kernel) -> Result<bool, LabError> {
+    if kernel.board.is_some() {
+        return Ok(false);
+    }
     Ok(image::version(&kernel.image)?.contains("PREEMPT_RT"))
 }
 
@@ -80,6 +85,8 @@ pub fn check_names(names: &[String]) -> Result<(), LabError> {
     names.iter().try_for_each(|name| {
         if is_file(name) {
             from_file(name).map(drop)
+        } else if board::is_known(name) {
+            board::find(name).map(drop)
         } else {
             name.parse::<Wanted>().map(drop)
         }
@@ -177,6 +184,9 @@ impl Catalogue {
         if is_file(name) {
             return from_file(name);
         }
+        if board::is_known(name) {
+            return board::find(name);
+        }
         match self.find(&name.parse()?)? {
             Some(kernel) => Ok(named(kernel, name)),
             None => Err(LabError::Incomplete {
@@ -200,7 +210,8 @@ impl Catalogue {
         interrupt: &Interrupt,
     ) -> Result<Vec<Kernel>, LabError> {
         let mut missing = Vec::new();
-        for name in names.iter().filter(|name| !is_file(name)) {
+        let is_fetched = |name: &&String| !is_file(name) && !board::is_known(name);
+        for name in names.iter().filter(is_fetched) {
             let wanted: Wanted = name.parse()?;
             if self.find(&wanted)?.is_none() {
                 missing.push(wanted);

@@ -14,6 +14,7 @@ use rtorb_results::{
     EMULATED, EmulatedSystem, Emulation, LabelValue, ObtainedScheduling, Published, Results, SCHEMA,
 };
 
+use crate::board;
 use crate::sha256::sha256;
 use rtorb_results::systems::Gathered;
 pub use rtorb_results::systems::OfSystem;
@@ -22,6 +23,12 @@ pub use rtorb_results::systems::OfSystem;
 /// and plots show them, and what follows. Everything in it comes from what it is given, so that it is the same every time.
 #[must_use]
 pub fn of(experiment: &str, systems: &[OfSystem], identity: &Identity) -> Results {
+    let runs_it = |one: &OfSystem| {
+        let mut loads = identity.loads.iter();
+        loads.any(|load| board::runs(&one.system.kernel, experiment, load))
+    };
+    let of_it: Vec<OfSystem> = systems.iter().filter(|one| runs_it(one)).cloned().collect();
+    let systems = of_it.as_slice();
     let gathered = Gathered::of(experiment, systems);
     let shown = view(&gathered);
     let first = gathered.parts.first().map(|part| part.results);
@@ -129,9 +136,11 @@ fn emulated(system: &System, host: &Host) -> EmulatedSystem {
         version: host.kernel_version.clone(),
         preempt_rt: host.preempt_rt,
         image_sha256: system.kernel.sha256.clone(),
-        package: package.map_or_else(String::new, |package| {
-            format!("{} {}", package.name, package.version)
-        }),
+        package: match (package, &system.kernel.board) {
+            (Some(package), _) => format!("{} {}", package.name, package.version),
+            (None, Some(board)) => format!("rtorb's guest for the board {board}"),
+            (None, None) => String::new(),
+        },
         package_sha256: package.map_or_else(String::new, |package| package.sha256.clone()),
     }
 }

@@ -48,6 +48,16 @@ pub struct Emulator {
     boots: Arc<AtomicUsize>,
 }
 
+/// A run of a guest of a board.
+pub(super) struct OnBoard<'a> {
+    /// Adds the arguments of board and guest.
+    pub(super) arguments: &'a dyn Fn(&mut Command),
+    /// After this time it is given up.
+    pub(super) timeout: Duration,
+    /// What a guest says last.
+    pub(super) ends_with: &'static str,
+}
+
 /// One boot.
 #[derive(Clone, Debug)]
 pub struct Boot<'a> {
@@ -172,18 +182,38 @@ impl Emulator {
     /// # Errors
     /// That there is none, with the package to install; or the interrupt.
     pub fn find(executable: &Path, interrupt: &Interrupt) -> Result<Self, LabError> {
-        let host = Host::describe();
-        let version = ask(&["--version"], interrupt)?;
-        let program = in_path(PROGRAM).unwrap_or_else(|| PROGRAM.into());
-        let octets = fs::read(&program).map_err(LabError::file(&program))?;
+        let found = Self::installed(PC, executable, interrupt)?;
         // Where it looks for files, one folder a line.
-        let folders = ask(&["-L", "help"], interrupt)?;
+        let folders = ask(PC, &["-L", "help"], interrupt)?;
+        Ok(Self {
+            firmware_sha256: sha256(&firmware(&folders)?),
+            ..found
+        })
+    }
+
+    /// The one of this host for boards with a Cortex-M.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn find_for_boards(executable: &Path, interrupt: &Interrupt) -> Result<Self, LabError> {
+        Self::installed(BOARDS, executable, interrupt)
+    }
+
+    fn installed(
+        installed: Program,
+        executable: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self, LabError> {
+        let host = Host::describe();
+        let version = ask(installed, &["--version"], interrupt)?;
+        let program = in_path(installed.name).unwrap_or_else(|| installed.name.into());
+        let octets = fs::read(&program).map_err(LabError::file(&program))?;
         Ok(Self {
             program,
             executable: executable.to_owned(),
             version: version.lines().next().unwrap_or_default().to_owned(),
             sha256: sha256(&octets),
-            firmware_sha256: sha256(&firmware(&folders)?),
+            firmware_sha256: String::new(),
             cpus: cpu_list(host.cpus_allowed.as_deref().unwrap_or_default()),
             fifo_granted: host.fifo_granted,
             boots: Arc::default(),
@@ -272,6 +302,42 @@ impl Emulator {
     }
 }
 
+impl Emulator {
+    /// Runs a guest of a board, and returns what it said on its first serial line.
+    ///
+    /// # Errors
+    /// That it did not come to its end, with the end of what it said; or the interrupt.
+    pub(super) fn run_on_board(
+        &self,
+        run: &OnBoard<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>, LabError> {
+        let mut said = tempfile::tempfile().map_err(LabError::file(std::env::temp_dir()))?;
+        let mut command = self.command();
+        (run.arguments)(&mut command);
+        command.arg("-serial").arg(format!("file:{}", path(&said)));
+        let ended = run_tool(&mut command, run.timeout, interrupt);
+        if matches!(ended, Err(LabError::Interrupted)) {
+            return Err(LabError::Interrupted);
+        }
+        let octets = read(&mut said).map_err(LabError::file(std::env::temp_dir()))?;
+        let text = String::from_utf8_lossy(&octets);
+        if ended.is_ok() && text.ends_with(run.ends_with) {
+            return Ok(octets);
+        }
+        let why = ended
+            .err()
+            .map_or_else(String::new, |error| error.to_string());
+        Err(LabError::process(
+            "the guest",
+            format!(
+                "did not come to its end: {why}\nWhat it said ends with:\n{}",
+                end_of(&text)
+            ),
+        ))
+    }
+}
+
 /// What the arguments of the emulator and of every kernel are, but for the models of preemption: a change of it is a different
 /// machine.
 #[must_use]
@@ -333,10 +399,13 @@ impl Files {
 
     fn end_of_console(&mut self) -> String {
         let octets = read(&mut self.console).unwrap_or_default();
-        let text = String::from_utf8_lossy(&octets);
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n")
+        end_of(&String::from_utf8_lossy(&octets))
     }
+}
+
+fn end_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n")
 }
 
 /// As far as it can be read: a guest that did not come to its end has not ended its answer either.
@@ -405,16 +474,16 @@ fn command_line(machine: Machine, preempt: Option<&str>) -> String {
     format!("{of_machine}{preempt} {VARIABLE}=1")
 }
 
-fn ask(question: &[&str], interrupt: &Interrupt) -> Result<String, LabError> {
+fn ask(program: Program, question: &[&str], interrupt: &Interrupt) -> Result<String, LabError> {
     run_tool(
-        Command::new(PROGRAM).args(question),
+        Command::new(program.name).args(question),
         VERSION_TIMEOUT,
         interrupt,
     )
     .map_err(|error| match error {
         LabError::Interrupted => LabError::Interrupted,
         error => LabError::Incomplete {
-            what: format!("{error}. Debian: apt install {PACKAGE}"),
+            what: format!("{error}. Debian: apt install {}", program.package),
         },
     })
 }
@@ -425,7 +494,10 @@ fn firmware(folders: &str) -> Result<Vec<u8>, LabError> {
         let mut places = folders.lines().map(|folder| Path::new(folder).join(name));
         let file = places.find(|path| path.is_file());
         let file = file.ok_or_else(|| LabError::Incomplete {
-            what: format!("the emulator has no {name}. Debian: apt install {PACKAGE} seabios"),
+            what: format!(
+                "the emulator has no {name}. Debian: apt install {} seabios",
+                PC.package
+            ),
         })?;
         all.extend(fs::read(&file).map_err(LabError::file(&file))?);
     }
@@ -439,8 +511,21 @@ fn in_path(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-const PROGRAM: &str = "qemu-system-x86_64";
-const PACKAGE: &str = "qemu-system-x86";
+/// A program that emulates machines, and its package.
+#[derive(Clone, Copy)]
+struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+const PC: Program = Program {
+    name: "qemu-system-x86_64",
+    package: "qemu-system-x86",
+};
+const BOARDS: Program = Program {
+    name: "qemu-system-arm",
+    package: "qemu-system-arm",
+};
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// What runs before the kernel does.
 const FIRMWARE: [&str; 3] = ["bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin"];

@@ -30,6 +30,7 @@ pub mod os_context_switch;
 pub mod os_interruptions;
 pub mod os_interval_jitter;
 pub mod os_mutex;
+pub mod os_operations;
 pub mod os_other_cpu;
 pub mod os_ready_queue;
 pub mod os_services;
@@ -39,10 +40,11 @@ mod percentile;
 mod transports;
 
 /// In the order in which `rtorb measure` runs them.
-pub const ALL: [&dyn Experiment; 23] = [
+pub const ALL: [&dyn Experiment; 24] = [
     &os_context_switch::STUDY,
     &os_ready_queue::STUDY,
     &os_services::STUDY,
+    &os_operations::STUDY,
     &os_other_cpu::STUDY,
     &os_clock_overhead::SUITE,
     &os_interruptions::STUDY,

@@ -9,7 +9,7 @@ use crate::contestants::{
 };
 use crate::experiments::{
     orb_footprint, orb_switches, os_clock_overhead, os_context_switch, os_interruptions,
-    os_interval_jitter, os_ready_queue, os_services, os_wakeup, own_program,
+    os_interval_jitter, os_operations, os_ready_queue, os_services, os_wakeup, own_program,
 };
 use crate::model;
 use crate::processes::child::{self, Role};
@@ -38,6 +38,7 @@ const ROLES: &[&[Role]] = &[
         probe::role::<os_context_switch::probe::Question>(),
         probe::role::<os_interruptions::probe::Question>(),
         probe::role::<os_interval_jitter::probe::Question>(),
+        probe::role::<os_operations::probe::Question>(),
         probe::role::<os_ready_queue::probe::Question>(),
         probe::role::<os_services::probe::Question>(),
         probe::role::<os_wakeup::Question>(),

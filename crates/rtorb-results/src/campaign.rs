@@ -171,8 +171,22 @@ pub struct Identity {
     /// The published sample counts and levels; otherwise a look.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
+    /// The emulator of boards, if one of the kernels runs on a board.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boards: Option<Boards>,
     /// The machine: an instruction takes 2 to the power of this many nanoseconds of virtual time.
     pub shift: u8,
+}
+
+/// The emulator of boards, for kernels that are no Linux.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boards {
+    /// What it says of its version.
+    pub emulator: String,
+    /// The SHA-256 of its program.
+    pub emulator_sha256: String,
+    /// Its arguments.
+    pub machine: String,
 }
 
 /// An operating system of the campaign: a row of its tables.
@@ -198,6 +212,9 @@ pub struct Kernel {
     pub sha256: String,
     /// The package that it came from; `None` for a file that the user named.
     pub package: Option<Package>,
+    /// The emulated board that it runs on, if it is no Linux for a PC: `mps2-an385`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub board: Option<String>,
 }
 
 /// A package of the distribution that holds a kernel.

@@ -7,6 +7,7 @@
 // Generated code names vectors by `std`.
 extern crate alloc as std;
 
+pub mod calls;
 pub mod servant;
 
 #[expect(missing_docs, reason = "generated from documented IDL")]

@@ -1,15 +1,18 @@
-//! Calls of the host's Cubit, over the second serial line.
+//! Calls of the host's Cubit over the second serial line, and of a Cubit of another task over streams in memory.
 
 use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
-use alloc::{format, vec};
-use core::fmt::Debug;
-use freertos_in_rust::sync::{Mutex, TaskContext};
-use rtorb::{Any, Client, ObjectRef, SharedClient, SystemException};
-use rtorb_embedded_cubit::cubit::{Cubit, Many, Oneof};
+use core::ffi::c_void;
+use freertos_in_rust::kernel::stream_buffer::{
+    StreamBufferHandle_t, xStreamBufferCreate, xStreamBufferReceive, xStreamBufferSend,
+};
+use freertos_in_rust::sync::{Mutex, TaskContext, TaskHandle};
+use freertos_in_rust::types::portMAX_DELAY;
+use rtorb::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
+use rtorb_board::MESSAGE_OCTETS_MAX;
+use rtorb_embedded_cubit::cubit::Cubit;
+use rtorb_embedded_cubit::servant::{Cuber, KEY};
 
-use crate::MESSAGE_OCTETS_MAX;
+use crate::STACK_WORDS;
 use crate::serial::Serial;
 
 /// The client behind a mutex of the kernel, which inherits priority.
@@ -27,8 +30,20 @@ impl SharedClient for Locked {
     }
 }
 
+/// One end of a pair of streams in memory, which the kernel's stream buffers are.
+struct Streams {
+    out: StreamBufferHandle_t,
+    into: StreamBufferHandle_t,
+}
+
+// SAFETY: the buffers live for ever. Each has one writer and one reader.
+unsafe impl Send for Streams {}
+
 /// How long a call may take, in milliseconds.
 const PATIENCE: u32 = 10_000;
+
+/// Octets on their way: more than any message of the calls that are timed.
+const STREAM_OCTETS: usize = 4 << 10;
 
 /// The object at the other end of the second line with that key.
 ///
@@ -37,50 +52,77 @@ const PATIENCE: u32 = 10_000;
 pub unsafe fn cubit_of_host(context: &TaskContext, key: &[u8]) -> Cubit {
     // SAFETY: the caller says that this is the first use of the line.
     let line = unsafe { Serial::begin(1, PATIENCE) };
-    let client = Client::new(Box::new(line), MESSAGE_OCTETS_MAX);
+    cubit_over(context, Box::new(line), key)
+}
+
+/// The Cubit of a task of its own, which has that priority.
+pub fn cubit_of_task(context: &TaskContext, priority: u32) -> Cubit {
+    let (requests, replies) = (stream(), stream());
+    let server = Box::leak(Box::new(Streams {
+        out: replies,
+        into: requests,
+    }));
+    let end = core::ptr::from_mut(server).cast();
+    // SAFETY: the streams live for ever, and only that task has this end of them.
+    let task = unsafe {
+        TaskHandle::spawn_with_param(context, b"cubit", STACK_WORDS, priority, serve, end)
+    };
+    assert!(task.is_ok(), "there is no memory for the task");
+    let client = Streams {
+        out: requests,
+        into: replies,
+    };
+    cubit_over(context, Box::new(client), KEY)
+}
+
+fn cubit_over(context: &TaskContext, link: Box<dyn Link + Send>, key: &[u8]) -> Cubit {
+    let client = Client::new(link, MESSAGE_OCTETS_MAX);
     let client = Mutex::new(context, client).expect("there is memory for a mutex");
     let client: &'static Locked = Box::leak(Box::new(Locked(client)));
     Cubit::unchecked_narrow(ObjectRef::new(client, "IDL:Cubit:1.0", key))
 }
 
-/// Calls every operation, and says which answers were wrong.
-pub fn faults(cubit: &Cubit) -> Vec<String> {
-    let many = Many { o: 2, l: 3, s: -4 };
-    let cubed = Many {
-        o: 8,
-        l: 27,
-        s: -64,
-    };
-    let mut faults = Vec::new();
-    compare(&mut faults, "cube_void", cubit.cube_void(), ());
-    compare(&mut faults, "cube_oneway", cubit.cube_oneway(), ());
-    compare(&mut faults, "cube_octet", cubit.cube_octet(3), 27);
-    compare(&mut faults, "cube_short", cubit.cube_short(-3), -27);
-    compare(&mut faults, "cube_long", cubit.cube_long(-11), -1331);
-    compare(&mut faults, "cube_struct", cubit.cube_struct(&many), cubed);
-    let answer = cubit.cube_union(&Oneof::L(-2));
-    compare(&mut faults, "cube_union", answer, Oneof::L(-8));
-    let any = Any::from_value(&many).map_err(SystemException::from);
-    let answer = any.and_then(|any| cubit.cube_any(&any));
-    let answer = answer.map(|any| any.extract::<Many>().ok());
-    compare(&mut faults, "cube_any", answer, Some(cubed));
-    let answer = cubit.cube_long_sequence(&[1, -2, 3]);
-    compare(&mut faults, "cube_long_sequence", answer, vec![1, -8, 27]);
-    let answer = cubit.cube_octet_sequence(&[3; 500]);
-    compare(&mut faults, "cube_octet_sequence", answer, vec![27; 500]);
-    let answer = cubit.cube_many_sequence(&[many; 50]);
-    compare(&mut faults, "cube_many_sequence", answer, vec![cubed; 50]);
-    faults
+fn stream() -> StreamBufferHandle_t {
+    // SAFETY: this is a task, and the numbers are in the kernel's bounds.
+    let stream = unsafe { xStreamBufferCreate(STREAM_OCTETS, 1) };
+    assert!(!stream.is_null(), "there is no memory for a stream");
+    stream
 }
 
-fn compare<T: Debug + PartialEq>(
-    faults: &mut Vec<String>,
-    operation: &str,
-    answer: Result<T, SystemException>,
-    expected: T,
-) {
-    let expected = Ok(expected);
-    if answer != expected {
-        faults.push(format!("{operation}: {answer:?}, expected {expected:?}"));
+extern "C" fn serve(end: *mut c_void) {
+    // SAFETY: it is this task's end, which nobody else has.
+    let link = unsafe { &mut *end.cast::<Streams>() };
+    let cubit = Tie::<Cubit, _>::new(Cuber::new());
+    let objects = [Object {
+        key: KEY,
+        servant: &cubit,
+    }];
+    let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+    loop {
+        // A connection never ends here.
+        let _ = server.serve_next(link, &mut FixedPriority);
+    }
+}
+
+impl Link for Streams {
+    fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        let (start, mut left) = (octets.as_ptr(), octets.len());
+        while left > 0 {
+            let sent = octets.len() - left;
+            // SAFETY: this is the only writer, and what is left of `octets` is readable.
+            let taken =
+                unsafe { xStreamBufferSend(self.out, start.add(sent).cast(), left, portMAX_DELAY) };
+            left -= taken;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
+        let (start, room) = (into.as_mut_ptr().cast(), into.len());
+        // SAFETY: this is the only reader, and `into` is writable for its length.
+        match unsafe { xStreamBufferReceive(self.into, start, room, portMAX_DELAY) } {
+            0 => Err(LinkError::TimedOut),
+            count => Ok(count),
+        }
     }
 }

@@ -1,133 +1,248 @@
-//! What the kernel's operations cost, in instructions: the emulator's clock counts them (`-icount shift=0`: one is a nanosecond).
+//! What the kernel's operations cost.
+//!
+//! The measuring task has priority 2. Its partners have 3, so that they run as soon as they can, and one has the same priority.
 
-use alloc::string::String;
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 use core::ffi::c_void;
-use core::ptr::{read_volatile, write_volatile};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use freertos_in_rust::kernel::tasks::{
+    vTaskDelay, vTaskPrioritySet, vTaskResume, xTaskGetCurrentTaskHandle,
+};
 use freertos_in_rust::port::portYIELD;
-use freertos_in_rust::sync::{BinarySemaphore, Mutex, Queue, TaskContext, TaskHandle};
-use rtorb_embedded_cubit::guest::Cost;
+use freertos_in_rust::sync::{
+    BinarySemaphore, Mutex, Queue, TaskContext, TaskHandle, suspend_self,
+};
+use rtorb_board::sampling::{self, HandOver, WAKEUPS, less, timed};
+use rtorb_board::ticks::Ticks;
+use rtorb_board::{Report, interrupt_load, timer};
 
-/// The board's first timer counts down at the processor's clock: one in 40 ns.
-const TIMER_CONTROL: *mut u32 = 0x4000_0000 as *mut u32;
-const TIMER_VALUE: *mut u32 = 0x4000_0004 as *mut u32;
-const TIMER_RELOAD: *mut u32 = 0x4000_0008 as *mut u32;
-const NS_OF_COUNT: u32 = 40;
+use crate::{IRQ_PRIORITY, PRIORITY, calls};
 
-/// The kernel's tick, which is stopped meanwhile: its interrupts are no part of the costs.
-const SYSTICK_CONTROL: *mut u32 = 0xe000_e010 as *mut u32;
-
-/// Repetitions of each operation.
-const ROUNDS: u32 = 1_000;
-const STACK_WORDS: usize = 512;
-
-/// What both tasks use. The partner waits for `ask`, and answers by `answer`.
-struct Pair {
+const PARTNER_STACK_WORDS: usize = 512;
+/// More urgent than the measuring task.
+const URGENT: u32 = PRIORITY + 1;
+/// Octets of a message, as os/services has them.
+const MESSAGE_OCTETS: usize = 64;
+/// What all tasks use.
+struct Shared {
+    /// Of the partner that suspends itself.
+    suspended: HandOver,
+    semaphore: BinarySemaphore,
+    semaphore_taken: HandOver,
+    requests: Queue<[u8; MESSAGE_OCTETS]>,
+    replies: Queue<[u8; MESSAGE_OCTETS]>,
+    mutex: Mutex<u32>,
+    /// Lets a partner ask for the mutex.
     ask: BinarySemaphore,
-    answer: BinarySemaphore,
-    requests: Queue<u32>,
-    replies: Queue<u32>,
+    /// From the release of the mutex until the partner has it.
+    released: HandOver,
+    /// From when the partner asks for the mutex, which the measuring task holds, until it has it.
+    asked: HandOver,
+    /// Lets a partner of the same priority yield while `yields` is set.
+    begin_yields: BinarySemaphore,
+    yields: AtomicBool,
+    /// A task at which [`vTaskResume`] does something.
+    suspending_task: AtomicU32,
 }
 
-/// The cost of each operation. `priority` is that of the calling task.
-///
-/// The partner tasks that it starts are there for good: it is called once.
-pub fn measured(context: &TaskContext, priority: u32) -> Option<Vec<Cost>> {
-    // SAFETY: nothing waits for time to pass while this task measures.
-    let ticking = unsafe { read_volatile(SYSTICK_CONTROL) };
-    // SAFETY: as above.
-    unsafe { write_volatile(SYSTICK_CONTROL, 0) }
-    let pair: &'static Pair = alloc::boxed::Box::leak(alloc::boxed::Box::new(Pair {
-        ask: BinarySemaphore::new(context)?,
-        answer: BinarySemaphore::new(context)?,
-        requests: Queue::new(context, 1)?,
-        replies: Queue::new(context, 1)?,
-    }));
-    let partners: [(&[u8], extern "C" fn(*mut c_void)); 2] = [
-        (b"semaphore", answer_semaphores),
-        (b"queue", answer_messages),
-    ];
-    for (name, task) in partners {
-        let shared = core::ptr::from_ref(pair).cast_mut().cast();
-        // SAFETY: the pair lives for ever, and its parts may be shared between tasks.
-        unsafe { TaskHandle::spawn_with_param(context, name, STACK_WORDS, priority, task, shared) }
-            .ok()?;
+/// Measures in so many rounds. The tasks that it starts are there for good: it is called once.
+pub fn measure(context: &TaskContext, rounds: u32, report: &mut Report) -> Option<()> {
+    let shared: &'static Shared = Box::leak(Box::new(Shared::new(context)?));
+    start_partners(context, shared)?;
+    let cubit = calls::cubit_of_task(context, URGENT);
+    timer::begin();
+    let mut ticks = Ticks::running();
+    for round in 0..rounds {
+        ticks.stop();
+        switches(context, shared, round, report);
+        synchronization(context, shared, round, report);
+        report.calls(round, &cubit);
+        report.samples(round, "tick", &ticks.cost());
+        wake_ups(round, &ticks, report);
     }
-    let mutex = Mutex::new(context, 0_u32)?;
-    begin_timer();
-    let mut costs = Vec::new();
-    let mut note = |operation: &str, instructions| {
-        costs.push(Cost {
-            operation: String::from(operation),
-            instructions,
-        });
+    Some(())
+}
+
+fn switches(context: &TaskContext, shared: &Shared, round: u32, report: &mut Report) {
+    shared.yields.store(true, Ordering::Relaxed);
+    shared.begin_yields.give(context);
+    let two = sampling::of(|| timed(|| portYIELD()));
+    shared.yields.store(false, Ordering::Relaxed);
+    // The partner comes to where it waits.
+    portYIELD();
+    report.samples(round, "yield", &two.map(|instructions| instructions / 2));
+    let task = shared.suspending_task.load(Ordering::Relaxed) as *mut c_void;
+    // SAFETY: the task lives for ever.
+    let resume = || unsafe { vTaskResume(task) };
+    let resumed = sampling::of(|| {
+        shared.suspended.begin();
+        resume();
+        shared.suspended.counts()
+    });
+    // Not suspended is what a task is for itself.
+    let itself = xTaskGetCurrentTaskHandle();
+    // SAFETY: it lives, and this call does nothing.
+    let nothing = sampling::of(|| timed(|| unsafe { vTaskResume(itself) }));
+    report.samples(round, "suspend_resume", &less(resumed, nothing));
+}
+
+fn synchronization(context: &TaskContext, shared: &Shared, round: u32, report: &mut Report) {
+    let alone = sampling::of(|| timed(|| drop(shared.mutex.lock(context))));
+    report.samples(round, "mutex", &alone);
+    let release = sampling::of(|| {
+        let held = shared.mutex.lock(context);
+        timed(|| drop(held))
+    });
+    let contended = |hand_over: &HandOver| {
+        let held = shared.mutex.lock(context);
+        // The partner runs until it waits for the mutex.
+        shared.ask.give(context);
+        shared.released.begin();
+        drop(held);
+        hand_over.counts()
     };
-    note("nothing", of(|_| {}));
-    // Before the partners wait: nobody else is ready.
-    note("mutex", of(|_| drop(mutex.lock(context))));
-    note(
-        "semaphore",
-        of(|_| {
-            pair.ask.give(context);
-            pair.answer.take(context);
-        }),
-    );
-    note(
-        "message",
-        of(|round| {
-            pair.requests.send(context, &round);
-            pair.replies.receive(context);
-        }),
-    );
-    // Both partners wait now: the calling task is the only one that is ready.
-    note("yield", of(|_| portYIELD()));
-    // SAFETY: the value is the kernel's own.
-    unsafe { write_volatile(SYSTICK_CONTROL, ticking) }
-    Some(costs)
+    let handed = sampling::of(|| contended(&shared.released));
+    report.samples(round, "synchronized", &less(handed, release));
+    let inherited = sampling::of(|| contended(&shared.asked));
+    report.samples(round, "inheritance", &inherited);
+    let semaphore = sampling::of(|| {
+        shared.semaphore_taken.begin();
+        shared.semaphore.give(context);
+        shared.semaphore_taken.counts()
+    });
+    report.samples(round, "semaphore", &semaphore);
+    let message = sampling::of(|| {
+        timed(|| {
+            shared.requests.send(context, &[7; MESSAGE_OCTETS]);
+            shared.replies.receive(context);
+        })
+    });
+    report.samples(round, "message", &message);
 }
 
-/// Instructions that one execution of `operation` takes, in the mean.
-fn of(mut operation: impl FnMut(u32)) -> u32 {
-    // The partner comes to the place where it waits.
-    operation(0);
-    let before = timer();
-    for round in 0..ROUNDS {
-        operation(round);
+/// How late a task wakes at a tick, in peace and under interrupts.
+fn wake_ups(round: u32, ticks: &Ticks, report: &mut Report) {
+    set_priority(URGENT);
+    report.samples(round, "wakeup", &lateness(ticks));
+    // SAFETY: the handler of all interrupts serves it, without a call of the kernel.
+    unsafe { interrupt_load::begin(round, IRQ_PRIORITY) }
+    report.samples(round, "wakeup_under_interrupts", &lateness(ticks));
+    interrupt_load::end();
+    set_priority(PRIORITY);
+}
+
+fn lateness(ticks: &Ticks) -> [u32; WAKEUPS] {
+    core::array::from_fn(|_| {
+        // SAFETY: a task calls this for itself.
+        unsafe { vTaskDelay(1) }
+        ticks.since_last()
+    })
+}
+
+fn set_priority(priority: u32) {
+    // SAFETY: a task calls this for itself, and the priority is one of the kernel's.
+    unsafe { vTaskPrioritySet(core::ptr::null_mut(), priority) }
+}
+
+impl Shared {
+    fn new(context: &TaskContext) -> Option<Self> {
+        Some(Self {
+            suspended: HandOver::new(),
+            semaphore: BinarySemaphore::new(context)?,
+            semaphore_taken: HandOver::new(),
+            requests: Queue::new(context, 1)?,
+            replies: Queue::new(context, 1)?,
+            mutex: Mutex::new(context, 0)?,
+            ask: BinarySemaphore::new(context)?,
+            released: HandOver::new(),
+            asked: HandOver::new(),
+            begin_yields: BinarySemaphore::new(context)?,
+            yields: AtomicBool::new(false),
+            suspending_task: AtomicU32::new(0),
+        })
     }
-    before.wrapping_sub(timer()) * NS_OF_COUNT / ROUNDS
 }
 
-extern "C" fn answer_semaphores(pair: *mut c_void) {
-    // SAFETY: it is the pair, which lives for ever.
-    let pair = unsafe { &*pair.cast::<Pair>() };
-    // SAFETY: this is a task.
-    let context = unsafe { TaskContext::assume() };
+fn start_partners(context: &TaskContext, shared: &'static Shared) -> Option<()> {
+    let partners: [(&[u8], u32, extern "C" fn(*mut c_void)); 5] = [
+        (b"suspend", URGENT, suspend),
+        (b"semaphore", URGENT, take_semaphore),
+        (b"queue", URGENT, answer_messages),
+        (b"mutex", URGENT, lock_mutex),
+        (b"yield", PRIORITY, yield_in_turn),
+    ];
+    for (name, priority, task) in partners {
+        let parameter = core::ptr::from_ref(shared).cast_mut().cast();
+        // SAFETY: what is shared lives for ever, and may be shared between tasks.
+        let started = unsafe {
+            TaskHandle::spawn_with_param(
+                context,
+                name,
+                PARTNER_STACK_WORDS,
+                priority,
+                task,
+                parameter,
+            )
+        };
+        let handle = started.ok()?.into_raw() as u32;
+        if name == b"suspend" {
+            shared.suspending_task.store(handle, Ordering::Relaxed);
+        }
+    }
+    Some(())
+}
+
+/// What a partner shares with the measuring task, and its right to call the kernel.
+fn partner(shared: *mut c_void) -> (&'static Shared, TaskContext) {
+    // SAFETY: it is what all share, which lives for ever.
+    let shared = unsafe { &*shared.cast::<Shared>() };
+    // SAFETY: a task calls this.
+    (shared, unsafe { TaskContext::assume() })
+}
+
+extern "C" fn suspend(parameter: *mut c_void) {
+    let (shared, context) = partner(parameter);
     loop {
-        pair.ask.take(&context);
-        pair.answer.give(&context);
+        suspend_self(&context);
+        shared.suspended.end();
     }
 }
 
-extern "C" fn answer_messages(pair: *mut c_void) {
-    // SAFETY: it is the pair, which lives for ever.
-    let pair = unsafe { &*pair.cast::<Pair>() };
-    // SAFETY: this is a task.
-    let context = unsafe { TaskContext::assume() };
+extern "C" fn take_semaphore(parameter: *mut c_void) {
+    let (shared, context) = partner(parameter);
     loop {
-        if let Some(request) = pair.requests.receive(&context) {
-            pair.replies.send(&context, &request);
+        shared.semaphore.take(&context);
+        shared.semaphore_taken.end();
+    }
+}
+
+extern "C" fn answer_messages(parameter: *mut c_void) {
+    let (shared, context) = partner(parameter);
+    loop {
+        if let Some(request) = shared.requests.receive(&context) {
+            shared.replies.send(&context, &request);
         }
     }
 }
 
-fn begin_timer() {
-    // SAFETY: it is the board's first timer, which nothing else uses.
-    unsafe { write_volatile(TIMER_RELOAD, u32::MAX) }
-    // SAFETY: as above; the one enables it, without an interrupt.
-    unsafe { write_volatile(TIMER_CONTROL, 1) }
+extern "C" fn lock_mutex(parameter: *mut c_void) {
+    let (shared, context) = partner(parameter);
+    loop {
+        shared.ask.take(&context);
+        shared.asked.begin();
+        let held = shared.mutex.lock(&context);
+        shared.released.end();
+        shared.asked.end();
+        drop(held);
+    }
 }
 
-fn timer() -> u32 {
-    // SAFETY: as above; reading has no effect.
-    unsafe { read_volatile(TIMER_VALUE) }
+extern "C" fn yield_in_turn(parameter: *mut c_void) {
+    let (shared, context) = partner(parameter);
+    loop {
+        shared.begin_yields.take(&context);
+        while shared.yields.load(Ordering::Relaxed) {
+            portYIELD();
+        }
+    }
 }

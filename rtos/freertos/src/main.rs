@@ -6,36 +6,33 @@ extern crate alloc;
 
 mod calls;
 mod costs;
-mod heap;
 mod serial;
 
-use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::panic::PanicInfo;
-use cortex_m_semihosting::{debug, hprintln};
 use freertos_in_rust::kernel::tasks::{uxTaskPriorityGet, vTaskPrioritySet};
 use freertos_in_rust::sync::{TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
 
-use heap::HEAP;
-use rtorb::{CallPriority, Object, Server, SystemException, Tie};
+use rtorb::CallPriority;
+use rtorb_board::heap::HEAP;
+use rtorb_board::machine::{self, Kernel};
+use rtorb_board::{CLOCK_HZ, Report, Request, interrupt_load};
 use rtorb_embedded_cubit::cubit::Cubit;
-use rtorb_embedded_cubit::guest::{Cost, Guest, GuestServant};
-use rtorb_embedded_cubit::servant::{Cuber, KEY};
 use serial::Serial;
 
 /// The clock of the board's processor in QEMU.
 #[unsafe(no_mangle)]
-pub static FREERTOS_CONFIG_CPU_CLOCK_HZ: u32 = 25_000_000;
+pub static FREERTOS_CONFIG_CPU_CLOCK_HZ: u32 = CLOCK_HZ;
 
-/// More than any message of the Cubit's tests with sequences of 1,021 structs.
-pub const MESSAGE_OCTETS_MAX: usize = 32 << 10;
-
-/// The serving task's own priority. The kernel has 0 to 4; 0 is that of the idle task.
+/// The first task's own priority. The kernel has 0 to 4; 0 is that of the idle task.
 const PRIORITY: u32 = 2;
 const STACK_WORDS: usize = 4 << 10;
+/// Of interrupts: below the priority from which they may call the kernel.
+const IRQ_PRIORITY: u8 = 0xe0;
+
+/// The kernel's name and release.
+const RELEASE: &str = "FreeRTOS (freertos-in-rust 0.3.0), Cortex-M3";
 
 #[cortex_m_rt::entry]
 fn main() -> ! {
@@ -43,36 +40,32 @@ fn main() -> ! {
     unsafe { HEAP.begin() }
     // SAFETY: this is the start: no task and no scheduler runs.
     let context = unsafe { TaskContext::assume() };
-    let task = TaskHandle::spawn(&context, b"serve", STACK_WORDS, PRIORITY, serve);
+    let task = TaskHandle::spawn(&context, b"first", STACK_WORDS, PRIORITY, first);
     assert!(task.is_ok(), "there is no memory for the task");
     freertos_in_rust::start_scheduler(context)
 }
 
-/// The serving task. It takes its memory at its beginning.
-extern "C" fn serve(_: *mut c_void) {
-    // SAFETY: this is a task.
-    let context = unsafe { TaskContext::assume() };
-    // First: the state of the kernel does not depend on the host yet.
-    let costs = costs::measured(&context, PRIORITY).expect("there is memory for the partners");
-    // SAFETY: this task runs once.
-    let mut serial = unsafe { Serial::begin(0, portMAX_DELAY) };
-    let cubit = Tie::<Cubit, _>::new(Cuber::new());
-    let machine = Tie::<Guest, _>::new(Machine { costs });
-    let objects = [
-        Object {
-            key: KEY,
-            servant: &cubit,
-        },
-        Object {
-            key: b"guest",
-            servant: &machine,
-        },
-    ];
-    let mut server = Box::new(Server::new(&objects, MESSAGE_OCTETS_MAX));
-    loop {
-        // What ends a connection is said to the peer; the next one is served.
-        let _ = server.serve_next(&mut serial, &mut KernelPriority);
+/// The first task does what the host asks for.
+extern "C" fn first(_: *mut c_void) {
+    match Request::read() {
+        Request::Serve => serve(),
+        Request::Measure { rounds } => {
+            // SAFETY: this is a task.
+            let context = unsafe { TaskContext::assume() };
+            let mut report = Report::begin(RELEASE, "priority");
+            let measured = costs::measure(&context, rounds, &mut report);
+            measured.expect("there is memory for the partners");
+            report.end();
+            rtorb_board::switch_off();
+        }
     }
+}
+
+/// Serves for ever, on the first serial line.
+fn serve() -> ! {
+    // SAFETY: the first task calls this, once.
+    let mut serial = unsafe { Serial::begin(0, portMAX_DELAY) };
+    machine::serve(FreeRtos, &mut serial, &mut KernelPriority)
 }
 
 /// Gives the serving task the priority of the call.
@@ -100,46 +93,29 @@ fn set_priority(priority: u32) {
     unsafe { vTaskPrioritySet(core::ptr::null_mut(), priority) }
 }
 
-/// The servant of the machine itself.
-struct Machine {
-    costs: Vec<Cost>,
-}
+/// The kernel, as the object that is the machine asks it.
+struct FreeRtos;
 
-impl GuestServant for Machine {
-    fn heap_calls(&self) -> Result<u32, SystemException> {
-        Ok(HEAP.calls())
-    }
-
-    fn heap_octets(&self) -> Result<u32, SystemException> {
-        Ok(HEAP.used() as u32)
-    }
-
-    fn priority(&self) -> Result<u32, SystemException> {
+impl Kernel for FreeRtos {
+    fn priority(&self) -> u32 {
         // SAFETY: a task calls this for itself.
-        Ok(unsafe { uxTaskPriorityGet(core::ptr::null_mut()) })
+        unsafe { uxTaskPriorityGet(core::ptr::null_mut()) }
     }
 
-    fn kernel_costs(&self) -> Result<Vec<Cost>, SystemException> {
-        Ok(self.costs.clone())
-    }
-
-    fn call_back(&self, key: &[u8]) -> Result<Vec<String>, SystemException> {
+    fn cubit_of_host(&self, key: &[u8]) -> Cubit {
         // SAFETY: the serving task calls this.
         let context = unsafe { TaskContext::assume() };
         // SAFETY: the host asks for it once.
-        let cubit = unsafe { calls::cubit_of_host(&context, key) };
-        Ok(calls::faults(&cubit))
-    }
-
-    fn switch_off(&self) -> Result<(), SystemException> {
-        debug::exit(debug::EXIT_SUCCESS);
-        Ok(())
+        unsafe { calls::cubit_of_host(&context, key) }
     }
 }
 
 /// The board's interrupts. The kernel handles its own three exceptions itself.
 #[cortex_m_rt::exception]
 unsafe fn DefaultHandler(number: i16) {
+    if number == i16::from(interrupt_load::IRQ) {
+        return interrupt_load::interrupted();
+    }
     assert!(
         serial::interrupted(number),
         "an interrupt that nobody wanted"
@@ -148,8 +124,5 @@ unsafe fn DefaultHandler(number: i16) {
 
 #[panic_handler]
 fn panic(reason: &PanicInfo<'_>) -> ! {
-    hprintln!("{}", reason);
-    loop {
-        debug::exit(debug::EXIT_FAILURE);
-    }
+    rtorb_board::fail(reason)
 }

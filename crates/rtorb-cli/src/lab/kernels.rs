@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use rtorb_kernels::board::{self, GUESTS, Guest};
 use rtorb_kernels::catalogue::{Apt, Catalogue, Entry, Kernel};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::summary::Table;
@@ -81,6 +82,11 @@ impl Kernels {
                 "cache": catalogue.folder(),
                 "index": why.as_deref().unwrap_or("read"),
                 "kernels": kernels,
+                "guests": GUESTS.map(|guest| json!({
+                    "name": guest.name,
+                    "stands_for": guest.stands_for,
+                    "built": board::find(guest.name).is_ok(),
+                })),
             }));
         }
         if let Some(why) = why {
@@ -97,8 +103,20 @@ impl Kernels {
                 "\nKept in {}. `rtorb lab kernels fetch NAME` fetches one.",
                 catalogue.folder().display()
             ))
-        }
+        }?;
+        line("\nGuests that are no Linux:")?;
+        GUESTS.iter().try_for_each(|guest| line(described(guest)))
     }
+}
+
+fn described(guest: &Guest) -> String {
+    let state = if board::find(guest.name).is_ok() {
+        "built"
+    } else {
+        "not built: `cargo xtask rtos` builds it"
+    };
+    let Guest { name, stands_for } = guest;
+    format!("  {name} stands for {stands_for} ({state})")
 }
 
 impl Names {

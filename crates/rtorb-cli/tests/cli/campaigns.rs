@@ -67,6 +67,56 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     assert!(octets_below(&a) == of_a);
 }
 
+/// The guests of `cargo xtask rtos`: each is no Linux, and needs nothing of one.
+#[test]
+fn two_campaigns_of_guests_are_equal_to_the_octet_and_have_what_their_kernels_have() {
+    let guests = rtorb_kernels::board::GUESTS.map(|guest| guest.name);
+    let missing = guests.iter().find_map(|name| catalogue::cached(name).err());
+    let emulator = Command::new("qemu-system-arm").arg("--version").output();
+    if let Some(why) = missing.map(|error| error.to_string()) {
+        return skip(&why);
+    }
+    if emulator.is_err() {
+        return skip("there is no qemu-system-arm: apt install qemu-system-arm");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str| {
+        let out = folder.path().join(name);
+        let mut command = rtorb();
+        command.timeout(CAMPAIGN_MAX);
+        command
+            .args(["lab", "kernel", "run", "--seeds", "2", "--kernel"])
+            .arg(guests.join(","))
+            .arg("--out")
+            .arg(&out);
+        command.assert().success();
+        out
+    };
+    let (a, b) = (run("a"), run("b"));
+    assert!(octets_below(&a) == octets_below(&b), "two runs differ");
+    let record = Record::read(&a).unwrap();
+    assert!(record.complete);
+    assert_eq!(record.self_check.repeats, Some(true));
+    let compared = Results::read(&Results::path(&a, "kernel/os/operations")).unwrap();
+    for guest in guests {
+        for operation in [
+            "yield",
+            "synchronized",
+            "mutex",
+            "message",
+            "wakeup",
+            "cube_any",
+        ] {
+            let of = [("kernel", guest), ("operation", operation)];
+            for labels in [("instructions", "Thumb-2"), ("in", "yields")] {
+                let of = [&of[..], &[labels]].concat();
+                let series = compared.matching(&of).next().expect(operation);
+                assert!(series.statistics.p50 > 0.0, "{guest}: {operation}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_interrupted_or_killed_campaign_leaves_no_guest_and_no_file() {
     let Some(program) = guest_program() else {

@@ -16,6 +16,7 @@ fn identity() -> Identity {
             image: PathBuf::from("/somewhere/vmlinuz"),
             sha256: digit.repeat(64),
             package: None,
+            board: None,
         },
         preempt: preempt.to_owned(),
     };
@@ -35,8 +36,8 @@ fn identity() -> Identity {
         loads: vec!["none".to_owned(), "tmpfs".to_owned()],
         boots: vec![("tmpfs".to_owned(), vec!["os/wakeup".to_owned()])],
         seeds: 2,
-        full: false,
         shift: 0,
+        ..Identity::default()
     }
 }
 

@@ -11,9 +11,10 @@ use super::joined::{self, Found, Missing};
 use super::plan::Case;
 use super::workers::{self, Event, Then};
 use super::{
-    Absent, Answer, Boot, Emulator, Identity, Initramfs, Job, Message, OfSystem, SelfCheck,
-    Standing, Watch,
+    Absent, Answer, Boot, Identity, Job, Kernel, Message, Needs, OfSystem, SelfCheck, Standing,
+    Watch,
 };
+use crate::board;
 use crate::comparison::identified;
 use crate::machine::{self, Machine};
 use crate::sha256::sha256;
@@ -22,8 +23,7 @@ use crate::sha256::sha256;
 pub(super) struct Cases {
     pub(super) all: Vec<Case>,
     pub(super) identity: Identity,
-    pub(super) emulator: Emulator,
-    pub(super) initramfs: Initramfs,
+    pub(super) needs: Needs,
     pub(super) interrupt: Interrupt,
 }
 
@@ -119,6 +119,22 @@ impl Cases {
 
     fn boot(&self, at: usize) -> Result<Said, LabError> {
         let case = &self.all[at];
+        let kernel = &self.identity.systems[case.system].kernel;
+        if let Some(emulator) = self
+            .needs
+            .boards
+            .as_ref()
+            .filter(|_| kernel.board.is_some())
+        {
+            let rounds = self.identity.seeds;
+            let octets = board::run(emulator, kernel, rounds, &self.interrupt)?;
+            return Said::of_board(octets, kernel, rounds);
+        }
+        let pc = self
+            .needs
+            .pc
+            .as_ref()
+            .expect("a Linux among the kernels needs one");
         let job = Job::Measure {
             experiments: case.part.experiments.clone(),
             load: case.part.load.clone(),
@@ -127,14 +143,14 @@ impl Cases {
         };
         let boot = Boot {
             machine: Machine::of(&self.identity),
-            kernel: &self.identity.systems[case.system].kernel,
+            kernel,
             preempt: self.identity.asked[case.system].as_deref(),
-            initramfs: &self.initramfs,
+            initramfs: &pc.initramfs,
             job: &job,
             observers: &[],
         };
         let timeout = case.part.time_limit();
-        let octets = self
+        let octets = pc
             .emulator
             .run_for_octets(&boot, timeout, &self.interrupt)?;
         Ok(Said::read(octets))
@@ -142,6 +158,16 @@ impl Cases {
 }
 
 impl Said {
+    fn of_board(octets: Vec<u8>, kernel: &Kernel, rounds: u16) -> Result<Self, LabError> {
+        let (preempt, results) = board::read(&octets, kernel, rounds)?;
+        Ok(Self {
+            octets,
+            preempt,
+            sample_taken: 0,
+            measured: vec![(results.experiment.clone(), Ok(results))],
+        })
+    }
+
     fn read(octets: Vec<u8>) -> Self {
         let (mut preempt, mut sample_taken) = (String::new(), 0);
         let mut measured = Vec::new();
@@ -294,7 +320,7 @@ impl Ended {
         for (load, experiments) in &identity.boots {
             let case = self
                 .of_system(system)
-                .find(|(case, _)| case.part.load == *load && case.part.experiments == *experiments);
+                .find(|(case, _)| case.part.is_of(load, experiments));
             let Some((_, Some(Ok(said)))) = case else {
                 continue;
             };
@@ -429,6 +455,7 @@ mod tests {
                     image: "vmlinuz".into(),
                     sha256: String::new(),
                     package: None,
+                    board: None,
                 },
                 preempt: String::new(),
             }],
@@ -466,7 +493,7 @@ mod tests {
         };
         let parts = selection.parts().unwrap();
         let ended = Ended {
-            cases: plan::cases(1, &parts),
+            cases: plan::cases(&[&identity(&parts).systems[0].kernel], &parts),
             outcomes: outcomes
                 .into_iter()
                 .map(|outcome| outcome.map(|said| said.map(Said::read)))

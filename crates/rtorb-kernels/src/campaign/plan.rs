@@ -6,6 +6,9 @@ use rtorb_lab::LabError;
 use rtorb_lab::experiment::{Effort, Emulated, EmulatedLoads};
 use rtorb_lab::experiments;
 use rtorb_lab::processes::load::{Kind, Load};
+use rtorb_results::campaign::Kernel;
+
+use crate::board;
 
 /// What is run under which loads, as the user asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,6 +107,23 @@ impl Selection {
 }
 
 impl Part {
+    /// What of it this kernel runs; `None` if nothing.
+    pub(super) fn of(&self, kernel: &Kernel) -> Option<Self> {
+        let experiments = self.experiments.iter();
+        let of_it = experiments.filter(|name| board::runs(kernel, name, &self.load));
+        let part = Self {
+            experiments: of_it.cloned().collect(),
+            ..self.clone()
+        };
+        (!part.experiments.is_empty()).then_some(part)
+    }
+
+    /// True if it is what some kernel runs of this boot.
+    pub(super) fn is_of(&self, load: &str, experiments: &[String]) -> bool {
+        let mut own = self.experiments.iter();
+        self.load == load && own.all(|name| experiments.contains(name))
+    }
+
     /// How long it takes in about, in seconds of a quiet host: by it boots are ordered, and nothing else follows from it.
     pub(super) fn cost_s(&self) -> f64 {
         let experiments = self.experiments.iter();
@@ -128,18 +148,21 @@ impl Case {
     }
 }
 
-/// All boots, longest first, so that none runs alone at the end; and the one that is run twice before them: a short one under load.
-pub(super) fn cases(systems: usize, parts: &[Part]) -> Vec<Case> {
-    let mut all: Vec<Case> = parts
-        .iter()
-        .flat_map(|part| {
-            (0..systems).map(move |system| Case {
+/// All boots of these kernels, longest first, so that none runs alone at the end; and the one that is run twice before them: a short
+/// one under load.
+pub(super) fn cases(kernels: &[&Kernel], parts: &[Part]) -> Vec<Case> {
+    let of_part = |part: &Part| {
+        let of_kernels = kernels.iter().enumerate();
+        let cases = of_kernels.filter_map(|(system, kernel)| {
+            Some(Case {
                 system,
-                part: part.clone(),
+                part: part.of(kernel)?,
                 is_again: false,
             })
-        })
-        .collect();
+        });
+        cases.collect::<Vec<_>>()
+    };
+    let mut all: Vec<Case> = parts.iter().flat_map(of_part).collect();
     all.sort_by(|a, b| b.part.cost_s().total_cmp(&a.part.cost_s()));
     let is_loaded = |case: &Case| case.part.load != NONE;
     let shortest = all.iter().rposition(is_loaded).or(all.len().checked_sub(1));
@@ -252,6 +275,8 @@ const PART_S: f64 = 40.0;
 
 #[cfg(test)]
 mod tests {
+    use rtorb_lab::experiments::os_operations;
+
     use super::*;
 
     fn selection(experiments: &[&str], loads: &[&str]) -> Selection {
@@ -344,7 +369,8 @@ mod tests {
     #[test]
     fn a_short_loaded_case_is_run_twice_and_long_ones_come_first() {
         let parts = Selection::default().parts().unwrap();
-        let cases = cases(2, &parts);
+        let kernel = kernel(None);
+        let cases = cases(&[&kernel, &kernel], &parts);
         assert_eq!(cases.len(), 2 * parts.len() + 1);
         let again: Vec<&Case> = cases.iter().filter(|case| case.is_again).collect();
         assert_eq!(again.len(), 1);
@@ -357,7 +383,29 @@ mod tests {
         assert!(costs.is_sorted_by(|a, b| a >= b), "{costs:?}");
         // Without any load there is still one that is run twice.
         let parts = selection(&["os/wakeup"], &["none"]).parts().unwrap();
-        assert_eq!(super::cases(1, &parts).len(), 2);
-        assert!(super::cases(0, &parts).is_empty());
+        assert_eq!(super::cases(&[&kernel], &parts).len(), 2);
+        assert!(super::cases(&[], &parts).is_empty());
+    }
+
+    #[test]
+    fn a_guest_of_a_board_is_booted_once_for_what_it_has() {
+        let (linux, guest) = (kernel(None), kernel(Some("board")));
+        let parts = Selection::default().parts().unwrap();
+        let cases = cases(&[&linux, &guest], &parts);
+        let of_guest: Vec<&Case> = cases.iter().filter(|case| case.system == 1).collect();
+        assert_eq!(of_guest.len(), 1);
+        assert_eq!(of_guest[0].part.experiments, [os_operations::NAME]);
+        assert_eq!(of_guest[0].part.load, NONE);
+    }
+
+    fn kernel(board: Option<&str>) -> Kernel {
+        Kernel {
+            name: String::new(),
+            release: String::new(),
+            image: "/nowhere".into(),
+            sha256: String::new(),
+            package: None,
+            board: board.map(str::to_owned),
+        }
     }
 }

@@ -105,6 +105,7 @@ impl Cache {
             image: IMAGE.into(),
             sha256: sha256_of_file(&image)?,
             package: Some(offer.package.clone()),
+            board: None,
         };
         if kernel.release != offer.release {
             let what = format!("holds {} and not {}", kernel.release, offer.release);

@@ -263,6 +263,7 @@ fn modules_come_with_a_kernel_and_an_image_of_ones_own_has_none() {
     assert_eq!(modules(&fetched.unwrap()[0]).unwrap(), archive);
     let own = Kernel {
         package: None,
+        board: None,
         ..kernel
     };
     assert_eq!(modules(&own).unwrap(), b"");

@@ -13,6 +13,7 @@ fn system(name: &str, preempt: &str) -> System {
             release: format!("{name}.1-amd64"),
             image: "/nowhere/vmlinuz".into(),
             sha256: format!("sha of {name}"),
+            board: None,
             package: Some(Package {
                 name: format!("linux-image-{name}"),
                 version: "1".to_owned(),

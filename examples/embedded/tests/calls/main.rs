@@ -3,5 +3,5 @@
 
 mod cubit;
 mod desk;
-mod freertos;
+mod guests;
 mod link;

@@ -60,6 +60,7 @@ impl BootOnce {
             image: self.image.clone(),
             sha256: String::new(),
             package: None,
+            board: None,
         };
         let boot = Boot {
             machine: Machine::default(),

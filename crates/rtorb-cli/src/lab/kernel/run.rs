@@ -34,7 +34,8 @@ use crate::progress::Report;
 /// was measured until then.
 #[derive(Debug, Args)]
 pub(super) struct RunCampaign {
-    /// Kernels, separated by commas: names from `rtorb lab kernels`, or files of kernel images.
+    /// Kernels, separated by commas: names from `rtorb lab kernels`, files of kernel images, or guests that `cargo xtask rtos`
+    /// builds: freertos, rtic.
     #[arg(long, value_name = "KERNEL", required = true, value_delimiter = ',')]
     kernel: Vec<String>,
     /// Preemption models to boot each kernel with, separated by commas [default: the kernel's own].
@@ -59,7 +60,7 @@ pub(super) struct RunCampaign {
     /// orb/architectures.
     #[arg(long, value_name = "MACHINE", default_value_t, value_parser = machine())]
     machine: Machine,
-    /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services under none.
+    /// Run a short campaign, of a minute: os/wakeup under none, munmap and tmpfs, and os/services and os/operations under none.
     #[arg(long)]
     quick: bool,
     /// Take the published sample counts and levels. The program says how many hours that takes before the first boot.
@@ -122,8 +123,10 @@ impl RunCampaign {
         };
         let record = &finished.record;
         let is_good = record.complete && record.self_check.repeats == Some(true);
-        // A sample that does not repeat cannot be explained.
-        let explanations = if is_good && self.explain == ExplainChoice::Worst {
+        let systems = &record.identity.systems;
+        let has_linux = systems.iter().any(|system| system.kernel.board.is_none());
+        // A sample that does not repeat cannot be explained, and guests of boards mark none.
+        let explanations = if is_good && has_linux && self.explain == ExplainChoice::Worst {
             explain::worst_of_each(
                 &self.out,
                 self.program.as_deref(),

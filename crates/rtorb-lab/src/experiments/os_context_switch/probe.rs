@@ -46,7 +46,7 @@ impl Test {
     ];
 
     /// The value of the label `test`.
-    pub(super) const fn label(self) -> &'static str {
+    pub(in crate::experiments) const fn label(self) -> &'static str {
         match self {
             Self::SuspendResume => "suspend_resume",
             Self::Yield => "yield",

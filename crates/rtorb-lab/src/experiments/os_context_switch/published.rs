@@ -57,6 +57,25 @@ impl Table {
         self.systems().map(of_system).collect()
     }
 
+    /// Its rows divided by their yields, under the label `operation`.
+    pub(super) fn in_yields(&self) -> Vec<PublishedRow> {
+        let mean = |cell: &str| cell.split(' ').next()?.parse::<f64>().ok();
+        let row = |(name, cells): (&str, Vec<(Test, &str)>)| {
+            let (_, of_yield) = cells.iter().find(|(test, _)| *test == Test::Yield)?;
+            let of_yield = mean(of_yield)?;
+            let ratio = |(test, cell): &(Test, &str)| {
+                let of = labels([("operation", test.label().into())]);
+                Some((of, format!("{:.2}", mean(cell)? / of_yield)))
+            };
+            Some(PublishedRow {
+                source: format!("{}, {}", self.source, self.machine),
+                name: name.to_owned(),
+                cells: cells.iter().filter_map(ratio).collect(),
+            })
+        };
+        self.systems().filter_map(row).collect()
+    }
+
     /// Each system with what it has of tests.
     fn systems(&self) -> impl Iterator<Item = (&'static str, Vec<(Test, &'static str)>)> {
         self.rows.iter().map(|row| {

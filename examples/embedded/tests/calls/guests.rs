@@ -1,8 +1,9 @@
-//! A guest that runs FreeRTOS on an emulated Cortex-M3: it serves its clients on one serial line, and calls the host on another.
+//! Guests that run a real-time kernel on an emulated Cortex-M3: each serves its clients on one serial line, and calls the host on
+//! another.
 
 use super::link::client;
 use rtorb::ObjectRef;
-use rtorb_embedded_cubit::guest::{Cost, Guest};
+use rtorb_embedded_cubit::guest::Guest;
 use rtorb_full::Orb;
 use rtorb_tests::ours::{Ours, check_cubit};
 use rtorb_tests::running::{PATIENCE, Running, until};
@@ -12,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const EMULATOR: &str = "qemu-system-arm";
+/// The guests, by their programs in `target/rtos`.
+const FREERTOS: &str = "freertos";
+const RTIC: &str = "rtic";
 
 /// A guest that runs.
 struct Machine {
@@ -21,13 +25,13 @@ struct Machine {
 }
 
 impl Machine {
-    /// Boots the guest; its second serial line is connected to `host`. `None`, with the reason, where it or its emulator is missing.
+    /// Boots that guest; its second serial line is connected to `host`. `None`, with the reason, where it or its emulator is missing.
     ///
     /// An instruction takes a nanosecond. The time of an idle processor passes as the host's does, or, without a host that it waits
     /// for, in no time.
-    fn boot(host: Option<SocketAddr>) -> Option<Self> {
+    fn boot(guest: &str, host: Option<SocketAddr>) -> Option<Self> {
         let idle = if host.is_some() { "on" } else { "off" };
-        let program = program()?;
+        let program = program(guest)?;
         let free = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = free.local_addr().expect("it is bound");
         drop(free);
@@ -88,12 +92,13 @@ impl Drop for Connected {
 }
 
 /// The guest's program, where it and its emulator are there; otherwise says what is missing.
-fn program() -> Option<PathBuf> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/rtos/freertos");
+fn program(guest: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/rtos");
+    let program = folder.join(guest);
     let emulator = Command::new(EMULATOR).arg("--version").output();
     let missing = match (program.is_file(), emulator) {
         (true, Ok(_)) => return Some(program),
-        (false, _) => "there is no target/rtos/freertos: cargo xtask rtos makes it".to_owned(),
+        (false, _) => format!("there is no target/rtos/{guest}: cargo xtask rtos makes it"),
         (true, Err(error)) => format!("{EMULATOR}: {error}: apt install {EMULATOR}"),
     };
     rtorb_tests::skip(&missing);
@@ -102,7 +107,16 @@ fn program() -> Option<PathBuf> {
 
 #[test]
 fn omniorb_and_the_full_orb_call_every_operation_and_a_thousand_calls_make_no_heap_call() {
-    let Some(machine) = Machine::boot(None) else {
+    serves_without_heap(FREERTOS, 1_000);
+}
+
+#[test]
+fn a_guest_without_a_scheduler_of_its_own_does_the_same() {
+    serves_without_heap(RTIC, 100);
+}
+
+fn serves_without_heap(guest: &str, calls: i32) {
+    let Some(machine) = Machine::boot(guest, None) else {
         return;
     };
     if let Some(omniorb) = rtorb_interop::omniorb::omniorb() {
@@ -114,7 +128,7 @@ fn omniorb_and_the_full_orb_call_every_operation_and_a_thousand_calls_make_no_he
     let heap_calls = || machine.connect().guest.heap_calls().expect("it answers");
     let before = heap_calls();
     with_full_orb(&machine, |cubit| {
-        for number in 0..1_000 {
+        for number in 0..calls {
             assert_eq!(cubit.cube_long(number), Ok(number.wrapping_pow(3)));
         }
     });
@@ -135,7 +149,7 @@ fn with_full_orb(machine: &Machine, call: impl FnOnce(&Cubit) + Send) {
 
 #[test]
 fn a_call_runs_at_the_priority_of_its_client() {
-    let Some(machine) = Machine::boot(None) else {
+    let Some(machine) = Machine::boot(FREERTOS, None) else {
         return;
     };
     let connected = machine.connect();
@@ -150,40 +164,14 @@ fn a_call_runs_at_the_priority_of_its_client() {
 
 #[test]
 fn a_guest_calls_every_operation_of_an_object_of_the_full_orb() {
-    let ours = Ours::serve();
-    let Some(machine) = Machine::boot(Some(ours.address())) else {
-        return;
-    };
-    let connected = machine.connect();
-    let key = ours.key(ours.cubit.as_object());
-    assert_eq!(
-        connected.guest.call_back(&key),
-        Ok(vec![]),
-        "what was wrong"
-    );
-}
-
-#[test]
-fn two_boots_count_the_same_instructions() {
-    let costs = || {
-        let machine = Machine::boot(None)?;
-        Some(machine.connect().guest.kernel_costs().expect("it answers"))
-    };
-    let (Some(first), Some(second)) = (costs(), costs()) else {
-        return;
-    };
-    println!("{first:?}");
-    let of = |operation: &str| {
-        let found = first.iter().find(|cost| cost.operation == operation);
-        found.map(|cost| cost.instructions).expect(operation)
-    };
-    assert!(of("nothing") < of("yield") && of("yield") < of("semaphore"));
-    assert!(of("semaphore") < 10_000 && of("message") < 10_000);
-    let pairs = |costs: &[Cost]| -> Vec<(String, u32)> {
-        let pairs = costs
-            .iter()
-            .map(|cost| (cost.operation.clone(), cost.instructions));
-        pairs.collect()
-    };
-    assert_eq!(pairs(&first), pairs(&second));
+    for guest in [FREERTOS, RTIC] {
+        let ours = Ours::serve();
+        let Some(machine) = Machine::boot(guest, Some(ours.address())) else {
+            return;
+        };
+        let connected = machine.connect();
+        let key = ours.key(ours.cubit.as_object());
+        let wrong = connected.guest.call_back(&key);
+        assert_eq!(wrong, Ok(vec![]), "what was wrong in {guest}");
+    }
 }

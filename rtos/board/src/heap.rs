@@ -17,7 +17,7 @@ pub static HEAP: CountedHeap = CountedHeap {
     calls: AtomicU32::new(0),
 };
 
-const HEAP_OCTETS: usize = 256 << 10;
+const HEAP_OCTETS: usize = 512 << 10;
 
 static mut MEMORY: [MaybeUninit<u8>; HEAP_OCTETS] = [MaybeUninit::uninit(); HEAP_OCTETS];
 
