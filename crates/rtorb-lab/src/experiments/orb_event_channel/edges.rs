@@ -15,7 +15,7 @@ use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::beside::{LOADS, NONE, VariedLoad};
-use crate::experiments::transports::TRANSPORTS;
+use crate::experiments::transports::{TRANSPORTS, over};
 use crate::study::{
     Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
@@ -192,7 +192,8 @@ fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
         .with(&[(PATH, "event".into()), ("part", "call".into())])
         .filter_map(|(labels, event)| Pair::of(cells, labels, event))
         .collect();
-    pairs.sort_by_key(|pair| &pair.labels["transport"]);
+    // TCP first.
+    pairs.sort_by_key(|pair| over(pair.labels));
     // P4 measures it over a network.
     let over_tcp = || {
         pairs
