@@ -85,11 +85,6 @@ const LAYERS: &[Layer] = &[
         builds_with: &["rtorb-idl"],
     },
     Layer {
-        name: "rtorb-embedded-cubit",
-        needs: &["rtorb-embedded"],
-        builds_with: &["rtorb-idl"],
-    },
-    Layer {
         name: "rtorb-examples",
         needs: &["rtorb-services", "rtorb", "rtorb-os"],
         builds_with: &["rtorb-idl"],
@@ -123,6 +118,11 @@ const LAYERS: &[Layer] = &[
             "rtorb-wire",
             "rtorb-os",
         ],
+        builds_with: &["rtorb-idl"],
+    },
+    Layer {
+        name: "rtorb-embedded-cubit",
+        needs: &["rtorb-embedded"],
         builds_with: &["rtorb-idl"],
     },
     Layer {

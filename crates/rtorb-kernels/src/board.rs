@@ -2,8 +2,6 @@
 //!
 //! They have no packages, no root and no loads. A guest measures `os/operations` and says what it found on its first serial line.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,66 +11,15 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::Results;
 use rtorb_results::campaign::{Boards, Kernel};
 
+use crate::catalogue::BOARD;
 use crate::machine::{Emulator, OnBoard};
-use crate::sha256::sha256;
 
 mod answer;
 
-/// A guest that this program knows.
-#[derive(Clone, Copy, Debug)]
-pub struct Guest {
-    /// Its name as a kernel.
-    pub name: &'static str,
-    /// What it stands for among the systems of the papers.
-    pub stands_for: &'static str,
-}
-
-/// Every guest.
-pub const GUESTS: [Guest; 2] = [
-    Guest {
-        name: "freertos",
-        stands_for: "VxWorks: priorities, mutexes with inheritance, one address space",
-    },
-    Guest {
-        name: "rtic",
-        stands_for: "OSEKWorks: static tasks, resources with priority ceilings, one stack",
-    },
-];
-
 /// The load that is none.
 const NO_LOAD: &str = "none";
-/// The board of all guests in the emulator, and its instruction set.
-const BOARD: &str = "mps2-an385";
+/// The instruction set of the board.
 const INSTRUCTIONS: &str = "Thumb-2";
-
-/// True if that is the name of a guest.
-#[must_use]
-pub fn is_known(name: &str) -> bool {
-    GUESTS.iter().any(|guest| guest.name == name)
-}
-
-/// The guest of that name, in the folder that RTORB_GUESTS names, or in `target/rtos` of the workspace that this program is in.
-///
-/// # Errors
-/// That it was not built, and how to build it.
-pub fn find(name: &str) -> Result<Kernel, LabError> {
-    let image = folder()?.join(name);
-    let octets = fs::read(&image).map_err(|_| LabError::Incomplete {
-        what: format!(
-            "the guest {name} is not built: there is no {}. In rtorb's workspace: apt install rustc-web cargo-web rust-web-src, \
-             then `cargo xtask rtos`. RTORB_GUESTS names another folder",
-            image.display()
-        ),
-    })?;
-    Ok(Kernel {
-        name: name.to_owned(),
-        release: name.to_owned(),
-        sha256: sha256(&octets),
-        image,
-        package: None,
-        board: Some(BOARD.to_owned()),
-    })
-}
 
 /// True if that kernel runs an experiment under a load. A Linux runs each; a guest has one, and no loads.
 #[must_use]
@@ -135,16 +82,6 @@ pub(crate) fn read(
     Ok((answer.preempt, results))
 }
 
-fn folder() -> Result<PathBuf, LabError> {
-    if let Some(named) = std::env::var_os("RTORB_GUESTS") {
-        return Ok(named.into());
-    }
-    let executable = std::env::current_exe().map_err(LabError::file("this program"))?;
-    let mut folders = executable.ancestors();
-    let target = folders.find(|folder| folder.ends_with("target"));
-    Ok(target.unwrap_or(Path::new("target")).join("rtos"))
-}
-
 /// The emulated clock counts instructions, and passes in no time where the processor is idle.
 const ARGUMENTS: [&str; 13] = [
     "-icount",
@@ -173,7 +110,7 @@ mod tests {
         let kernel = |board: Option<&str>| Kernel {
             name: "any".to_owned(),
             release: String::new(),
-            image: PathBuf::new(),
+            image: "".into(),
             sha256: String::new(),
             package: None,
             board: board.map(str::to_owned),

@@ -103,7 +103,7 @@ pub fn check_needs(
 ) -> Result<(), LabError> {
     catalogue::check_names(kernels)?;
     selection.parts()?;
-    let is_of_board = |name: &String| board::is_known(name);
+    let is_of_board = |name: &String| catalogue::is_guest(name);
     if kernels.iter().any(is_of_board) {
         Emulator::find_for_boards(executable, interrupt)?;
     }

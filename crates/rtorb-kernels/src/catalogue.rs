@@ -14,12 +14,14 @@ use rtorb_lab::processes::interrupt::Interrupt;
 pub use rtorb_results::campaign::{Kernel, Package};
 use serde::Serialize;
 
-use crate::board;
 use cache::Cache;
+pub(crate) use guests::BOARD;
+pub use guests::{GUESTS, Guest, guest, is_guest};
 use name::{Release, Wanted};
 pub use source::{Apt, Offer, Source, Unpacked};
 
 mod cache;
+mod guests;
 mod image;
 mod name;
 mod source;
@@ -85,8 +87,8 @@ pub fn check_names(names: &[String]) -> Result<(), LabError> {
     names.iter().try_for_each(|name| {
         if is_file(name) {
             from_file(name).map(drop)
-        } else if board::is_known(name) {
-            board::find(name).map(drop)
+        } else if is_guest(name) {
+            guest(name).map(drop)
         } else {
             name.parse::<Wanted>().map(drop)
         }
@@ -184,8 +186,8 @@ impl Catalogue {
         if is_file(name) {
             return from_file(name);
         }
-        if board::is_known(name) {
-            return board::find(name);
+        if is_guest(name) {
+            return guest(name);
         }
         match self.find(&name.parse()?)? {
             Some(kernel) => Ok(named(kernel, name)),
@@ -210,7 +212,7 @@ impl Catalogue {
         interrupt: &Interrupt,
     ) -> Result<Vec<Kernel>, LabError> {
         let mut missing = Vec::new();
-        let is_fetched = |name: &&String| !is_file(name) && !board::is_known(name);
+        let is_fetched = |name: &&String| !is_file(name) && !is_guest(name);
         for name in names.iter().filter(is_fetched) {
             let wanted: Wanted = name.parse()?;
             if self.find(&wanted)?.is_none() {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use rtorb_kernels::board::{self, GUESTS, Guest};
+use rtorb_kernels::catalogue::{self, GUESTS, Guest};
 use rtorb_kernels::catalogue::{Apt, Catalogue, Entry, Kernel};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::summary::Table;
@@ -85,7 +85,7 @@ impl Kernels {
                 "guests": GUESTS.map(|guest| json!({
                     "name": guest.name,
                     "stands_for": guest.stands_for,
-                    "built": board::find(guest.name).is_ok(),
+                    "built": catalogue::guest(guest.name).is_ok(),
                 })),
             }));
         }
@@ -110,7 +110,7 @@ impl Kernels {
 }
 
 fn described(guest: &Guest) -> String {
-    let state = if board::find(guest.name).is_ok() {
+    let state = if catalogue::guest(guest.name).is_ok() {
         "built"
     } else {
         "not built: `cargo xtask rtos` builds it"

@@ -70,7 +70,7 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
 /// The guests of `cargo xtask rtos`: each is no Linux, and needs nothing of one.
 #[test]
 fn two_campaigns_of_guests_are_equal_to_the_octet_and_have_what_their_kernels_have() {
-    let guests = rtorb_kernels::board::GUESTS.map(|guest| guest.name);
+    let guests = catalogue::GUESTS.map(|guest| guest.name);
     let missing = guests.iter().find_map(|name| catalogue::cached(name).err());
     let emulator = Command::new("qemu-system-arm").arg("--version").output();
     if let Some(why) = missing.map(|error| error.to_string()) {
