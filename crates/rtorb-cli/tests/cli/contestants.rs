@@ -11,22 +11,19 @@ use rtorb_lab::contestants::cubit::Bench;
 use rtorb_lab::contestants::operations::{MessageBytes, Operation};
 use rtorb_lab::contestants::peers::omniorb::{HOW_TO_INSTALL, OmniOrb};
 use rtorb_lab::contestants::{Contestant, Orb, Transport, key_bytes};
+use rtorb_lab::experiment::{Context, Effort};
 use rtorb_lab::inspect::ior::Description;
 use rtorb_lab::inspect::ping::client_orb;
-use rtorb_lab::processes::Launcher;
 use rtorb_lab::processes::interrupt::Interrupt;
 
 use crate::support::{CubitServer, skip};
 
 /// Without SCHED_FIFO, so that the test does not need the privilege.
-fn launcher() -> Launcher {
+fn context() -> Context {
     let executable = assert_cmd::cargo::cargo_bin!("rtorb").to_owned();
-    Launcher {
-        executable,
-        placement: Placement::default(),
-        interrupt: Interrupt::new(),
-        agents: Vec::new(),
-    }
+    let mut context = Context::new(Effort::Glance, executable, Interrupt::new()).unwrap();
+    context.launcher.placement = Placement::default();
+    context
 }
 
 fn burst(operation: Operation, verb: Verb) -> Burst {
@@ -89,27 +86,38 @@ fn answers_every_operation_right(mut contestant: Contestant) {
     contestant
         .burst(&burst(Operation::Void, Verb::Call))
         .unwrap();
-    assert_eq!(contestant.scheduling().len(), 2);
+    let processes = match contestant.transport {
+        Transport::Collocated => 1,
+        _ => 2,
+    };
+    assert_eq!(contestant.scheduling().len(), processes);
 }
 
 #[test]
 fn raw_exchanges() {
-    let folder = tempfile::tempdir().unwrap();
-    for transport in [Transport::Tcp, Transport::Unix, Transport::Futex] {
-        answers_every_operation_right(
-            Contestant::raw(&launcher(), transport, folder.path()).unwrap(),
-        );
+    let context = context();
+    for transport in [
+        Transport::Tcp,
+        Transport::Unix,
+        Transport::Futex,
+        Transport::Memcpy,
+    ] {
+        answers_every_operation_right(Contestant::raw(&context, transport).unwrap());
     }
 }
 
 #[test]
 fn rtorb() {
-    let folder = tempfile::tempdir().unwrap();
-    for transport in [Transport::Tcp, Transport::Unix] {
-        answers_every_operation_right(
-            Contestant::rtorb(&launcher(), transport, folder.path()).unwrap(),
-        );
+    let context = context();
+    for transport in [
+        Transport::Tcp,
+        Transport::Unix,
+        Transport::Shm,
+        Transport::ShmYield,
+    ] {
+        answers_every_operation_right(Contestant::rtorb(&context, transport).unwrap());
     }
+    answers_every_operation_right(Contestant::collocated(&context.launcher).unwrap());
 }
 
 #[test]
@@ -117,25 +125,22 @@ fn omniorb() {
     let Some(peer) = OmniOrb::find(&Interrupt::new()).unwrap() else {
         return skip(HOW_TO_INSTALL);
     };
-    let folder = tempfile::tempdir().unwrap();
+    let context = context();
     for transport in [Transport::Tcp, Transport::Unix] {
-        answers_every_operation_right(
-            Contestant::omniorb(&launcher(), &peer, transport, folder.path()).unwrap(),
-        );
+        let omniorb = Contestant::omniorb(&context.launcher, &peer, transport, context.folder());
+        answers_every_operation_right(omniorb.unwrap());
     }
 }
 
 #[test]
 fn a_server_that_cannot_listen_is_told_by_its_name() {
-    let error = Contestant::rtorb(
-        &launcher(),
-        Transport::Unix,
-        std::path::Path::new("/nowhere/at/all"),
-    )
-    .unwrap_err();
+    let context = context();
+    let folder = context.folder().display().to_string();
+    std::fs::remove_dir(context.folder()).unwrap();
+    let error = Contestant::rtorb(&context, Transport::Unix).unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("rtorb unix server") && text.contains("/nowhere/at/all"),
+        text.contains("rtorb unix server") && text.contains(&folder),
         "{text}"
     );
 }
