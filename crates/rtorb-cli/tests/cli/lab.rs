@@ -40,7 +40,7 @@ fn a_quick_run_of_everything_takes_minutes_and_a_full_one_hours() {
     // full time is that of servers on an agent's host, and is not needed without one.
     let (quick, full) = (paced_s("parameters"), paced_s("parameters_full"));
     assert!((30..=100).contains(&quick), "{quick} s");
-    assert!((3_600..=14 * 3_600).contains(&full), "{full} s");
+    assert!((3_600..=15 * 3_600).contains(&full), "{full} s");
 }
 
 #[test]

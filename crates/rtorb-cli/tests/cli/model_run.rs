@@ -218,5 +218,5 @@ fn what_is_overloaded_is_refused_and_really_misses_when_it_is_forced() {
         causes.contains("fault") || causes.contains("explains it"),
         "{causes}"
     );
-    assert!(judgement.next.iter().any(|one| one.contains("--seed")));
+    assert!(judgement.next.iter().any(|one| one.contains("--runs")));
 }
