@@ -21,13 +21,20 @@ pub(crate) struct PeerWatch {
     epoll: OwnedFd,
     /// Ends a wait.
     bell: OwnedFd,
-    links: Mutex<Vec<Weak<Link>>>,
+    links: Mutex<Links>,
+}
+
+#[derive(Debug)]
+struct Links {
+    watched: Vec<(u64, Weak<Link>)>,
+    /// Identifies the next connection. An address would not do: the next connection may get that of one that has just ended.
+    next: u64,
 }
 
 /// Ended connections that one system call reports at most.
 const EVENTS_MAX: usize = 16;
 
-/// Identifies the bell. A connection is identified by its address, which is never 0.
+/// Identifies the bell. Connections have the numbers from 1.
 const BELL: u64 = 0;
 
 impl PeerWatch {
@@ -35,7 +42,10 @@ impl PeerWatch {
         let watch = Self {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            links: Mutex::default(),
+            links: Mutex::new(Links {
+                watched: Vec::new(),
+                next: BELL + 1,
+            }),
         };
         // Edge-triggered, so that nobody has to read it.
         let flags = EventFlags::IN | EventFlags::ET;
@@ -48,15 +58,17 @@ impl PeerWatch {
         let Some(link) = stream.memory() else {
             return Ok(());
         };
-        {
+        let number = {
             let mut links = self.links.lock();
-            links.retain(|known| known.strong_count() > 0);
-            links.push(Arc::downgrade(link));
-        }
+            let number = links.next;
+            links.next += 1;
+            links.watched.retain(|(_, known)| known.strong_count() > 0);
+            links.watched.push((number, Arc::downgrade(link)));
+            number
+        };
         // Bytes at the doorbell are no event. The kernel forgets a socket that is closed.
         let flags = EventFlags::RDHUP | EventFlags::ET;
-        let data = EventData::new_u64(token(&Arc::downgrade(link)));
-        epoll::add(&self.epoll, stream, data, flags)?;
+        epoll::add(&self.epoll, stream, EventData::new_u64(number), flags)?;
         link.be_watched();
         Ok(())
     }
@@ -81,11 +93,12 @@ impl PeerWatch {
         // No error is possible but a signal, and then the wait ends at once and the next look sees the events.
         let (events, _) = epoll::wait(&self.epoll, &mut room[..], Some(&now)).unwrap_or_default();
         let links = self.links.lock();
+        let watched = &links.watched;
         for event in events.iter() {
             let (data, flags) = ({ event.data }.u64(), { event.flags });
             // It may be gone already, and its socket with it.
-            let link = links.iter().find(|link| token(link) == data);
-            let Some(link) = link.and_then(Weak::upgrade) else {
+            let link = watched.iter().find(|(number, _)| *number == data);
+            let Some(link) = link.and_then(|(_, link)| link.upgrade()) else {
                 continue;
             };
             link.note_end(Awaited::Bytes);
@@ -94,13 +107,9 @@ impl PeerWatch {
             }
         }
         let mut sleeps = false;
-        for link in links.iter().filter_map(Weak::upgrade) {
+        for link in watched.iter().filter_map(|(_, link)| link.upgrade()) {
             sleeps |= link.wake_ended();
         }
         sleeps
     }
-}
-
-fn token(link: &Weak<Link>) -> u64 {
-    link.as_ptr().addr() as u64
 }
