@@ -23,7 +23,7 @@ const PICTURES: [Picture; 2] = [
         file: "overview.png",
         plot: None,
         width: 1080,
-        height: 940,
+        height: 860,
     },
     Picture {
         file: "architectures.png",

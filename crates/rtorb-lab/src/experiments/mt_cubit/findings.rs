@@ -176,13 +176,13 @@ impl<'a> Calls<'a> {
                     "to-unix-p50",
                     "high-priority median, to that over the UNIX socket",
                     self.to_unix(labels, P50),
-                    1.0,
+                    MEDIAN_FELT,
                 ),
                 (
                     "to-unix-p99",
                     "high-priority p99, to that over the UNIX socket",
                     self.to_unix(labels, P99),
-                    1.0,
+                    TAIL_FELT,
                 ),
             ]),
             _ => {}
@@ -484,8 +484,8 @@ mod tests {
         };
         let (held, missed) = (Verdict::Held, Verdict::Missed);
         assert_eq!(verdicts([8_000, 11_000]), both(held, held));
-        assert_eq!(verdicts([8_000, 13_000]), both(held, missed));
-        assert_eq!(verdicts([11_000, 11_000]), both(missed, held));
+        assert_eq!(verdicts([8_000, 19_000]), both(held, missed));
+        assert_eq!(verdicts([14_000, 14_000]), both(missed, held));
     }
 
     #[test]

@@ -284,7 +284,7 @@ impl Calls<'_> {
             "octets-to-unix.65536.shm",
             "65536 octets through shared memory: time apart from the servant's work, to the raw exchange over a UNIX socket",
             &self.apart_from_work(&octets).divided_by(&raw),
-            0.5,
+            0.75,
             "ratio",
         );
         let iceoryx2 = BY_ICEORYX2.into_iter().filter_map(|transport| {
@@ -378,7 +378,8 @@ const MEMORY: [Memory; 3] = [
         raw: Transport::Spin,
         id: "two-cpus",
         words: "spinning on two CPUs",
-        limit: 2.0,
+        // Two CPUs that share a cache exchange a word in 0.12 us; the instructions of a call take twice as long as that.
+        limit: 5.0,
     },
 ];
 const KIBIBYTES_64: usize = 65_536;
@@ -552,12 +553,12 @@ mod tests {
     }
 
     #[test]
-    fn octets_through_shared_memory_may_cost_half_of_the_unix_socket() {
+    fn octets_through_shared_memory_may_cost_three_quarters_of_the_unix_socket() {
         let raw = octets(Orb::Raw, Transport::Unix, KIBIBYTES_64);
         let ours = octets(Orb::Rtorb, Transport::Shm, KIBIBYTES_64);
         let beside = [(raw, 20_000), (part(&ours, "servant_work"), 5_000)];
         let id = "octets-to-unix.65536.shm";
-        check(id, &beside, &ours, [14_000, 16_000]);
+        check(id, &beside, &ours, [19_000, 21_000]);
     }
 
     #[test]
