@@ -383,8 +383,8 @@ const MEMORY: [Memory; 3] = [
     },
 ];
 const KIBIBYTES_64: usize = 65_536;
-/// What a lane may cost.
-const LANE_TO_PLAIN_MAX: f64 = 1.1;
+/// What a lane may cost: its thread makes one more system call, because it waits in epoll before it reads.
+const LANE_TO_PLAIN_MAX: f64 = 1.15;
 const STRUCTS: usize = 4_096;
 /// What the paper has, and which operation of ours stands beside it.
 const PUBLISHED: [(&str, &str, Operation); 4] = [
@@ -459,11 +459,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_may_cost_a_tenth() {
+    fn a_lane_may_cost_one_more_system_call() {
         for (lane, id, _) in LANES {
             let plain = [(plain_call(Orb::Rtorb, Transport::Tcp), 6_000)];
             let id = format!("lane-to-plain.{id}");
-            check(&id, &plain, &lane_call(lane), [6_300, 6_900]);
+            check(&id, &plain, &lane_call(lane), [6_600, 7_200]);
         }
     }
 
