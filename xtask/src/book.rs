@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::sources::rust_files;
+use crate::sources::{files_below, rust_files};
 use markdown::{anchors, is_elsewhere, targets, with_targets};
 
 /// Checks the pages, and builds the site.
@@ -248,26 +248,9 @@ fn is_page(file: &Path) -> bool {
 }
 
 fn pages_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let files = files_below(folder)?;
-    Ok(files.into_iter().filter(|file| is_page(file)).collect())
-}
-
-/// Every file below `folder`, in order.
-fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut left = vec![folder.to_owned()];
-    while let Some(folder) = left.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-            let path = entry?.path();
-            if path.is_dir() {
-                left.push(path);
-            } else {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
+    let mut files = files_below(folder)?;
+    files.retain(|file| is_page(file));
+    Ok(files)
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

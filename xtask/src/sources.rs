@@ -16,6 +16,13 @@ pub(crate) struct Line {
 
 /// Every Rust file below `folder`, in order.
 pub(crate) fn rust_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = files_below(folder)?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    Ok(files)
+}
+
+/// Every file below `folder`, in order.
+pub(crate) fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut left = vec![folder.to_owned()];
     while let Some(folder) = left.pop() {
@@ -23,7 +30,7 @@ pub(crate) fn rust_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
             let path = entry?.path();
             if path.is_dir() {
                 left.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else {
                 found.push(path);
             }
         }

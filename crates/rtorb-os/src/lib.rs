@@ -21,7 +21,7 @@
 //! | a network of a thread's own | [`namespace`] |
 //! | counting heap calls, locks, page faults and context switches of a path | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`], [`sched::thread_switches`] |
 //!
-//! It is the only part of the ORB that depends on the operating system, sockets aside: `docs/portability.md` lists what each module needs
+//! It is the only part of the ORB that depends on the operating system, sockets aside: `docs/reference/portability.md` lists what each module needs
 //! of one. The build refuses other systems than Linux.
 //!
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
