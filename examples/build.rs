@@ -1,5 +1,5 @@
 //! Translates the examples' IDL.
 fn main() {
-    rtorb_idl::compile("../idl/greeter.idl");
-    rtorb_idl::compile("../idl/motor.idl"); // of the example timed-motor
+    rtorb_idl::compile("idl/greeter.idl");
+    rtorb_idl::compile("idl/motor.idl"); // of the example timed-motor
 }

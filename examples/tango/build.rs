@@ -1,4 +1,4 @@
 //! Translates Tango's IDL.
 fn main() {
-    rtorb_idl::compile("../../idl/tango.idl");
+    rtorb_idl::compile("idl/tango.idl");
 }

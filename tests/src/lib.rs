@@ -1,5 +1,5 @@
-//! Support for tests that make real calls without another ORB: servants, clients and servers that send raw messages, fake
-//! servers, and the code that IDL generates.
+//! Support for tests that make real calls: servants, clients and servers that send raw messages, fake servers, other ORBs, and the
+//! code that IDL generates.
 //!
 //! The lints are those of a strict application: generated code must not trigger them.
 #![forbid(unsafe_code)]
@@ -19,6 +19,7 @@ pub mod good;
 pub mod ledger;
 pub mod ours;
 pub mod pages;
+pub mod peers;
 pub mod raw;
 pub mod recorder;
 pub mod relay;

@@ -14,7 +14,6 @@ struct Step {
     environment: &'static [(&'static str, &'static str)],
 }
 
-/// The steps in order: the first runs the program where there is no other file, as the guests of the kernel laboratory do, for
 /// The steps in order. The first two make what guests of the kernel laboratory run: the program as the only file, and kernels. Then come
 /// guests with kernels that are no Linux, and the portable crates for other systems. The README's test command runs beside that; the
 /// interleavings of what has no lock are tried in a folder of their own, because everything is built differently for them. The last step

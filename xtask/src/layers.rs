@@ -53,18 +53,6 @@ const LAYERS: &[Layer] = &[
         builds_with: &[],
     },
     Layer {
-        name: "rtorb-interop",
-        needs: &[
-            "rtorb-tests",
-            "rtorb-dynamic",
-            "rtorb-services",
-            "rtorb",
-            "rtorb-wire",
-            "rtorb-os",
-        ],
-        builds_with: &["rtorb-idl"],
-    },
-    Layer {
         name: "rtorb-instructions",
         needs: &["rtorb"],
         builds_with: &["rtorb-idl"],

@@ -1,6 +1,7 @@
 //! `cargo xtask package`: the packages as they would be published, and a project that uses them.
 //!
-//! Every crate that may be published is packaged. The packages are unpacked beside each other, away from the workspace, and checked there.
+//! The whole workspace is packaged. The packages that may be published are unpacked beside each other, away from the workspace, and
+//! checked there.
 //! Then `examples/template` is built with them as its only source of rtorb, and its client calls its server.
 
 use std::fmt::Write as _;
@@ -48,15 +49,13 @@ impl Place {
 
     fn package(&self, workspace: &Path) -> anyhow::Result<Vec<Package>> {
         let metadata = Metadata::of(workspace)?;
-        let published = || metadata.members().filter(|member| member.publish.is_none());
         let mut command = Command::new("cargo");
-        command.args(["package", "--no-verify", "--allow-dirty"]);
-        for package in published() {
-            command.args(["-p", &package.name]);
-        }
+        command.args(["package", "--workspace", "--no-verify", "--allow-dirty"]);
         succeed(command.current_dir(workspace))?;
         let unpacked = self.folder.join("crates");
-        published()
+        metadata
+            .members()
+            .filter(|member| member.publish.is_none())
             .map(|package| {
                 let named = format!("{}-{}", package.name, package.version);
                 let file = self.folder.join(format!("{named}.crate"));

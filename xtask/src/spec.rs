@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Path, options: &[&str]) -> anyhow::Result<()> {
 /// The documents that may be cited.
 const DOCUMENTS: [&str; 3] = ["CORBA 3", "GIOP 1.2", "RT-CORBA 1.2"];
 /// The folders that are searched for citations.
-const FOLDERS: [&str; 3] = ["crates", "interop", "tests"];
+const FOLDERS: [&str; 2] = ["crates", "tests"];
 const EXCEPTIONS: &str = "xtask/spec/exceptions.toml";
 
 /// What the code says of all cited clauses.

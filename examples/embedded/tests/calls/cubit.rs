@@ -146,7 +146,7 @@ fn octets_that_are_no_giop_are_refused_and_the_next_connection_is_served() {
 
 #[test]
 fn omniorb_calls_every_operation() {
-    let Some(omniorb) = rtorb_interop::omniorb::omniorb() else {
+    let Some(omniorb) = rtorb_tests::peers::omniorb::omniorb() else {
         return;
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_rtorb-embedded-cubit"));

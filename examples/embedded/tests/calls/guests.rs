@@ -119,7 +119,7 @@ fn serves_without_heap(guest: &str, calls: i32) {
     let Some(machine) = Machine::boot(guest, None) else {
         return;
     };
-    if let Some(omniorb) = rtorb_interop::omniorb::omniorb() {
+    if let Some(omniorb) = rtorb_tests::peers::omniorb::omniorb() {
         let lengths = ["--lengths", "0,1,4,1021", "--any"];
         let lines = omniorb.call("cubit_client", &machine.corbaloc("cubit"), &lengths);
         assert!(lines.len() > 30, "{lines:?}");

@@ -1,4 +1,0 @@
-//! Translates the measured interface.
-fn main() {
-    rtorb_idl::compile("../../idl/cubit.idl");
-}

@@ -1,0 +1,108 @@
+//! Peers built of JacORB, which writes big-endian: servers and clients of Cubit and Desk.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::make::{files, has, once, step};
+use crate::running::{Running, output_of};
+use crate::skip;
+
+/// The built peers, or none with a word about how to get JacORB, which is not in Debian.
+///
+/// # Panics
+///
+/// The peers cannot be built, or they are required and missing.
+#[must_use]
+pub fn jacorb() -> Option<JacOrb> {
+    let Some(jars) = env::var_os("RTORB_JACORB").filter(|_| has("javac")) else {
+        skip("JacORB or a JDK is not there: tests/programs/jacorb/pom.xml says how to fetch it");
+        return None;
+    };
+    let jars = format!("{}/*", jars.to_str()?);
+    let classes = build(&jars);
+    Some(JacOrb {
+        class_path: format!("{jars}:{}", classes.display()),
+    })
+}
+
+/// JacORB, built and ready to run.
+#[derive(Debug)]
+pub struct JacOrb {
+    class_path: String,
+}
+
+impl JacOrb {
+    /// Starts `CubitServer` or `DeskServer` and answers its reference.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn serve(&self, class: &str, scratch: &Path) -> (Running, String) {
+        let file = scratch.join(format!("{class}.ior"));
+        Running::until_written(self.java(class).arg(&file), &file)
+    }
+
+    /// Runs `CubitClient` or `DeskClient` against `reference`, and answers its lines, one a check, all of them right.
+    ///
+    /// # Panics
+    ///
+    /// A check was wrong.
+    pub fn call(&self, class: &str, reference: &str, options: &[&str]) -> Vec<String> {
+        let printed = output_of(self.java(class).arg(reference).args(options));
+        let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
+        assert!(
+            lines.iter().all(|line| line.starts_with("ok ")),
+            "{printed}"
+        );
+        assert!(!lines.is_empty(), "the client checked nothing");
+        lines
+    }
+
+    fn java(&self, class: &str) -> Command {
+        let mut command = Command::new("java");
+        command.args([
+            "-Dorg.omg.CORBA.ORBClass=org.jacorb.orb.ORB",
+            "-DOAIAddr=127.0.0.1",
+        ]);
+        command.args([
+            "-Dorg.omg.CORBA.ORBSingletonClass=org.jacorb.orb.ORBSingleton",
+            "-Djacorb.log.default.verbosity=0",
+        ]);
+        command
+            .args(["-cp", &self.class_path, class])
+            .stderr(std::process::Stdio::null());
+        command
+    }
+}
+
+fn build(jars: &str) -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = files(&package.join("programs/jacorb"));
+    let idl = ["cubit.idl", "exchange.idl"].map(|name| package.join("../idl").join(name));
+    let mut needs = sources.clone();
+    needs.extend_from_slice(&idl);
+    once("jacorb", &needs, |folder| {
+        let generated = folder.join("generated");
+        for idl in &idl {
+            let translate =
+                ["-cp", jars, "org.jacorb.idl.parser", "-d", "generated"].map(OsStr::new);
+            step(
+                folder,
+                "java",
+                translate.into_iter().chain([idl.as_os_str()]),
+            );
+        }
+        let mut arguments = ["-nowarn", "-cp", jars, "-d", "."]
+            .map(OsString::from)
+            .to_vec();
+        let written = [files(&generated), files(&generated.join("Exchange"))].concat();
+        let java = sources
+            .iter()
+            .chain(&written)
+            .filter(|file| file.extension().is_some_and(|e| e == "java"));
+        arguments.extend(java.map(|file| file.as_os_str().to_owned()));
+        step(folder, "javac", arguments);
+    })
+}

@@ -1,0 +1,159 @@
+//! Our client against omniORB's server: every operation, every version, both transports and byte orders.
+
+use rtorb::giop::Version;
+use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder};
+use rtorb_tests::ours::{Wide, check_cubit, check_desk, check_nested};
+use rtorb_tests::peers::omniorb::{Endpoint, omniorb};
+use rtorb_tests::scratch::Scratch;
+use rtorb_tests::stubs::Cubit;
+use rtorb_tests::stubs::exchange::Desk;
+
+const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
+const LENGTHS: [usize; 5] = [0, 1, 4, 1021, 4096];
+
+#[test]
+fn every_operation_in_every_version() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_cubits, cubit) = omniorb.serve("cubit_server", &scratch, Endpoint::Tcp, &[]);
+    let (_desks, desk) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &[]);
+    for version in VERSIONS {
+        let orb = || Orb::builder().max_giop_version(version);
+        check_cubit(&cubit_of(orb(), &cubit), &LENGTHS);
+        let wide = if version == Version::V1_2 {
+            Wide::Sent
+        } else {
+            Wide::LeftOut
+        };
+        check_desk(&desk_of(orb(), &desk), wide);
+        check_nested(&desk_of(orb(), &desk));
+    }
+}
+
+#[test]
+fn in_the_other_byte_order() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_cubits, cubit) = omniorb.serve("cubit_server", &scratch, Endpoint::Tcp, &[]);
+    let (_desks, desk) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &[]);
+    for version in VERSIONS {
+        let orb = || {
+            Orb::builder()
+                .max_giop_version(version)
+                .byte_order(rtorb_wire::ByteOrder::Big)
+        };
+        check_cubit(&cubit_of(orb(), &cubit), &LENGTHS);
+        let wide = if version == Version::V1_2 {
+            Wide::Sent
+        } else {
+            Wide::LeftOut
+        };
+        check_desk(&desk_of(orb(), &desk), wide);
+        check_nested(&desk_of(orb(), &desk));
+    }
+}
+
+#[test]
+fn fragmented_replies_are_put_together() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_cubits, cubit) = omniorb.serve("cubit_server", &scratch, Endpoint::Tcp, &[]);
+    for version in VERSIONS {
+        let orb = Orb::builder().max_giop_version(version);
+        check_cubit(&cubit_of(orb, &cubit), &[1100, 20_000, 100_000]);
+    }
+}
+
+#[test]
+fn fragmented_requests_are_put_together_by_it() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_cubits, cubit) = omniorb.serve("cubit_server", &scratch, Endpoint::Tcp, &[]);
+    check_cubit(
+        &cubit_of(Orb::builder().fragment_octets(512), &cubit),
+        &[0, 1, 1021, 20_000],
+    );
+}
+
+#[test]
+fn over_its_unix_socket() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let endpoint = scratch.join("socket");
+    let (_cubits, cubit) = omniorb.serve("cubit_server", &scratch, Endpoint::Unix(&endpoint), &[]);
+    let endpoint = scratch.join("other");
+    let (_desks, desk) = omniorb.serve("desk_server", &scratch, Endpoint::Unix(&endpoint), &[]);
+    check_cubit(&cubit_of(Orb::builder(), &cubit), &LENGTHS);
+    check_desk(&desk_of(Orb::builder(), &desk), Wide::Sent);
+}
+
+#[test]
+fn a_corbaloc_finds_its_naming_service() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_names, address) = omniorb.names(&scratch);
+    for version in ["1.0", "1.1", "1.2"] {
+        let text = format!("corbaloc::{version}@{address}/NameService");
+        let names = object(Orb::builder(), &text);
+        assert_eq!(
+            names.is_a("IDL:omg.org/CosNaming/NamingContext:1.0"),
+            Ok(true),
+            "{text}"
+        );
+        assert_eq!(
+            names.is_a("IDL:omg.org/CosNaming/BindingIterator:1.0"),
+            Ok(false),
+            "{text}"
+        );
+        assert_eq!(names.non_existent(), Ok(false), "{text}");
+    }
+    let orb = Orb::builder()
+        .initial_reference("NameService", &format!("corbaloc::{address}/NameService"));
+    let orb = orb.build().expect("the ORB can be built");
+    let names = orb
+        .resolve_initial_references("NameService")
+        .expect("it was given");
+    assert_eq!(
+        names.is_a("IDL:omg.org/CosNaming/NamingContextExt:1.0"),
+        Ok(true)
+    );
+    let nobody = object(Orb::builder(), &format!("corbaloc::{address}/Nobody"));
+    assert_eq!(nobody.non_existent(), Ok(true));
+    let refused = nobody
+        .is_a("IDL:Cubit:1.0")
+        .expect_err("there is no such object");
+    assert_eq!(refused.kind, ExceptionKind::ObjectNotExist);
+}
+
+#[test]
+fn a_corbaloc_finds_its_objects_in_every_version() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_cubits, reference) = omniorb.serve("cubit_server", &scratch, Endpoint::Tcp, &[]);
+    let address = cubit_of(Orb::builder(), &reference);
+    let address = address
+        .as_object()
+        .endpoints()
+        .next()
+        .expect("one endpoint")
+        .to_string();
+    let address = address.strip_prefix("iiop://").expect("TCP").to_owned();
+    for version in ["1.0", "1.1", "1.2"] {
+        let text = format!("corbaloc:iiop:{version}@{address}/cubit");
+        let cubit = Cubit::narrow(&object(Orb::builder(), &text)).expect("it is a Cubit");
+        check_cubit(&cubit, &[0, 4, 1021]);
+    }
+}
+
+fn object(builder: OrbBuilder, text: &str) -> ObjectRef {
+    let orb = builder.build().expect("the ORB can be built");
+    orb.string_to_object(text).expect("a reference")
+}
+
+fn cubit_of(builder: OrbBuilder, text: &str) -> Cubit {
+    Cubit::narrow(&object(builder, text)).expect("it is a Cubit")
+}
+
+fn desk_of(builder: OrbBuilder, text: &str) -> Desk {
+    Desk::narrow(&object(builder, text)).expect("it is a Desk")
+}
