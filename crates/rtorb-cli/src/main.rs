@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use rtorb_kernels::guest;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
@@ -80,7 +81,8 @@ fn main() -> ExitCode {
         guest::boot();
         return ExitCode::FAILURE;
     }
-    let done = match Command::parse().subcommand {
+    let command = Command::try_parse().unwrap_or_else(|error| with_tip(error).exit());
+    let done = match command.subcommand {
         Subcommands::Measure(measure) => measure.run(),
         Subcommands::Check(check) => check.run(),
         Subcommands::Lab(lab) => lab.run(),
@@ -103,6 +105,23 @@ fn main() -> ExitCode {
         output::warn(text(&error));
         exit_status::of_error(&error)
     })
+}
+
+/// Adds what an option of CORBA programs is called here.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let option = std::env::args().find(|argument| argument.starts_with("-ORB"));
+    if let Some(option) = option
+        && error.kind() == ErrorKind::UnknownArgument
+    {
+        let tip = format!(
+            "'{option}' is an option of programs that use the ORB. --help lists this command's own; where that has --config, its file may contain any of the ORB's"
+        );
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+    }
+    error
 }
 
 /// Joins the texts of an error and of its sources, without those that the error's own text already contains.
