@@ -7,8 +7,12 @@ use anyhow::anyhow;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rtorb::{
-    ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbError, PoaError, Strategies, WaitStrategy,
+    ConfigFileForm, ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbError, PoaError,
+    Strategies, WaitStrategy,
 };
+use rtorb_sched::text_file::{FileErrors, from_toml, read_text};
+
+use crate::named_file::file_error;
 
 /// Options of the ORB of a client.
 #[derive(Debug, Default, Args)]
@@ -164,6 +168,12 @@ pub(crate) fn usage(error: impl ToString) -> anyhow::Error {
 pub(crate) fn option_error(error: OrbError) -> anyhow::Error {
     if !is_usage_error(&error) {
         return anyhow!(error);
+    }
+    if let OrbError::ConfigFile { path, .. } = &error
+        && let Ok(text) = read_text(path)
+        && let Err(mistakes) = from_toml::<ConfigFileForm>(&text)
+    {
+        return file_error(FileErrors::new(path, text, mistakes));
     }
     let ours = match &error {
         OrbError::Option { option, reason } => {

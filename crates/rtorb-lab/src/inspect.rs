@@ -1,9 +1,10 @@
 //! Looking at what is there: what a reference says, and whether its object answers.
 
-use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 use rtorb::ior::{Component, Ior};
+use rtorb_sched::text_file::open;
 
 pub mod ior;
 pub mod ping;
@@ -23,7 +24,7 @@ pub fn reference_text(argument: &str) -> Result<String, String> {
             "{name} is no IOR:, corbaloc: or corbaname:, and cannot be read as a file that holds one ({error})"
         )
     };
-    let file = File::open(argument).map_err(unreadable)?;
+    let file = open(Path::new(argument)).map_err(unreadable)?;
     let mut bytes = Vec::new();
     let read = file.take(REFERENCE_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(unreadable)?;

@@ -22,7 +22,7 @@ use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
 use super::list;
-use crate::named_file;
+use crate::named_file::{self, file_error};
 use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
 use crate::output::{print_json, warn};
 use crate::reference::{builder, duration, object};
@@ -188,10 +188,7 @@ impl Serve {
     }
 
     fn schedule(&self) -> anyhow::Result<Option<Schedule>> {
-        let read = |file: &PathBuf| {
-            Schedule::read(file)
-                .map_err(|error| anyhow!(UsageError::new(format!("--schedule: {error}"))))
-        };
+        let read = |file: &PathBuf| Schedule::read(file).map_err(file_error);
         self.schedule.as_ref().map(read).transpose()
     }
 

@@ -108,6 +108,8 @@ fn write_files(folder: &Path) {
         b"name = \"s\"\n[[node]]\ncpu = 2\n[[componnt]]\nname = \"c\"\n",
     );
     write("secret", b"IOR:00");
+    let pipe = Command::new("mkfifo").arg(folder.join("pipe")).status();
+    assert!(pipe.unwrap().success());
     for name in ["dir", "locked"] {
         std::fs::create_dir(folder.join(name)).unwrap();
     }
