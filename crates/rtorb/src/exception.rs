@@ -378,10 +378,30 @@ impl fmt::Display for Cause {
         if let Some(endpoint) = &self.endpoint {
             write!(f, " {endpoint}")?;
         }
-        write!(f, ", after {:?}", self.elapsed)?;
+        write!(f, ", after {}", TimeText(self.elapsed))?;
         match self.errno {
             Some(errno) => write!(f, ": {errno}"),
             None => Ok(()),
+        }
+    }
+}
+
+/// A time in the largest unit in which it is at least 1, with one decimal.
+struct TimeText(Duration);
+
+impl fmt::Display for TimeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.as_nanos();
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+        match units.into_iter().find(|(unit_ns, _)| ns >= *unit_ns) {
+            Some((unit_ns, unit)) => {
+                let (whole, tenths) = (ns / unit_ns, ns % unit_ns * 10 / unit_ns);
+                match tenths {
+                    0 => write!(f, "{whole}{unit}"),
+                    _ => write!(f, "{whole}.{tenths}{unit}"),
+                }
+            }
+            None => write!(f, "{ns}ns"),
         }
     }
 }
@@ -390,5 +410,23 @@ impl std::error::Error for SystemException {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         let errno = self.cause.as_ref()?.errno.as_ref()?;
         Some(errno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elapsed_times_have_fitting_units() {
+        for (ns, text) in [
+            (0, "0ns"),
+            (999, "999ns"),
+            (161_851, "161.8us"),
+            (500_000_000, "500ms"),
+            (2_000_000_000, "2s"),
+        ] {
+            assert_eq!(TimeText(Duration::from_nanos(ns)).to_string(), text);
+        }
     }
 }
