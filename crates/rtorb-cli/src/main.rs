@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rtorb_kernels::guest;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 
@@ -80,7 +80,9 @@ fn main() -> ExitCode {
         guest::boot();
         return ExitCode::FAILURE;
     }
-    let done = match Command::parse().subcommand {
+    let matches = with_negative_numbers(Command::command()).get_matches();
+    let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let done = match command.subcommand {
         Subcommands::Measure(measure) => measure.run(),
         Subcommands::Check(check) => check.run(),
         Subcommands::Lab(lab) => lab.run(),
@@ -103,6 +105,13 @@ fn main() -> ExitCode {
         output::warn(text(&error));
         exit_status::of_error(&error)
     })
+}
+
+/// Lets `-1` be the value of an option, so that the error about it is the option's own.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .allow_negative_numbers(true)
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// Joins the texts of an error and of its sources, without those that the error's own text already contains.

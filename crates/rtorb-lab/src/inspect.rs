@@ -18,6 +18,9 @@ pub fn reference_text(argument: &str) -> Result<String, String> {
     if has_scheme(argument) {
         return Ok(argument.to_owned());
     }
+    if argument.trim().is_empty() {
+        return Err("the reference is empty: give an IOR:, a corbaloc: or a corbaname:, or a file that holds one".to_owned());
+    }
     let name = shortened(argument);
     let unreadable = |error: std::io::Error| {
         format!(
@@ -32,6 +35,9 @@ pub fn reference_text(argument: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err(format!("{name} is empty: its server may not be ready yet"));
+    }
+    if text.contains('\0') {
+        return Err(format!("the file {name} holds no reference: it is no text"));
     }
     if !has_scheme(text) {
         let line = text.lines().next().unwrap_or_default();
