@@ -21,7 +21,7 @@ pub(crate) struct ClientOptions {
     /// TOML file with options of the ORB (docs/reference/options.md). Options of the command line override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Preset of connection, wait and dispatch strategies: an architecture [default: default, or the configuration file's].
+    /// Preset of connection, wait and dispatch strategies: an architecture.
     #[arg(long, value_name = "NAME", value_parser = names(&Strategies::PRESETS))]
     preset: Option<String>,
     /// Connection strategy: how calls share connections. Overrides the preset's.
