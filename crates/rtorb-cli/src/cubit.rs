@@ -40,7 +40,7 @@ struct Serve {
     /// File to write the reference to [default: standard output]. It is written atomically, when the server is ready.
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
-    /// Priority model of the Cubit: calls have the client's priority, or the server's own.
+    /// Priority model of the Cubit: client_propagated, calls have the client's priority; or server_declared, the server's own.
     #[arg(long, value_name = "MODEL", value_parser = priority_model)]
     priority_model: Option<PriorityModel>,
     /// CORBA priority of the Cubit, or of calls that carry none.

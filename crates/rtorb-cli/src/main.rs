@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rtorb_kernels::guest;
 use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 
@@ -81,7 +81,10 @@ fn main() -> ExitCode {
         guest::boot();
         return ExitCode::FAILURE;
     }
-    let command = Command::try_parse().unwrap_or_else(|error| with_tip(error).exit());
+    let command = with_negative_numbers(Command::command())
+        .try_get_matches()
+        .and_then(|matches| Command::from_arg_matches(&matches))
+        .unwrap_or_else(|error| with_tip(error).exit());
     let done = match command.subcommand {
         Subcommands::Measure(measure) => measure.run(),
         Subcommands::Check(check) => check.run(),
@@ -122,6 +125,13 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         );
     }
     error
+}
+
+/// Lets `-1` be the value of an option, so that the error about it is the option's own.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .allow_negative_numbers(true)
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// Joins the texts of an error and of its sources, without those that the error's own text already contains.

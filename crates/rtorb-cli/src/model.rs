@@ -15,10 +15,9 @@ use rtorb_idl::tree::Criticality as Annotated;
 use rtorb_sched::model::{
     CheckOptions, CheckReport, Platform, ProfileOption, Statistic, System, Timing, profiles_of,
 };
-use rtorb_sched::toml_file::FileErrors;
 use rtorb_sched::{Criticality, Strategy};
 
-use crate::colour;
+use crate::named_file::file_error;
 use crate::orb_options::UsageError;
 
 /// Check and run a system: from its file and platform profiles to proven bounds, and to a run that tests them.
@@ -101,7 +100,7 @@ impl Analysis {
         let mut read: BTreeMap<&Path, Platform> = BTreeMap::new();
         for file in &files {
             if !read.contains_key(file.as_path()) {
-                let platform = Platform::read(file).map_err(usage_error)?;
+                let platform = Platform::read(file).map_err(file_error)?;
                 read.insert(file, self.with_costs(platform));
             }
         }
@@ -143,21 +142,6 @@ fn in_the_model(criticality: Annotated) -> Criticality {
         Annotated::High => Criticality::High,
         Annotated::VeryHigh => Criticality::VeryHigh,
     }
-}
-
-/// Prints the mistakes of a system's file with their lines. A file that cannot be read has none.
-fn file_error(errors: FileErrors) -> anyhow::Error {
-    let count = errors.mistakes().len();
-    if errors
-        .mistakes()
-        .iter()
-        .all(|mistake| mistake.line.is_none())
-    {
-        return usage_error(errors);
-    }
-    eprintln!("{}\n", errors.render(colour::on_stderr()));
-    let mistakes = if count == 1 { "mistake" } else { "mistakes" };
-    usage_error(format!("{}: {count} {mistakes}", errors.path().display()))
 }
 
 /// An error that other arguments, or another file, would correct.

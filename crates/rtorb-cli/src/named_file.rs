@@ -1,10 +1,13 @@
-//! Files that the command line names: errors that say the name, and reading with a bound.
+//! Files that the command line names: errors that say the name, all mistakes of a file, and reading with a bound.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rtorb_results::write_atomically;
+use rtorb_sched::text_file::{FileErrors, open, read_bounded};
+
+use crate::colour;
+use crate::orb_options::usage;
 
 /// An error of a file that the command line names.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +36,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), NamedFileError> {
 /// Checks that a file can be read, for libraries whose errors do not tell a missing file from a wrong one.
 pub(crate) fn check_readable(path: &Path) -> Result<(), NamedFileError> {
     let check = || {
-        if File::open(path)?.metadata()?.is_dir() {
+        if open(path)?.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         Ok(())
@@ -43,18 +46,26 @@ pub(crate) fn check_readable(path: &Path) -> Result<(), NamedFileError> {
 
 /// Reads the text of a file of at most `bytes_max` bytes.
 pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, NamedFileError> {
-    let read = || {
-        let mut text = String::new();
-        let bytes = File::open(path)?
-            .take(bytes_max.saturating_add(1))
-            .read_to_string(&mut text)?;
-        if bytes as u64 > bytes_max {
-            let reason = format!("it has more than {bytes_max} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-        }
-        Ok(text)
+    read_bounded(path, bytes_max).map_err(unreadable(path))
+}
+
+/// Prints the mistakes of a file with their lines, and returns the error that counts them. A file that cannot be read has none.
+pub(crate) fn file_error(errors: FileErrors) -> anyhow::Error {
+    let mistakes = errors.mistakes();
+    if mistakes.iter().all(|mistake| mistake.line.is_none()) {
+        return usage(errors);
+    }
+    let counted = match mistakes.len() {
+        1 => "1 mistake".to_owned(),
+        count => format!("{count} mistakes"),
     };
-    read().map_err(unreadable(path))
+    let remedy = errors.remedy().map(|remedy| format!("; {remedy}"));
+    eprintln!("{}\n", errors.render(colour::on_stderr()));
+    usage(format!(
+        "{}: {counted}{}",
+        errors.path().display(),
+        remedy.unwrap_or_default()
+    ))
 }
 
 /// Adds what could not be done, and the name of the file or folder.

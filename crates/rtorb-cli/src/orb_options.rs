@@ -7,8 +7,12 @@ use anyhow::anyhow;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rtorb::{
-    ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbError, PoaError, Strategies, WaitStrategy,
+    ConfigFileForm, ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbError, PoaError,
+    Strategies, WaitStrategy,
 };
+use rtorb_sched::text_file::{FileErrors, from_toml, read_text};
+
+use crate::named_file::file_error;
 
 /// Options of the ORB of a client.
 #[derive(Debug, Default, Args)]
@@ -26,10 +30,10 @@ pub(crate) struct ClientOptions {
     /// Wait strategy: what a thread does until its reply arrives. Overrides the preset's.
     #[arg(long, value_name = "NAME", value_parser = names(&WaitStrategy::ALL))]
     wait: Option<String>,
-    /// Priority bands, each with its own connection: LOW-HIGH,...
+    /// Priority bands, each with its own connection: LOW-HIGH,..., such as 0-9,10-99.
     #[arg(long, value_name = "BANDS")]
     bands: Option<String>,
-    /// Mapping of CORBA priorities to priorities of this host.
+    /// Mapping of CORBA priorities to priorities of this host [default: native, or the configuration file's].
     #[arg(long, value_name = "NAME", value_parser = ["native", "linear", "continuous"])]
     priority_mapping: Option<String>,
     /// Continue with a warning if the host refuses real-time scheduling.
@@ -52,13 +56,14 @@ pub(crate) struct ServerOptions {
     /// Dispatch strategy: which thread calls the servant. Overrides the preset's.
     #[arg(long, value_name = "NAME", value_parser = names(&DispatchStrategy::ALL))]
     dispatch: Option<String>,
-    /// Number of threads of worker_pool and leader_followers.
+    /// Number of threads of worker_pool and leader_followers [default: 4, or the configuration file's].
     #[arg(long, value_name = "N")]
     pool_threads: Option<String>,
-    /// Number of static and dynamic threads of each CORBA priority, for lanes and filter_chain: PRIORITY:STATIC[+DYNAMIC],...
+    /// Number of static and dynamic threads of each CORBA priority, for lanes and filter_chain: PRIORITY:STATIC[+DYNAMIC],...,
+    /// such as 60:1,10:2+4.
     #[arg(long, value_name = "LANES")]
     lanes: Option<String>,
-    /// Scheduling policy of threads with a CORBA priority.
+    /// Scheduling policy of threads with a CORBA priority [default: SCHED_FIFO, or the configuration file's].
     #[arg(long, value_name = "POLICY", value_parser = ["SCHED_FIFO", "SCHED_RR"])]
     sched_policy: Option<String>,
 }
@@ -164,6 +169,12 @@ pub(crate) fn usage(error: impl ToString) -> anyhow::Error {
 pub(crate) fn option_error(error: OrbError) -> anyhow::Error {
     if !is_usage_error(&error) {
         return anyhow!(error);
+    }
+    if let OrbError::ConfigFile { path, .. } = &error
+        && let Ok(text) = read_text(path)
+        && let Err(mistakes) = from_toml::<ConfigFileForm>(&text)
+    {
+        return file_error(FileErrors::new(path, text, mistakes));
     }
     let ours = match &error {
         OrbError::Option { option, reason } => {

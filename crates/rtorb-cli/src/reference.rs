@@ -92,7 +92,11 @@ pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
     let text = inspect::reference_text(argument).map_err(usage)?;
     orb.string_to_object(&text).map_err(|exception| {
         let said = format!("{}: {exception}", inspect::shortened(argument));
-        if inspect::is_ior(&text) || is_malformed(&exception) {
+        if exception.kind == ExceptionKind::InvObjref && text.contains("rir:") {
+            usage(format!(
+                "{said}; there is no such initial reference: give it with --init-ref NAME=REF"
+            ))
+        } else if inspect::is_ior(&text) || is_malformed(&exception) {
             usage(said)
         } else {
             anyhow!(said)

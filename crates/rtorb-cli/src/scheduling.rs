@@ -10,9 +10,10 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use rtorb_services::scheduling::Description;
 use rtorb_services::scheduling::analysis::{Criticality, Strategy};
-use rtorb_services::scheduling::{Description, FileError};
 
+use crate::named_file::file_error;
 use crate::orb_options::UsageError;
 
 /// Compute priorities of operations from a file, and serve or show them (TAO's RtecScheduler).
@@ -41,8 +42,7 @@ impl Scheduling {
 
 /// Reads the description in a file; `strategy` overrides the file's.
 fn description(file: &Path, strategy: Option<&String>) -> anyhow::Result<Description> {
-    let usage_error = |error: FileError| anyhow!(UsageError::new(error.to_string()));
-    let mut description = Description::read(file).map_err(usage_error)?;
+    let mut description = Description::read(file).map_err(file_error)?;
     if let Some(strategy) = self::strategy(strategy)? {
         description.strategy = strategy;
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use rtorb_lab::LabError;
-use rtorb_results::{Results, Series, write_atomically};
+use rtorb_results::{Results, Series, read_text, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Identity, Record, System, folder_of};
@@ -100,7 +100,7 @@ impl Baseline {
     /// # Errors
     /// That there is none, with how to make it, or that it is of another form.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        let text = read_text(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => LabError::Incomplete {
                 what: format!(
                     "there is no {}: `rtorb lab kernel baseline DIR --baseline {0}` makes it of a campaign that `rtorb lab kernel run` wrote",

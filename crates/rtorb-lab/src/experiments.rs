@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use rtorb_results::profile::Services;
-use rtorb_sched::toml_file::nearest;
+use rtorb_sched::text_file::nearest;
 
 use crate::error::LabError;
 use crate::experiment::Experiment;

@@ -1,9 +1,10 @@
 //! Looking at what is there: what a reference says, and whether its object answers.
 
-use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 use rtorb::ior::{Component, Ior};
+use rtorb_sched::text_file::open;
 
 pub mod ior;
 pub mod ping;
@@ -17,13 +18,16 @@ pub fn reference_text(argument: &str) -> Result<String, String> {
     if has_scheme(argument) {
         return Ok(argument.to_owned());
     }
+    if argument.trim().is_empty() {
+        return Err("the reference is empty: give an IOR:, a corbaloc: or a corbaname:, or a file that holds one".to_owned());
+    }
     let name = shortened(argument);
     let unreadable = |error: std::io::Error| {
         format!(
             "{name} is no IOR:, corbaloc: or corbaname:, and cannot be read as a file that holds one ({error})"
         )
     };
-    let file = File::open(argument).map_err(unreadable)?;
+    let file = open(Path::new(argument)).map_err(unreadable)?;
     let mut bytes = Vec::new();
     let read = file.take(REFERENCE_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(unreadable)?;
@@ -31,6 +35,9 @@ pub fn reference_text(argument: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err(format!("{name} is empty: its server may not be ready yet"));
+    }
+    if text.contains('\0') {
+        return Err(format!("the file {name} holds no reference: it is no text"));
     }
     if !has_scheme(text) {
         let line = text.lines().next().unwrap_or_default();

@@ -176,8 +176,10 @@ fn refuse_without_real_time(plan: &Plan) -> Result<(), String> {
 }
 
 const INTERRUPTION_NS_MIN: u64 = 10_000;
-const DURATION_MIN: Duration = Duration::from_millis(10);
-const DURATION_MAX: Duration = Duration::from_secs(3_600);
+/// The shortest run.
+pub const DURATION_MIN: Duration = Duration::from_millis(10);
+/// The longest run.
+pub const DURATION_MAX: Duration = Duration::from_secs(3_600);
 
 #[cfg(test)]
 mod tests {

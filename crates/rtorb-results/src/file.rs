@@ -1,7 +1,20 @@
-//! Files that are written in whole or not at all.
+//! Files that are written in whole or not at all, and read with a bound.
 
 use std::io::{Error, ErrorKind};
 use std::path::Path;
+
+use rtorb_sched::text_file::read_bounded;
+
+/// Reads the text of a file of results, or of what was made of them.
+///
+/// # Errors
+/// What the file system said, or that it is no such file.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    read_bounded(path, FILE_BYTES_MAX)
+}
+
+/// Far more than the results of the longest campaign.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Writes a file beside its final name, then renames it: a reader never sees half of it.
 ///

@@ -34,7 +34,7 @@ pub mod timestamp;
 pub use claim::{Claim, Verdict, Verdicts};
 pub use emulation::{EmulatedSystem, Emulation};
 pub use error::{Error, is_wrong_path};
-pub use file::write_atomically;
+pub use file::{read_text, write_atomically};
 pub use labels::{LabelValue, Labels, labels, labels_with, labels_without};
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 pub use results::{EMULATED, Results, SCHEMA, TimeUnit};

@@ -10,6 +10,7 @@ use rtorb_host::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::file::read_text;
 use crate::timestamp;
 use crate::{Emulation, Labels, Results, TimeUnit, write_atomically};
 pub use blocking::{Blocking, UsualBlocking};
@@ -211,7 +212,7 @@ impl Profile {
         let invalid = |what: String| {
             Error::file(path)(std::io::Error::new(std::io::ErrorKind::InvalidData, what))
         };
-        let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
+        let text = read_text(path).map_err(Error::file(path))?;
         let profile: Self = serde_json::from_str(&text).map_err(|error| {
             invalid(format!("{error}. `rtorb lab profile DIR` makes a profile"))
         })?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::Claim;
 use crate::emulation::Emulation;
-use crate::file::write_atomically;
+use crate::file::{read_text, write_atomically};
 use crate::judgement::Judgement;
 use crate::labels::LabelValue;
 use crate::plot::Plot;
@@ -114,7 +114,7 @@ impl Results {
     /// # Errors
     /// What the file system said, or that the file is not of this schema.
     pub fn read(path: &Path) -> std::io::Result<Self> {
-        let text = std::fs::read_to_string(path)?;
+        let text = read_text(path)?;
         let results: Self = serde_json::from_str(&text)
             .map_err(|error| invalid(format!("{}: {error}", path.display())))?;
         if results.schema == SCHEMA {

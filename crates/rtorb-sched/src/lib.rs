@@ -19,7 +19,7 @@
 //! | operations that call each other, converted to tasks | [`CallGraph`] | |
 //! | a complete schedule of a call graph | [`Schedule`] | |
 //! | levels mapped to priorities of a host | [`PriorityRange`] | |
-//! | reading files, with errors that name the line | [`toml_file`], [`times`] | |
+//! | reading files, with errors that name the line | [`text_file`], [`times`] | |
 //! | a system of components on measured platforms | [`model`] | P3 |
 #![forbid(unsafe_code)]
 
@@ -37,8 +37,8 @@ mod schedule;
 pub mod sensitivity;
 mod stream;
 mod task;
+pub mod text_file;
 pub mod times;
-pub mod toml_file;
 mod utilisation;
 
 pub use audsley::audsley;

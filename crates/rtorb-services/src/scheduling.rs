@@ -39,8 +39,8 @@ pub use remote::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};
 pub use service::Scheduling;
 
+pub use rtorb_sched::text_file::FileErrors;
 pub use rtorb_sched::times::{parse_ns, text_of_ns};
-pub use rtorb_sched::toml_file::FileError;
 
 /// The analysis from which levels and verdicts come.
 pub use rtorb_sched as analysis;

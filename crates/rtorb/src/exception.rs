@@ -27,6 +27,9 @@ pub(crate) mod inconsistent {
     pub(crate) const SYNC_NONE_ON_SHARED: u32 = RTORB | 5;
 }
 
+/// Minor code of IMP_LIMIT for a reference without a profile that this ORB supports.
+pub(crate) const NO_USABLE_PROFILE: u32 = OMG | 1;
+
 /// Minor code of IMP_LIMIT for a collocated call within too many others.
 pub(crate) const COLLOCATED_DEPTH: u32 = RTORB | 1;
 
@@ -271,6 +274,9 @@ impl SystemException {
                  open files",
             ),
             (ExceptionKind::InvPolicy, _) => self.inconsistency(),
+            (_, Some(Phase::Listen)) if self.is_refused() => Some(
+                "choose a port of 1024 or more, or a path in a folder that this user may write to",
+            ),
             (_, Some(Phase::Listen)) => {
                 Some("choose an address of this host and a port or path that is free")
             }
@@ -308,6 +314,9 @@ impl SystemException {
                 "collocated calls within each other: find out whether they end; if they do, raise `collocated_depth_max` in \
                  `Limits` and the stack of the thread",
             ),
+            (ExceptionKind::ImpLimit, _) if self.minor == NO_USABLE_PROFILE => Some(
+                "no address in the reference can be used: its port is 0, or this ORB knows none of its transports",
+            ),
             (ExceptionKind::ImpLimit, _) => Some("raise the limit in `Limits`"),
             (ExceptionKind::BadParam, None) => self.bad_url(),
             _ => None,
@@ -316,6 +325,12 @@ impl SystemException {
 }
 
 impl SystemException {
+    /// Returns true if the host refused it for want of permission.
+    fn is_refused(&self) -> bool {
+        let errno = self.cause.as_ref().and_then(|cause| cause.errno);
+        errno.is_some_and(|errno| errno.raw() == Errno::ACCESS.raw_os_error())
+    }
+
     /// The mistake in the text of a reference (CORBA 3, 13.6.10.9).
     fn bad_url(&self) -> Option<&'static str> {
         Some(match self.minor.checked_sub(OMG)? {
@@ -378,10 +393,32 @@ impl fmt::Display for Cause {
         if let Some(endpoint) = &self.endpoint {
             write!(f, " {endpoint}")?;
         }
-        write!(f, ", after {:?}", self.elapsed)?;
+        if !self.elapsed.is_zero() {
+            write!(f, ", after {}", TimeText(self.elapsed))?;
+        }
         match self.errno {
             Some(errno) => write!(f, ": {errno}"),
             None => Ok(()),
+        }
+    }
+}
+
+/// A time in the largest unit in which it is at least 1, with one decimal.
+struct TimeText(Duration);
+
+impl fmt::Display for TimeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.as_nanos();
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+        match units.into_iter().find(|(unit_ns, _)| ns >= *unit_ns) {
+            Some((unit_ns, unit)) => {
+                let (whole, tenths) = (ns / unit_ns, ns % unit_ns * 10 / unit_ns);
+                match tenths {
+                    0 => write!(f, "{whole}{unit}"),
+                    _ => write!(f, "{whole}.{tenths}{unit}"),
+                }
+            }
+            None => write!(f, "{ns}ns"),
         }
     }
 }
@@ -390,5 +427,23 @@ impl std::error::Error for SystemException {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         let errno = self.cause.as_ref()?.errno.as_ref()?;
         Some(errno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elapsed_times_have_fitting_units() {
+        for (ns, text) in [
+            (0, "0ns"),
+            (999, "999ns"),
+            (161_851, "161.8us"),
+            (500_000_000, "500ms"),
+            (2_000_000_000, "2s"),
+        ] {
+            assert_eq!(TimeText(Duration::from_nanos(ns)).to_string(), text);
+        }
     }
 }

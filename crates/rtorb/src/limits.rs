@@ -44,7 +44,8 @@ pub struct Limits {
     pub shared_connections_max: usize,
     /// Fragmented messages in progress on one connection. One more closes the connection.
     pub fragment_chains_max: usize,
-    /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES.
+    /// Static and dynamic threads of all thread pools that the application makes. Beyond it: NO_RESOURCES. An ORB with more threads
+    /// of `worker_pool` or `leader_followers`, or more static threads of its lanes, is not built.
     pub pool_threads_max: usize,
     /// How long a dynamic thread of a pool waits for a request before it ends.
     pub idle_thread_time: Duration,

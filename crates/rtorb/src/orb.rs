@@ -12,6 +12,7 @@ mod settings;
 
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
+pub use config_file::ConfigFileForm;
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 

@@ -340,7 +340,7 @@ impl ObjectRef {
                     let client = self.inner.client.clone();
                     let next = Self::with_policies(client, *ior, overrides, self.inner.timeout);
                     if next.inner.routes.is_empty() && next.inner.binding.is_none() {
-                        return Err(NO_USABLE_PROFILE);
+                        return Err(UNUSABLE);
                     }
                     was_known = false;
                     moving_since.get_or_insert_with(Instant::now);
@@ -506,7 +506,7 @@ impl Inner {
     fn unusable(&self) -> SystemException {
         match self.binding.as_deref() {
             Some(Err(exception)) => exception.clone(),
-            _ => NO_USABLE_PROFILE,
+            _ => UNUSABLE,
         }
     }
 
@@ -548,7 +548,7 @@ fn is_unconnected(exception: &SystemException) -> bool {
 }
 
 /// The exception for a reference without a profile that this ORB supports.
-const NO_USABLE_PROFILE: SystemException = SystemException::omg(ExceptionKind::ImpLimit, 1);
+const UNUSABLE: SystemException = SystemException::omg(ExceptionKind::ImpLimit, 1);
 
 impl PartialEq for ObjectRef {
     fn eq(&self, other: &Self) -> bool {

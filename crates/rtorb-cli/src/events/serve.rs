@@ -22,7 +22,7 @@ use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
 use super::list;
-use crate::named_file;
+use crate::named_file::{self, file_error};
 use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
 use crate::output::{print_json, warn};
 use crate::reference::{builder, duration, object};
@@ -47,23 +47,24 @@ pub(super) struct Serve {
     #[arg(long, value_name = "NAME", value_enum, default_value = "basic")]
     filtering: Filtering,
     /// Maximum number of events that wait for one consumer.
-    #[arg(long, value_name = "N")]
-    queue_events: Option<usize>,
+    #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().queue_events)]
+    queue_events: usize,
     /// Maximum size of these waiting events in bytes.
-    #[arg(long, value_name = "N")]
-    queue_octets: Option<usize>,
+    #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().queue_octets)]
+    queue_octets: usize,
     /// Maximum number of events that a lane has not yet distributed to its consumers. Beyond it, the supplier's thread
     /// distributes.
-    #[arg(long, value_name = "N")]
-    intake_events: Option<usize>,
-    /// Maximum size of these undistributed events in bytes.
+    #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().intake_events)]
+    intake_events: usize,
+    /// Maximum size of these undistributed events in bytes [default: 65536, or --event-octets if that is more].
     #[arg(long, value_name = "N")]
     intake_octets: Option<usize>,
-    /// Maximum size of one event in bytes. A larger event is discarded.
+    /// Maximum size of one event in bytes. A larger event is discarded [default: 16384, or --queue-octets if that is less].
     #[arg(long, value_name = "N")]
     event_octets: Option<usize>,
     /// Policy for an event that finds a consumer's queue full: discard_oldest, discard_newest, wait:TIME (the supplier waits),
-    /// disconnect (the consumer).
+    /// disconnect (the consumer)
+    /// [default: discard_oldest].
     #[arg(long, value_name = "POLICY", value_parser = when_full)]
     when_full: Option<WhenFull>,
     /// Schedule with the priorities of the consumers' RT_Infos, from `rtorb scheduling compute --out`. Without --lanes, its
@@ -75,15 +76,15 @@ pub(super) struct Serve {
     #[arg(long, value_name = "REF")]
     scheduler: Option<String>,
     /// Maximum number of connected consumers.
-    #[arg(long, value_name = "N")]
-    consumers_max: Option<usize>,
+    #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().consumers_max)]
+    consumers_max: usize,
     /// Maximum number of connected suppliers.
-    #[arg(long, value_name = "N")]
-    suppliers_max: Option<usize>,
-    /// Time without progress after which a consumer with waiting events is dropped.
+    #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().suppliers_max)]
+    suppliers_max: usize,
+    /// Time without progress after which a consumer with waiting events is dropped [default: 5s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     hang_timeout: Option<Duration>,
-    /// Interval of pings to silent consumers and suppliers.
+    /// Interval of pings to silent consumers and suppliers [default: 10s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     ping_every: Option<Duration>,
     /// Name to bind the channel to in the naming service (of --init-ref NameService=REF).
@@ -188,10 +189,7 @@ impl Serve {
     }
 
     fn schedule(&self) -> anyhow::Result<Option<Schedule>> {
-        let read = |file: &PathBuf| {
-            Schedule::read(file)
-                .map_err(|error| anyhow!(UsageError::new(format!("--schedule: {error}"))))
-        };
+        let read = |file: &PathBuf| Schedule::read(file).map_err(file_error);
         self.schedule.as_ref().map(read).transpose()
     }
 
@@ -220,10 +218,9 @@ impl Serve {
             (None, None) => usual.lanes.clone(),
         };
         self.server.set_lanes(serving_lanes(&lanes));
-        let queue_octets = self.queue_octets.unwrap_or(usual.queue_octets);
         let event_octets_max = self
             .event_octets
-            .unwrap_or(usual.event_octets_max.min(queue_octets));
+            .unwrap_or(usual.event_octets_max.min(self.queue_octets));
         Ok(ChannelConfig {
             lanes,
             dispatching: match self.dispatching {
@@ -236,11 +233,11 @@ impl Serve {
                 Filtering::Prefix => FilterKind::Prefix,
             },
             when_full: self.when_full.unwrap_or(usual.when_full),
-            consumers_max: self.consumers_max.unwrap_or(usual.consumers_max),
-            suppliers_max: self.suppliers_max.unwrap_or(usual.suppliers_max),
-            queue_events: self.queue_events.unwrap_or(usual.queue_events),
-            queue_octets,
-            intake_events: self.intake_events.unwrap_or(usual.intake_events),
+            consumers_max: self.consumers_max,
+            suppliers_max: self.suppliers_max,
+            queue_events: self.queue_events,
+            queue_octets: self.queue_octets,
+            intake_events: self.intake_events,
             intake_octets: self
                 .intake_octets
                 .unwrap_or(usual.intake_octets.max(event_octets_max)),

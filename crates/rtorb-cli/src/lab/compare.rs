@@ -10,6 +10,7 @@ use rtorb_results::compare::{
 };
 use rtorb_results::runs;
 use rtorb_results::summary::{self, Table, microseconds};
+use rtorb_sched::model::rounded;
 
 use crate::exit_status::FAILED;
 use crate::output::{line, print_json, print_table};
@@ -192,12 +193,11 @@ fn table(shown: &[&Compared], time: TimeUnit) -> Table {
         "verdict",
     ];
     let row = |one: &&Compared| {
-        let value = |value: f64| {
-            if one.unit == "ns" {
-                microseconds(value)
-            } else {
-                format!("{value:.2}")
-            }
+        let has_own_units = one.unit == "ns" && time == TimeUnit::Seconds;
+        let value = |value: f64| match one.unit.as_str() {
+            _ if has_own_units => time_text(value),
+            "ns" => microseconds(value),
+            _ => format!("{value:.2}"),
         };
         let ratio =
             |ratio: Option<f64>| ratio.map(|ratio| format!("{ratio:.3}")).unwrap_or_default();
@@ -208,10 +208,10 @@ fn table(shown: &[&Compared], time: TimeUnit) -> Table {
         };
         vec![
             name(&one.name),
-            if one.unit == "ns" {
-                time.of_thousand().to_owned()
-            } else {
-                one.unit.clone()
+            match one.unit.as_str() {
+                _ if has_own_units => String::new(),
+                "ns" => time.of_thousand().to_owned(),
+                unit => unit.to_owned(),
             },
             value(one.a.p50),
             value(one.b.p50),
@@ -229,6 +229,12 @@ fn table(shown: &[&Compared], time: TimeUnit) -> Table {
         head: head.map(str::to_owned).to_vec(),
         rows: shown.iter().map(row).collect(),
     }
+}
+
+/// Formats a time with a fitting unit. An early end is negative.
+fn time_text(ns: f64) -> String {
+    let sign = if ns < 0.0 { "-" } else { "" };
+    format!("{sign}{}", rounded(ns.abs()))
 }
 
 fn shown_p(p: f64) -> String {
@@ -287,3 +293,19 @@ const DRIFT: &str = "   NOTE  One side has a single run, so rounds are compared:
 const SEEDS: &str = "   NOTE  An emulated machine: times are thousands of guest instructions (k instr), and every run repeats exactly. The observations are \
                      seeds: an interval shows what other seeds might give. For a deadline, read the maxima, which are not tested.";
 const UNMATCHED_MAX: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_fitting_units_and_their_sign() {
+        for (ns, text) in [
+            (52_700.0, "52.7us"),
+            (124_387_000.0, "124.4ms"),
+            (-800.0, "-800ns"),
+        ] {
+            assert_eq!(time_text(ns), text);
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use rtorb_lab::model::loading;
 use rtorb_sched::model::{CheckReport, Standing};
-use rtorb_sched::toml_file::nearest;
+use rtorb_sched::text_file::nearest;
 
 use super::{Analysis, answer, usage_error};
 use crate::exit_status::FAILED;

@@ -13,7 +13,7 @@ use rtorb_host::preflight;
 use rtorb_lab::experiment::{Context, Effort};
 use rtorb_lab::experiments;
 use rtorb_lab::model::noise::Noise;
-use rtorb_lab::model::{self, RunOptions, loading, repeats};
+use rtorb_lab::model::{self, DURATION_MAX, DURATION_MIN, RunOptions, loading, repeats};
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::judgement::{Judgement, Observed};
 use rtorb_results::judgement_views;
@@ -241,5 +241,10 @@ const RUNS_MAX: u64 = 100;
 const IDEAL: &str = "The bounds are those of --ideal, without the costs of ORB and kernel: give --profile to compare a run.";
 
 fn time(text: &str) -> Result<Duration, String> {
-    parse_ns(text).map(Duration::from_nanos)
+    let duration = parse_ns(text).map(Duration::from_nanos)?;
+    if (DURATION_MIN..=DURATION_MAX).contains(&duration) {
+        Ok(duration)
+    } else {
+        Err("a run takes 10ms to an hour".to_owned())
+    }
 }

@@ -14,6 +14,7 @@ use crate::reference;
 /// Exit status 1: the name is bound already (see --rebind), or a context of the name is missing (see --parents).
 #[derive(Debug, Args)]
 pub(super) struct Bind {
+    /// Name to bind, such as plant/valve.device.
     #[arg(value_name = "NAME", required_unless_present = "from_file")]
     name: Option<NameArgument>,
     /// Reference to bind: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one. The object is not called.

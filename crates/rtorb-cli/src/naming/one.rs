@@ -13,6 +13,7 @@ use crate::output::{line, print_json};
 /// Exit status 1: the name is not bound; the message says which part is missing.
 #[derive(Debug, Args)]
 pub(super) struct Resolve {
+    /// Name from the context of --name-service, such as plant/valve.device.
     #[arg(value_name = "NAME")]
     name: NameArgument,
     /// Print one JSON object: name, type_id, endpoints and reference.
@@ -25,6 +26,7 @@ pub(super) struct Resolve {
 /// Remove a binding. The object or context itself is not changed.
 #[derive(Debug, Args)]
 pub(super) struct Unbind {
+    /// Name from the context of --name-service, such as plant/valve.device.
     #[arg(value_name = "NAME")]
     name: NameArgument,
     #[command(flatten)]
@@ -41,6 +43,7 @@ pub(super) struct NewContext {
 /// Make a context, bind it to a name, and print its reference.
 #[derive(Debug, Args)]
 pub(super) struct BindNewContext {
+    /// Name from the context of --name-service, such as plant/valve.device.
     #[arg(value_name = "NAME")]
     name: NameArgument,
     /// Make the missing contexts of the name too.
@@ -58,6 +61,7 @@ pub(super) struct BindNewContext {
 /// Without NAME, the context of --name-service is destroyed, and no binding is removed.
 #[derive(Debug, Args)]
 pub(super) struct Destroy {
+    /// Name from the context of --name-service, such as plant/valve.device.
     #[arg(value_name = "NAME", required_unless_present = "name_service")]
     name: Option<NameArgument>,
     #[command(flatten)]

@@ -28,17 +28,17 @@ pub(super) struct Serve {
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
     /// Maximum number of names in all contexts; one more gets NO_RESOURCES. Memory for their table is reserved at the start.
-    #[arg(long, value_name = "N")]
-    bindings_max: Option<usize>,
+    #[arg(long, value_name = "N", default_value_t = NamingConfig::default().bindings_max)]
+    bindings_max: usize,
     /// Maximum number of contexts, named or not; one more gets NO_RESOURCES.
-    #[arg(long, value_name = "N")]
-    contexts_max: Option<usize>,
+    #[arg(long, value_name = "N", default_value_t = NamingConfig::default().contexts_max)]
+    contexts_max: usize,
     /// Maximum size of all names and references in bytes; more gets NO_RESOURCES.
-    #[arg(long, value_name = "N")]
-    octets_max: Option<usize>,
+    #[arg(long, value_name = "N", default_value_t = NamingConfig::default().octets_max)]
+    octets_max: usize,
     /// Maximum number of iterators of all clients. Beyond it, the least recently used one is destroyed.
-    #[arg(long, value_name = "N")]
-    iterators_max: Option<usize>,
+    #[arg(long, value_name = "N", default_value_t = NamingConfig::default().iterators_max)]
+    iterators_max: usize,
     #[command(flatten)]
     server: ServerOptions,
     #[command(flatten)]
@@ -67,14 +67,13 @@ impl Serve {
     }
 
     fn config(&self) -> NamingConfig {
-        let usual = NamingConfig::default();
         NamingConfig {
             store: self.store.clone(),
-            bindings_max: self.bindings_max.unwrap_or(usual.bindings_max),
-            contexts_max: self.contexts_max.unwrap_or(usual.contexts_max),
-            octets_max: self.octets_max.unwrap_or(usual.octets_max),
-            iterators_max: self.iterators_max.unwrap_or(usual.iterators_max),
-            ..usual
+            bindings_max: self.bindings_max,
+            contexts_max: self.contexts_max,
+            octets_max: self.octets_max,
+            iterators_max: self.iterators_max,
+            ..NamingConfig::default()
         }
     }
 

@@ -121,7 +121,7 @@ fn a_wrong_choice_is_told_by_its_name_with_what_is_right() {
     let file = folder.path().join("orb.toml");
     std::fs::write(&file, "\n\ndispatch = \"fast\"\n").unwrap();
     let file = file.to_str().unwrap();
-    let at_the_line = format!("{file}:3: ");
+    let at_the_line = format!("{file}:3:");
     let serve = ["cubit", "serve", "--ior-file", "/dev/null"];
     let rows: [(&[&str], &[&str]); 9] = [
         (&["--config", file], &[&at_the_line, "fast", "reactive"]),

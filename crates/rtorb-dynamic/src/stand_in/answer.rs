@@ -40,7 +40,41 @@ pub enum AnswersError {
     /// JSON that is no value of its type.
     #[error(transparent)]
     Value(#[from] JsonError),
+    /// Several wrong rows or lines: the first mistake of each.
+    #[error("{}", lines_of(.0))]
+    Several(Vec<AnswersError>),
 }
+
+/// The mistakes of rows or lines that are read one after the other.
+#[derive(Default)]
+pub(super) struct Mistakes(Vec<AnswersError>);
+
+impl Mistakes {
+    /// Returns the value, or keeps the error. There is none either after so many errors that no more are looked for.
+    pub(super) fn keep<T>(&mut self, read: Result<T, AnswersError>) -> Option<T> {
+        if self.0.len() < MISTAKES_MAX {
+            return read.map_err(|error| self.0.push(error)).ok();
+        }
+        None
+    }
+
+    /// Returns the value if there is no mistake.
+    pub(super) fn or<T>(mut self, value: T) -> Result<T, AnswersError> {
+        match self.0.len() {
+            0 => Ok(value),
+            1 => Err(self.0.remove(0)),
+            _ => Err(AnswersError::Several(self.0)),
+        }
+    }
+}
+
+fn lines_of(errors: &[AnswersError]) -> String {
+    let lines: Vec<String> = errors.iter().map(AnswersError::to_string).collect();
+    lines.join("\n")
+}
+
+/// More mistakes than anyone corrects at once.
+const MISTAKES_MAX: usize = 20;
 
 /// What a call gets, and when.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use rtorb_os::sync::Mutex;
 use serde_json::{Map, Value as Json};
 
 use super::NoAnswer;
-use super::answer::{Answer, AnswersError, Context, entry};
+use super::answer::{Answer, AnswersError, Context, Mistakes, entry};
 use crate::interface::Operation;
 use crate::json::{EXCEPTION, from_json};
 use crate::recording::{Record, named};
@@ -46,33 +46,18 @@ impl Session {
     /// [`AnswersError`] has the line, the place in it, and the expected type.
     pub fn parse(text: &str, delays: Delays, context: Context<'_>) -> Result<Self, AnswersError> {
         let mut records = Records::new();
-        for (place, line) in text.lines().enumerate() {
-            if line.trim().is_empty() {
+        let mut mistakes = Mistakes::default();
+        let lines = text.lines().enumerate();
+        for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            let read = recorded(index, line, delays, context);
+            let Some(Some(recorded)) = mistakes.keep(read) else {
                 continue;
-            }
-            let place = format!("line {}", place + 1);
-            let record = serde_json::from_str::<Record>(line);
-            let record = record.map_err(|error| entry(&place, error.to_string()))?;
-            if is_unknown(&record, context) {
-                continue;
-            }
-            let delay = match delays {
-                Delays::None => Duration::ZERO,
-                Delays::Recorded => Duration::from_nanos(record.duration_ns),
             };
-            let operation = context.operation(&record.operation, &place)?;
-            let place = format!("{place} ({})", operation.name);
-            if let Some(missing) = &record.missing {
-                let problem = format!("this call cannot be replayed: {missing}");
-                return Err(entry(&place, problem));
-            }
-            let key = recorded_key(record.arguments, &operation, context, &place)?;
-            let outcome = context.outcome(&operation, record.answer, record.raises, &place)?;
-            let of_operation = records.entry(operation.name.clone()).or_default();
-            let answers = of_operation.entry(key).or_default();
-            answers.push_back(Answer { outcome, delay });
+            let of_operation = records.entry(recorded.operation).or_default();
+            let answers = of_operation.entry(recorded.key).or_default();
+            answers.push_back(recorded.answer);
         }
-        Ok(Self {
+        mistakes.or(Self {
             records: Mutex::new(records),
         })
     }
@@ -98,6 +83,45 @@ impl Session {
             .map(VecDeque::len)
             .sum()
     }
+}
+
+/// A recorded call: its operation, the key of its arguments, and its answer.
+struct RecordedCall {
+    operation: String,
+    key: String,
+    answer: Answer,
+}
+
+/// Reads a line; nothing if every server answers such a call without a record.
+fn recorded(
+    index: usize,
+    line: &str,
+    delays: Delays,
+    context: Context<'_>,
+) -> Result<Option<RecordedCall>, AnswersError> {
+    let place = format!("line {}", index + 1);
+    let record = serde_json::from_str::<Record>(line);
+    let record = record.map_err(|error| entry(&place, error.to_string()))?;
+    if is_unknown(&record, context) {
+        return Ok(None);
+    }
+    let delay = match delays {
+        Delays::None => Duration::ZERO,
+        Delays::Recorded => Duration::from_nanos(record.duration_ns),
+    };
+    let operation = context.operation(&record.operation, &place)?;
+    let place = format!("{place} ({})", operation.name);
+    if let Some(missing) = &record.missing {
+        let problem = format!("this call cannot be replayed: {missing}");
+        return Err(entry(&place, problem));
+    }
+    let key = recorded_key(record.arguments, &operation, context, &place)?;
+    let outcome = context.outcome(&operation, record.answer, record.raises, &place)?;
+    Ok(Some(RecordedCall {
+        operation: operation.name.clone(),
+        key,
+        answer: Answer { outcome, delay },
+    }))
 }
 
 /// True for a request of an operation that the interface does not have. Every server answers it without a record.

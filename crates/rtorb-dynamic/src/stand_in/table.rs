@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use super::NoAnswer;
-use super::answer::{Answer, AnswersError, Context, entry};
+use super::answer::{Answer, AnswersError, Context, Mistakes, entry};
 use super::condition::{checked, holds};
 use crate::interface::Operation;
 use crate::json::JsonError;
@@ -72,16 +72,13 @@ impl Table {
 
     fn new(text: TableText, context: Context<'_>) -> Result<Self, AnswersError> {
         let mut rows: HashMap<_, Vec<_>> = HashMap::new();
-        for (place, json) in text.answers.into_iter().enumerate() {
-            let place = format!("row {}", place + 1);
-            let row = serde_json::from_value::<RowText>(json);
-            let row = row.map_err(|error| entry(&place, error.to_string()))?;
-            let operation = context.operation(&row.operation, &place)?;
-            let place = format!("{place} ({})", operation.name);
-            let row = Row::new(row, &operation, context, &place)?;
-            rows.entry(operation.name.clone()).or_default().push(row);
+        let mut mistakes = Mistakes::default();
+        for (index, json) in text.answers.into_iter().enumerate() {
+            if let Some((operation, row)) = mistakes.keep(row(index, json, context)) {
+                rows.entry(operation).or_default().push(row);
+            }
         }
-        Ok(Self { rows })
+        mistakes.or(Self { rows })
     }
 
     pub(super) fn find(
@@ -99,6 +96,17 @@ impl Table {
             .map(|row| &row.answer)
             .ok_or(NoAnswer::Arguments { rows: rows.len() })
     }
+}
+
+/// Reads a row. Returns it with the name of its operation.
+fn row(index: usize, json: Json, context: Context<'_>) -> Result<(String, Row), AnswersError> {
+    let place = format!("row {}", index + 1);
+    let row = serde_json::from_value::<RowText>(json);
+    let row = row.map_err(|error| entry(&place, error.to_string()))?;
+    let operation = context.operation(&row.operation, &place)?;
+    let place = format!("{place} ({})", operation.name);
+    let row = Row::new(row, &operation, context, &place)?;
+    Ok((operation.name.clone(), row))
 }
 
 impl Row {

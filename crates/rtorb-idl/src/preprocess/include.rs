@@ -1,5 +1,8 @@
 //! `#include`: finds and reads files, within limits.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::builtin;
@@ -211,13 +214,18 @@ fn same_file(one: &Path, other: &Path) -> bool {
 
 /// Reads a file as UTF-8, or else as ISO 8859-1, which old IDL files have in comments.
 fn read_text(path: &Path) -> Result<String, String> {
-    let length = std::fs::metadata(path)
-        .map_err(|error| error.to_string())?
-        .len();
-    if length > BYTES_MAX as u64 {
+    let is_of_shell = path.starts_with("/dev") || path.starts_with("/proc");
+    let kind = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if kind.file_type().is_fifo() && !is_of_shell {
+        return Err("it is a named pipe, which may never have a writer".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read =
+        File::open(path).and_then(|file| file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() > BYTES_MAX {
         return Err(format!("it is longer than {BYTES_MAX} bytes"));
     }
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
         return Err(format!("it is no text: byte {at} is 0"));
     }

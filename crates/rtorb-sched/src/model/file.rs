@@ -6,7 +6,6 @@
 mod behaviours;
 mod calls;
 mod chains;
-mod forms;
 mod graph;
 mod hardware;
 mod names;
@@ -23,7 +22,8 @@ use toml::Spanned;
 
 use super::system::{System, Timing};
 use crate::mapping::PriorityRange;
-use crate::toml_file::{FileErrors, Mistake, from_toml, nearest, read_text};
+use crate::text_file::forms::{MISTAKES_MAX, cut};
+use crate::text_file::{FileErrors, Mistake, from_toml, read_text};
 
 /// A function that returns the timing of every annotated operation of these IDL files, by `Module::Interface::operation`, or why
 /// they cannot be read.
@@ -68,20 +68,9 @@ impl System {
         folder: &Path,
         interfaces: Interfaces,
     ) -> Result<Self, Vec<Mistake>> {
+        let file = from_toml(text)?;
         let lines = Lines::of_text(text);
-        let read = match from_toml(text) {
-            Ok(file) => system(&file, folder, interfaces, &lines),
-            Err((line, reason)) => {
-                forms::check(text, &lines);
-                // Whatever the second look found, the file is wrong.
-                lines.if_none(|| LineError {
-                    place: line.map(Place::of_line),
-                    reason: clearer(&reason),
-                });
-                Err(Stopped)
-            }
-        };
-        read.map_err(|Stopped| lines.mistakes())
+        system(&file, folder, interfaces, &lines).map_err(|Stopped| lines.mistakes())
     }
 }
 
@@ -281,13 +270,6 @@ impl Lines {
         self.mistakes.borrow().len() >= MISTAKES_MAX
     }
 
-    /// Adds a mistake if there is none.
-    fn if_none(&self, wrong: impl FnOnce() -> LineError) {
-        if self.mistakes.borrow().is_empty() {
-            self.add(wrong());
-        }
-    }
-
     /// Stops if there are mistakes.
     fn go_on(&self) -> Result<(), Stopped> {
         if self.mistakes.borrow().is_empty() {
@@ -311,46 +293,10 @@ impl Lines {
     }
 }
 
-/// Rewords an error of the TOML reader about fields.
-fn clearer(reason: &str) -> String {
-    if let Some(field) = quoted(reason, "missing field ") {
-        return format!("`{field}` is missing here: write {field} = ...");
-    }
-    let Some(field) = quoted(reason, "unknown field ") else {
-        return reason.to_owned();
-    };
-    let known = reason.split('`').skip(3).step_by(2);
-    match nearest(field, known) {
-        Some(meant) => format!("{reason}: did you mean `{meant}`?"),
-        None => reason.to_owned(),
-    }
-}
-
-/// Truncates a message: a quotation may be as long as the file.
-fn cut(mut reason: String) -> String {
-    if reason.len() > REASON_BYTES_MAX {
-        reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
-        reason.push_str(" ...");
-    }
-    reason
-}
-
-fn quoted<'a>(reason: &'a str, before: &str) -> Option<&'a str> {
-    reason
-        .strip_prefix(before)?
-        .strip_prefix('`')?
-        .split_once('`')
-        .map(|(field, _)| field)
-}
-
 /// The range of a file that gives none leaves the extremes of the host's to others, as scheduling files do.
 const LEAST_URGENT: i16 = 1;
 const MOST_URGENT: i16 = 80;
 
-/// More mistakes than anyone corrects at once.
-const MISTAKES_MAX: usize = 20;
-/// A cycle of calls with its names fits.
-const REASON_BYTES_MAX: usize = 40_000;
 const NODES_MAX: usize = 64;
 const LINKS_MAX: usize = NODES_MAX * (NODES_MAX - 1) / 2;
 const CHANNELS_MAX: usize = 100;

@@ -13,7 +13,7 @@ pub use cost::Cost;
 pub use events::EventCost;
 
 use super::verdict::rounded_up;
-use crate::toml_file::{FileError, read_text};
+use crate::text_file::{FileErrors, Mistake, read_text};
 use events::EventCosts;
 use kernel::KernelCosts;
 use orb::OrbCosts;
@@ -54,22 +54,19 @@ impl Platform {
     /// there a maximum contains what the hypervisor took.
     ///
     /// # Errors
-    /// The file, the line if there is one, and why it is not a profile that this program can read.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+    /// [`FileErrors`] with all mistakes, and how a profile is made.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileErrors> {
         let path = path.as_ref();
         let text = read_text(path)?;
-        Self::parse(&text).map_err(|(line, reason)| FileError {
-            path: path.to_owned(),
-            line,
-            reason,
-        })
+        Self::parse(&text)
+            .map_err(|mistakes| FileErrors::new(path, text, mistakes).with_remedy(profile::MADE_BY))
     }
 
     /// Parses the text of a profile.
     ///
     /// # Errors
-    /// The line if there is one, and the reason.
-    pub fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
+    /// All mistakes; at least one.
+    pub fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
         let profile = Profile::parse(text)?;
         let statistic = if profile.is_virtual_machine() {
             Statistic::P99

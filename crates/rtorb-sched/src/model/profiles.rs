@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::system::System;
-use crate::toml_file::nearest;
+use crate::text_file::nearest;
 
 /// A profile that the user names, as the option `--profile`.
 #[derive(Clone, Debug, PartialEq, Eq)]

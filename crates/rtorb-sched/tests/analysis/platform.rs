@@ -376,7 +376,7 @@ fn invalid_files_are_refused_with_path_and_reason() {
     };
     let said = [
         (refused("{\n \"schema\": ?"), ":2:"),
-        (refused("[1]"), "not a platform profile"),
+        (refused("[1]"), "a platform profile is"),
         (refused("{}"), "no `schema`"),
         (
             changed(&|profile| profile["schema"] = "rtorb-profile/2".into()),
@@ -384,7 +384,7 @@ fn invalid_files_are_refused_with_path_and_reason() {
         ),
         (
             changed(&|profile| profile["services"] = 3.into()),
-            "not a platform profile",
+            "a platform profile is",
         ),
         (
             changed(&|profile| profile["services"][1]["unit"] = "us".into()),
@@ -413,4 +413,25 @@ fn invalid_files_are_refused_with_path_and_reason() {
     std::fs::remove_dir_all(&folder).expect("removed");
     let said = Platform::read(&path).expect_err("gone").to_string();
     assert!(said.contains("profile.json"), "{said}");
+}
+
+#[test]
+fn all_mistakes_of_a_profile_are_found_at_once() {
+    let mut profile = profile();
+    profile["real_time"] = "yes".into();
+    profile["services"][0]["max"] = "much".into();
+    profile["services"][1]
+        .as_object_mut()
+        .expect("a service")
+        .remove("count");
+    let text = serde_json::to_string_pretty(&profile).expect("JSON");
+    let mistakes = Platform::parse(&text).expect_err("three mistakes");
+    let reasons = mistakes.iter().map(|one| &*one.reason);
+    let reasons: Vec<&str> = reasons.collect();
+    for part in ["string \"yes\"", "string \"much\"", "`count` is missing"] {
+        let found = reasons.iter().filter(|reason| reason.contains(part));
+        assert_eq!(found.count(), 1, "{part}: {reasons:?}");
+    }
+    let at = text.find("\"much\"").expect("it is there");
+    assert!(mistakes.iter().any(|one| one.bytes.start == at));
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use rtorb_sched::model::System;
-use rtorb_sched::toml_file::Mistake;
+use rtorb_sched::text_file::Mistake;
 use serde_json::Value;
 
 fn root() -> PathBuf {

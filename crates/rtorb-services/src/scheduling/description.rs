@@ -1,7 +1,7 @@
 //! The file format of operations: names, readable times, and calls by name.
 
+use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, line_of, nearest, read_text};
 use rtorb_sched::times::parse_ns;
-use rtorb_sched::toml_file::{FileError, from_toml, line_of, nearest, read_text};
 use rtorb_sched::{
     CallGraph, CallKind, Criticality, Importance, Operation, OperationCall, OperationKind,
     PriorityRange, Strategy,
@@ -31,66 +31,22 @@ impl Description {
     /// Reads a TOML file as `docs/how-to/scheduling.md` describes it.
     ///
     /// # Errors
-    /// [`FileError`] with the line.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+    /// [`FileErrors`] with the places of all mistakes.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileErrors> {
         let path = path.as_ref();
         let text = read_text(path)?;
-        Self::parse(&text).map_err(|(line, reason)| FileError {
-            path: path.to_owned(),
-            line,
-            reason,
-        })
+        Self::parse(&text).map_err(|mistakes| FileErrors::new(path, text, mistakes))
     }
 
-    /// Parses a description, or returns the line and the error.
-    fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
+    /// Parses a description, or returns all mistakes.
+    fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
         let file: File = from_toml(text)?;
-        let line = |span: core::ops::Range<usize>| Some(line_of(text, span.start));
-        if file.operation.is_empty() {
-            let reason = "there is no operation: write at least one [[operation]] with a name, a period and a worst";
-            return Err((None, reason.to_owned()));
-        }
-        if file.operation.len() > OPERATIONS_MAX {
-            let reason = format!("more than {OPERATIONS_MAX} operations");
-            return Err((None, reason));
-        }
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        for (index, operation) in file.operation.iter().enumerate() {
-            let name = operation.name.get_ref();
-            let at = || line(operation.name.span());
-            check_name(name).map_err(|reason| (at(), reason))?;
-            if let Some(before) = places.insert(name, index) {
-                let first = line_of(text, file.operation[before].name.span().start);
-                return Err((
-                    at(),
-                    format!(
-                        "there is an operation {name:?} in line {first} already: give one of them another name"
-                    ),
-                ));
-            }
-        }
-        let mut calls = Vec::new();
-        for (caller, operation) in file.operation.iter().enumerate() {
-            for call in &operation.calls {
-                let to = call.to.get_ref();
-                let callee = places.get(to.as_str()).copied().ok_or_else(|| {
-                    let reason = format!(
-                        "{:?} calls {to:?}, and there is no operation of that name{}",
-                        operation.name.get_ref(),
-                        nearest(to, places.keys().copied()).map_or_else(
-                            || ": write an [[operation]] with it, or take the call out".to_owned(),
-                            |name| format!(": did you mean {name:?}?")
-                        )
-                    );
-                    (line(call.to.span()), reason)
-                })?;
-                calls.push(OperationCall {
-                    caller,
-                    callee,
-                    count: call.count,
-                    kind: call.way.into(),
-                });
-            }
+        check_sizes(&file).map_err(|reason| vec![Mistake::of_whole(reason)])?;
+        let mut mistakes = Vec::new();
+        let places = places(&file, text, &mut mistakes);
+        let calls = calls(&file, &places, text, &mut mistakes);
+        if !mistakes.is_empty() {
+            return Err(mistakes);
         }
         let each = file.operation.iter();
         Ok(Self {
@@ -107,6 +63,73 @@ impl Description {
             },
         })
     }
+}
+
+fn check_sizes(file: &File) -> Result<(), String> {
+    if file.operation.is_empty() {
+        return Err("there is no operation: write at least one [[operation]] with a name, a period and a worst".to_owned());
+    }
+    if file.operation.len() > OPERATIONS_MAX {
+        return Err(format!("more than {OPERATIONS_MAX} operations"));
+    }
+    Ok(())
+}
+
+/// Returns the index of each operation by name, and adds wrong and repeated names to the mistakes.
+fn places<'f>(file: &'f File, text: &str, mistakes: &mut Vec<Mistake>) -> HashMap<&'f str, usize> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (index, operation) in file.operation.iter().enumerate() {
+        let name = operation.name.get_ref();
+        let mut add = |reason| {
+            if mistakes.len() < MISTAKES_MAX {
+                mistakes.push(Mistake::at(text, operation.name.span(), reason));
+            }
+        };
+        let before = places.insert(name, index);
+        if let Err(reason) = check_name(name) {
+            add(reason);
+        } else if let Some(before) = before {
+            let first = line_of(text, file.operation[before].name.span().start);
+            add(format!(
+                "there is an operation {name:?} in line {first} already: give one of them another name"
+            ));
+        }
+    }
+    places
+}
+
+/// Returns the calls of all operations, and adds those to unknown names to the mistakes.
+fn calls(
+    file: &File,
+    places: &HashMap<&str, usize>,
+    text: &str,
+    mistakes: &mut Vec<Mistake>,
+) -> Vec<OperationCall> {
+    let mut calls = Vec::new();
+    for (caller, operation) in file.operation.iter().enumerate() {
+        for call in &operation.calls {
+            let to = call.to.get_ref();
+            if let Some(&callee) = places.get(to.as_str()) {
+                calls.push(OperationCall {
+                    caller,
+                    callee,
+                    count: call.count,
+                    kind: call.way.into(),
+                });
+            } else if mistakes.len() < MISTAKES_MAX {
+                let reason = format!(
+                    "{:?} calls {to:?}, and there is no operation of that name: {}",
+                    operation.name.get_ref(),
+                    nearest(to, places.keys().copied()).map_or_else(
+                        || "write an [[operation]] with it, or take the call out".to_owned(),
+                        |name| format!("did you mean {name:?}?")
+                    )
+                );
+                mistakes.push(Mistake::at(text, call.to.span(), reason));
+            }
+        }
+    }
+    calls
 }
 
 /// Checks the name of an operation: printable and not too long.
@@ -290,6 +313,8 @@ fn positive<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error
 /// The greatest number in a file and in a service; see `SchedulingConfig`.
 pub(super) const OPERATIONS_MAX: usize = 100_000;
 pub(super) const NAME_OCTETS_MAX: usize = 256;
+/// More mistakes than anyone corrects at once.
+const MISTAKES_MAX: usize = 20;
 /// The default range.
 pub(super) const LEAST_URGENT: i16 = 1;
 pub(super) const MOST_URGENT: i16 = 80;
@@ -370,10 +395,39 @@ threads = 2
         ];
         for (right, wrong, line, said) in cases {
             let text = GOOD.replacen(right, wrong, 1);
-            let (at, reason) = Description::parse(&text).expect_err(wrong);
-            assert_eq!(at, Some(line), "{wrong}: {reason}");
+            let mistakes = Description::parse(&text).expect_err(wrong);
+            let Mistake {
+                line: at, reason, ..
+            } = &mistakes[0];
+            assert_eq!(*at, Some(line), "{wrong}: {reason}");
             assert!(reason.contains(said), "{wrong}: {reason}");
         }
+    }
+
+    #[test]
+    fn all_mistakes_are_found_at_once() {
+        let lines = |changes: &[(&str, &str)]| {
+            let change =
+                |text: String, (right, wrong): &(&str, &str)| text.replacen(right, wrong, 1);
+            let text = changes.iter().fold(GOOD.to_owned(), change);
+            let mistakes = Description::parse(&text).expect_err("mistakes");
+            let mut lines: Vec<_> = mistakes.iter().filter_map(|one| one.line).collect();
+            lines.sort_unstable();
+            lines
+        };
+        let of_form = [
+            ("period = \"50ms\"", "period = \"50\""),
+            ("count = 2", "cuont = 2"),
+            ("name = \"filter\"", ""),
+            ("threads = 2", "threads = \"2\""),
+        ];
+        assert_eq!(lines(&of_form), [7, 10, 12, 20]);
+        let of_meaning = [
+            ("to = \"filter\"", "to = \"filtre\""),
+            ("to = \"show\"", "to = \"shwo\""),
+            ("name = \"show\"", "name = \"filter\""),
+        ];
+        assert_eq!(lines(&of_meaning), [10, 10, 17]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
 use rtorb_sched::model::{CheckReport, Loading, System};
+use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, read_text};
 use rtorb_sched::times::{parse_ns, text_of_ns};
-use rtorb_sched::toml_file::{FileError, from_toml, read_text};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -194,15 +194,12 @@ impl Schedule {
     /// Reads a file of [`write`](Self::write) or of `rtorb scheduling compute --out`.
     ///
     /// # Errors
-    /// [`FileError`] with the line.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+    /// [`FileErrors`] with the places of all mistakes.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileErrors> {
         let path = path.as_ref();
         let text = read_text(path)?;
-        Self::parse(&text).map_err(|(line, reason)| FileError {
-            path: path.to_owned(),
-            line,
-            reason,
-        })
+        Self::parse(&text)
+            .map_err(|mistakes| FileErrors::new(path, text, mistakes).with_remedy(MADE_BY))
     }
 
     /// Writes it to a file, as a whole or not at all.
@@ -297,12 +294,9 @@ impl Schedule {
         corba(level.priority)
     }
 
-    fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
-        let file: ScheduleFile = from_toml(text).map_err(|(line, reason)| {
-            let remedy = "it is not as `rtorb scheduling compute FILE --out FILE` writes it";
-            (line, format!("{reason}; {remedy}"))
-        })?;
-        let whole = |reason: String| (None, reason);
+    fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
+        let file: ScheduleFile = from_toml(text)?;
+        let whole = |reason: String| vec![Mistake::of_whole(reason)];
         let strategy = file
             .strategy
             .map(|text| text.parse())
@@ -440,6 +434,7 @@ impl OperationTable {
     }
 }
 
+const MADE_BY: &str = "`rtorb scheduling compute FILE --out FILE` writes such a file";
 const HEAD: &str = "\
 # Priorities computed by rtorb: what an ORB and an event channel read at start (docs/how-to/scheduling.md).
 # The levels are in order, the most urgent first; operations name their level by its place there, from 0.
@@ -506,14 +501,20 @@ mod tests {
 
     #[test]
     fn a_file_that_was_not_computed_is_told() {
-        let (_, reason) =
-            Schedule::parse("[[operation]]\nname = 'a'\nworst = '1ms'\n").unwrap_err();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("described.toml");
+        std::fs::write(&path, "[[operation]]\nname = 'a'\nworst = '1ms'\n").expect("written");
+        let reason = Schedule::read(&path).unwrap_err().to_string();
         assert!(reason.contains("rtorb scheduling compute"), "{reason}");
+        for missing in ["`level`", "`handle`", "`deadline`"] {
+            assert!(reason.contains(missing), "{missing}: {reason}");
+        }
         let computed = Schedule::compute(&description())
             .expect("a schedule")
             .schedule;
         let wrong = computed.to_toml().replacen("level = 1", "level = 7", 1);
-        let (_, reason) = Schedule::parse(&wrong).unwrap_err();
+        let mistakes = Schedule::parse(&wrong).unwrap_err();
+        let reason = &mistakes[0].reason;
         assert!(reason.contains("no level 7"), "{reason}");
     }
 }

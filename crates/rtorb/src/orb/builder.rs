@@ -241,11 +241,11 @@ impl OrbBuilder {
     /// of thread, to find out what the host allows.
     ///
     /// # Errors
-    /// [`OrbError::Option`] for incompatible client policies, for two lanes of one priority, and for a lane whose priority the
-    /// mapping does not map. Other options are checked when they are set.
+    /// [`OrbError::Option`] for incompatible client policies, for two lanes of one priority, for a lane whose priority the
+    /// mapping does not map, and for more threads than [`Limits::pool_threads_max`]. Other options are checked when they are set.
     pub fn build(self) -> Result<Orb, OrbError> {
         self.check_client_policies()?;
-        self.check_lanes()?;
+        self.check_dispatch()?;
         let listen = or_loopback(self.listen)?;
         let rt = Arc::new(RtCore {
             network_mapping: self
@@ -340,7 +340,10 @@ impl OrbBuilder {
             return Ok(());
         }
         let unknown = |lane: &&ThreadpoolLane| self.mapping.to_native(lane.lane_priority).is_none();
-        let checked = check_lanes(&self.lanes).and_then(|()| match self.lanes.iter().find(unknown) {
+        let threads = self.lanes.iter().map(|lane| lane.static_threads as usize);
+        let bounded = self.check_threads(threads.fold(0, usize::saturating_add));
+        let checked = check_lanes(&self.lanes).and(bounded);
+        let checked = checked.and_then(|()| match self.lanes.iter().find(unknown) {
             Some(lane) => Err(format!(
                 "CORBA priority {} is none of this host's by {:?}; choose another priority, or another mapping by \
                  -ORBPriorityMapping",
@@ -352,6 +355,27 @@ impl OrbBuilder {
             option: "-ORBLanes".to_owned(),
             reason,
         })
+    }
+
+    fn check_dispatch(&self) -> Result<(), OrbError> {
+        self.check_lanes()?;
+        let checked = self.check_threads(self.pool_threads);
+        checked.map_err(|reason| OrbError::Option {
+            option: "-ORBPoolThreads".to_owned(),
+            reason,
+        })
+    }
+
+    /// Checks a number of threads that start with an adapter.
+    fn check_threads(&self, threads: usize) -> Result<(), String> {
+        let max = self.limits.pool_threads_max;
+        if threads > max {
+            return Err(format!(
+                "{threads} threads are more than `pool_threads_max`, which is {max}; write fewer, or raise it in [limits] of a \
+                 configuration file"
+            ));
+        }
+        Ok(())
     }
 }
 

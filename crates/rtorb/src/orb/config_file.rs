@@ -17,7 +17,13 @@ use rtorb_os::thread::ThreadConfig;
 use serde::de::{Deserialize, Deserializer, Error};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
+
+/// The largest file with a reference or with options.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads the settings of a file.
 pub(super) fn read(path: &Path) -> Result<Settings, OrbError> {
@@ -26,11 +32,36 @@ pub(super) fn read(path: &Path) -> Result<Settings, OrbError> {
         line,
         reason,
     };
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_bounded(path).map_err(|error| {
         let reason = format!("{error}; name a TOML file that this program may read");
         wrong(None, reason)
     })?;
     parse(&text).map_err(|(line, reason)| wrong(line, reason))
+}
+
+/// The form of a configuration file, for tools that report all mistakes in one: it is read and checked, and nothing is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigFileForm(());
+
+impl<'de> Deserialize<'de> for ConfigFileForm {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Settings::deserialize(value).map(|_| Self(()))
+    }
+}
+
+/// Reads the text of a file with a bound. A named pipe is refused, because it may never have a writer.
+pub(super) fn read_bounded(path: &Path) -> io::Result<String> {
+    let is_of_shell = path.starts_with("/dev") || path.starts_with("/proc");
+    if std::fs::metadata(path)?.file_type().is_fifo() && !is_of_shell {
+        return Err(io::Error::other("it is a named pipe"));
+    }
+    let mut text = String::new();
+    let mut bounded = File::open(path)?.take(FILE_BYTES_MAX + 1);
+    if bounded.read_to_string(&mut text)? as u64 > FILE_BYTES_MAX {
+        let reason = format!("it has more than {FILE_BYTES_MAX} bytes");
+        return Err(io::Error::other(reason));
+    }
+    Ok(text)
 }
 
 /// Parses a file; the error has the line and the reason.

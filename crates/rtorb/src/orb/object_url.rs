@@ -1,11 +1,13 @@
 //! Turns the text of a reference into the reference.
 
 use super::Orb;
+use super::config_file::read_bounded;
 use crate::exception::{ExceptionKind, SystemException};
 use crate::reference::ObjectRef;
 use rtorb_wire::ior::Ior;
 use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
+use std::path::Path;
 
 /// Returns the object that a text names. Reads files and asks naming contexts.
 pub(super) fn resolve(orb: &Orb, text: &str) -> Result<ObjectRef, SystemException> {
@@ -33,7 +35,7 @@ fn resolve_within(orb: &Orb, text: &str, left: usize) -> Result<ObjectRef, Syste
             look_up(&context, &parse_name(&name).map_err(malformed)?)
         }
         ObjectUrl::File { path } => {
-            let text = std::fs::read_to_string(path).map_err(|_| BAD_SPECIFIC_PART)?;
+            let text = read_bounded(Path::new(&path)).map_err(|_| BAD_SPECIFIC_PART)?;
             resolve_within(orb, &text, left)
         }
     }

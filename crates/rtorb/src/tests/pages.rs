@@ -8,8 +8,8 @@ use rtorb_wire::exception::broken_rule;
 
 use crate::Limits;
 use crate::exception::{
-    COLLOCATED_DEPTH, Cause, CompletionStatus, ExceptionKind, OMG, Phase, RTORB, SystemException,
-    inconsistent, oneway,
+    COLLOCATED_DEPTH, Cause, CompletionStatus, ExceptionKind, NO_USABLE_PROFILE, OMG, Phase, RTORB,
+    SystemException, inconsistent, oneway,
 };
 
 #[test]
@@ -92,7 +92,7 @@ fn minor_codes() -> String {
     let mut table = "| exception | minor code | rule or remedy |\n|---|---|---|\n".to_owned();
     let of_the_standard = [7, 8, 9, 10].map(|code| (ExceptionKind::BadParam, OMG | code));
     let order = [(ExceptionKind::BadInvOrder, OMG | 3)];
-    let depth = [(ExceptionKind::ImpLimit, COLLOCATED_DEPTH)];
+    let depth = [NO_USABLE_PROFILE, COLLOCATED_DEPTH].map(|minor| (ExceptionKind::ImpLimit, minor));
     let oneways = [oneway::UNCONNECTED, oneway::BEHIND_ANOTHER, oneway::IN_USE];
     let oneways = oneways.map(|minor| (ExceptionKind::Transient, minor));
     let policies = [

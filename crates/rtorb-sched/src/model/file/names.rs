@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::{LineError, Lines, Place};
-use crate::toml_file::nearest;
+use crate::text_file::nearest;
 
 /// The names of one kind of thing, with the place and the line of each.
 pub(super) struct Names {

@@ -11,8 +11,8 @@ use super::values::TIME_NS_MAX;
 use super::{Interfaces, LineError, Lines, Place};
 use crate::model::system::{Execution, Timing};
 use crate::task::Criticality;
+use crate::text_file::nearest;
 use crate::times::text_of_ns;
-use crate::toml_file::nearest;
 
 /// The annotations of every operation; `None` if the file names no IDL.
 pub(super) type Annotations = Option<BTreeMap<String, Timing>>;

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Statistic;
+use crate::text_file::forms::MISTAKES_MAX;
+use crate::text_file::{Mistake, from_json};
 
 /// The fields of a profile that are read.
 #[derive(Clone, Debug, Deserialize)]
@@ -79,47 +81,43 @@ struct Source {
 }
 
 const SCHEMA: &str = "rtorb-profile/1";
-const MADE_BY: &str = "`rtorb lab run profile --out DIR` writes DIR/profile.json";
+/// How a profile is made.
+pub(super) const MADE_BY: &str =
+    "a platform profile is DIR/profile.json of `rtorb lab run profile --out DIR`";
 
 impl Profile {
-    /// Parses a profile; an error has the line, if there is one, and the reason.
-    pub(super) fn parse(text: &str) -> Result<Self, (Option<usize>, String)> {
-        let wrong = |error: serde_json::Error| {
-            let line = (error.line() > 0).then(|| error.line());
-            (
-                line,
-                format!("this is not a platform profile: {error}; {MADE_BY}"),
-            )
-        };
+    /// Parses a profile, or returns all mistakes.
+    pub(super) fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
         #[derive(Deserialize)]
         struct Head {
             schema: Option<String>,
         }
-        let head: Head = serde_json::from_str(text).map_err(wrong)?;
+        let head: Head = from_json(text)?;
         match head.schema.as_deref() {
             Some(SCHEMA) => {}
             Some(other) => {
-                let reason = format!(
-                    "its schema is {other:?}, but this program reads {SCHEMA:?}; {MADE_BY}"
-                );
-                return Err((None, reason));
+                let reason = format!("its schema is {other:?}, but this program reads {SCHEMA:?}");
+                return Err(vec![Mistake::of_whole(reason)]);
             }
             None => {
-                let reason =
-                    format!("it has no `schema`, so it is not a platform profile; {MADE_BY}");
-                return Err((None, reason));
+                let reason = "it has no `schema`, so it is not a platform profile";
+                return Err(vec![Mistake::of_whole(reason)]);
             }
         }
-        let profile: Self = serde_json::from_str(text).map_err(wrong)?;
-        for (place, service) in profile.services.iter().enumerate() {
-            service.check().map_err(|reason| {
-                (
-                    None,
-                    format!("services[{place}] ({service}): {reason}; {MADE_BY}"),
-                )
-            })?;
+        let profile: Self = from_json(text)?;
+        let services = profile.services.iter().enumerate();
+        let wrong = services.filter_map(|(place, service)| {
+            let reason = service.check().err()?;
+            Some(Mistake::of_whole(format!(
+                "services[{place}] ({service}): {reason}"
+            )))
+        });
+        let wrong: Vec<Mistake> = wrong.take(MISTAKES_MAX).collect();
+        if wrong.is_empty() {
+            Ok(profile)
+        } else {
+            Err(wrong)
         }
-        Ok(profile)
     }
 
     /// Returns whether a hypervisor may take the CPU; a container has none of its own.

@@ -1,21 +1,16 @@
-//! Reads TOML files and reports errors with their line.
+//! Reads files of TOML and JSON that people write, and reports all mistakes with their places.
+
+pub(crate) mod forms;
+mod json;
 
 use core::ops::Range;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-
-/// An error in a file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{} {reason}", .path.display(), .line.map(|line| format!("{line}:")).unwrap_or_default())]
-pub struct FileError {
-    /// The path as given.
-    pub path: PathBuf,
-    /// The line, from 1; `None` if the error is not in one line.
-    pub line: Option<usize>,
-    /// The mistake and its correction.
-    pub reason: String,
-}
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// A mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +24,26 @@ pub struct Mistake {
 }
 
 impl Mistake {
+    /// A mistake at these bytes of a text.
+    #[must_use]
+    pub fn at(text: &str, bytes: Range<usize>, reason: impl Into<String>) -> Self {
+        Self {
+            line: Some(line_of(text, bytes.start)),
+            bytes,
+            reason: reason.into(),
+        }
+    }
+
+    /// A mistake that is in no single line.
+    #[must_use]
+    pub fn of_whole(reason: impl Into<String>) -> Self {
+        Self {
+            line: None,
+            bytes: 0..0,
+            reason: reason.into(),
+        }
+    }
+
     /// Returns the mistake, and its correction if there is one.
     fn parts(&self) -> (&str, Option<&str>) {
         let parts = self.reason.split_once(": ");
@@ -45,6 +60,7 @@ pub struct FileErrors {
     path: PathBuf,
     text: String,
     mistakes: Vec<Mistake>,
+    remedy: Option<&'static str>,
 }
 
 impl FileErrors {
@@ -57,6 +73,16 @@ impl FileErrors {
             path: path.to_owned(),
             text,
             mistakes,
+            remedy: None,
+        }
+    }
+
+    /// Adds how such a file is made.
+    #[must_use]
+    pub fn with_remedy(self, remedy: &'static str) -> Self {
+        Self {
+            remedy: Some(remedy),
+            ..self
         }
     }
 
@@ -64,6 +90,12 @@ impl FileErrors {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How such a file is made, if a program makes it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        self.remedy
     }
 
     /// The mistakes, those of earlier lines first.
@@ -125,29 +157,20 @@ impl FileErrors {
     }
 }
 
-impl From<FileError> for FileErrors {
-    fn from(error: FileError) -> Self {
-        let mistake = Mistake {
-            line: error.line,
-            bytes: 0..0,
-            reason: error.reason,
-        };
-        Self::new(&error.path, String::new(), vec![mistake])
-    }
-}
-
 impl core::fmt::Display for FileErrors {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (index, mistake) in self.mistakes.iter().enumerate() {
-            let error = FileError {
-                path: self.path.clone(),
-                line: mistake.line,
-                reason: mistake.reason.clone(),
-            };
             let separator = if index > 0 { "\n" } else { "" };
-            write!(f, "{separator}{error}")?;
+            write!(f, "{separator}{}:", self.path.display())?;
+            if let Some(line) = mistake.line {
+                write!(f, "{line}:")?;
+            }
+            write!(f, " {}", mistake.reason)?;
         }
-        Ok(())
+        match self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -156,33 +179,112 @@ impl std::error::Error for FileErrors {}
 /// Reads the text of a file of at most 64 MiB.
 ///
 /// # Errors
-/// The error of the file system, or that the file is too long.
-pub fn read_text(path: &Path) -> Result<String, FileError> {
-    let wrong = |reason: String| FileError {
-        path: path.to_owned(),
-        line: None,
-        reason,
-    };
-    let unreadable =
-        |error: std::io::Error| wrong(format!("{error}: name a file that this program may read"));
-    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-    if bytes > FILE_BYTES_MAX {
-        return Err(wrong(format!(
-            "the file has {bytes} bytes; the maximum is {FILE_BYTES_MAX}"
-        )));
+/// One mistake in no line: the error of the file system, or that the file is too long or no text.
+pub fn read_text(path: &Path) -> Result<String, FileErrors> {
+    read_bounded(path, FILE_BYTES_MAX).map_err(|error| {
+        let reason = match error.kind() {
+            io::ErrorKind::InvalidData => error.to_string(),
+            _ => format!("{error}: name a file that this program may read"),
+        };
+        FileErrors::new(path, String::new(), vec![Mistake::of_whole(reason)])
+    })
+}
+
+/// Opens a file that the user names. A named pipe is refused, because it may never have a writer; a pipe of a shell (`/dev/stdin`,
+/// `<(...)`) is opened.
+///
+/// # Errors
+/// The error of the file system; of the kind `InvalidData`, that it is a named pipe.
+pub fn open(path: &Path) -> io::Result<File> {
+    let is_of_shell = path.starts_with("/dev") || path.starts_with("/proc");
+    if std::fs::metadata(path)?.file_type().is_fifo() && !is_of_shell {
+        return Err(invalid(
+            "it is a named pipe: write its contents to a file".to_owned(),
+        ));
     }
-    std::fs::read_to_string(path).map_err(unreadable)
+    File::open(path)
+}
+
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+/// Reads the text of a file of at most `bytes_max` bytes.
+///
+/// # Errors
+/// As [`open`]; of the kind `InvalidData`, that the file is too long or no text.
+pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    open(path)?
+        .take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let reason = format!("it has more than {bytes_max} bytes, which are the maximum");
+        return Err(invalid(reason));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..at]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count();
+        invalid(format!(
+            "it is no text: byte {at}, in line {line}, is not UTF-8"
+        ))
+    })
 }
 
 /// Parses TOML.
 ///
 /// # Errors
-/// The line, from 1, if there is one; and the reason.
-pub fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, (Option<usize>, String)> {
+/// All mistakes in its form, at least one.
+pub fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Mistake>> {
     toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| line_of(text, span.start));
-        (line, error.message().replace('\n', "; "))
+        let found = forms::of_toml::<T>(text);
+        if !found.is_empty() {
+            return found;
+        }
+        // Whatever the second look found, the text is wrong.
+        let reason = error.message().replace('\n', "; ");
+        vec![match error.span() {
+            Some(span) => Mistake::at(text, span, reason),
+            None => Mistake::of_whole(reason),
+        }]
     })
+}
+
+/// Parses JSON.
+///
+/// # Errors
+/// All mistakes in its form, or the first one if it is not JSON.
+pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Mistake>> {
+    serde_json::from_str(text).map_err(|wrong| {
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+            let reason = format!("this is no JSON ({})", without_place(&error));
+            return vec![at_place(text, &error, reason)];
+        }
+        let written = |field: &str| format!("\"{field}\": ...");
+        let found = json::tree(text).map(|root| forms::of_tree::<T>(text, root, written));
+        found
+            .filter(|all| !all.is_empty())
+            .unwrap_or_else(|| vec![at_place(text, &wrong, without_place(&wrong))])
+    })
+}
+
+/// Returns the text of an error without its place.
+fn without_place(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let reason = said.rsplit_once(" at line ").map_or(&*said, |(it, _)| it);
+    forms::cut(reason.to_owned())
+}
+
+fn at_place(text: &str, error: &serde_json::Error, reason: String) -> Mistake {
+    let before = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1));
+    let start: usize = before.map(str::len).sum();
+    let byte = (start + error.column().saturating_sub(1)).min(text.len());
+    Mistake::at(text, byte..byte + 1, reason)
 }
 
 /// Returns the line of a byte of a text, from 1.
