@@ -18,8 +18,8 @@ pub struct Session {
     folder: PathBuf,
     programs: PathBuf,
     count: usize,
-    /// The command that was left running last.
-    running: Option<Run>,
+    /// The commands that were left running.
+    running: Vec<Run>,
     scratch: Scratch,
 }
 
@@ -62,24 +62,21 @@ impl Session {
     }
 
     /// The same with ports, processes and a folder /run of its own: a page may use fixed ones. All names of hosts in `hosts`, which is in
-    /// the form of /etc/hosts, are addresses of its loopback interface. Returns `None` if the host does not permit it.
+    /// the form of /etc/hosts, are addresses of its loopback interface. Returns `None` if the host does not permit it, which takes root
+    /// and iproute2.
     ///
     /// # Panics
     ///
     /// As [`Self::new`].
     #[must_use]
     pub fn isolated(programs: &Path, hosts: &str) -> Option<Self> {
-        let rights: [&[&str]; 2] = [&[], &["--map-root-user"]];
-        let mut shell = rights.into_iter().find_map(|right| {
-            let mut command = Command::new("unshare");
-            command.args(["--net", "--mount", "--pid", "--fork"]);
-            command.args(["--kill-child", "--mount-proc"]).args(right);
-            let mut trial = Command::new(command.get_program());
-            trial.args(command.get_args()).args(UP.split(' '));
-            let is_permitted = trial.output().is_ok_and(|it| it.status.success());
-            is_permitted.then_some(command)
-        })?;
-        shell.arg("bash");
+        let mut trial = Command::new("unshare");
+        trial.args(NAMESPACES).args(UP.split(' '));
+        if !trial.output().is_ok_and(|it| it.status.success()) {
+            return None;
+        }
+        let mut shell = Command::new("unshare");
+        shell.args(NAMESPACES).arg("bash");
         let mut session = Self::start(shell, programs);
         let file = session.scratch.join("hosts");
         fs::write(&file, hosts).expect("a file of our own");
@@ -114,7 +111,7 @@ impl Session {
             folder,
             programs: programs.to_owned(),
             count: 0,
-            running: None,
+            running: Vec::new(),
             scratch,
         }
     }
@@ -123,7 +120,8 @@ impl Session {
     ///
     /// # Panics
     ///
-    /// If a command ends with another exit status, prints something else, or takes longer than [`PATIENCE`].
+    /// If a command ends with another exit status, prints something else, or takes longer than [`PATIENCE`]; or if one that is kept running
+    /// has ended.
     pub fn follow(&mut self, page: &Page, reading: &Reading<'_>) {
         self.write_files(page);
         let mut last = None;
@@ -147,6 +145,9 @@ impl Session {
                     None => self.wait_for(block.text),
                 }
             }
+        }
+        for place in 0..self.running.len() {
+            self.prepare(&format!("kill -0 $kept_{place}"));
         }
     }
 
@@ -181,19 +182,18 @@ impl Session {
     }
 
     /// Runs a command to its end, and compares what it printed and its exit status with what the page says. If the command is one
-    /// that the reader keeps running, waits until it is ready: until the file of its `--ior-file` is there, or else until its first line.
+    /// that the reader keeps running, waits until it is ready: until its first line, and until the file of its `--ior-file`.
     fn run(&mut self, dialogue: &Dialogue, has_verdict: bool) -> Option<Outcome> {
         let command = self.of_this_session(&dialogue.command);
         if dialogue.is_kept_running() {
-            let run = self.enter(&format!("{command} &"));
-            self.running = Some(run.clone());
-            match command.split_once("--ior-file ") {
-                Some((_, rest)) => {
-                    let name = rest.split_whitespace().next().unwrap_or_default();
-                    let file = self.folder.join(name);
-                    run.until("the file of its reference", || file.exists());
-                }
-                None => run.until_it_shows("...\n..."),
+            let place = self.running.len();
+            let run = self.enter(&format!("{command} & kept_{place}=$!"));
+            self.running.push(run.clone());
+            run.until_it_shows("...\n...");
+            if let Some((_, rest)) = command.split_once("--ior-file ") {
+                let name = rest.split_whitespace().next().unwrap_or_default();
+                let file = self.folder.join(name);
+                run.until("the file of its reference", || file.exists());
             }
             if let Some(text) = dialogue.printed() {
                 run.until_it_shows(&format!("{text}\n..."));
@@ -216,7 +216,7 @@ impl Session {
 
     /// Waits until the output of the command that was left running last fits the pattern.
     fn wait_for(&self, pattern: &str) {
-        let running = self.running.as_ref().expect("the page leaves one running");
+        let running = self.running.last().expect("the page leaves one running");
         running.until_it_shows(pattern);
     }
 
@@ -230,7 +230,7 @@ impl Session {
             self.build("rtorb-cli", "rtorb");
         }
         if command.contains(REFERENCE) {
-            let server = self.running.as_ref().expect("a server runs");
+            let server = self.running.last().expect("a server runs");
             let output = server.shown();
             let reference = output
                 .split_whitespace()
@@ -405,6 +405,15 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 /// Where a page shortens a reference, a command has the one that the last server printed.
 const REFERENCE: &str = "IOR:0100...";
+/// Namespaces of the network, of mounts and of processes, which end with the first process in them.
+const NAMESPACES: [&str; 6] = [
+    "--net",
+    "--mount",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+];
 /// Brings the loopback interface up.
 const UP: &str = "ip link set lo up";
 /// How long a command may take to end, or to print what the page says.
