@@ -41,7 +41,8 @@ pub fn check_part(page: &str, part: &str, text: &str) {
     );
 }
 
-/// The texts between the comments `///` before the line in which `name` is declared, joined to one text of Markdown.
+/// The texts of the comments `///` before the line in which `name` is declared, and before its attributes, joined to one text of
+/// Markdown.
 ///
 /// # Panics
 ///
@@ -50,10 +51,12 @@ pub fn comment_before(source: &str, name: &str) -> String {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let place = lines.iter().position(|line| line.starts_with(name));
     let place = place.unwrap_or_else(|| panic!("{name} is not declared"));
-    let from = lines[..place]
+    let end = lines[..place]
         .iter()
-        .rposition(|line| !line.starts_with("///"));
-    let comment = &lines[from.map_or(0, |at| at + 1)..place];
+        .rposition(|line| !line.starts_with("#["));
+    let before = &lines[..end.map_or(0, |at| at + 1)];
+    let from = before.iter().rposition(|line| !line.starts_with("///"));
+    let comment = &before[from.map_or(0, |at| at + 1)..];
     let words = comment.iter().map(|line| line[3..].trim());
     let words: Vec<&str> = words.filter(|line| !line.is_empty()).collect();
     words.join(" ")
