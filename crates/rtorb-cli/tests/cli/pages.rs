@@ -1,4 +1,4 @@
-//! The pages of the project: every IDL text on them is right, and the page of the command is what its help says.
+//! The pages of the project: every IDL text on them is right, and the parts that the command determines are what it says.
 
 use std::fs;
 
@@ -29,6 +29,43 @@ fn the_page_of_the_command_is_what_its_help_says() {
     let mut text = String::new();
     describe(&[], &mut text);
     check_part("reference/command.md", "commands", &text);
+}
+
+#[test]
+fn the_generated_code_on_the_page_of_the_mapping_is_what_the_command_writes() {
+    let page = Page::read("docs/reference/mapping.md");
+    let blocks = page.blocks();
+    let idl = blocks
+        .iter()
+        .rfind(|block| block.language == "idl")
+        .expect("the page has an interface");
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let file = folder.path().join("page.idl");
+    fs::write(&file, idl.text).expect("a file of our own");
+    let assert = rtorb().args(["idl", "build"]).arg(&file).assert().success();
+    let mut code = String::from_utf8(assert.get_output().stdout.clone()).expect("code is text");
+    for long in [
+        "::rtorb::",
+        "::core::result::",
+        "::core::option::",
+        "::std::string::",
+    ] {
+        code = code.replace(long, "");
+    }
+    let mut items: Vec<String> = Vec::new();
+    for part in code.split("\n\n") {
+        match items.last_mut().filter(|_| part.starts_with(' ')) {
+            Some(item) => *item = format!("{item}\n\n{part}"),
+            None => items.push(part.to_owned()),
+        }
+    }
+    items.retain(|item| {
+        let mut lines = item.lines();
+        lines.any(|line| SHOWN.iter().any(|start| line.starts_with(start)))
+    });
+    assert_eq!(items.len(), SHOWN.len());
+    let text = format!("```rust,ignore\n{}\n```", items.join("\n\n"));
+    check_part("reference/mapping.md", "code of an interface", &text);
 }
 
 /// Adds the help of a command, and then of its subcommands.
@@ -93,5 +130,13 @@ fn subcommands(help: &str) -> Vec<&str> {
     names.filter(|name| *name != "help").collect()
 }
 
+/// How the lines begin in the items of generated code that the page of the mapping shows.
+const SHOWN: [&str; 5] = [
+    "pub struct Cubit(",
+    "impl codegen::Interface for Cubit",
+    "codegen::reference!(Cubit)",
+    "impl Cubit {",
+    "impl<S: CubitServant> codegen::ServedBy<S>",
+];
 /// The width of the page's help texts.
 const COLUMNS: usize = 110;
