@@ -151,8 +151,7 @@ const LEFT_OUT: [(&str, &str); 24] = [
 const VERDICTS: [&str; 1] = ["rtorb check"];
 
 /// What the reader of a page has done before, with the files of docs/how-to/serve.md.
-const PREPARED: [(&str, &str); 6] = [
-    ("README.md", "rtorb cubit serve --ior-file drive.ior    # keep it running"),
+const PREPARED: [(&str, &str); 5] = [
     (
         "docs/how-to/call.md",
         "rtorb naming serve & sleep 1
