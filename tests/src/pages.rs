@@ -1,7 +1,12 @@
-//! Parts of the pages below `docs/` that the code determines: tests compare them, or write them.
+//! The pages below `docs/`: their blocks, their commands, and the parts that the code determines, which tests compare or write.
+
+mod page;
+mod session;
+
+pub use page::{Block, Dialogue, Page, project};
+pub use session::{Reading, Session};
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Compares a part of a page with `text`, which the caller makes from the code. The part stands between the comments
 /// `<!-- generated: PART -->` and `<!-- end: PART -->`. If the variable `RTORB_WRITE_PAGES` is set, writes the part instead.
@@ -10,9 +15,7 @@ use std::path::{Path, PathBuf};
 ///
 /// If the part is missing, or if it is not `text`.
 pub fn check_part(page: &str, part: &str, text: &str) {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../docs")
-        .join(page);
+    let path = project().join("docs").join(page);
     let current = fs::read_to_string(&path).unwrap_or_else(|e| panic!("docs/{page}: {e}"));
     let begin = format!("<!-- generated: {part} -->\n");
     let end = format!("<!-- end: {part} -->");
@@ -38,7 +41,8 @@ pub fn check_part(page: &str, part: &str, text: &str) {
     );
 }
 
-/// The texts between the comments `///` before the line in which `name` is declared, joined to one text of Markdown.
+/// The texts of the comments `///` before the line in which `name` is declared, and before its attributes, joined to one text of
+/// Markdown.
 ///
 /// # Panics
 ///
@@ -47,10 +51,12 @@ pub fn comment_before(source: &str, name: &str) -> String {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let place = lines.iter().position(|line| line.starts_with(name));
     let place = place.unwrap_or_else(|| panic!("{name} is not declared"));
-    let from = lines[..place]
+    let end = lines[..place]
         .iter()
-        .rposition(|line| !line.starts_with("///"));
-    let comment = &lines[from.map_or(0, |at| at + 1)..place];
+        .rposition(|line| !line.starts_with("#["));
+    let before = &lines[..end.map_or(0, |at| at + 1)];
+    let from = before.iter().rposition(|line| !line.starts_with("///"));
+    let comment = &before[from.map_or(0, |at| at + 1)..];
     let words = comment.iter().map(|line| line[3..].trim());
     let words: Vec<&str> = words.filter(|line| !line.is_empty()).collect();
     words.join(" ")

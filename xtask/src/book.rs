@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use crate::sources::{files_below, rust_files};
-use markdown::{anchors, is_elsewhere, targets, with_targets};
+use markdown::{anchors, fragments, is_elsewhere, targets, with_targets};
 
 /// Checks the pages, and builds the site.
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
@@ -98,6 +98,7 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<String>> {
         }
     }
     faults.extend(never_compiled(workspace, &pages)?);
+    faults.extend(in_no_file(workspace, &pages)?);
     let summary = workspace.join(DOCS).join(SUMMARY);
     let listed: Vec<PathBuf> = targets(&pages[&summary])
         .into_iter()
@@ -145,6 +146,42 @@ fn never_compiled(
         }
     }
     Ok(faults)
+}
+
+/// The fragments of Rust code without doc tests (`rust,ignore`) that are part of no Rust file. White space may differ. Tests compare the
+/// generated parts of pages.
+fn in_no_file(workspace: &Path, pages: &BTreeMap<PathBuf, String>) -> anyhow::Result<Vec<String>> {
+    let mut files = Vec::new();
+    for folder in CODE.map(|name| workspace.join(name)) {
+        if folder.exists() {
+            for file in rust_files(&folder)? {
+                files.push(with_single_spaces(&read(&file)?));
+            }
+        }
+    }
+    let mut faults = Vec::new();
+    for (path, text) in pages {
+        let place = path.strip_prefix(workspace).unwrap_or(path);
+        for fragment in fragments(text) {
+            let wanted = with_single_spaces(fragment);
+            if !files.iter().any(|file| file.contains(&wanted)) {
+                let line = fragment.lines().next().unwrap_or_default();
+                faults.push(format!(
+                    "{}: no Rust file has the fragment that begins with {line}",
+                    place.display()
+                ));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// The folders with code that the checks of this project compile.
+const CODE: [&str; 5] = ["crates", "examples", "tests", "interop", "rtos"];
+
+fn with_single_spaces(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// The files that a Rust file includes in its documentation. A crate has symbolic links to them in its own folder.
@@ -292,11 +329,12 @@ mod tests {
             ),
             (
                 "docs/two.md",
-                "# Two\n\n```rust\n```\n[e](one.md#one) `[f](none.md)` [g](SUMMARY.md)\n",
+                "# Two\n\n```rust\n```\n```rust,ignore\nfn f() {\n}\n```\n```rust,ignore\nfn g() {}\n```\n[e](one.md#one) `[f](none.md)` [g](SUMMARY.md)\n",
             ),
         ] {
             write(&folder.join(name), text.as_bytes()).expect("a page");
         }
+        write(&folder.join("tests/f.rs"), b"// one\n  fn f() { }\n").expect("a file");
         let faults = check(&folder);
         fs::remove_dir_all(&folder).expect("it is ours");
         assert_eq!(
@@ -306,6 +344,7 @@ mod tests {
                 "docs/one.md: ../none.rs: there is no such file",
                 "docs/two.md: SUMMARY.md: the site has no such page",
                 "docs/two.md: no crate compiles its Rust code: include the page in a crate's doc tests, or write `rust,ignore`",
+                "docs/two.md: no Rust file has the fragment that begins with fn g() {}",
                 "docs/SUMMARY.md does not list docs/two.md",
             ]
         );

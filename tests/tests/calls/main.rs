@@ -13,6 +13,7 @@ mod exhaustion;
 mod failures;
 mod inheritance;
 mod local;
+mod mapping;
 mod maps;
 mod names;
 mod nested_priority;

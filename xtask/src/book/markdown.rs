@@ -40,6 +40,17 @@ pub(super) fn anchors(text: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
+/// The blocks of Rust code that no doc test compiles, except those in generated parts.
+pub(super) fn fragments(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for part in text.split("<!-- generated: ") {
+        let own = part.split_once("<!-- end: ").map_or(part, |(_, own)| own);
+        let blocks = own.split("```rust,ignore\n").skip(1);
+        found.extend(blocks.filter_map(|block| block.split("```").next()));
+    }
+    found
+}
+
 fn anchor(title: &str) -> String {
     let kept = title
         .trim()

@@ -19,6 +19,7 @@ mod load;
 mod model;
 mod model_run;
 mod naming;
+mod page_commands;
 mod pages;
 mod papers;
 mod ping;

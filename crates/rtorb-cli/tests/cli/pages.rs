@@ -1,129 +1,27 @@
-//! The pages of the project: every command on them exists, every IDL text is right, and the page of the command is what its help
-//! says.
+//! The pages of the project: every IDL text on them is right, and the parts that the command determines are what it says.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use rtorb_tests::pages::check_part;
+use rtorb_tests::pages::{Page, check_part};
 
-use crate::papers::wrong_arguments;
 use crate::support::rtorb;
-
-#[test]
-fn every_command_on_a_page_exists() {
-    let mut count = 0;
-    for (page, block) in blocks("sh") {
-        for line in block.lines() {
-            let words = words(line);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let fault = match words.as_slice() {
-                ["rtorb", arguments @ ..] | ["ssh", "board", "./rtorb", arguments @ ..] => {
-                    wrong_arguments(arguments)
-                }
-                ["cargo", "run", "-p", package, "--bin", name, ..] => missing(package, name),
-                _ => continue,
-            };
-            assert_eq!(fault, None, "{}: {line}", page.display());
-            count += 1;
-        }
-    }
-    assert!(count > 50, "{count}");
-}
 
 #[test]
 fn every_idl_text_on_a_page_is_right() {
     let folder = tempfile::tempdir().expect("a folder of our own");
     let file = folder.path().join("page.idl");
-    let blocks = blocks("idl");
-    assert!(blocks.len() > 2, "{}", blocks.len());
-    for (page, block) in blocks {
-        fs::write(&file, &block).expect("a file of our own");
-        let assert = rtorb().args(["idl", "check"]).arg(&file).assert();
-        let output = assert.get_output();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {said}", page.display());
-    }
-}
-
-#[test]
-fn the_readme_shows_the_beginning_of_the_answer_of_a_check() {
-    let readme = fs::read_to_string(project().join("README.md")).expect("the README is text");
-    let arguments = [
-        "model",
-        "check",
-        "examples/model/overloaded.toml",
-        "--ideal",
-    ];
-    let command = format!("```sh\nrtorb {}\n```\n\n```text\n", arguments.join(" "));
-    let (_, rest) = readme
-        .split_once(&command)
-        .expect("the README has the command");
-    let shown = rest.split("```").next().unwrap_or_default();
-    let assert = rtorb()
-        .args(arguments)
-        .current_dir(project())
-        .assert()
-        .code(1);
-    let answer = String::from_utf8_lossy(&assert.get_output().stdout);
-    assert!(
-        shown.lines().count() > 10 && answer.starts_with(shown),
-        "{answer}"
-    );
-}
-
-/// Why this is no program of an example.
-fn missing(package: &str, name: &str) -> Option<String> {
-    let folder = match package {
-        "rtorb-examples" => "examples".to_owned(),
-        other => format!("examples/{}", other.trim_start_matches("rtorb-")),
-    };
-    let file = format!("{folder}/src/bin/{name}.rs");
-    (!project().join(&file).exists()).then(|| format!("there is no {file}"))
-}
-
-/// The blocks of a language on all pages and in the README.
-fn blocks(language: &str) -> Vec<(PathBuf, String)> {
-    let mut pages = vec![project().join("README.md")];
-    for kind in ["tutorial", "how-to", "reference", "explanation"] {
-        let folder = project().join("docs").join(kind);
-        let files = fs::read_dir(&folder).expect("a folder of pages");
-        let files = files.map(|file| file.expect("a file").path());
-        pages.extend(files.filter(|file| file.extension().is_some_and(|it| it == "md")));
-    }
-    let mut found = Vec::new();
-    for page in pages {
-        let text = fs::read_to_string(&page).expect("a page is text");
-        let inside = text.split("```").skip(1).step_by(2);
-        let chosen = inside.filter_map(|block| {
-            let (of, text) = block.split_once('\n')?;
-            (of == language).then(|| text.to_owned())
-        });
-        found.extend(chosen.map(|block| (page.clone(), block)));
-    }
-    found
-}
-
-/// The words of a command, up to a comment, a redirection or the end of the command.
-fn words(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut quote = None;
-    for character in line.trim_start_matches("$ ").chars() {
-        let word = words.last_mut().expect("there is always one");
-        match (quote, character) {
-            (Some(open), close) if open == close => quote = None,
-            (None, '\'' | '"') => quote = Some(character),
-            (None, ' ') => words.push(String::new()),
-            (None, '#') if word.is_empty() => break,
-            (None, '>' | '&' | '|' | ';') => break,
-            (_, character) => word.push(character),
+    let mut count = 0;
+    for page in Page::all() {
+        for block in page.blocks().iter().filter(|it| it.language == "idl") {
+            fs::write(&file, block.text).expect("a file of our own");
+            let assert = rtorb().args(["idl", "check"]).arg(&file).assert();
+            let output = assert.get_output();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {said}", page.name);
+            count += 1;
         }
     }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    assert!(count > 2, "{count}");
 }
 
 #[test]
@@ -131,6 +29,43 @@ fn the_page_of_the_command_is_what_its_help_says() {
     let mut text = String::new();
     describe(&[], &mut text);
     check_part("reference/command.md", "commands", &text);
+}
+
+#[test]
+fn the_generated_code_on_the_page_of_the_mapping_is_what_the_command_writes() {
+    let page = Page::read("docs/reference/mapping.md");
+    let blocks = page.blocks();
+    let idl = blocks
+        .iter()
+        .rfind(|block| block.language == "idl")
+        .expect("the page has an interface");
+    let folder = tempfile::tempdir().expect("a folder of our own");
+    let file = folder.path().join("page.idl");
+    fs::write(&file, idl.text).expect("a file of our own");
+    let assert = rtorb().args(["idl", "build"]).arg(&file).assert().success();
+    let mut code = String::from_utf8(assert.get_output().stdout.clone()).expect("code is text");
+    for long in [
+        "::rtorb::",
+        "::core::result::",
+        "::core::option::",
+        "::std::string::",
+    ] {
+        code = code.replace(long, "");
+    }
+    let mut items: Vec<String> = Vec::new();
+    for part in code.split("\n\n") {
+        match items.last_mut().filter(|_| part.starts_with(' ')) {
+            Some(item) => *item = format!("{item}\n\n{part}"),
+            None => items.push(part.to_owned()),
+        }
+    }
+    items.retain(|item| {
+        let mut lines = item.lines();
+        lines.any(|line| SHOWN.iter().any(|start| line.starts_with(start)))
+    });
+    assert_eq!(items.len(), SHOWN.len());
+    let text = format!("```rust,ignore\n{}\n```", items.join("\n\n"));
+    check_part("reference/mapping.md", "code of an interface", &text);
 }
 
 /// Adds the help of a command, and then of its subcommands.
@@ -195,5 +130,13 @@ fn subcommands(help: &str) -> Vec<&str> {
     names.filter(|name| *name != "help").collect()
 }
 
+/// How the lines begin in the items of generated code that the page of the mapping shows.
+const SHOWN: [&str; 5] = [
+    "pub struct Cubit(",
+    "impl codegen::Interface for Cubit",
+    "codegen::reference!(Cubit)",
+    "impl Cubit {",
+    "impl<S: CubitServant> codegen::ServedBy<S>",
+];
 /// The width of the page's help texts.
 const COLUMNS: usize = 110;

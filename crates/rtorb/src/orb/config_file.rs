@@ -283,6 +283,25 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
+/// The keys that a table of a file may have, as the error for another key lists them. The table of the file itself is "".
+#[cfg(test)]
+pub(super) fn known_keys(table: &str) -> Vec<String> {
+    // The keys of a protocol depend on the protocol: TCP has the most.
+    let first = if table == "[[client_protocols]]" {
+        "protocol = \"tcp\"\n"
+    } else {
+        ""
+    };
+    let (_, reason) = parse(&format!("{table}\n{first}x = 1")).expect_err("there is no x");
+    let known = reason.split('`').skip(3).step_by(2);
+    first
+        .split_whitespace()
+        .take(1)
+        .chain(known)
+        .map(str::to_owned)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,11 +343,16 @@ mod tests {
     #[test]
     fn the_example_names_everything() {
         let example = include_str!("../../../../examples/orb.toml");
-        for (text, table) in [("x = 1", ""), ("[limits]\nx = 1", "[limits]")] {
-            let (_, reason) = parse(text).expect_err("there is no x");
-            let known = reason.split('`').skip(3).step_by(2);
+        for table in [
+            "",
+            "[limits]",
+            "[[lanes]]",
+            "[[bands]]",
+            "[server_threads]",
+            "[[client_protocols]]",
+        ] {
             let (_, part) = example.split_once(table).expect("it has that table");
-            for name in known {
+            for name in known_keys(table) {
                 let is_value = part.contains(&format!("\n{name} ="));
                 let is_table = part.contains(&format!("[{name}]"));
                 assert!(

@@ -3,24 +3,70 @@
 use super::builder::{OrbBuilder, OrbError};
 use super::config_file;
 use super::settings::{Settings, check_bands, check_lanes};
+use crate::dispatch::pool::endpoints::LaneEndpoints;
+use crate::endpoint::ListenEndpoint;
 use crate::realtime::{Priority, PriorityBand, ThreadpoolLane};
 use core::fmt;
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
 use std::path::Path;
 
-/// The known options, for messages.
-const KNOWN: &str = "-ORBConfigFile FILE, -ORBPreset default|corbaplus|minicool|mt_orbix|tao, \
-                     -ORBConnection exclusive|multiplexed|banded, -ORBWait read|reactor|leader_followers|connection_thread, \
-                     -ORBDispatch thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes, \
-                     -ORBPoolThreads N, -ORBLanes PRIORITY:STATIC[+DYNAMIC],..., -ORBBands LOW-HIGH,..., \
-                     -ORBBindPriorityBands yes|no, \
-                     -ORBPriorityMapping native|linear|continuous, -ORBSchedPolicy SCHED_FIFO|SCHED_RR, \
-                     -ORBBestEffort yes|no, -ORBConnectTimeoutMs N, -ORBRoundTripTimeoutMs N, \
-                     -ORBCollocation direct|transport, \
-                     -ORBShmWait futex|yield|spin|adaptive, -ORBShmRingBytes N, -ORBShmGroup GROUP, \
-                     -ORBListenEndpoints ENDPOINT[;ENDPOINT...], -ORBLaneListenEndpoints POOL:LANE=ENDPOINT, \
-                     -ORBInitRef NAME=REFERENCE, -ORBid NAME";
+/// An option for a setting that files have too.
+#[derive(Debug)]
+struct SettingOption {
+    /// Its name behind `-ORB`.
+    name: &'static str,
+    /// The values that there are, or the form of a value.
+    value: &'static str,
+    /// The key of the setting in a file.
+    #[cfg(test)]
+    key: &'static str,
+    set: fn(&mut Settings, &str) -> Result<(), String>,
+}
+
+macro_rules! options {
+    ($($name:ident $value:literal => $key:ident by $set:ident,)*) => {
+        const OPTIONS: &[SettingOption] = &[$(SettingOption {
+            name: stringify!($name),
+            value: $value,
+            #[cfg(test)]
+            key: stringify!($key),
+            set: |settings, value| $set(&mut settings.$key, value),
+        },)*];
+    };
+}
+
+options! {
+    Preset "default|corbaplus|minicool|mt_orbix|tao" => preset by choice,
+    Connection "exclusive|multiplexed|banded" => connection by choice,
+    Wait "read|reactor|leader_followers|connection_thread" => wait by choice,
+    Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes" => dispatch by choice,
+    PoolThreads "N" => pool_threads by threads,
+    Lanes "PRIORITY:STATIC[+DYNAMIC],..." => lanes by lanes,
+    Bands "LOW-HIGH,..." => bands by bands,
+    BindPriorityBands "yes|no" => bind_priority_bands by yes_or_no,
+    PriorityMapping "native|linear|continuous" => priority_mapping by choice,
+    SchedPolicy "SCHED_FIFO|SCHED_RR" => sched_policy by choice,
+    BestEffort "yes|no" => best_effort by yes_or_no,
+    ConnectTimeoutMs "N" => connect_timeout_ms by positive_milliseconds,
+    RoundTripTimeoutMs "N" => round_trip_timeout_ms by milliseconds,
+    Collocation "direct|transport" => collocation by choice,
+    ShmWait "futex|yield|spin|adaptive" => shm_wait by choice,
+    ShmRingBytes "N" => shm_ring_bytes by bytes,
+    ShmGroup "GROUP" => shm_group by choice,
+    ListenEndpoints "ENDPOINT[;ENDPOINT...]" => listen by listen,
+    LaneListenEndpoints "POOL:LANE=ENDPOINT" => lane_endpoints by lane_endpoints,
+    InitRef "NAME=REFERENCE" => initial_references by initial_reference,
+}
+
+/// The error for an unknown option: it lists the others.
+fn unknown() -> String {
+    let listed = OPTIONS
+        .iter()
+        .map(|option| format!("-ORB{} {}, ", option.name, option.value));
+    let listed: String = listed.collect();
+    format!("there is no such option; there are -ORBConfigFile FILE, {listed}-ORBid NAME")
+}
 
 /// Removes the options from `arguments` and applies them; returns the builder and the remaining arguments.
 ///
@@ -47,11 +93,10 @@ pub(super) fn take(
                 files.push(config_file::read(Path::new(&first)));
                 Ok(())
             }
-            "LaneListenEndpoints" => match first.split_once('=') {
-                Some((lane, endpoints)) => lane_endpoints(&mut settings, lane, endpoints),
-                // TAO uses two arguments.
-                None => lane_endpoints(&mut settings, &first, &value()?),
-            },
+            // TAO uses two arguments.
+            "LaneListenEndpoints" if !first.contains('=') => {
+                set(&mut settings, option, &format!("{first}={}", value()?))
+            }
             _ => set(&mut settings, option, &first),
         });
         taken.map_err(|reason| OrbError::Option {
@@ -64,71 +109,67 @@ pub(super) fn take(
     Ok((Settings::apply_all(places, builder)?, left))
 }
 
-fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String> {
-    match option {
-        "Preset" => settings.preset = Some(parsed(value)?),
-        "Connection" => settings.connection = Some(parsed(value)?),
-        "Wait" => settings.wait = Some(parsed(value)?),
-        "Dispatch" => settings.dispatch = Some(parsed(value)?),
-        "PoolThreads" => {
-            let threads: NonZeroUsize = value
-                .parse()
-                .map_err(|_| format!("`{value}` is no number of threads; write 1 or more"))?;
-            settings.pool_threads = Some(threads);
-        }
-        "Lanes" => settings.lanes = Some(lanes(value)?),
-        "Bands" => settings.bands = Some(bands(value)?),
-        "BindPriorityBands" => settings.bind_priority_bands = Some(yes_or_no(value)?),
-        "PriorityMapping" => settings.priority_mapping = Some(parsed(value)?),
-        "SchedPolicy" => settings.sched_policy = Some(parsed(value)?),
-        "BestEffort" => settings.best_effort = Some(yes_or_no(value)?),
-        "ConnectTimeoutMs" => {
-            let timeout = NonZeroU64::new(milliseconds(value)?)
-                .ok_or("a connection is not open at once; write 1 or more")?;
-            settings.connect_timeout_ms = Some(timeout);
-        }
-        "RoundTripTimeoutMs" => settings.round_trip_timeout_ms = Some(milliseconds(value)?),
-        "Collocation" => settings.collocation = Some(parsed(value)?),
-        "ShmWait" => settings.shm_wait = Some(parsed(value)?),
-        "ShmRingBytes" => {
-            let bytes: NonZeroUsize = value
-                .parse()
-                .map_err(|_| format!("`{value}` is no number of bytes; write 262144"))?;
-            settings.shm_ring_bytes = Some(bytes);
-        }
-        "ShmGroup" => settings.shm_group = Some(parsed(value)?),
-        "InitRef" => match value.split_once('=') {
-            Some((id, reference)) if !id.is_empty() && !reference.is_empty() => {
-                let named = (id.to_owned(), reference.to_owned());
-                settings.initial_references.push(named);
-            }
-            _ => return Err("its value is no NAME=REFERENCE".to_owned()),
-        },
-        "ListenEndpoints" | "Endpoint" | "endPoint" => {
-            let listen = settings.listen.get_or_insert_default();
-            for endpoint in each(value, ';') {
-                listen.push(parsed(endpoint)?);
-            }
-            if listen.is_empty() {
-                return Err(
-                    "there is no endpoint; name at least one, as iiop://127.0.0.1:0".to_owned(),
-                );
-            }
-        }
+fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
+    let name = match name {
         // CORBA names an ORB to find it again in its process. Here each ORB is a value, so the name has no effect.
-        "id" | "Id" => {}
-        _ => return Err(format!("there is no such option; there are {KNOWN}")),
+        "id" | "Id" => return Ok(()),
+        "Endpoint" | "endPoint" => "ListenEndpoints",
+        other => other,
+    };
+    let option = OPTIONS.iter().find(|option| option.name == name);
+    (option.ok_or_else(unknown)?.set)(settings, value)
+}
+
+fn choice<T: FromStr<Err: fmt::Display>>(
+    setting: &mut Option<T>,
+    value: &str,
+) -> Result<(), String> {
+    *setting = Some(parsed(value)?);
+    Ok(())
+}
+
+fn threads(setting: &mut Option<NonZeroUsize>, value: &str) -> Result<(), String> {
+    let threads = value.parse();
+    *setting =
+        Some(threads.map_err(|_| format!("`{value}` is no number of threads; write 1 or more"))?);
+    Ok(())
+}
+
+fn bytes(setting: &mut Option<NonZeroUsize>, value: &str) -> Result<(), String> {
+    let bytes = value.parse();
+    *setting = Some(bytes.map_err(|_| format!("`{value}` is no number of bytes; write 262144"))?);
+    Ok(())
+}
+
+fn listen(setting: &mut Option<Vec<ListenEndpoint>>, value: &str) -> Result<(), String> {
+    let listen = setting.get_or_insert_default();
+    for endpoint in each(value, ';') {
+        listen.push(parsed(endpoint)?);
+    }
+    if listen.is_empty() {
+        return Err("there is no endpoint; name at least one, as iiop://127.0.0.1:0".to_owned());
     }
     Ok(())
 }
 
-fn lane_endpoints(settings: &mut Settings, lane: &str, endpoints: &str) -> Result<(), String> {
-    let given = settings.lane_endpoints.get_or_insert_default();
+fn lane_endpoints(setting: &mut Option<LaneEndpoints>, value: &str) -> Result<(), String> {
+    let (lane, endpoints) = value.split_once('=').unwrap_or((value, ""));
+    let given = setting.get_or_insert_default();
     each(endpoints, ';').try_for_each(|endpoint| given.add(lane, parsed(endpoint)?))
 }
 
+fn initial_reference(setting: &mut Vec<(String, String)>, value: &str) -> Result<(), String> {
+    match value.split_once('=') {
+        Some((id, reference)) if !id.is_empty() && !reference.is_empty() => {
+            setting.push((id.to_owned(), reference.to_owned()));
+            Ok(())
+        }
+        _ => Err("its value is no NAME=REFERENCE".to_owned()),
+    }
+}
+
 /// Parses `60:1,10:2+4`: the lane of priority 60 has one thread; that of 10 has two, and up to four more while they are busy.
-fn lanes(value: &str) -> Result<Vec<ThreadpoolLane>, String> {
+fn lanes(setting: &mut Option<Vec<ThreadpoolLane>>, value: &str) -> Result<(), String> {
     let wrong =
         |lane| format!("`{lane}` is no lane; write PRIORITY:STATIC[+DYNAMIC], as 60:1 or 10:2+4");
     let lane = |text| {
@@ -142,11 +183,12 @@ fn lanes(value: &str) -> Result<Vec<ThreadpoolLane>, String> {
     };
     let lanes: Vec<_> = each(value, ',').map(lane).collect::<Result<_, String>>()?;
     check_lanes(&lanes)?;
-    Ok(lanes)
+    *setting = Some(lanes);
+    Ok(())
 }
 
 /// Parses `0-10,11-99`.
-fn bands(value: &str) -> Result<Vec<PriorityBand>, String> {
+fn bands(setting: &mut Option<Vec<PriorityBand>>, value: &str) -> Result<(), String> {
     let band = |text| {
         let (low, high) = str::split_once(text, '-')
             .ok_or_else(|| format!("`{text}` is no band; write LOW-HIGH, as 0-10"))?;
@@ -157,7 +199,8 @@ fn bands(value: &str) -> Result<Vec<PriorityBand>, String> {
     };
     let bands: Vec<_> = each(value, ',').map(band).collect::<Result<_, String>>()?;
     check_bands(&bands)?;
-    Ok(bands)
+    *setting = Some(bands);
+    Ok(())
 }
 
 fn priority(text: &str) -> Result<Priority, String> {
@@ -168,17 +211,31 @@ fn priority(text: &str) -> Result<Priority, String> {
     }
 }
 
-fn milliseconds(text: &str) -> Result<u64, String> {
-    text.parse()
-        .map_err(|_| format!("`{text}` is no number of milliseconds; write 2000 for two seconds"))
+fn milliseconds(setting: &mut Option<u64>, value: &str) -> Result<(), String> {
+    let number = value.parse();
+    *setting = Some(number.map_err(|_| {
+        format!("`{value}` is no number of milliseconds; write 2000 for two seconds")
+    })?);
+    Ok(())
 }
 
-fn yes_or_no(text: &str) -> Result<bool, String> {
-    match text {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        _ => Err(format!("`{text}` is neither yes nor no")),
-    }
+fn positive_milliseconds(setting: &mut Option<NonZeroU64>, value: &str) -> Result<(), String> {
+    let mut number = None;
+    milliseconds(&mut number, value)?;
+    *setting = number.and_then(NonZeroU64::new);
+    setting.map_or_else(
+        || Err("a connection is not open at once; write 1 or more".to_owned()),
+        |_| Ok(()),
+    )
+}
+
+fn yes_or_no(setting: &mut Option<bool>, value: &str) -> Result<(), String> {
+    *setting = Some(match value {
+        "yes" => true,
+        "no" => false,
+        _ => return Err(format!("`{value}` is neither yes nor no")),
+    });
+    Ok(())
 }
 
 fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
@@ -191,8 +248,10 @@ fn each(list: &str, separator: char) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config_file::known_keys;
     use super::*;
     use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+    use rtorb_tests::pages::{check_part, comment_before};
 
     fn taken(arguments: &[&str]) -> Result<(OrbBuilder, Vec<String>), OrbError> {
         let arguments = arguments.iter().map(ToString::to_string);
@@ -359,5 +418,52 @@ mod tests {
             let is_named = text.contains(arguments[0]) || arguments[0] == "-ORBConfigFile";
             assert!(is_named, "{arguments:?}: {text}");
         }
+    }
+
+    #[test]
+    fn the_options_on_the_pages_are_those_of_the_code() {
+        let source = include_str!("settings.rs");
+        let mut table = "| option | value | in a file | meaning |\n|---|---|---|---|\n\
+            | `-ORBConfigFile` | `FILE` | | The file. In code: `OrbBuilder::config_file`. |\n"
+            .to_owned();
+        for key in known_keys("") {
+            let option = OPTIONS.iter().find(|option| option.key == key);
+            let (name, value) = option.map_or_else(Default::default, |option| {
+                (format!("`-ORB{}`", option.name), shown(option.value))
+            });
+            let meaning = comment_before(source, &format!("pub(super) {key}:"));
+            let place = place(&key);
+            table += &format!("| {name} | {value} | {place} | {meaning} |\n");
+        }
+        table += "| `-ORBid` | `NAME` | | Accepted and ignored. |\n";
+        check_part("reference/options.md", "options", &table);
+        for option in OPTIONS {
+            assert!(
+                table.contains(&format!("`-ORB{}`", option.name)),
+                "{option:?}"
+            );
+        }
+    }
+
+    /// The values of an option, or their form.
+    fn shown(value: &str) -> String {
+        let values: Vec<_> = value.split('|').map(|value| format!("`{value}`")).collect();
+        values.join(", ")
+    }
+
+    /// How a file names a setting: a key, or a table with its keys.
+    fn place(key: &str) -> String {
+        let example = include_str!("../../../../examples/orb.toml");
+        let table = [format!("[[{key}]]"), format!("[{key}]")];
+        let Some(table) = table.iter().find(|table| example.contains(table.as_str())) else {
+            return format!("`{key}`");
+        };
+        // References have names of the application; the limits have a page.
+        if ["initial_references", "limits"].contains(&key) {
+            return format!("`{table}`");
+        }
+        let keys = known_keys(table);
+        let keys: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
+        format!("`{table}` {}", keys.join(", "))
     }
 }

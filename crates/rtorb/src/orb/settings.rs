@@ -23,52 +23,76 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The settings of one file or command line. The fields have the names of a file's keys.
+/// The settings of one file or command line. The fields have the names of a file's keys. Their comments stand on the page of options.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Settings {
+    /// An architecture: the strategies of one ORB that was measured.
     #[serde(deserialize_with = "text")]
     pub(super) preset: Option<Strategies>,
+    /// How calls share connections. It replaces that of a preset from the same source, as the next two do.
     #[serde(deserialize_with = "text")]
     pub(super) connection: Option<ConnectionStrategy>,
+    /// What a client thread does until its reply arrives.
     #[serde(deserialize_with = "text")]
     pub(super) wait: Option<WaitStrategy>,
+    /// Which threads of a server read requests and call servants.
     #[serde(deserialize_with = "text")]
     pub(super) dispatch: Option<DispatchStrategy>,
+    /// Threads of `worker_pool` and `leader_followers`.
     pub(super) pool_threads: Option<NonZeroUsize>,
+    /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none.
     #[serde(deserialize_with = "lanes")]
     pub(super) lanes: Option<Vec<ThreadpoolLane>>,
+    /// Bands of a client: for calls to objects with a priority model; with `banded`, for all calls.
     #[serde(deserialize_with = "bands")]
     pub(super) bands: Option<Vec<PriorityBand>>,
+    /// The protocols of a client (`tcp`, `unix`, `shm`), the preferred one first. `unix` has only the sizes, and `shm` has `wait`.
     #[serde(deserialize_with = "client_protocols")]
     pub(super) client_protocols: Option<Vec<Protocol>>,
+    /// Whether a client sends the band of each new connection to the server.
     pub(super) bind_priority_bands: Option<bool>,
+    /// How CORBA priorities become priorities of the host.
     #[serde(deserialize_with = "text")]
     pub(super) priority_mapping: Option<Mapping>,
+    /// The policy of threads with a CORBA priority.
     #[serde(deserialize_with = "text")]
     pub(super) sched_policy: Option<RoundRobin>,
+    /// Whether to continue if the host refuses real-time scheduling.
     pub(super) best_effort: Option<bool>,
+    /// The longest time until a connection is open.
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
+    /// How objects of the same ORB are called: on the calling thread, or by a transport.
     #[serde(deserialize_with = "text")]
     pub(super) collocation: Option<Collocation>,
-    /// 0 waits for ever.
+    /// The longest time from a request to its reply. 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
+    /// Shared memory: what a thread does before it sleeps.
     #[serde(deserialize_with = "text")]
     pub(super) shm_wait: Option<SharedMemoryWait>,
+    /// Shared memory: the size of a ring of this server.
     pub(super) shm_ring_bytes: Option<NonZeroUsize>,
+    /// Shared memory: a trusted group, by number or name.
     pub(super) shm_group: Option<Group>,
+    /// Endpoints of the server, and of the first lane of its own pool.
     #[serde(deserialize_with = "listen")]
     pub(super) listen: Option<Vec<ListenEndpoint>>,
+    /// Endpoint of a lane: pool and lane, `*` is any. The option accepts TAO's form with two arguments too.
     #[serde(deserialize_with = "lane_endpoints")]
     pub(super) lane_endpoints: Option<LaneEndpoints>,
+    /// The server's threads without a lane. The priority is the host's.
     #[serde(deserialize_with = "threads")]
     pub(super) server_threads: Option<ThreadConfig>,
+    /// The thread that ends calls whose time is over.
     #[serde(deserialize_with = "threads")]
     pub(super) watchdog_thread: Option<ThreadConfig>,
+    /// The thread that reads replies for all (`reactor`), or for a connection (`connection_thread`).
     #[serde(deserialize_with = "threads")]
     pub(super) reactor_thread: Option<ThreadConfig>,
+    /// Names of objects for `resolve_initial_references`.
     #[serde(deserialize_with = "initial_references")]
     pub(super) initial_references: Vec<(String, String)>,
+    /// The fields of `rtorb::Limits`; times in `_ms`.
     pub(super) limits: LimitSettings,
 }
 
