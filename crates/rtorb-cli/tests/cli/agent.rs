@@ -59,69 +59,96 @@ fn an_agent_in_another_network_namespace_serves_and_a_silent_laboratory_loses_it
 }
 
 #[test]
-fn supplier_receivers_and_event_channel_have_a_host_each() {
+fn supplier_receiver_and_event_channel_have_a_host_each() {
+    // All namespaces have one clock; the other ways of knowing the time of an output are those of real hosts.
+    has_a_host_each(&OnHosts {
+        name: "orb/event-channel",
+        clocks: &[],
+        clock: "one",
+        serve: [true, false, true],
+    });
+}
+
+#[test]
+fn two_receivers_have_a_host_each() {
+    has_a_host_each(&OnHosts {
+        name: "orb/histogram",
+        clocks: &["--clocks", "datagram"],
+        clock: "datagram",
+        serve: [true, true, false],
+    });
+}
+
+#[test]
+fn a_receiver_has_a_host_of_its_own() {
+    has_a_host_each(&OnHosts {
+        name: "orb/payload",
+        clocks: &["--clocks", "disciplined:50us"],
+        clock: "disciplined",
+        serve: [true, false, false],
+    });
+}
+
+/// An experiment whose servers run on three hosts.
+struct OnHosts {
+    name: &'static str,
+    /// The options for the time of an output.
+    clocks: &'static [&'static str],
+    /// How results call them.
+    clock: &'static str,
+    /// Which agents have a server.
+    serve: [bool; 3],
+}
+
+fn has_a_host_each(experiment: &OnHosts) {
     let Some(hosts) = Hosts::make(3) else {
         return;
     };
     let agents = [1, 2, 3].map(|host| hosts.agent(host));
     let folder = tempfile::tempdir().unwrap();
-    let run = |name: &str, clocks: &[&str]| {
-        let mut command = hosts.laboratory();
-        command.args(["lab", "run", name, "--glance"]).args(clocks);
-        for agent in &agents {
-            command.args(["--agent", &agent.address]);
-        }
-        let done = command.arg("--out").arg(folder.path()).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{name}: {said}");
-        let results = Results::read(&Results::path(folder.path(), name)).unwrap();
-        assert!(results.complete, "{said}");
-        assert!(results.lost.is_empty(), "{:?}", results.lost);
-        assert!(results.server_host.is_some());
-        assert_eq!(results.further_hosts.len(), 2);
-        results
-    };
-    // All namespaces have one clock; the other ways of knowing the time of an output are those of real hosts.
-    let cases = [
-        ("orb/event-channel", &[][..], "one"),
-        ("orb/histogram", &["--clocks", "datagram"], "datagram"),
-        (
-            "orb/payload",
-            &["--clocks", "disciplined:50us"],
-            "disciplined",
-        ),
-    ];
-    for (name, clocks, clock) in cases {
-        let results = run(name, clocks);
-        let wanted = [
-            ("part", "call"),
-            ("clock", clock),
-            ("placement", "own_hosts"),
-        ];
-        let from_edges: Vec<_> = results.matching(&wanted).collect();
-        assert!(!from_edges.is_empty(), "{name}");
-        let is_possible = |min: f64| (1e3..1e9).contains(&min);
-        assert!(from_edges.iter().all(|series| series.wrong == 0));
-        assert!(
-            from_edges
-                .iter()
-                .all(|series| is_possible(series.statistics.min))
-        );
-        let loads = from_edges
-            .iter()
-            .map(|series| series.labels["load"].to_string());
-        assert_eq!(loads.collect::<BTreeSet<_>>().len(), 2, "{name}");
-        let has_server_of = |agent: &Agent| {
-            let mut processes = results.scheduling.iter();
-            processes.any(|process| process.process.contains(&agent.address))
-        };
-        let expected = match name {
-            "orb/event-channel" => [true, false, true],
-            "orb/histogram" => [true, true, false],
-            _ => [true, false, false],
-        };
-        assert_eq!(agents.each_ref().map(has_server_of), expected, "{name}");
+    let name = experiment.name;
+    let mut command = hosts.laboratory();
+    command
+        .args(["lab", "run", name, "--glance"])
+        .args(experiment.clocks);
+    for agent in &agents {
+        command.args(["--agent", &agent.address]);
     }
+    let done = command.arg("--out").arg(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{name}: {said}");
+    let results = Results::read(&Results::path(folder.path(), name)).unwrap();
+    assert!(results.complete, "{said}");
+    assert!(results.lost.is_empty(), "{:?}", results.lost);
+    assert!(results.server_host.is_some());
+    assert_eq!(results.further_hosts.len(), 2);
+    let wanted = [
+        ("part", "call"),
+        ("clock", experiment.clock),
+        ("placement", "own_hosts"),
+    ];
+    let from_edges: Vec<_> = results.matching(&wanted).collect();
+    assert!(!from_edges.is_empty(), "{name}");
+    let is_possible = |min: f64| (1e3..1e9).contains(&min);
+    assert!(from_edges.iter().all(|series| series.wrong == 0));
+    assert!(
+        from_edges
+            .iter()
+            .all(|series| is_possible(series.statistics.min))
+    );
+    let loads = from_edges
+        .iter()
+        .map(|series| series.labels["load"].to_string());
+    assert_eq!(loads.collect::<BTreeSet<_>>().len(), 2, "{name}");
+    let has_server_of = |agent: &Agent| {
+        let mut processes = results.scheduling.iter();
+        processes.any(|process| process.process.contains(&agent.address))
+    };
+    assert_eq!(
+        agents.each_ref().map(has_server_of),
+        experiment.serve,
+        "{name}"
+    );
     for agent in &agents {
         assert!(children(agent.running.0.id()).is_empty());
     }

@@ -25,7 +25,7 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
         command.timeout(CAMPAIGN_MAX);
         command
             .args(["lab", "kernel", "run", "--kernel", KERNEL])
-            .args(["--experiments", "os/wakeup", "--loads", "none,hog"])
+            .args(["--experiments", "os/wakeup", "--loads", LOAD])
             .args(["--seeds", seeds, "--guests", guests])
             .args(["--explain", explain, "--program"])
             .arg(&program)
@@ -35,8 +35,9 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     };
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     let settings = settings();
-    run(&a, "1", "4", "worst").success();
-    run(&b, "1", "2", "none").success();
+    // The boot under load, the same again, and of one campaign the worst sample once more.
+    run(&a, "1", "2", "worst").success();
+    run(&b, "1", "1", "none").success();
     assert_eq!(self::settings(), settings);
     let (of_a, of_b) = (octets_below(&a), octets_below(&b));
     assert_eq!(of_a.len(), 3, "{:?}", of_a.keys());
@@ -54,11 +55,9 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     assert!(record.complete);
     let compared = Results::read(&Results::path(&a, "kernel/os/wakeup")).unwrap();
     assert_eq!(compared.run, record.id);
-    for load in ["none", "hog"] {
-        let of_load = [("load", load), ("kernel", KERNEL)];
-        let mut series = compared.matching(&of_load);
-        assert!(series.any(|series| series.count > 0), "{load}");
-    }
+    let of_load = [("load", LOAD), ("kernel", KERNEL)];
+    let mut series = compared.matching(&of_load);
+    assert!(series.any(|series| series.count > 0));
     assert!(a.join("index.html").is_file());
     // Other seeds are another campaign, which is not mixed with this one: nothing is booted.
     let assert = run(&a, "2", "2", "none").code(2);
@@ -250,5 +249,6 @@ fn guest_program() -> Option<PathBuf> {
 }
 
 const KERNEL: &str = "6.12";
+const LOAD: &str = "hog";
 /// Six boots on a host that does a lot else.
 const CAMPAIGN_MAX: Duration = Duration::from_secs(600);

@@ -44,39 +44,79 @@ fn a_quick_run_of_everything_takes_minutes_and_a_full_one_hours() {
 }
 
 #[test]
-fn every_experiment_runs() {
-    for experiment in experiments::ALL {
-        let name = experiment.name();
-        let folder = tempfile::tempdir().unwrap();
-        let assert = rtorb()
-            .args(["lab", "run", name, "--glance", "--out"])
-            .arg(folder.path())
-            .assert()
-            .success();
-        let printed = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-        let results = Results::read(&Results::path(folder.path(), name)).unwrap();
-        assert!(results.complete, "{printed}");
-        let excuses: Vec<&String> = results
-            .notes
-            .iter()
-            .filter(|note| note.contains("not measured") || note.contains("left out: "))
-            .filter(|note| !note.to_lowercase().contains("omniorb"))
-            // The kernel may have no such discipline.
-            .filter(|note| !note.starts_with("The discipline prio was left out: "))
-            .collect();
-        assert!(excuses.is_empty(), "{name}: {excuses:?}");
-        // Without SCHED_FIFO there are no priorities to measure mutexes, queues and policies with.
-        let needs_priorities = ["os/mutex", "os/ready-queue", "orb/rt-policies"].contains(&name);
-        let needs_two_cpus = name == "os/other-cpu";
-        // Without root there is no link of its own.
-        let needs_a_link = name == "orb/packet-inversion";
-        assert!(
-            !results.series.is_empty() || needs_priorities || needs_two_cpus || needs_a_link,
-            "{printed}"
-        );
-        assert!(results.series.iter().all(|series| series.wrong == 0));
-        assert!(results.notes.iter().any(|note| note.contains("A glance")));
+fn every_experiment_on_the_operating_system_runs() {
+    each_runs(Subject::OperatingSystem);
+}
+
+#[test]
+fn every_experiment_on_edges_and_events_runs() {
+    each_runs(Subject::EdgesAndEvents);
+}
+
+#[test]
+fn every_other_experiment_runs() {
+    each_runs(Subject::Other);
+}
+
+/// A group of experiments: groups run side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    OperatingSystem,
+    EdgesAndEvents,
+    Other,
+}
+
+impl Subject {
+    fn of(experiment: &str) -> Self {
+        let of_edges_and_events = ["orb/event", "orb/histogram", "orb/payload"];
+        let is_under = |start: &&str| experiment.starts_with(*start);
+        if experiment.starts_with("os/") {
+            Self::OperatingSystem
+        } else if of_edges_and_events.iter().any(is_under) {
+            Self::EdgesAndEvents
+        } else {
+            Self::Other
+        }
     }
+}
+
+fn each_runs(subject: Subject) {
+    let all = experiments::ALL.iter().map(|experiment| experiment.name());
+    let names: Vec<&str> = all.filter(|name| Subject::of(name) == subject).collect();
+    assert!(names.len() > 3, "{subject:?}: {names:?}");
+    names.into_iter().for_each(runs);
+}
+
+fn runs(name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let assert = rtorb()
+        .args(["lab", "run", name, "--glance", "--out"])
+        .arg(folder.path())
+        .assert()
+        .success();
+    let printed = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    let results = Results::read(&Results::path(folder.path(), name)).unwrap();
+    assert!(results.complete, "{printed}");
+    let excuses: Vec<&String> = results
+        .notes
+        .iter()
+        .filter(|note| note.contains("not measured") || note.contains("left out: "))
+        .filter(|note| !note.to_lowercase().contains("omniorb"))
+        // The kernel may have no such discipline.
+        .filter(|note| !note.starts_with("The discipline prio was left out: "))
+        .collect();
+    assert!(excuses.is_empty(), "{name}: {excuses:?}");
+    // Without SCHED_FIFO there are no priorities to measure mutexes, queues and policies with.
+    let needs_priorities = ["os/mutex", "os/ready-queue", "orb/rt-policies"].contains(&name);
+    let needs_two_cpus = name == "os/other-cpu";
+    // Without root there is no link of its own.
+    let needs_a_link = name == "orb/packet-inversion";
+    assert!(
+        !results.series.is_empty() || needs_priorities || needs_two_cpus || needs_a_link,
+        "{printed}"
+    );
+    assert!(results.series.iter().all(|series| series.wrong == 0));
+    assert!(results.notes.iter().any(|note| note.contains("A glance")));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use rtorb_results::LabelValue;
 
 use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiment::{Context, Effort};
 use crate::processes::load::{Load, RunningLoad};
 use crate::study::{Cell, Value};
 
@@ -25,14 +25,16 @@ pub(super) struct VariedLoad {
 
 impl VariedLoad {
     /// The load of this host and of those of the first so many agents. It is started once, so that it fails before anything is
-    /// measured if it must.
+    /// measured if it must; not in a glance, which is over soon.
     ///
     /// # Errors
     /// As the load.
     pub(super) fn new(context: &Context, agents: usize) -> Result<Self, LabError> {
         let mut varied = Self::later(context, agents);
-        varied.start(context)?;
-        varied.running = None;
+        if context.effort != Effort::Glance {
+            varied.start(context)?;
+            varied.running = None;
+        }
         Ok(varied)
     }
 
@@ -108,7 +110,6 @@ pub(super) const NONE: &str = "none";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Effort;
     use crate::processes::interrupt::Interrupt;
 
     fn load(effort: Effort, asked: &str) -> String {

@@ -31,7 +31,7 @@ pub const STUDY: Study<LineUp> = Study {
     title: "What a two-way call costs besides time: locks, heap calls, switches, system calls; and where its time goes",
     reproduces: "P1 Figures 9 to 14",
     amounts: Amounts {
-        glance: 400,
+        glance: 80,
         emulated: 400,
         quick: [2, 400],
         // 4,000 requests a client, as in P1.
@@ -74,7 +74,7 @@ pub const STUDY: Study<LineUp> = Study {
         ("high_clients", Number(1)),
         (
             "requests_of_a_single_client_and_round",
-            Number(SINGLE_COUNT as i64),
+            Value::ByEffort(SINGLE_COUNT),
         ),
         ("high_period_us", Number(PERIOD_NS as i64 / 1_000)),
         ("times_the_rates_of_p1", Value::ByEffort(TIMES_P1)),
@@ -201,16 +201,13 @@ impl Subject for LineUp {
             None => self.started(context, preset, transport)?,
         };
         let run = match cell.number(CLIENTS) {
-            1 => ALONE,
+            1 => alone(context.effort),
             _ if cell.is(CALLS, AT_RATES) => at_rates(context.effort, turn.samples),
             _ => ten(turn.samples),
         };
         std::thread::sleep(PAUSE);
         let mut numbers = contestant.count(&run)?;
-        // Of one client, no phases. They take long: a short run has those of calls at rates alone, as P1 made them.
-        let is_short = matches!(context.effort, Effort::Glance | Effort::Quick);
-        let is_sampled = run.low_period_ns > 0 || run.low_clients > 0 && !is_short;
-        let looks = self.looks.iter().take(if is_sampled { 2 } else { 1 });
+        let looks = self.looks.iter().take(looks_at(&run, context.effort));
         // Once, and the counts stand without it.
         for look in looks.filter(|_| turn.round == 0) {
             std::thread::sleep(PAUSE);
@@ -250,12 +247,15 @@ impl Subject for LineUp {
     }
 }
 
-const ALONE: Run = Run {
-    low_clients: 0,
-    count: SINGLE_COUNT,
-    high_period_ns: 0,
-    low_period_ns: 0,
-};
+/// A client that calls as fast as it can.
+fn alone(effort: Effort) -> Run {
+    Run {
+        low_clients: 0,
+        count: SINGLE_COUNT.of(effort) as u32,
+        high_period_ns: 0,
+        low_period_ns: 0,
+    }
+}
 
 /// Ten clients that call as fast as they can. The high-priority one pauses: otherwise it would be through before the others
 /// begin.
@@ -276,6 +276,19 @@ fn at_rates(effort: Effort, count: usize) -> Run {
         count: (count / SHARE_AT_RATES.of(effort)) as u32,
         high_period_ns: 50_000_000 / times,
         low_period_ns: 100_000_000 / times,
+    }
+}
+
+/// How many of the looks from outside a run gets: system calls, then phases. Of one client, no phases. They take long: a short run
+/// has those of calls at rates alone, as P1 made them, and a glance looks no second time at ten clients.
+fn looks_at(run: &Run, effort: Effort) -> usize {
+    let is_short = matches!(effort, Effort::Glance | Effort::Quick);
+    let is_at_rates = run.low_period_ns > 0;
+    match run.low_clients {
+        0 => 1,
+        _ if is_at_rates || !is_short => 2,
+        _ if effort == Effort::Glance => 0,
+        _ => 1,
     }
 }
 
@@ -304,7 +317,12 @@ const SHARE_AT_RATES: ByEffort = ByEffort {
 /// Concurrent clients, one of them with a high priority.
 const TEN: usize = LOW_CLIENTS as usize + 1;
 const WARM_UP_COUNT: usize = 50;
-const SINGLE_COUNT: u32 = 2_000;
+const SINGLE_COUNT: ByEffort = ByEffort {
+    glance: 200,
+    emulated: 2_000,
+    quick: 2_000,
+    full: 2_000,
+};
 const PERIOD_NS: u32 = 100_000;
 /// Leaves the CPU to others, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -318,6 +336,17 @@ const NOTHING: &str = "System calls and kernel-level locks were not counted: nei
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn phases_are_of_ten_clients_and_of_all_their_runs_when_it_is_full() {
+        let of = |effort: Effort| {
+            let runs = [alone(effort), ten(400), at_rates(effort, 400)];
+            runs.map(|run| looks_at(&run, effort))
+        };
+        assert_eq!(of(Effort::Full), [1, 2, 2]);
+        assert_eq!(of(Effort::Quick), [1, 1, 2]);
+        assert_eq!(of(Effort::Glance), [1, 0, 2]);
+    }
 
     #[test]
     fn every_preset_is_counted() {

@@ -81,8 +81,19 @@ impl Perf {
     /// That it could not be started.
     pub fn record(launcher: &Launcher, folder: &Path, process: u32) -> Result<Self, LabError> {
         let hertz = SAMPLES_HZ.to_string();
-        // Without -N, perf leaves a copy of every program that it looked at in ~/.debug.
-        let options = ["record", "-q", "-N", "-e", "cpu-clock", "-g", "-F", &hertz];
+        // Without -N, perf leaves a copy of every program that it looked at in ~/.debug. Without --no-bpf-event it has a thread for
+        // events of BPF, which notices the end only once a second.
+        let options = [
+            "record",
+            "-q",
+            "-N",
+            "--no-bpf-event",
+            "-e",
+            "cpu-clock",
+            "-g",
+            "-F",
+            &hertz,
+        ];
         Self::start(launcher, folder, process, &options)
     }
 
