@@ -250,5 +250,5 @@ fn guest_program() -> Option<PathBuf> {
 
 const KERNEL: &str = "6.12";
 const LOAD: &str = "hog";
-/// Six boots on a host that does a lot else.
+/// Boots on a host that does a lot else.
 const CAMPAIGN_MAX: Duration = Duration::from_secs(600);

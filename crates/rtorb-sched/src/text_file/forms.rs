@@ -32,12 +32,16 @@ pub(super) fn of_toml<T: DeserializeOwned>(text: &str) -> Vec<Mistake> {
     mistakes
 }
 
-/// Returns the mistakes of a tree of values in the form of a `T`. `assignment` returns how a missing field is written.
+/// Returns the mistakes of a tree of values in the form of a `T`. `assignment` returns how a missing field is written. Nothing is found in
+/// a text that is too long to be read many times.
 pub(super) fn of_tree<T: DeserializeOwned>(
     text: &str,
     root: Spanned<DeValue>,
     assignment: impl Fn(&str) -> String,
 ) -> Vec<Mistake> {
+    if text.len() > SEARCHED_BYTES_MAX {
+        return Vec::new();
+    }
     let mut search = Search {
         text,
         root,
@@ -332,6 +336,8 @@ pub(crate) const MISTAKES_MAX: usize = 20;
 const REASON_BYTES_MAX: usize = 40_000;
 /// Each mistake takes a few steps; a missing field takes one for each kind of value.
 const STEPS_MAX: usize = 10 * MISTAKES_MAX;
+/// More than anyone writes; each step copies and reads all of it.
+const SEARCHED_BYTES_MAX: usize = 4 << 20;
 /// The number of kinds of values for a missing field.
 const KINDS: usize = 5;
 
@@ -441,6 +447,19 @@ mod tests {
             assert_eq!(mistake.bytes.start, byte, "{text}: {mistake:?}");
             assert!(!mistake.reason.contains("column"), "{mistake:?}");
         }
+    }
+
+    #[test]
+    fn a_text_that_is_nested_deep_shows_its_first_mistake() {
+        let deep = |times: usize| format!("{}{}", "[".repeat(times), "]".repeat(times));
+        let pump = format!("{{\"pump\": {{\"x\": {}}}}}", deep(1_000_000));
+        check(
+            &found(from_json::<Plant>(&pump).unwrap_err()),
+            &["1: missing field"],
+        );
+        let pump = format!("{{\"pump\": {{\"x\": {}}}}}", deep(100));
+        let mistakes = from_json::<Plant>(&pump).unwrap_err();
+        assert_eq!(mistakes.len(), 2, "{mistakes:?}");
     }
 
     #[test]

@@ -3,15 +3,22 @@
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// Returns the tree of a text that is JSON. A `null` is left out.
+/// Returns the tree of a text that is JSON. A `null` is left out. Returns `None` if values are nested too deep.
 pub(super) fn tree(text: &str) -> Option<Spanned<DeValue<'_>>> {
-    Scanner { text, at: 0 }.value()?
+    let mut start = Scanner {
+        text,
+        at: 0,
+        depth: 0,
+    };
+    start.value()?
 }
 
-/// A position in a text that is JSON, which therefore is nested as deep as its reader permits.
+/// A position in a text that is JSON.
 struct Scanner<'t> {
     text: &'t str,
     at: usize,
+    /// The number of objects and arrays around the position.
+    depth: usize,
 }
 
 impl<'t> Scanner<'t> {
@@ -19,12 +26,17 @@ impl<'t> Scanner<'t> {
     fn value(&mut self) -> Option<Option<Spanned<DeValue<'t>>>> {
         let first = self.next_byte()?;
         let start = self.at;
+        if self.depth > DEPTH_MAX {
+            return None;
+        }
+        self.depth += 1;
         let value = match first {
             b'{' => Some(DeValue::Table(self.object()?)),
             b'[' => Some(DeValue::Array(self.array()?)),
             b'"' => Some(DeValue::String(self.string()?.into())),
             _ => self.word()?,
         };
+        self.depth -= 1;
         Some(value.map(|value| Spanned::new(start..self.at, value)))
     }
 
@@ -99,3 +111,6 @@ impl<'t> Scanner<'t> {
         self.text.as_bytes().get(self.at).copied()
     }
 }
+
+/// As deep as the reader of JSON permits for values that it keeps.
+const DEPTH_MAX: usize = 128;
