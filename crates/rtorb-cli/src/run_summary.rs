@@ -58,15 +58,16 @@ fn print_screen(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
     if let Some(first) = all.first() {
         line(format!("\n{}", of_host(&first.findings)))?;
     }
-    for results in all {
-        let verdicts = short_verdicts(results);
+    let verdicts: Vec<String> = all.iter().map(short_verdicts).collect();
+    let longest = verdicts.iter().map(String::len).max().unwrap_or(0);
+    for (results, verdicts) in all.iter().zip(&verdicts) {
         let key = key_figure(results);
-        let width = columns().saturating_sub(NAME_WIDTH + VERDICTS_WIDTH);
+        let width = columns().saturating_sub(NAME_WIDTH + longest + GAP);
         let key = shortened(&key, width);
         line(
             format!(
-                "{:<NAME_WIDTH$}{verdicts:<VERDICTS_WIDTH$}{key}",
-                results.experiment
+                "{:<NAME_WIDTH$}{verdicts:<longest$}{:GAP$}{key}",
+                results.experiment, ""
             )
             .trim_end(),
         )?;
@@ -205,5 +206,5 @@ const NOT_REAL_TIME: &str = "NOT REAL-TIME: not every measured thread had SCHED_
 const WORD_WIDTH: usize = 10;
 /// Of the column of experiments.
 const NAME_WIDTH: usize = 23;
-/// Of the column of verdicts.
-const VERDICTS_WIDTH: usize = 17;
+/// Between the columns of verdicts and of key figures.
+const GAP: usize = 2;
