@@ -3,6 +3,8 @@
 pub(crate) mod forms;
 mod json;
 
+pub use forms::MISTAKES_MAX;
+
 use core::ops::Range;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -245,11 +247,7 @@ pub fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Mistake>> {
             return found;
         }
         // Whatever the second look found, the text is wrong.
-        let reason = error.message().replace('\n', "; ");
-        vec![match error.span() {
-            Some(span) => Mistake::at(text, span, reason),
-            None => Mistake::of_whole(reason),
-        }]
+        vec![forms::mistake(text, &error)]
     })
 }
 

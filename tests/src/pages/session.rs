@@ -1,4 +1,4 @@
-//! Runs the commands of a page in a shell, as a reader does who has the project in a folder and several terminals.
+//! Runs the commands of a page in a shell, in a folder with the project. Servers run beside the commands after them.
 
 use std::fs;
 use std::io::Write as _;

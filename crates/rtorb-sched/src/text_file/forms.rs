@@ -293,7 +293,8 @@ fn has_place_beyond(value: &Spanned<DeValue<'_>>, end: usize) -> bool {
         }
 }
 
-fn mistake(text: &str, error: &Error) -> Mistake {
+/// Returns the mistake that an error of the reader of TOML is.
+pub(super) fn mistake(text: &str, error: &Error) -> Mistake {
     let reason = cut(clearer(&error.message().replace('\n', "; ")));
     match error.span() {
         Some(span) => Mistake::at(text, span, reason),
@@ -330,8 +331,8 @@ fn quoted<'a>(reason: &'a str, before: &str) -> Option<&'a str> {
         .map(|(field, _)| field)
 }
 
-/// More mistakes than anyone corrects at once.
-pub(crate) const MISTAKES_MAX: usize = 20;
+/// The maximum of mistakes of one run: more than anyone corrects at once.
+pub const MISTAKES_MAX: usize = 20;
 /// A cycle of calls with its names fits.
 const REASON_BYTES_MAX: usize = 40_000;
 /// Each mistake takes a few steps; a missing field takes one for each kind of value.

@@ -1,6 +1,8 @@
 //! The file format of operations: names, readable times, and calls by name.
 
-use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, line_of, nearest, read_text};
+use rtorb_sched::text_file::{
+    FileErrors, MISTAKES_MAX, Mistake, from_toml, line_of, nearest, read_text,
+};
 use rtorb_sched::times::parse_ns;
 use rtorb_sched::{
     CallGraph, CallKind, Criticality, Importance, Operation, OperationCall, OperationKind,
@@ -313,8 +315,6 @@ fn positive<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error
 /// The greatest number in a file and in a service; see `SchedulingConfig`.
 pub(super) const OPERATIONS_MAX: usize = 100_000;
 pub(super) const NAME_OCTETS_MAX: usize = 256;
-/// More mistakes than anyone corrects at once.
-const MISTAKES_MAX: usize = 20;
 /// The default range.
 pub(super) const LEAST_URGENT: i16 = 1;
 pub(super) const MOST_URGENT: i16 = 80;
