@@ -11,6 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::metadata::target_folder;
 use crate::sources::{files_below, rust_files};
 use markdown::{anchors, fragments, is_elsewhere, targets, with_targets};
 
@@ -25,10 +26,11 @@ pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
         "{} faults in the pages and their links",
         faults.len()
     );
-    let mdbook = installed(workspace)?;
-    let source = workspace.join("target/book-source");
+    let target = target_folder(workspace)?;
+    let mdbook = installed(&target)?;
+    let source = target.join("book-source");
     stage(workspace, &source)?;
-    let site = workspace.join("target/book");
+    let site = target.join("book");
     let status = Command::new(&mdbook)
         .arg("build")
         .arg(&source)
@@ -59,9 +61,9 @@ const COPIES: &str = "files";
 const MDBOOK: &str = "mdbook";
 const MDBOOK_VERSION: &str = "0.5.4";
 
-/// The program that builds the site. Installs it below `target/tools` if it is missing or has another version.
-fn installed(workspace: &Path) -> anyhow::Result<PathBuf> {
-    let root = workspace.join("target/tools");
+/// The program that builds the site. Installs it below the target folder if it is missing or has another version.
+fn installed(target: &Path) -> anyhow::Result<PathBuf> {
+    let root = target.join("tools");
     let program = root.join("bin").join(MDBOOK);
     let version = Command::new(&program).arg("--version").output();
     let is_there = version.is_ok_and(|output| {

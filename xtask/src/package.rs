@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, target_folder};
 
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
     let place = Place::new(workspace)?;
@@ -35,7 +35,7 @@ struct Place {
 
 impl Place {
     fn new(workspace: &Path) -> anyhow::Result<Self> {
-        let folder = workspace.join("target/package");
+        let folder = target_folder(workspace)?.join("package");
         for made in ["crates", "template"] {
             let made = folder.join(made);
             if made.exists() {

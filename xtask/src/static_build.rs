@@ -1,4 +1,5 @@
-//! `cargo xtask static`: `rtorb` as one file that runs on a board with nothing else, at `target/static/rtorb`.
+//! `cargo xtask static`: `rtorb` as one file that runs on a board with nothing else, at `static/rtorb` in the target
+//! folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use crate::elf;
+use crate::metadata::target_folder;
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(crate) fn run(workspace: &Path, mode: Mode) -> anyhow::Result<()> {
         "{} is not statically linked: it names an interpreter or a library",
         built.display()
     );
-    let folder = workspace.join("target/static");
+    let folder = target_folder(workspace)?.join("static");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let placed = folder.join("rtorb");
     // A program that runs cannot be written to, and can be replaced.
@@ -124,8 +126,7 @@ fn build(workspace: &Path, libc: &Libc, mode: Mode) -> anyhow::Result<PathBuf> {
         "cargo build for {}: {status}",
         libc.target
     );
-    Ok(workspace
-        .join("target")
+    Ok(target_folder(workspace)?
         .join(&libc.target)
         .join(folder)
         .join("rtorb"))
