@@ -302,6 +302,33 @@ fn results_of_two_hosts_never_look_like_those_of_one() {
 }
 
 #[test]
+fn statistics_that_are_alike_can_be_told_apart() {
+    let page = report::render(&[declared()], &ORDER).unwrap();
+    // Lines by their points and dashes, of which a legend shows little.
+    for (symbol, dash) in [
+        ("triangle-down", "dot"),
+        ("diamond-open", "longdashdot"),
+        ("triangle-up", "dash"),
+    ] {
+        assert!(
+            page.contains(&format!("\"symbol\":\"{symbol}\"")),
+            "{symbol}"
+        );
+        assert!(page.contains(&format!("\"dash\":\"{dash}\"")), "{dash}");
+    }
+    // Bars by a colour that the legend has too.
+    let mut bars = declared();
+    bars.plots[1].values = vec![StatisticName::P50, StatisticName::Max];
+    let page = report::render(&[bars], &ORDER).unwrap();
+    for alpha in ["7f", "ff"] {
+        assert!(
+            page.contains(&format!("\"color\":\"#2f7ed8{alpha}\"")),
+            "{alpha}"
+        );
+    }
+}
+
+#[test]
 fn every_figure_says_which_series_it_was_drawn_from() {
     let page = report::render(&[declared()], &ORDER).unwrap();
     let figures = page.matches("data-figure>").count();
