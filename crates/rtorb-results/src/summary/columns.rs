@@ -126,7 +126,7 @@ fn cell(results: &Results, series: &Series, unit: &str) -> String {
 }
 
 /// A value, with its unit unless the corner of the table has it.
-fn with_unit(results: &Results, (value, unit): (f64, &str), in_corner: &str) -> String {
+pub(super) fn with_unit(results: &Results, (value, unit): (f64, &str), in_corner: &str) -> String {
     let own = unit_in(results, unit);
     if let Some(large) = large_time(value, &own).filter(|_| unit == "ns") {
         large
@@ -221,6 +221,18 @@ mod tests {
         assert_eq!(table.head[0], "median / max");
         assert_eq!(table.rows[0][1], "1.05 us / 1.10 us");
         assert!(table.rows[0][2].contains("KiB"), "{:?}", table.rows[0]);
+    }
+
+    #[test]
+    fn a_time_that_is_too_large_for_the_corner_says_its_own_unit() {
+        let mut late = results("ns");
+        late.series[0].statistics.max = 31_343_000.0;
+        assert_eq!(medians(&late).unwrap().rows[0][2], "20.06 / 31.34 ms");
+        let whole = tails(&late).unwrap();
+        assert_eq!(whole.rows[1].last().map(String::as_str), Some("31.34 ms"));
+        late.parameters
+            .insert("effort".to_owned(), "emulated".into());
+        assert_eq!(medians(&late).unwrap().rows[0][2], "20.06 / 31343");
     }
 
     #[test]

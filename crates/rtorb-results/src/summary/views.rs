@@ -1,5 +1,6 @@
 //! The tables that an experiment asks for in words of its labels ([`TableView`]).
 
+use super::columns::with_unit;
 use super::words::{part_of, said_of, shown, unit_in, values_of};
 use super::{Table, calls};
 use crate::{CellValue, Derived, Labels, Results, Series, TableView};
@@ -58,7 +59,7 @@ fn of_series(results: &Results, view: &TableView) -> (Table, String) {
         });
         of_cell
             .next()
-            .map(|one| cell(one, value))
+            .map(|one| cell(results, one, value))
             .unwrap_or_default()
     };
     let heads = columns.iter().flat_map(|column| {
@@ -147,9 +148,10 @@ fn factor(derived: &Derived) -> String {
     }
 }
 
-fn cell(series: &Series, value: CellValue) -> String {
+fn cell(results: &Results, series: &Series, value: CellValue) -> String {
     let found = &series.statistics;
-    let shown = |value: f64| shown(value, &series.unit);
+    let in_corner = unit_in(results, &series.unit);
+    let shown = |value: f64| with_unit(results, (value, &series.unit), &in_corner);
     let text = match value {
         _ if series.count == 0 => return String::new(),
         CellValue::Median => shown(series.median_of_rounds()),
