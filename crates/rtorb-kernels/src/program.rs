@@ -32,13 +32,13 @@ pub fn find(
     if check(executable).is_ok() {
         return Ok(executable.to_owned());
     }
-    let program = built::find(executable, "static/rtorb").ok_or_else(|| none(executable))?;
+    let program = built::find(executable, "static/rtorb").ok_or_else(|| missing(executable))?;
     check(&program)?;
     is_this_version(&program, interrupt)?;
     Ok(program)
 }
 
-fn none(executable: &Path) -> LabError {
+fn missing(executable: &Path) -> LabError {
     LabError::Incomplete {
         what: format!(
             "guests need a statically linked rtorb, and {} is not: {MAKE_ONE}",
@@ -135,7 +135,7 @@ mod tests {
         fs::write(&text, "#!/bin/sh\n").unwrap();
         let error = find(Some(&text), &text, &Interrupt::new()).unwrap_err();
         assert!(error.to_string().contains("cargo xtask static"), "{error}");
-        let error = none(&text).to_string();
+        let error = missing(&text).to_string();
         for said in ["is not: run `cargo xtask static`", "--program FILE"] {
             assert!(error.contains(said), "{error}");
         }

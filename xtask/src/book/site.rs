@@ -67,17 +67,14 @@ fn fault(
 
 /// The values of an attribute in all tags. Text has `<` as an entity; the text of a script has no tags.
 fn values<'a>(html: &'a str, attribute: &'a str) -> impl Iterator<Item = &'a str> {
-    let outside = html.split("<script").enumerate().flat_map(|(at, part)| {
-        let [own, rest] = match at {
-            0 => [part, ""],
-            _ => {
-                let own = part.split('>').next().unwrap_or_default();
-                let end = part.find("</script").unwrap_or(part.len());
-                [own, &part[end..]]
-            }
-        };
-        [own, rest]
+    let mut parts = html.split("<script");
+    let before = parts.next();
+    let after = parts.flat_map(|part| {
+        let own = part.split('>').next().unwrap_or_default();
+        let end = part.find("</script").unwrap_or(part.len());
+        [own, &part[end..]]
     });
+    let outside = before.into_iter().chain(after);
     let tags = outside.flat_map(|part| part.split('<').filter_map(|rest| rest.split('>').next()));
     let words = tags.flat_map(str::split_whitespace);
     words.filter_map(move |word| {
