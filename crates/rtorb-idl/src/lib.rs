@@ -23,10 +23,10 @@
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
 //!
 //! # Deviations from the standard
-//! Accepted with a warning: a name that differs only in case from a name used before it in the scope (`Color color`), from the
-//! enclosing scope, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of a declaration that is
+//! Accepted with a warning: a name that differs only in case from a name used in its scope, before or behind it (`Color color`),
+//! from the enclosing scope, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of a declaration that is
 //! not included; a semicolon behind a pragma; a definition with another prefix than its forward declaration, if one of the two
-//! is `omg.org` (this one applies).
+//! is `omg.org` (this one applies); a member of a union with the name of an enumerator that is a label.
 //!
 //! An instance of a template module is the module's text with the arguments in the place of the parameters. Other names in it
 //! have the meaning that they have at the place of the instance. An instance of a template that is not declared (in a file that
