@@ -68,8 +68,10 @@ impl Checker<'_> {
         let possible = discriminator.as_ref().and_then(|ty| self.value_count(ty));
         let covers_all = possible.is_some_and(|possible| labels.seen.len() as u128 >= possible);
         if let Some(location) = labels.default.filter(|_| covers_all) {
-            let label = "the labels already cover every value of the discriminator";
-            self.error(location, "this `default` is never selected", label);
+            let label =
+                "accepted, though the labels already cover every value of the discriminator";
+            let warning = Diagnostic::warning("this `default` is never selected");
+            self.diagnostics.push(warning.at(location, label));
         }
         Union {
             discriminator: discriminator.unwrap_or_default(),
