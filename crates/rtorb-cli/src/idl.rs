@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::colour;
 use crate::exit_status::FAILED;
 use crate::named_file;
-use crate::output::{line, print_json, print_table};
+use crate::output::{line, note, print_beside, print_json, print_table};
 
 /// Check IDL files, and generate Rust from them.
 #[derive(Debug, Args)]
@@ -206,12 +206,12 @@ fn print_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
 
 /// Prints to standard error, so that generated text can be piped.
 fn print_diagnostics(outcome: &Outcome) {
-    eprint!("{}", outcome.render(colour::on_stderr()));
+    print_beside(&outcome.render(colour::on_stderr()));
 }
 
 fn print_all_diagnostics(diagnostics: &[Diagnostic], outcome: &Outcome) {
     for diagnostic in diagnostics {
-        eprintln!(
+        note!(
             "{}\n",
             diagnostic.render(&outcome.sources, colour::on_stderr())
         );

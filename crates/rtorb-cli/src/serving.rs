@@ -14,7 +14,7 @@ use rtorb_lab::processes::interrupt::on_signal;
 
 use crate::named_file;
 use crate::orb_options::usage;
-use crate::output::warn;
+use crate::output::{note, warn};
 
 /// Options of the served object.
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ impl ServingOptions {
             named_file::write(file, text.as_bytes())?;
         }
         for endpoint in serving.orb.endpoints() {
-            eprintln!("serving {} at {endpoint}", serving.ior.type_id);
+            note!("serving {} at {endpoint}", serving.ior.type_id);
         }
         serving.orb.run()?;
         Ok(serving.log.as_ref().is_none_or(|log| log.is_complete()))

@@ -1,6 +1,7 @@
 // `rtorb-tests` compiles the programs of this page: they need generated code.
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod clock;
 #[doc(hidden)]

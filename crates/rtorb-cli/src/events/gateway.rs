@@ -16,7 +16,7 @@ use rtorb_services::events::gateway::{
 use crate::exit_status::FAILED;
 use crate::orb_options::ServerOptions;
 use crate::orb_options::usage;
-use crate::output::{line, print_json, warn};
+use crate::output::{line, note, print_json, warn};
 use crate::reference::{CallOptions, duration};
 
 /// Forward the events of one channel that the consumers of another want, until it is interrupted.
@@ -128,7 +128,7 @@ fn find(orb: &Orb, argument: &str) -> Find {
 }
 
 fn print_news(news: &News) {
-    eprintln!("gateway: {news}");
+    note!("gateway: {news}");
 }
 
 /// The interval of checks for an interrupt.

@@ -3,7 +3,7 @@
 use core::fmt;
 use rtorb::exception::RTORB;
 use rtorb::{CompletionStatus, ExceptionKind, SystemException};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 /// Why the store of a naming service did not keep a change.
@@ -127,7 +127,9 @@ pub struct StandardError;
 
 impl StoreLog for StandardError {
     fn failed(&self, file: &Path, failure: StoreFailure, detail: &str) {
-        eprintln!("{}", log_line(file, failure, detail));
+        let line = log_line(file, failure, detail);
+        // If nobody reads it, the service goes on.
+        let _ = writeln!(io::stderr(), "{line}");
     }
 }
 
