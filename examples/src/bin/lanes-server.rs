@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 use rtorb::rt::{LanedThreadpool, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::{Orb, PoaPolicies, SystemException};
+use std::io::{Write, stdout};
 
 rtorb::include_idl!("greeter");
 
@@ -30,7 +31,7 @@ fn main() -> anyhow::Result<()> {
         .with(rt_orb.create_threadpool_policy(pool));
     let poa = orb.root_poa()?.create_poa("Lanes", policies)?;
     let greeter: Greeter = poa.activate(Host { orb: orb.clone() })?;
-    println!("{}", orb.object_to_string(greeter.as_object()));
+    writeln!(stdout(), "{}", orb.object_to_string(greeter.as_object()))?;
     orb.run()?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use rtorb::{Orb, PoaPolicies, SystemException};
 use rtorb_thermostat::Room;
 use rtorb_thermostat::home::Thermostat;
 use std::fs;
+use std::io::{Write, stdout};
 
 fn main() -> anyhow::Result<()> {
     let builder = Orb::builder().args(std::env::args().skip(1))?;
@@ -26,7 +27,7 @@ fn main() -> anyhow::Result<()> {
     let poa = orb.root_poa()?.create_poa("Rooms", policies)?;
     let thermostat: Thermostat = poa.activate(Room::new())?;
     fs::write(&file, orb.object_to_string(thermostat.as_object()))?;
-    println!("the reference is in {file}");
+    writeln!(stdout(), "the reference is in {file}")?;
     orb.run()?;
     Ok(())
 }
