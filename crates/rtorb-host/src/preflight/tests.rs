@@ -239,6 +239,33 @@ fn a_group_without_real_time_time_is_why_fifo_is_refused() {
     machine.file(share, "0\n");
     assert_eq!(groups(false).severity, Severity::Unfit);
     assert_eq!(groups(true).severity, Severity::Advice);
+    // One cause and one command, of the hierarchy that is mounted, in both findings.
+    let mut host = machine.describe();
+    host.fifo_granted = false;
+    let found = findings(&host);
+    let (fifo, groups_how) = (find(&found, "fifo"), groups(false).how);
+    assert!(
+        fifo.what.contains("/measure has no real-time time"),
+        "{}",
+        fifo.what
+    );
+    assert!(fifo.how.starts_with(&groups_how), "{}", fifo.how);
+    assert!(
+        groups_how.contains("> /sys/fs/cgroup/cpu,cpuacct/cgroup.procs`"),
+        "{groups_how}"
+    );
+    assert!(
+        !fifo.how.contains("CAP_SYS_NICE"),
+        "the right is held: {}",
+        fifo.how
+    );
+    host.capabilities = Some(Vec::new());
+    let found = findings(&host);
+    assert!(
+        find(&found, "fifo")
+            .how
+            .contains("; and run with the capability CAP_SYS_NICE")
+    );
     machine.without(share);
     assert_eq!(
         groups(false).severity,
@@ -265,6 +292,8 @@ fn in_the_second_hierarchy_only_the_root_group_has_real_time_time() {
     assert_eq!(groups().runtime_us, Some(0));
     let found = findings(&machine.describe());
     assert_eq!(find(&found, "rt-groups").severity, Severity::Unfit);
+    let how = &find(&found, "rt-groups").how;
+    assert!(how.contains("> /sys/fs/cgroup/cgroup.procs`"), "{how}");
     machine.file(&format!("{slice}/cgroup.controllers"), "memory pids");
     assert_eq!(groups().group.as_deref(), Some("/"));
     assert_eq!(groups().runtime_us, Some(950_000));
