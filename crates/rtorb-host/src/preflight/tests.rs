@@ -310,6 +310,87 @@ fn in_the_second_hierarchy_only_the_root_group_has_real_time_time() {
 }
 
 #[test]
+fn a_quota_of_either_hierarchy_is_found_with_the_periods_in_which_it_stopped_the_group() {
+    let machine = Machine::virtual_machine();
+    let group = "/sys/fs/cgroup/cpu,cpuacct/measure";
+    machine.file(&format!("{group}/cpu.cfs_quota_us"), "-1\n");
+    machine.file(&format!("{group}/cpu.cfs_period_us"), "100000\n");
+    assert_eq!(machine.describe().cpu_quota, None);
+    machine.file(&format!("{group}/cpu.cfs_quota_us"), "50000\n");
+    machine.file(
+        &format!("{group}/cpu.stat"),
+        "nr_periods 70\nnr_throttled 12\nthrottled_time 552000000\n",
+    );
+    let found = findings(&machine.describe());
+    let quota = find(&found, "cpu-quota");
+    assert_eq!(quota.severity, Severity::Advice);
+    assert_eq!(
+        quota.what,
+        "the control group /measure may use 50000 us of CPU time in each 100000 us; it was stopped in 12 of 70 periods, for 552 ms in all"
+    );
+    assert!(
+        quota
+            .how
+            .contains(&format!("`echo -1 > {group}/cpu.cfs_quota_us`")),
+        "{}",
+        quota.how
+    );
+
+    // The smallest of the groups around the process counts, also one that encloses its own.
+    let machine = Machine::laptop();
+    let slice = "/sys/fs/cgroup/user.slice";
+    let scope = format!("{slice}/user-1000.slice/session-2.scope");
+    machine.file(&format!("{scope}/cgroup.controllers"), "cpu\n");
+    machine.file(&format!("{scope}/cpu.max"), "max 100000\n");
+    machine.file(
+        &format!("{slice}/user-1000.slice/cpu.max"),
+        "90000 100000\n",
+    );
+    machine.file(&format!("{slice}/cpu.max"), "20000 50000\n");
+    machine.file(
+        &format!("{slice}/cpu.stat"),
+        "usage_usec 5\nnr_periods 9\nnr_throttled 0\nthrottled_usec 0\n",
+    );
+    let quota = |machine: &Machine| find(&findings(&machine.describe()), "cpu-quota").clone();
+    assert!(
+        quota(&machine)
+            .what
+            .contains("/user.slice may use 20000 us"),
+        "{}",
+        quota(&machine).what
+    );
+    assert_eq!(quota(&machine).severity, Severity::Advice);
+    machine.file(
+        &format!("{slice}/cpu.stat"),
+        "nr_periods 9\nnr_throttled 4\nthrottled_usec 120000\n",
+    );
+    assert_eq!(
+        quota(&machine).severity,
+        Severity::Unfit,
+        "no thread can have a real-time policy"
+    );
+    assert!(
+        quota(&machine)
+            .how
+            .contains(&format!("`echo max > {slice}/cpu.max`"))
+    );
+    let mut host = machine.describe();
+    host.fifo_granted = true;
+    assert_eq!(
+        find(&findings(&host), "cpu-quota").severity,
+        Severity::Advice
+    );
+    for wrong in ["", "x", "1 2 3", "-5 100000", "99999999999999999999 1"] {
+        machine.file(&format!("{slice}/cpu.max"), wrong);
+        let what = quota(&machine).what;
+        assert!(
+            what.contains("/user-1000.slice may use 90000 us"),
+            "{wrong}: {what}"
+        );
+    }
+}
+
+#[test]
 fn a_cpuset_isolates_as_the_command_line_does() {
     let machine = Machine::tuned_x86();
     machine.file("/sys/devices/system/cpu/isolated", "");
@@ -349,6 +430,7 @@ fn a_host_of_older_results_is_read() {
         "cpus_rcu_nocbs",
         "interrupts",
         "real_time_groups",
+        "cpu_quota",
         "tsc_trusted",
         "stolen",
         "rttime_limit_us",
