@@ -209,7 +209,7 @@ const NULL: u32 = 34;
 const TAO_ENDPOINTS: u32 = 0x5441_4f02;
 const OMNI_UNIX: u32 = 0x4154_5402;
 /// Components that are octets and no encapsulation, or whose inside is another standard's business.
-const RAW: [u32; 21] = [
+const RAW: [u32; 22] = [
     5,
     14,
     15,
@@ -231,9 +231,10 @@ const RAW: [u32; 21] = [
     0x4154_5401,
     0x4154_5403,
     0x4154_5404,
+    0x4942_4d0a,
 ];
 
-const NAMES: [(u32, &str); 45] = [
+const NAMES: [(u32, &str); 46] = [
     (0, "ORB_TYPE"),
     (1, "CODE_SETS"),
     (2, "POLICIES"),
@@ -279,4 +280,5 @@ const NAMES: [(u32, &str); 45] = [
     (OMNI_UNIX, "OMNIORB_UNIX_TRANS"),
     (0x4154_5403, "OMNIORB_PERSISTENT_ID"),
     (0x4154_5404, "OMNIORB_RESTRICTED_CONNECTION"),
+    (0x4942_4d0a, "IBM_PV_TC_ID"),
 ];
