@@ -11,7 +11,7 @@
 //! | mutual exclusion, waiting for a condition | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a bounded queue of requests for a pool of threads | [`ring::Ring`] |
 //! | a table with lock-free lookup | [`slab::Slab`] |
-//! | two streams of bytes between two processes, in memory that they share | [`byte_rings::ByteRings`] |
+//! | two streams of bytes between two processes, in memory that they share | [`byte_rings::Duplex`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | a periodic signal, to measure what interrupts cost | [`signal_timer`] |
