@@ -5,8 +5,9 @@
 //! * The segment is a memfd that nobody can shrink or grow (`F_SEAL_SHRINK`, `F_SEAL_GROW`), so that no access can fault.
 //! * Each end keeps its own positions in its own memory. It checks the position of the peer each time that it reads it.
 //! * Bytes are copied from the segment into private memory before anyone looks at them. There is no reference to bytes in the
-//!   segment: Rust assumes that what a reference leads to does not change, and the peer may change it.
+//!   segment: Rust assumes that what a reference leads to does not change, and the peer may change it. `shared_copy` copies.
 
+use crate::shared_copy::{copy_in, copy_out};
 use crate::waiting_word::{Place, WaitingWord};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -212,12 +213,12 @@ impl Sender {
         let (to, until_end) = rings.place(rings.side, position);
         let first = bytes.len().min(until_end);
         // SAFETY: `place` returns a place in the ring with `until_end` bytes behind it, and private bytes are not in the ring.
-        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), first) };
+        unsafe { copy_in(to, bytes.as_ptr(), first) };
         if first < bytes.len() {
             let (to, _) = rings.place(rings.side, 0);
             let rest = &bytes[first..];
             // SAFETY: a message part is shorter than the ring, because there was room for it.
-            unsafe { to.copy_from_nonoverlapping(rest.as_ptr(), rest.len()) };
+            unsafe { copy_in(to, rest.as_ptr(), rest.len()) };
         }
     }
 }
@@ -275,13 +276,13 @@ impl Receiver {
         let (from, until_end) = rings.place(from_side, rings.received.load(Ordering::Relaxed));
         let first = count.min(until_end);
         // SAFETY: `place` returns a place in the ring with `until_end` bytes behind it; the caller vouches for `into`.
-        unsafe { into.copy_from_nonoverlapping(from, first) };
+        unsafe { copy_out(into, from, first) };
         if first < count {
             let (from, _) = rings.place(from_side, 0);
             // SAFETY: `first` is less than `count`, for which `into` has room.
             let into = unsafe { into.add(first) };
             // SAFETY: the rest is shorter than the ring, and `into` has room for it.
-            unsafe { into.copy_from_nonoverlapping(from, count - first) };
+            unsafe { copy_out(into, from, count - first) };
         }
         self.advance(count);
     }

@@ -42,6 +42,8 @@ mod refused;
 pub mod replay;
 pub mod ring;
 pub mod sched;
+#[cfg(not(loom))]
+mod shared_copy;
 pub mod shared_memory;
 pub mod signal_timer;
 pub mod slab;
