@@ -13,6 +13,7 @@
 //! | a table with lock-free lookup | [`slab::Slab`] |
 //! | two streams of bytes between two processes, in memory that they share | [`byte_rings::Duplex`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
+//! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | a periodic signal, to measure what interrupts cost | [`signal_timer`] |
 //! | a marker that an instruction trace can count | [`replay`] |
@@ -42,6 +43,7 @@ mod refused;
 pub mod replay;
 pub mod ring;
 pub mod sched;
+pub mod set_once;
 #[cfg(not(loom))]
 mod shared_copy;
 pub mod shared_memory;

@@ -8,7 +8,7 @@
 //! number of a slot, under a mutex that inherits priority.
 
 use crate::atomics::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell};
-use crate::sync::SetOnce;
+use crate::set_once::SetOnce;
 use core::fmt;
 use core::ops::Deref;
 

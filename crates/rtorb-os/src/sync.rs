@@ -4,7 +4,6 @@
 //! * [`Condvar`]: waits with a [`Mutex`] for a condition. Woken threads get the mutex in order of priority.
 //! * [`CeilingMutex`]: the holder runs at a fixed priority (priority ceiling), so that on one CPU its users never find it
 //!   held. It costs system calls on every lock; use it where an analysis requires it.
-//! * [`SetOnce`]: a value that is made at its first use. No thread waits for it.
 //!
 //! Both protocols are those of L. Sha, R. Rajkumar, J. P. Lehoczky, *Priority Inheritance Protocols: An Approach to
 //! Real-Time Synchronization*, IEEE Transactions on Computers 39 (9), 1990; the ceiling is its immediate form, POSIX's
@@ -17,10 +16,8 @@ mod calls;
 mod ceiling;
 mod condvar;
 mod mutex;
-mod set_once;
 
 pub use calls::{LockCalls, lock_calls, process_lock_calls, thread_lock_calls};
 pub use ceiling::{CeilingError, CeilingGuard, CeilingMutex};
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard};
-pub use set_once::SetOnce;

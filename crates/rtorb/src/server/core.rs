@@ -11,11 +11,12 @@ use crate::timing::Watch;
 use crate::transport::{Listener, shared_memory};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rustix::io::Errno;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// What the sessions and the serving threads of an ORB share.
 pub(crate) struct ServerCore {
@@ -38,7 +39,7 @@ pub(crate) struct ServerCore {
 #[derive(Default)]
 pub(crate) struct ServerState {
     /// Made when the root adapter is first asked for: a client does not listen.
-    server: OnceLock<Server>,
+    server: SetOnce<Server>,
     opening: Mutex<()>,
     is_stopping: AtomicBool,
 }
@@ -93,7 +94,7 @@ impl ServerCore {
         let connections_max = self.limits.connections_max;
         let server = Server::new(bind()?, ThreadpoolId::OWN, connections_max)
             .map_err(|errno| not_opened(None, errno))?;
-        Ok(self.state.server.get_or_init(|| server))
+        Ok(self.state.server.get_or_make(|| server))
     }
 }
 

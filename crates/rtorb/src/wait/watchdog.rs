@@ -14,10 +14,11 @@ use crate::transport::shared_memory::PeerWatch;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::futex;
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rustix::io::Errno;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
@@ -32,7 +33,7 @@ pub(crate) struct Watchdog {
 struct Shared {
     waits: Mutex<Vec<Watched>>,
     /// The peers of connections through shared memory, once there is one.
-    peers: OnceLock<PeerWatch>,
+    peers: SetOnce<PeerWatch>,
     /// Counts the changes that the thread must check; without peers, the thread sleeps on this word.
     news: AtomicU32,
     stop: AtomicBool,
@@ -146,13 +147,13 @@ impl Watchdog {
             return Ok(());
         }
         self.start().map_err(|refused| refused.errno)?;
-        if self.shared.peers.get().is_none() {
-            // Of two threads that do this at once, one makes it in vain.
-            let _ = self.shared.peers.set(PeerWatch::new()?);
-            self.shared.tell();
+        if let Some(peers) = self.shared.peers.get() {
+            return peers.add(stream);
         }
-        let peers = self.shared.peers.get();
-        peers.map_or(Ok(()), |peers| peers.add(stream))
+        let made = PeerWatch::new()?;
+        let peers = self.shared.peers.get_or_make(|| made);
+        self.shared.tell();
+        peers.add(stream)
     }
 
     /// Starts the thread, unless it runs.
@@ -256,7 +257,7 @@ mod tests {
         let shared = Shared::default();
         if has_peers {
             let peers = PeerWatch::new().expect("the host has epoll");
-            shared.peers.set(peers).expect("it has none");
+            shared.peers.get_or_make(|| peers);
         }
         Arc::new(shared)
     }
