@@ -20,7 +20,7 @@
 //! | memory without page faults | [`memory`] |
 //! | a child process that only ends, to load a host with forks | [`process`] |
 //! | a network of a thread's own | [`namespace`] |
-//! | counting heap calls, locks, page faults and context switches of a path | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`], [`sched::thread_switches`] |
+//! | counting heap calls, locks, page faults and context switches of a path | [`heap::heap_calls`], `sync::lock_calls` (feature `count-locks`), [`memory::thread_page_faults`], [`sched::thread_switches`] |
 //!
 //! It is the only part of the ORB that depends on the operating system, sockets aside: `docs/reference/portability.md` lists what each module needs
 //! of one. The build refuses other systems than Linux.
