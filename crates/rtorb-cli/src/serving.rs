@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use clap::Args;
 use rtorb::ior::Ior;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::Found;
 use rtorb_dynamic::{OwnReference, Servant, activate, with_object_key};
-use rtorb_lab::processes::interrupt::on_signal;
 
 use crate::named_file;
 use crate::orb_options::usage;
@@ -82,12 +80,7 @@ impl ServingOptions {
         serving: &Serving,
         end: impl FnOnce() + Send + 'static,
     ) -> anyhow::Result<bool> {
-        let ending = serving.orb.clone();
-        let stop = move || {
-            end();
-            ending.shutdown();
-        };
-        on_signal(stop).context("cannot listen to signals")?;
+        serving.orb.shutdown_on_signals(end)?;
         let text = format!("{}\n", serving.ior);
         if let Some(file) = &self.ior_file {
             named_file::write(file, text.as_bytes())?;
