@@ -87,15 +87,17 @@ impl Serve {
     fn run(self) -> anyhow::Result<ExitCode> {
         let server = self.open().map_err(option_error)?;
         server.orb().shutdown_on_signals(|| ())?;
-        let text = server.reference().to_string();
-        match &self.ior_file {
-            Some(file) => named_file::write(file, format!("{text}\n").as_bytes())?,
-            None => line(text)?,
-        }
-        for endpoint in server.orb().endpoints() {
-            eprintln!("serving a Cubit at {endpoint}");
-        }
-        server.run()?;
+        server.orb().run_with(|| {
+            let text = server.reference().to_string();
+            match &self.ior_file {
+                Some(file) => named_file::write(file, format!("{text}\n").as_bytes())?,
+                None => line(text)?,
+            }
+            for endpoint in server.orb().endpoints() {
+                eprintln!("serving a Cubit at {endpoint}");
+            }
+            anyhow::Ok(())
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 

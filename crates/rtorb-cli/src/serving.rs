@@ -73,7 +73,7 @@ impl ServingOptions {
         Ok(Serving { orb, ior, log })
     }
 
-    /// Writes the reference, and serves until SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
+    /// Serves, writes the reference, and ends by SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
     /// not complete.
     pub(crate) fn run(
         &self,
@@ -81,14 +81,16 @@ impl ServingOptions {
         end: impl FnOnce() + Send + 'static,
     ) -> anyhow::Result<bool> {
         serving.orb.shutdown_on_signals(end)?;
-        let text = format!("{}\n", serving.ior);
-        if let Some(file) = &self.ior_file {
-            named_file::write(file, text.as_bytes())?;
-        }
-        for endpoint in serving.orb.endpoints() {
-            eprintln!("serving {} at {endpoint}", serving.ior.type_id);
-        }
-        serving.orb.run()?;
+        serving.orb.run_with(|| {
+            let text = format!("{}\n", serving.ior);
+            if let Some(file) = &self.ior_file {
+                named_file::write(file, text.as_bytes())?;
+            }
+            for endpoint in serving.orb.endpoints() {
+                eprintln!("serving {} at {endpoint}", serving.ior.type_id);
+            }
+            anyhow::Ok(())
+        })?;
         Ok(serving.log.as_ref().is_none_or(|log| log.is_complete()))
     }
 }

@@ -134,9 +134,46 @@ impl Orb {
     /// # Errors
     /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
     pub fn run(&self) -> Result<(), OrbError> {
+        self.run_with(|| Ok(()))
+    }
+
+    /// Serves as [`run`](Self::run) does, and calls `ready` on the calling thread when the threads of the dispatch strategy run:
+    /// clients that get a reference from `ready` find a server. If the host refuses one of them, `ready` is not called. If `ready`
+    /// fails, the ORB ends, and this returns its error.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let orb = rtorb::Orb::builder().build()?;
+    /// orb.run_with(|| {
+    ///     println!("serving at {:?}", orb.endpoints());
+    /// #   orb.shutdown();
+    ///     Ok::<(), rtorb::OrbError>(())
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As `run` and `ready`.
+    pub fn run_with<E: From<OrbError>>(
+        &self,
+        ready: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut ready, mut failed) = (Some(ready), None);
+        let served = self.serve(&mut || {
+            failed = ready.take().and_then(|ready| ready().err());
+            if failed.is_some() {
+                self.core.stop();
+            }
+        });
+        failed.map_or(Ok(()), Err)?;
+        Ok(served?)
+    }
+
+    fn serve(&self, ready: &mut dyn FnMut()) -> Result<(), OrbError> {
         let adapters = &self.core.adapters;
         let served = match adapters.open_server() {
-            Ok(server) => dispatch::run(&adapters.dispatch, &adapters.server, server),
+            Ok(server) => dispatch::run(&adapters.dispatch, &adapters.server, server, ready),
             Err(_) if adapters.server.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };

@@ -54,12 +54,14 @@ impl Serve {
         let service = NamingService::serve(&orb, self.config()).map_err(naming_error)?;
         orb.root_poa()?.manager().activate();
         orb.shutdown_on_signals(|| ())?;
-        if let Some(file) = &self.ior_file {
-            let text = format!("{}\n", service.reference().as_object());
-            named_file::write(file, text.as_bytes())?;
-        }
-        self.print_start(&orb, &service);
-        orb.run()?;
+        orb.run_with(|| {
+            if let Some(file) = &self.ior_file {
+                let text = format!("{}\n", service.reference().as_object());
+                named_file::write(file, text.as_bytes())?;
+            }
+            self.print_start(&orb, &service);
+            anyhow::Ok(())
+        })?;
         service.end();
         Ok(ExitCode::SUCCESS)
     }

@@ -54,14 +54,16 @@ impl Serve {
         let service = Scheduling::serve(&orb, config)?;
         orb.root_poa()?.manager().activate();
         orb.shutdown_on_signals(|| ())?;
-        if let Some(file) = &self.ior_file {
-            let text = format!("{}\n", service.reference().as_object());
-            named_file::write(file, text.as_bytes())?;
-        }
-        for endpoint in orb.endpoints() {
-            eprintln!("serving a Scheduler at {endpoint}");
-        }
-        orb.run()?;
+        orb.run_with(|| {
+            if let Some(file) = &self.ior_file {
+                let text = format!("{}\n", service.reference().as_object());
+                named_file::write(file, text.as_bytes())?;
+            }
+            for endpoint in orb.endpoints() {
+                eprintln!("serving a Scheduler at {endpoint}");
+            }
+            anyhow::Ok(())
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }
