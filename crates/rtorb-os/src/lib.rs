@@ -10,6 +10,7 @@
 //! | asking in advance whether the host allows it | [`sched::allowed`], [`memory::lock_allowed`] |
 //! | mutual exclusion, waiting for a condition | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a bounded queue of requests for a pool of threads | [`ring::Ring`] |
+//! | the bounds of such a queue | [`admission::Admission`] |
 //! | a table with lock-free lookup | [`slab::Slab`] |
 //! | two streams of bytes between two processes, in memory that they share | [`byte_rings::ByteRings`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
@@ -27,6 +28,7 @@
 //!
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
 
+pub mod admission;
 mod atomics;
 #[cfg(not(loom))]
 pub mod byte_rings;

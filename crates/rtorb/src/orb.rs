@@ -234,6 +234,11 @@ impl Orb {
         self.core.client.timing.snapshot()
     }
 
+    /// The number of requests that this ORB refused with TRANSIENT 1, because the queue of their threads had no room.
+    pub fn requests_refused(&self) -> u64 {
+        self.core.adapters.server.state.refused()
+    }
+
     /// The ORB's strategies.
     pub fn strategies(&self) -> Strategies {
         self.core.strategies

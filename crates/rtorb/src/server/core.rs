@@ -10,7 +10,7 @@ use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::Watch;
 use crate::transport::{Listener, shared_memory};
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
@@ -41,6 +41,20 @@ pub(crate) struct ServerState {
     server: OnceLock<Server>,
     opening: Mutex<()>,
     is_stopping: AtomicBool,
+    /// Requests without room in a queue.
+    refused: AtomicU64,
+}
+
+impl ServerState {
+    /// Counts a request that is refused because a queue has no room.
+    pub(crate) fn note_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of requests refused so.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
 }
 
 impl ServerCore {
