@@ -28,6 +28,7 @@ use crate::server::{collocated, is_in_servant, is_in_upcall};
 use crate::strategies::Strategies;
 use crate::timing::OperationCounts;
 use crate::trace::trace_event;
+use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
 use rtorb_os::sync::Mutex;
@@ -232,6 +233,11 @@ impl Orb {
     /// The counters are not an atomic snapshot: calls continue while they are read.
     pub fn timing(&self) -> Vec<OperationCounts> {
         self.core.client.timing.snapshot()
+    }
+
+    /// Gives a warning to the hook of the builder and to `tracing`: for services that run on this ORB.
+    pub fn warn(&self, warning: &Warning) {
+        self.core.adapters.server.warnings.warn(warning);
     }
 
     /// The number of requests that this ORB refused with TRANSIENT 1, because the queue of their threads had no room.

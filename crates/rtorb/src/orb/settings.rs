@@ -10,7 +10,7 @@ use crate::endpoint::ListenEndpoint;
 use crate::limits::Limits;
 use crate::realtime::{
     ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, PriorityMapping,
-    Protocol, Tell, ThreadpoolLane, is_band, tell_on_standard_error,
+    Protocol, ThreadpoolLane, is_band,
 };
 use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
@@ -153,13 +153,12 @@ impl Settings {
         let group = self.shm_group.map(|group| Some(group.0));
         replace(&mut builder.shared_memory.group, group);
         let timeout = |ms| (ms > 0).then(|| Duration::from_millis(ms));
-        let tell = |is_allowed: bool| is_allowed.then(|| Arc::new(tell_on_standard_error) as Tell);
         replace(
             &mut builder.round_trip_timeout,
             self.round_trip_timeout_ms.map(|ms| Some(timeout(ms))),
         );
         replace(&mut builder.collocation, self.collocation);
-        replace(&mut builder.best_effort, self.best_effort.map(tell));
+        replace(&mut builder.best_effort, self.best_effort);
         replace(
             &mut builder.round_robin,
             self.sched_policy.map(|policy| policy.0),

@@ -9,6 +9,7 @@ use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::Watch;
 use crate::transport::{Listener, shared_memory};
+use crate::warning::Warnings;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
@@ -22,6 +23,7 @@ pub(crate) struct ServerCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
     pub(crate) timing: Arc<Watch>,
+    pub(crate) warnings: Arc<Warnings>,
     pub(crate) byte_order: ByteOrder,
     pub(crate) fragment_octets: Option<usize>,
     pub(crate) server_threads: ThreadConfig,

@@ -9,13 +9,14 @@
 //! From the first connection through shared memory on, it waits for the ends of these peers too (`PeerWatch`).
 
 use crate::clock::monotonic_ns;
+use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use crate::transport::shared_memory::PeerWatch;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::futex;
 use rtorb_os::sync::Mutex;
-use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_os::thread::JoinHandle;
 use rustix::io::Errno;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use std::time::Duration;
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    config: ThreadConfig,
+    config: ClientThread,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
@@ -110,7 +111,7 @@ impl Wait {
 
 impl Watchdog {
     /// A watchdog whose thread will run as `config` says.
-    pub(crate) fn new(config: ThreadConfig) -> Self {
+    pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
             shared: Arc::default(),
@@ -160,7 +161,7 @@ impl Watchdog {
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
-            *thread = Some(spawn("rtorb-watchdog", &self.config, move || shared.run())?);
+            *thread = Some(self.config.spawn("rtorb-watchdog", move || shared.run())?);
         }
         Ok(())
     }
