@@ -74,7 +74,7 @@ pub(super) struct Settings {
     pub(super) shm_ring_bytes: Option<NonZeroUsize>,
     /// Shared memory: a trusted group, by number or name.
     pub(super) shm_group: Option<Group>,
-    /// Endpoints of the server, and of the first lane of its own pool.
+    /// Endpoints of the server, and of the first lane of its own pool. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options.
     #[serde(deserialize_with = "listen")]
     pub(super) listen: Option<Vec<ListenEndpoint>>,
     /// Endpoint of a lane: pool and lane, `*` is any. The option accepts TAO's form with two arguments too.
