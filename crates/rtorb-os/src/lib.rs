@@ -10,11 +10,13 @@
 //! | asking in advance whether the host allows it | [`sched::allowed`], [`memory::lock_allowed`] |
 //! | mutual exclusion, waiting for a condition | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a bounded queue of requests for a pool of threads | [`ring::Ring`] |
+//! | the bounds of such a queue | [`admission::Admission`] |
 //! | a table with lock-free lookup | [`slab::Slab`] |
 //! | two streams of bytes between two processes, in memory that they share | [`byte_rings::Duplex`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
 //! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
+//! | SIGTERM and SIGINT as an event | [`termination::Termination`] |
 //! | a periodic signal, to measure what interrupts cost | [`signal_timer`] |
 //! | a marker that an instruction trace can count | [`replay`] |
 //! | memory without page faults | [`memory`] |
@@ -27,6 +29,7 @@
 //!
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
 
+pub mod admission;
 mod atomics;
 #[cfg(not(loom))]
 pub mod byte_rings;
@@ -51,6 +54,7 @@ pub mod signal_timer;
 pub mod slab;
 pub mod socket;
 pub mod sync;
+pub mod termination;
 pub mod thread;
 pub mod timer;
 mod usage;

@@ -418,7 +418,8 @@ impl AsFd for Stream {
 pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) bound: Endpoint,
-    pub(crate) advertised_host: Option<String>,
+    /// Host and port for references, if it is a TCP port.
+    published: Vec<Endpoint>,
     set_up: SetOnce<SetUp>,
     /// The socket file that this listener made.
     file: Option<unix::SocketFile>,
@@ -444,30 +445,18 @@ impl SetUp {
 impl Listener {
     /// True if that endpoint is this listener's: as it is bound, or as references have it.
     pub(crate) fn leads_to(&self, endpoint: &Endpoint) -> bool {
-        let published = self
-            .tcp_address()
-            .map(|(host, port)| Endpoint::Tcp { host, port });
-        self.bound == *endpoint || published.as_ref() == Some(endpoint)
+        self.bound == *endpoint || self.published.contains(endpoint)
     }
 
-    /// Host and port for references.
-    pub(crate) fn tcp_address(&self) -> Option<(String, u16)> {
-        let Endpoint::Tcp { host, port } = &self.bound else {
-            return None;
-        };
-        let host = match (&self.advertised_host, host.as_str()) {
-            (Some(name), _) => name.clone(),
-            // Every interface: this host's name is the best that is known of them.
-            (None, "0.0.0.0" | "::") => host_name(),
-            (None, host) => host.to_owned(),
-        };
-        Some((host, *port))
+    /// The endpoints for references, if it is a TCP port.
+    pub(crate) fn published(&self) -> &[Endpoint] {
+        &self.published
     }
 
     pub(crate) fn bind(listen: &ListenEndpoint) -> Result<Self, Errno> {
         let (socket, bound, file) = match &listen.endpoint {
             Endpoint::Tcp { host, port } => {
-                let (socket, bound) = tcp::listen(host, *port)?;
+                let (socket, bound) = tcp::listen(host, *port, listen.port_span)?;
                 (socket, bound, None)
             }
             Endpoint::Unix { path } | Endpoint::SharedMemory { path } => {
@@ -477,8 +466,8 @@ impl Listener {
         };
         Ok(Self {
             socket,
+            published: published(listen, &bound),
             bound,
-            advertised_host: listen.advertised_host.clone(),
             set_up: SetOnce::new(),
             file,
             ended: AtomicBool::new(false),
@@ -525,6 +514,27 @@ impl Listener {
         // It fails only if the socket does not listen, and then there is nothing to end.
         let _ = calls::shutdown(&self.socket, Shutdown::Both);
     }
+}
+
+/// The endpoints that references to objects behind `bound` contain.
+fn published(listen: &ListenEndpoint, bound: &Endpoint) -> Vec<Endpoint> {
+    let Endpoint::Tcp { host, port } = bound else {
+        return Vec::new();
+    };
+    let published = listen.published.iter().map(|address| Endpoint::Tcp {
+        host: address.host.clone(),
+        port: address.port.unwrap_or(*port),
+    });
+    let mut endpoints: Vec<_> = published.collect();
+    if endpoints.is_empty() {
+        let host = match host.as_str() {
+            // Every interface: this host's name is the best that is known of them.
+            "0.0.0.0" | "::" => host_name(),
+            host => host.to_owned(),
+        };
+        endpoints.push(Endpoint::Tcp { host, port: *port });
+    }
+    endpoints
 }
 
 impl Drop for Listener {

@@ -13,13 +13,13 @@ use super::without_waiting::Unavailable;
 use super::{Channel, exclusive, opening};
 use crate::clock::monotonic_ns;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::realtime::ClientThread;
 use crate::strategies::WaitStrategy;
 use crate::wait::connection_thread::ConnectionThreads;
 use crate::wait::reactor::Reactor;
 use crate::wait::{self, SharedWait};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
-use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::connection::ReplyError;
 use std::sync::{Arc, Weak};
 
@@ -227,7 +227,7 @@ struct OpenConnection {
 
 impl Multiplexed {
     /// The state of a client without connections. The reactor, or each connection's thread, will run as `reader_thread` says.
-    pub(crate) fn new(wait: WaitStrategy, reader_thread: ThreadConfig) -> Self {
+    pub(crate) fn new(wait: WaitStrategy, reader_thread: ClientThread) -> Self {
         Self {
             wait: match wait {
                 WaitStrategy::Read => SharedWait::Read,

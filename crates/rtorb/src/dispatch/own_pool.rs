@@ -65,14 +65,20 @@ impl OwnPool {
     }
 
     /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-    pub(super) fn run(&self, orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
+    pub(super) fn run(
+        &self,
+        orb: &Arc<ServerCore>,
+        server: &Server,
+        ready: &mut dyn FnMut(),
+    ) -> Result<(), DispatchError> {
         let Some(pool) = self.pool() else {
             return Ok(());
         };
         if matches!(self.structure, Structure::Reactive) {
-            return Ok(pool::serve_here(orb, pool)?);
+            return Ok(pool::serve_here(orb, pool, ready)?);
         }
         pool::begin(orb, pool).inspect_err(|_| orb.stop())?;
+        ready();
         let mut waited = Ok(());
         while waited.is_ok() && !orb.is_stopping() {
             waited = await_connection(server);

@@ -9,8 +9,9 @@ use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::Watch;
 use crate::transport::{Listener, shared_memory};
+use crate::warning::Warnings;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
@@ -23,6 +24,7 @@ pub(crate) struct ServerCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
     pub(crate) timing: Arc<Watch>,
+    pub(crate) warnings: Arc<Warnings>,
     pub(crate) byte_order: ByteOrder,
     pub(crate) fragment_octets: Option<usize>,
     pub(crate) server_threads: ThreadConfig,
@@ -42,6 +44,20 @@ pub(crate) struct ServerState {
     server: SetOnce<Server>,
     opening: Mutex<()>,
     is_stopping: AtomicBool,
+    /// Requests without room in a queue.
+    refused: AtomicU64,
+}
+
+impl ServerState {
+    /// Counts a request that is refused because a queue has no room.
+    pub(crate) fn note_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of requests refused so.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
 }
 
 impl ServerCore {

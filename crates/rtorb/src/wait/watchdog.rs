@@ -9,6 +9,7 @@
 //! From the first connection through shared memory on, it waits for the ends of these peers too (`PeerWatch`).
 
 use crate::clock::monotonic_ns;
+use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use crate::transport::shared_memory::PeerWatch;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use rtorb_os::Refused;
 use rtorb_os::futex;
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
-use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_os::thread::JoinHandle;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use std::time::Duration;
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    config: ThreadConfig,
+    config: ClientThread,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
@@ -111,7 +112,7 @@ impl Wait {
 
 impl Watchdog {
     /// A watchdog whose thread will run as `config` says.
-    pub(crate) fn new(config: ThreadConfig) -> Self {
+    pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
             shared: Arc::default(),
@@ -161,7 +162,7 @@ impl Watchdog {
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
-            *thread = Some(spawn("rtorb-watchdog", &self.config, move || shared.run())?);
+            *thread = Some(self.config.spawn("rtorb-watchdog", move || shared.run())?);
         }
         Ok(())
     }
