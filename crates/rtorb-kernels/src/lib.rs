@@ -10,6 +10,7 @@
 
 pub mod baseline;
 pub mod board;
+mod built;
 pub mod campaign;
 pub mod catalogue;
 pub mod comparison;
