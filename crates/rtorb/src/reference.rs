@@ -11,7 +11,7 @@ use crate::connection::{
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
-    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
+    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, local, oneway,
 };
 use crate::realtime::{Policy, Priority};
 use crate::timing::OperationTiming;
@@ -247,7 +247,7 @@ impl ObjectRef {
                 Ok(())
             },
         )?;
-        reply.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
+        reply.unwrap_or_else(|| Err(local::CONTRADICTION.into()))
     }
 
     /// Sends a oneway. `Ok` means that the transport has taken it, or with [`SyncScope::None`] that it will be sent without any
