@@ -378,11 +378,12 @@ impl SystemException {
                 "PriorityBandedConnection needs an object whose adapter has a PriorityModel: take the override away"
             }
             inconsistent::NO_BAND => {
-                "no band of PriorityBandedConnection has the calling thread's priority: set RTCurrent, or add a band"
+                "no band of PriorityBandedConnection has the call's priority: give one that a band has (RTCurrent's set_the_priority in \
+                 a program, `--priority` of the command), or add a band"
             }
             inconsistent::NO_LANE => {
-                "no lane of the server has the calling thread's priority or band: set RTCurrent to a lane's priority, or add \
-                 a lane or a band that has one"
+                "no lane of the server has the call's priority or band: give the priority of a lane (RTCurrent's set_the_priority in \
+                 a program, `--priority` of the command), or add a lane or a band that has one"
             }
             inconsistent::NO_PROTOCOL => {
                 "the reference has no profile of a protocol in ClientProtocol: add one of the reference's"

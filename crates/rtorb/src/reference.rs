@@ -425,7 +425,7 @@ impl Inner {
                 }
             }
         }
-        Err(last.unwrap_or_else(|| self.no_route()))
+        Err(last.unwrap_or_else(|| self.no_route(priority)))
     }
 
     /// Sets the route of an invocation; false if the invocation may not use it.
@@ -511,11 +511,11 @@ impl Inner {
     }
 
     #[cold]
-    fn no_route(&self) -> SystemException {
-        if self.routes.is_empty() {
-            return self.unusable();
+    fn no_route(&self, priority: Option<BandedPriority>) -> SystemException {
+        match priority {
+            Some(priority) if !self.routes.is_empty() => priority.no_lane(&self.routes),
+            _ => self.unusable(),
         }
-        invalid(inconsistent::NO_LANE)
     }
 }
 

@@ -80,6 +80,11 @@ fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
     }
 }
 
+/// True if the calling thread has no priority: it has set none, and its scheduling is not real-time.
+pub(crate) fn is_without_priority() -> bool {
+    thread_priority().is_none() && !native_policy().is_real_time()
+}
+
 /// The scheduling of a thread without a CORBA priority, which is read once, and when the thread gets one.
 fn native_policy() -> SchedPolicy {
     let native = NATIVE.get().unwrap_or_else(current_policy);
