@@ -19,6 +19,7 @@ mod realtime;
 mod reference;
 mod server;
 mod strategies;
+mod suggest;
 #[cfg(test)]
 mod tests;
 pub mod timing;
