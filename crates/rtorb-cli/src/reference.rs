@@ -9,7 +9,7 @@ use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_lab::inspect;
 
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
-use crate::output::note;
+use crate::output::warn;
 
 /// Options of calls to an object.
 #[derive(Debug, Args)]
@@ -93,7 +93,9 @@ pub(crate) fn text_of(argument: &str) -> anyhow::Result<String> {
     let found = inspect::reference_text(argument).map_err(usage)?;
     if found.was_wrapped {
         let name = inspect::shortened(argument);
-        note!("rtorb: left out the white space inside {name:?}: a mail client may have wrapped it");
+        warn(format!(
+            "left out the white space inside {name:?}: a mail client may have wrapped it"
+        ));
     }
     Ok(found.text)
 }
