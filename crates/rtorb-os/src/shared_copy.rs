@@ -9,62 +9,35 @@
 //! bytes. (`rep movsb` is as fast on new processors; on older ones it is slow for short messages.) Elsewhere words are copied by
 //! relaxed atomic accesses.
 
-/// Copies `count` bytes of shared memory to `into`.
-///
-/// # Safety
-/// `from` must be mapped for reading and `into` writable for `count` bytes. They must not overlap, and only this thread may use
-/// the bytes at `into`.
-#[inline]
-pub(crate) unsafe fn copy_out(into: *mut u8, from: *const u8, count: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the caller keeps the contract of this function, which is the same.
-    unsafe {
-        opaque_copy(into, from, count);
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    // SAFETY: the caller keeps the contract of this function, which is the same.
-    unsafe {
-        words::copy_out(into, from, count);
-    }
-}
-
-/// Copies `count` private bytes into shared memory.
-///
-/// # Safety
-/// `from` must be readable and `into` mapped for writing for `count` bytes. They must not overlap, and no thread may write the
-/// bytes at `from` meanwhile.
-#[inline]
-pub(crate) unsafe fn copy_in(into: *mut u8, from: *const u8, count: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the caller keeps the contract of this function, which is the same.
-    unsafe {
-        opaque_copy(into, from, count);
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    // SAFETY: the caller keeps the contract of this function, which is the same.
-    unsafe {
-        words::copy_in(into, from, count);
-    }
-}
-
-/// Calls `memcpy` where the compiler does not see it.
-///
-/// # Safety
-/// That of [`copy_out`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline]
-unsafe fn opaque_copy(into: *mut u8, from: *const u8, count: usize) {
-    // SAFETY: a call by the C convention, whose registers are all given up. The stack is aligned for one, because `nostack` is
-    // not said. The function accesses the `count` bytes at each pointer and nothing else.
-    unsafe {
-        core::arch::asm!(
-            "call {memcpy}",
-            memcpy = sym libc::memcpy,
-            inout("rdi") into => _,
-            inout("rsi") from => _,
-            inout("rdx") count => _,
-            clobber_abi("C"),
-        );
+pub(crate) use opaque::{copy_in, copy_out};
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(crate) use words::{copy_in, copy_out};
+
+/// The copies by `memcpy`, called where the compiler does not see it.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod opaque {
+    pub(crate) use copy_out as copy_in;
+
+    /// Copies `count` bytes out of shared memory, or into it.
+    ///
+    /// # Safety
+    /// `from` must be mapped for reading and `into` for writing for `count` bytes. They must not overlap, and no other thread of this
+    /// process may use the private bytes meanwhile.
+    #[inline]
+    pub(crate) unsafe fn copy_out(into: *mut u8, from: *const u8, count: usize) {
+        // SAFETY: a call by the C convention, whose registers are all given up. The stack is aligned for one, because `nostack` is
+        // not said. The function accesses the `count` bytes at each pointer and nothing else.
+        unsafe {
+            core::arch::asm!(
+                "call {memcpy}",
+                memcpy = sym libc::memcpy,
+                inout("rdi") into => _,
+                inout("rsi") from => _,
+                inout("rdx") count => _,
+                clobber_abi("C"),
+            );
+        }
     }
 }
 
@@ -75,9 +48,11 @@ mod words {
 
     const WORD: usize = size_of::<usize>();
 
+    /// Copies `count` bytes out of shared memory.
+    ///
     /// # Safety
-    /// That of [`copy_out`](super::copy_out).
-    pub(super) unsafe fn copy_out(into: *mut u8, from: *const u8, count: usize) {
+    /// As for `memcpy`; no other thread of this process may use the bytes at `into` meanwhile.
+    pub(crate) unsafe fn copy_out(into: *mut u8, from: *const u8, count: usize) {
         let mut done = 0;
         while done < count {
             // SAFETY: fewer than `count` bytes are done.
@@ -100,9 +75,11 @@ mod words {
         }
     }
 
+    /// Copies `count` bytes into shared memory.
+    ///
     /// # Safety
-    /// That of [`copy_in`](super::copy_in).
-    pub(super) unsafe fn copy_in(into: *mut u8, from: *const u8, count: usize) {
+    /// As for `memcpy`; no other thread of this process may write the bytes at `from` meanwhile.
+    pub(crate) unsafe fn copy_in(into: *mut u8, from: *const u8, count: usize) {
         let mut done = 0;
         while done < count {
             // SAFETY: fewer than `count` bytes are done.
