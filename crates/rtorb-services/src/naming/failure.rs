@@ -24,6 +24,8 @@ pub enum StoreFailure {
     Disk,
     /// The store contradicts itself.
     Damaged,
+    /// The program of the store has a fault: a commit panicked.
+    Panicked,
 }
 
 impl StoreFailure {
@@ -53,6 +55,7 @@ impl StoreFailure {
                 "check the disk and the kernel's log, then start the naming service again"
             }
             Self::Damaged => "restore the store from a copy, then start the naming service again",
+            Self::Panicked => "start the naming service again, and report the message of the panic",
         }
     }
 
@@ -87,6 +90,7 @@ impl StoreFailure {
             Self::ReadOnly => 4,
             Self::Disk => 5,
             Self::Damaged => 6,
+            Self::Panicked => 7,
         }
     }
 }
@@ -100,17 +104,19 @@ impl fmt::Display for StoreFailure {
             Self::ReadOnly => "the file system of its store is read-only",
             Self::Disk => "the disk of its store reports an error",
             Self::Damaged => "its store is damaged",
+            Self::Panicked => "its store has panicked",
         })
     }
 }
 
-const ALL: [StoreFailure; 6] = [
+const ALL: [StoreFailure; 7] = [
     StoreFailure::DiskFull,
     StoreFailure::QuotaExceeded,
     StoreFailure::FileTooLarge,
     StoreFailure::ReadOnly,
     StoreFailure::Disk,
     StoreFailure::Damaged,
+    StoreFailure::Panicked,
 ];
 
 /// The log of a naming service.

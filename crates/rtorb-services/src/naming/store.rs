@@ -138,6 +138,10 @@ impl Disk for Store {
         *self.failing.lock() = None;
         Ok(())
     }
+
+    fn report_panic(&self, message: &str) {
+        self.log.failed(&self.file, StoreFailure::Panicked, message);
+    }
 }
 
 /// Makes a unique identity from the kernel's random numbers.
