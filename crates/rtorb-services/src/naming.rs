@@ -16,6 +16,7 @@
 //! An acknowledged change is on the disk: it is committed before its reply is sent, and changes that come at the same time share
 //! a commit. Names are resolved in memory, by a hash of context, id and kind, and never wait for the disk.
 
+mod bootstrap;
 mod changes;
 pub mod client;
 mod config;
@@ -40,6 +41,7 @@ pub use error::{NamingError, StoreError};
 pub use failure::{StandardError, StoreFailure, StoreLog};
 
 use crate::stubs::naming::cos_naming::NamingContextExt;
+use bootstrap::Bootstrap;
 use changes::{Changes, Disk};
 pub use context::NamingStatistics;
 use context::{Naming, ROOT_KEY};
@@ -58,7 +60,8 @@ pub struct NamingService {
 
 impl NamingService {
     /// Loads the store, if there is one, and serves its contexts. The root has the key `NameService` beside its own, so that
-    /// `corbaloc::HOST:PORT/NameService` leads to it, and is the ORB's initial reference of that name.
+    /// `corbaloc::HOST:PORT/NameService` leads to it, and is the ORB's initial reference of that name. An object with the key `INIT`
+    /// leads clients of the JDK's ORB to it, whose `-ORBInitialHost` and `-ORBInitialPort` tell them the host and the port only.
     ///
     /// The manager of the ORB's root adapter lets requests in, as for every object. A store that fails later is reported on
     /// standard error, and to the clients whose changes it does not keep.
@@ -114,10 +117,9 @@ impl NamingService {
             orb: orb.clone(),
             naming,
         };
-        orb.bind_object_key(ROOT_KEY, service.reference().as_object())
-            .inspect_err(|_| {
-                service.naming.end();
-            })?;
+        service.bind_keys().inspect_err(|_| {
+            service.naming.end();
+        })?;
         orb.register_initial_reference(ROOT_KEY, service.reference().as_object().clone());
         Ok(service)
     }
@@ -138,5 +140,16 @@ impl NamingService {
         if self.naming.end() {
             self.orb.unbind_object_key(ROOT_KEY);
         }
+    }
+
+    /// Gives the root context its own key, and serves the object that leads to it.
+    fn bind_keys(&self) -> Result<(), NamingError> {
+        let root = self.reference().as_object().clone();
+        self.orb.bind_object_key(ROOT_KEY, &root)?;
+        let bootstrap = Bootstrap::serve(&self.orb, root).inspect_err(|_| {
+            self.orb.unbind_object_key(ROOT_KEY);
+        })?;
+        *self.naming.bootstrap.lock() = Some(bootstrap);
+        Ok(())
     }
 }
