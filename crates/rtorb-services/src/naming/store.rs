@@ -3,7 +3,8 @@
 use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
 use super::error::StoreError;
-use super::failure::{StandardError, StoreFailure, StoreLog};
+use super::failure::StoreFailure;
+use super::store_log::{StandardError, StoreLog};
 use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
