@@ -75,3 +75,5 @@ pub use counting::statistics_of;
 pub use priority_source::{DispatchOrder, PrioritySource, RtInfoIsPriority, Urgency, UrgencyError};
 #[cfg(feature = "event-channel")]
 pub use statistics::Statistics;
+
+pub use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};

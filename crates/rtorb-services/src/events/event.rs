@@ -9,15 +9,29 @@ pub(crate) use octets::{Form, Incoming, Message, Octets, read};
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData, EventHeader};
 use rtorb::any::Any;
 
+impl Event {
+    /// An event with a value. Its `ttl` is 1: one gateway may forward it. All other members have their default.
+    #[must_use]
+    pub fn new(source: i32, event_type: i32, any_value: Any) -> Self {
+        Self {
+            header: EventHeader {
+                ttl: 1,
+                ..header(event_type, source)
+            },
+            data: EventData {
+                any_value,
+                ..EventData::default()
+            },
+        }
+    }
+}
+
 /// A header with this type and source. All other members are 0.
 pub(crate) fn header(event_type: i32, source: i32) -> EventHeader {
     EventHeader {
         r#type: event_type,
         source,
-        ttl: 0,
-        creation_time: 0,
-        ec_recv_time: 0,
-        ec_send_time: 0,
+        ..EventHeader::default()
     }
 }
 
@@ -25,10 +39,6 @@ pub(crate) fn header(event_type: i32, source: i32) -> EventHeader {
 pub(crate) fn event_of(header: EventHeader) -> Event {
     Event {
         header,
-        data: EventData {
-            pad1: 0,
-            payload: Vec::new(),
-            any_value: Any::NULL,
-        },
+        data: EventData::default(),
     }
 }
