@@ -14,6 +14,7 @@
 //! | two streams of bytes between two processes, in memory that they share | [`byte_rings::ByteRings`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
+//! | SIGTERM and SIGINT as an event | [`termination::Termination`] |
 //! | a periodic signal, to measure what interrupts cost | [`signal_timer`] |
 //! | a marker that an instruction trace can count | [`replay`] |
 //! | memory without page faults | [`memory`] |
@@ -47,6 +48,7 @@ pub mod signal_timer;
 pub mod slab;
 pub mod socket;
 pub mod sync;
+pub mod termination;
 pub mod thread;
 pub mod timer;
 mod usage;
