@@ -9,6 +9,7 @@ mod options;
 mod rt_current;
 mod rt_orb;
 mod settings;
+mod shutdown_signal;
 
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
@@ -30,6 +31,7 @@ use crate::trace::trace_event;
 use core::any::Any;
 use core::fmt;
 use rtorb_os::sync::Mutex;
+use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -61,6 +63,7 @@ pub(crate) struct OrbCore {
     pub(crate) adapters: Arc<Adapters>,
     /// Initial references: names and stringified references.
     initial_references: Mutex<BTreeMap<String, String>>,
+    shutdown_signal: ShutdownSignal,
 }
 
 impl Orb {
@@ -140,6 +143,7 @@ impl Orb {
         // After a refusal of the host this also ends the pools, which are joined below.
         self.core.stop();
         self.core.adapters.pools.join();
+        self.core.shutdown_signal.join();
         // Servants often hold the ORB that holds them: destroying the adapters breaks the circle.
         self.root().destroy();
         served.map_err(|error| match error {
@@ -170,6 +174,7 @@ impl Orb {
         }
         self.core.stop();
         self.core.adapters.pools.join();
+        self.core.shutdown_signal.join();
         // As at the end of `run`: servants often hold the ORB.
         self.root().destroy();
         Ok(())
@@ -220,6 +225,7 @@ impl OrbCore {
         trace_event!(INFO, "the ORB stops");
         self.client.close();
         self.adapters.stop();
+        self.shutdown_signal.cancel();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The builder of an ORB: all options are set here, before the ORB exists.
 
 use super::settings::{Settings, check_bands, check_lanes, check_protocols};
+use super::shutdown_signal::ShutdownSignal;
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
@@ -312,6 +313,7 @@ impl OrbBuilder {
                 client,
                 adapters: Adapters::new(Arc::new(server), dispatch, pools),
                 initial_references: Mutex::new(self.initial_references),
+                shutdown_signal: ShutdownSignal::default(),
             }
         });
         Ok(Orb { core })
