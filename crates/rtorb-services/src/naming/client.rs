@@ -19,5 +19,5 @@ pub use line::{Line, LineError, Target};
 #[cfg(feature = "naming-load")]
 pub use load::{FailedLine, Load, LoadReport, Progress};
 pub use location::{PORT, ServiceLocation};
-pub use name::{Name, format_name, parse_name};
+pub use name::{Name, escape, format_name, parse_name};
 pub use walk::{Inside, Step, Walk};

@@ -8,3 +8,4 @@ mod outcome;
 mod random;
 mod restart;
 mod serving;
+mod text;
