@@ -2,4 +2,5 @@
 
 mod events;
 mod lanes;
+mod life;
 mod readme;
