@@ -67,7 +67,7 @@ struct Proxy<C> {
     client: C,
 }
 
-/// Whom the end of a proxy is told.
+/// Who is notified of the end of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notify {
     Consumer,
