@@ -62,4 +62,4 @@ pub use failure::StoreFailure;
 #[cfg(feature = "naming-service")]
 pub use service::NamingService;
 #[cfg(feature = "naming-service")]
-pub use store_log::{StandardError, StoreLog};
+pub use store_log::StoreLog;

@@ -7,7 +7,7 @@ use super::context::{Naming, NamingStatistics, ROOT_KEY};
 use super::error::NamingError;
 use super::servant;
 use super::store::{self, Store};
-use super::store_log::{StandardError, StoreLog};
+use super::store_log::{OrbWarnings, StoreLog};
 use super::tree::{ROOT, Tree};
 use crate::stubs::naming::cos_naming::NamingContextExt;
 use rtorb::Orb;
@@ -26,13 +26,13 @@ impl NamingService {
     /// `corbaloc::HOST:PORT/NameService` leads to it, and is the ORB's initial reference of that name. An object with the key `INIT`
     /// leads clients of the JDK's ORB to it, whose `-ORBInitialHost` and `-ORBInitialPort` tell them the host and the port only.
     ///
-    /// The manager of the ORB's root adapter lets requests in, as for every object. A store that fails later is reported on
-    /// standard error, and to the clients whose changes it does not keep.
+    /// The manager of the ORB's root adapter lets requests in, as for every object. A store that fails later is a warning of the ORB
+    /// ([`OrbBuilder::on_warning`](rtorb::OrbBuilder::on_warning)), and the clients whose changes it does not keep get PERSIST_STORE.
     ///
     /// # Errors
     /// [`NamingError`]: a configuration out of range, a store that cannot be used, an ORB that cannot serve.
     pub fn serve(orb: &Orb, config: NamingConfig) -> Result<Self, NamingError> {
-        Self::serve_with(orb, config, Arc::new(StandardError))
+        Self::serve_with(orb, config, Arc::new(OrbWarnings(orb.clone())))
     }
 
     /// Does the same as [`serve`](Self::serve), with another log for a store that fails.

@@ -355,7 +355,8 @@ impl PlainCore {
                 next_ping_ns.min(monotonic_ns() + RETRY_NS)
             };
             let mut state = self.state.lock();
-            while !has_worked && state.changes == seen && monotonic_ns() < until_ns {
+            let has_news = |state: &State| has_worked || state.stop || state.changes != seen;
+            while !has_news(&state) && monotonic_ns() < until_ns {
                 self.changed.wait_until(&mut state, until_ns);
             }
             if state.stop {
