@@ -18,6 +18,7 @@
 //! | `naming-load` | binding many names from a file: `naming::client::Load` |
 //! | `scheduling` | the scheduling service, and schedules in files; with `event-channel` |
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod events;
 pub mod naming;

@@ -6,6 +6,7 @@ use rtorb::Orb;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_services::events::client::{Arrival, Received, Receiver, channel_of};
 use rtorb_services::events::subscribe::Interest;
+use std::io::{Write, stdout};
 
 fn main() -> anyhow::Result<()> {
     let reference = std::env::args()
@@ -17,7 +18,7 @@ fn main() -> anyhow::Result<()> {
     let channel = channel_of(&orb, &reference)?;
     let wanted = Interest::event(1, 20).consumer_qos();
     let receiver = Receiver::connect(&channel, &orb.root_poa()?, &wanted, 100)?;
-    println!("connected");
+    writeln!(stdout(), "connected")?;
     let mut arrival = Arrival::default();
     for _ in 0..10 {
         let received = receiver.next(&mut arrival, monotonic_ns() + 30_000_000_000);
@@ -25,7 +26,8 @@ fn main() -> anyhow::Result<()> {
             received == Received::Event,
             "no event in 30 s: {received:?}"
         );
-        println!("{} degrees", arrival.event.data.any_value.extract::<i32>()?);
+        let degrees: i32 = arrival.event.data.any_value.extract()?;
+        writeln!(stdout(), "{degrees} degrees")?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use rtorb::{Orb, SystemException};
 use rtorb_services::naming::client::{Context, Existing, parse_name};
+use std::io::{Write, stderr, stdout};
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ struct Host;
 impl GreeterServant for Host {
     /// Takes its time, so that a signal may come during a call.
     fn greet(&self, name: &str) -> Result<String, SystemException> {
-        println!("{name} has come");
+        let _ = writeln!(stdout(), "{name} has come");
         thread::sleep(Duration::from_secs(1));
         Ok(format!("Hello, {name}!"))
     }
@@ -28,15 +29,15 @@ fn main() -> anyhow::Result<()> {
     let (names_at_end, name_at_end) = (names.clone(), name.clone());
     orb.shutdown_on_signals(move || {
         if let Err(failure) = names_at_end.unbind(&name_at_end) {
-            eprintln!("the name stays bound: {failure}");
+            let _ = writeln!(stderr(), "the name stays bound: {failure}");
         }
     })?;
 
     names.make_parents(&name)?;
     // After a crash the name is still bound to the former process.
     names.bind(&name, greeter.as_object(), Existing::Replace)?;
-    println!("ready");
+    writeln!(stdout(), "ready")?;
     orb.run()?;
-    println!("ended");
+    writeln!(stdout(), "ended")?;
     Ok(())
 }

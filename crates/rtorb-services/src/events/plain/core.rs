@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rtorb::codegen::ServedBy;
-use rtorb::{DispatchStrategy, ExceptionKind, ObjectRef, Poa, PoaError, SystemException};
+use rtorb::exception::local;
+use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 
@@ -153,7 +154,7 @@ impl PlainCore {
     ) -> Result<ObjectRef, SystemException> {
         let mut state = self.state.lock();
         if state.stop || state.suppliers.len() >= self.config.suppliers_max {
-            return Err(ExceptionKind::NoResources.into());
+            return Err(local::SERVICE_FULL);
         }
         state.last_number += 1;
         let number = state.last_number;
@@ -212,7 +213,7 @@ impl PlainCore {
         let mut state = self.state.lock();
         let taken = state.consumers.len() + state.ending_threads;
         if state.stop || taken >= self.config.consumers_max {
-            return Err(ExceptionKind::NoResources.into());
+            return Err(local::SERVICE_FULL);
         }
         state.last_number += 1;
         let number = state.last_number;
@@ -275,7 +276,7 @@ impl PlainCore {
         let sent = match proxy {
             Some(proxy) => proxy.push(&[value::event(&self.config, any.clone())]),
             // The thread is about to connect.
-            None => Err(ExceptionKind::Transient.into()),
+            None => Err(local::SERVICE_STARTING),
         };
         match &sent {
             Ok(()) => self.counts.pushed.fetch_add(1, Ordering::Relaxed),
@@ -615,7 +616,7 @@ impl PushConsumerServant for FanOut {
 pub(super) fn refused(error: PoaError) -> SystemException {
     match error {
         PoaError::System(exception) => exception,
-        _ => ExceptionKind::Internal.into(),
+        _ => local::NOT_ACTIVATED,
     }
 }
 
@@ -685,7 +686,7 @@ mod tests {
         let first = add_consumer(&core, &object).expect("there is room");
         core.end_consumer(first, Notify::Nobody);
         let refused = add_consumer(&core, &object).expect_err("its thread still runs");
-        assert_eq!(refused.kind, ExceptionKind::NoResources);
+        assert_eq!(refused, local::SERVICE_FULL);
         core.thread_ended(first);
         let second = add_consumer(&core, &object).expect("its thread has ended");
         // A thread that could not start, or panicked.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rtorb::SystemException;
 use rtorb::any::Any;
+use rtorb::exception::local;
 
 use super::core::{PlainCore, refused};
 use crate::stubs::cos_event::cos_event_channel_admin::{
@@ -58,7 +59,7 @@ impl ProxyPushConsumerServant for Proxy {
         {
             Some(true) => Ok(()),
             Some(false) => Err(AlreadyConnected.into()),
-            None => Err(SystemException::from(rtorb::ExceptionKind::ObjectNotExist).into()),
+            None => Err(local::PROXY_GONE.into()),
         }
     }
 }
