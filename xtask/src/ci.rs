@@ -20,7 +20,7 @@ struct Step {
 /// guests with kernels that are no Linux, and the portable crates for other systems. The README's test command runs beside that; the
 /// interleavings of what has no lock are tried in a folder of their own, because everything is built differently for them. The last step
 /// also compiles what is not built by default.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step {
         program: CARGO,
         arguments: &["xtask", "static", "--try"],
@@ -59,6 +59,11 @@ const STEPS: [Step; 11] = [
     Step {
         program: CARGO,
         arguments: &["xtask", "package"],
+        environment: &[],
+    },
+    Step {
+        program: CARGO,
+        arguments: &["xtask", "features"],
         environment: &[],
     },
     Step {

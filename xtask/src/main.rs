@@ -1,7 +1,7 @@
 //! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
 //! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, `rtos` the guests that run real-time kernels; `portability` checks the portable crates for other systems. `package` makes
-//! what is published, `book` the site of the documentation, and `pictures` those of the README.
+//! for a board, `rtos` the guests that run real-time kernels; `portability` checks the portable crates for other systems. `features` checks
+//! each feature of the services alone; `package` makes what is published, `book` the site of the documentation, and `pictures` those of the README.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -9,6 +9,7 @@ mod ci;
 mod debian;
 mod draw;
 mod elf;
+mod features;
 mod instructions;
 mod layers;
 mod metadata;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
         ["spec", ref options @ ..] => spec::run(&workspace(), options),
         ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
+        ["features"] => features::run(&workspace()),
         ["package"] => package::run(&workspace()),
         ["rtos"] => rtos::run(&workspace()),
         ["book"] => book::run(&workspace()),
@@ -52,7 +54,7 @@ fn main() -> ExitCode {
         ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
         _ => {
             eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | portability | package | book | pictures [REPORT]"
+                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | portability | features | package | book | pictures [REPORT]"
             );
             return ExitCode::from(2);
         }

@@ -105,6 +105,8 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     /// What it builds.
     pub(crate) targets: Vec<Target>,
+    /// Its features, each with those that it turns on.
+    pub(crate) features: BTreeMap<String, Vec<String>>,
 }
 
 /// One line of a package's dependencies.

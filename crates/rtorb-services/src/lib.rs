@@ -6,12 +6,23 @@
 //! |---|---|
 //! | names for references, persistent | [`naming`] |
 //! | events from suppliers to consumers: filtered, correlated, by priority | [`events`] |
-//! | priorities from rates and deadlines, off line and at run time | [`scheduling`] |
+//! | priorities from rates and deadlines, off line and at run time | `scheduling` |
+//!
+//! By default a program gets all of it. With `default-features = false` it gets the clients alone, [`naming::client`] and
+//! [`events::client`] with [`events::subscribe`], and brings no database and no parser. It adds what it serves:
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `event-channel` | the event channel, plain channels and gateways |
+//! | `naming-service` | the naming service with its store |
+//! | `naming-load` | binding many names from a file: `naming::client::Load` |
+//! | `scheduling` | the scheduling service, and schedules in files; with `event-channel` |
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod events;
 pub mod naming;
+#[cfg(feature = "scheduling")]
 pub mod scheduling;
 pub mod stubs;
 

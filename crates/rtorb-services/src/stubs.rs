@@ -5,6 +5,11 @@ pub mod cos_event {
     rtorb::include_idl!("cos_event");
 }
 
+/// The bootstrap protocol of the JDK's ORB.
+pub mod initial_references {
+    rtorb::include_idl!("initial_references");
+}
+
 #[expect(missing_docs, reason = "documented where the interface is, by the OMG")]
 pub mod naming {
     rtorb::include_idl!("cos_naming");

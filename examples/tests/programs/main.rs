@@ -3,4 +3,5 @@
 mod closed_outputs;
 mod events;
 mod lanes;
+mod life;
 mod readme;

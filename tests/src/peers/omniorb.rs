@@ -153,6 +153,22 @@ impl OmniOrb {
         command.args(["-ORBInitRef", &place]).args(operation);
         outcome_of(&mut command).map(|said| said.trim_end().to_owned())
     }
+
+    /// Does the same as [`nameclt`](Self::nameclt), but the client knows only the host and the port, and asks the bootstrap object there.
+    ///
+    /// # Errors
+    /// What it printed, if it failed.
+    pub fn nameclt_at(&self, host: &str, port: &str, operation: &[&str]) -> Result<String, String> {
+        let mut command = Command::new("nameclt");
+        let place = [
+            "-ORBbootstrapAgentHostname",
+            host,
+            "-ORBbootstrapAgentPort",
+            port,
+        ];
+        command.args(place).args(operation);
+        outcome_of(&mut command).map(|said| said.trim_end().to_owned())
+    }
 }
 
 /// What `catior` says about a reference, keys in hex.

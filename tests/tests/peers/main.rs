@@ -5,6 +5,7 @@ mod dynamic_calls;
 mod dynamic_servants;
 mod events_omniorb;
 mod jacorb;
+mod jdk;
 mod naming;
 mod omniorb_calls_us;
 mod our_names;

@@ -51,6 +51,17 @@ macro_rules! refused {
 }
 
 #[test]
+fn nameclt_finds_our_service_by_host_and_port() {
+    let Some(omniorb) = omniorb() else { return };
+    let ours = OurNames::serve();
+    let at = ours.address();
+    let (host, port) = at.rsplit_once(':').expect("a host and a port");
+    let made = omniorb.nameclt_at(host, port, &["bind_new_context", "plant.site"]);
+    made.unwrap_or_else(|text| panic!("{text}"));
+    assert_eq!(said!(omniorb, &at, "list"), "plant.site/");
+}
+
+#[test]
 fn nameclt_does_each_of_its_commands_with_our_service() {
     let Some(omniorb) = omniorb() else { return };
     let ours = OurNames::serve();

@@ -17,7 +17,7 @@ use rtorb_services::events::{
     Channel, ChannelConfig, ChannelError, Dispatching, PrioritySource, RtInfoIsPriority, WhenFull,
     strategies,
 };
-use rtorb_services::naming::client::{Context, Existing, Name, parse_name};
+use rtorb_services::naming::client::{Context, Existing, Failure, FailureReason, Name, parse_name};
 use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
@@ -90,6 +90,9 @@ pub(super) struct Serve {
     /// Name to bind the channel to in the naming service (of --init-ref NameService=REF).
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Make the missing contexts of that name.
+    #[arg(long, requires = "name")]
+    parents: bool,
     /// File for the reference of a CosEventChannelAdmin interface (push only) to the channel, which is then served too.
     #[arg(long, value_name = "FILE")]
     cos_ior_file: Option<PathBuf>,
@@ -148,6 +151,7 @@ impl Serve {
             Some(name) => Some(NameBinding::bind(
                 &orb,
                 name,
+                self.parents,
                 channel.reference().as_object(),
             )?),
             None => None,
@@ -274,15 +278,27 @@ struct NameBinding {
 }
 
 impl NameBinding {
-    fn bind(orb: &Orb, text: &str, channel: &ObjectRef) -> anyhow::Result<Self> {
+    /// Binds the channel; with `makes_parents`, the contexts of the name are made too.
+    fn bind(
+        orb: &Orb,
+        text: &str,
+        makes_parents: bool,
+        channel: &ObjectRef,
+    ) -> anyhow::Result<Self> {
         let name = parse_name(text)
             .map_err(|error| anyhow!(UsageError::new(format!("--name {text}: {error}"))))?;
         let root = Context::root(orb).context(
             "cannot find a naming service for --name: start one with `rtorb naming serve`, or give its reference with \
              --init-ref NameService=REF",
         )?;
-        root.bind(&name, channel, Existing::Replace)
-            .with_context(|| format!("--name {text}"))?;
+        let parents = if makes_parents {
+            root.make_parents(&name)
+        } else {
+            Ok(())
+        };
+        parents
+            .and_then(|()| root.bind(&name, channel, Existing::Replace))
+            .map_err(|failure| name_error(text, &failure))?;
         Ok(Self { root, name })
     }
 
@@ -291,6 +307,15 @@ impl NameBinding {
             warn(format!("cannot unbind the channel's name: {failure}"));
         }
     }
+}
+
+/// Converts the failure of a binding.
+fn name_error(text: &str, failure: &Failure) -> anyhow::Error {
+    let advice = match failure.reason {
+        FailureReason::MissingNode(_) => "; --parents makes the missing contexts",
+        _ => "",
+    };
+    anyhow!("--name {text}: {failure}{advice}")
 }
 
 fn write_reference(file: &Path, object: &ObjectRef) -> anyhow::Result<()> {

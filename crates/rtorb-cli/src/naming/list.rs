@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_services::naming::client::{Context, Failure, Inside, Step, Walk, format_name};
+use rtorb_services::naming::client::{Context, Failure, Inside, Step, Walk, escape, format_name};
 use rtorb_services::stubs::naming::cos_naming::NameComponent;
 
 use super::{CONTEXT, ContextOptions, Entry, NameArgument, OBJECT, name_of, service_error};
@@ -113,7 +113,7 @@ fn drawn(
     let (own, above) = name.split_last().map_or((&[][..], 0), |(own, above)| {
         (std::slice::from_ref(own), above.len())
     });
-    let mut text = "  ".repeat(above) + &format_name(own);
+    let mut text = "  ".repeat(above) + &printable(&format_name(own));
     if kind == CONTEXT {
         text.push('/');
     }
@@ -121,7 +121,7 @@ fn drawn(
         text += &if other.is_empty() {
             "  (the start of this list)".to_owned()
         } else {
-            format!("  (the same as {}/, above)", format_name(other))
+            format!("  (the same as {}/, above)", printable(&format_name(other)))
         };
     }
     if let Some(reference) = reference {
@@ -129,6 +129,11 @@ fn drawn(
         text += &reference;
     }
     text
+}
+
+/// Escapes control characters, which would act on a terminal.
+fn printable(name: &str) -> String {
+    escape(name, char::is_control)
 }
 
 #[cfg(test)]
@@ -142,6 +147,10 @@ mod tests {
         let drawn = |text, kind, other| drawn(&name(text), kind, None, other);
         assert_eq!(drawn("a", CONTEXT, None), "a/");
         assert_eq!(drawn(r"a/x\/y.k", OBJECT, None), r"  x\/y.k");
+        assert_eq!(
+            drawn("a\u{1b}[2J\nb\u{e9}", OBJECT, None),
+            "a%1B[2J%0Ab\u{e9}"
+        );
         let other = name("a/b");
         assert_eq!(
             drawn("a/b/c", CONTEXT, Some(&other)),

@@ -17,7 +17,8 @@ use crate::output::note;
 /// Serve names until SIGTERM or SIGINT.
 ///
 /// The default endpoint is port 2809 of the loopback interface, where clients of this host look by default. The object key of
-/// the root context is NameService: corbaloc::HOST:PORT/NameService.
+/// the root context is NameService: corbaloc::HOST:PORT/NameService. Clients of the JDK's ORB find it by -ORBInitialHost and
+/// -ORBInitialPort.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// File that stores the names; it is made if it does not exist. A change that was acknowledged to a client is in the file,

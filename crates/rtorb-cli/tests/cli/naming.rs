@@ -62,6 +62,37 @@ impl Names {
 const SOMEBODY: &str = "corbaloc::1.2@127.0.0.1:9/somebody";
 
 #[test]
+fn a_channel_makes_the_contexts_of_its_name_if_it_is_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = Names::start(folder.path(), &[]);
+    let root = fs::read_to_string(&names.ior_file).unwrap();
+    let place = format!("NameService={}", root.trim());
+    let serve = ["events", "serve", "--init-ref", &place, "--name"];
+    let mut refused = rtorb();
+    refused.args(serve).arg("lift/positions");
+    let refused = refused.assert().code(1);
+    let told = String::from_utf8_lossy(&refused.get_output().stderr);
+    assert!(told.contains("`lift` is not bound"), "{told}");
+    assert!(told.contains("--parents"), "{told}");
+
+    let ior_file = folder.path().join("channel.ior");
+    let options = ["lift/positions", "--parents", "--ior-file"];
+    let file = ior_file.to_str().unwrap();
+    let mut channel = Running::start(&[&serve[..], &options, &[file]].concat());
+    within(Duration::from_secs(30), || ior_file.exists().then_some(()))
+        .expect("the channel becomes ready");
+    let channel_reference = fs::read_to_string(&ior_file).unwrap();
+    assert_eq!(
+        names.told(&["resolve", "lift/positions"]),
+        channel_reference
+    );
+    channel.signal(Signal::TERM);
+    assert_eq!(channel.ended(), Some(0));
+    assert_eq!(names.told(&["list", "--recursive"]), "lift/\n");
+    names.end();
+}
+
+#[test]
 fn names_are_bound_listed_resolved_and_taken_away() {
     let folder = tempfile::tempdir().unwrap();
     let names = Names::start(folder.path(), &[]);

@@ -16,12 +16,14 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, enumerators: &[Enumerator])
     let documentations = enumerators
         .iter()
         .map(|enumerator| documentation::attributes(&enumerator.documentation));
+    // The default is the first enumerator, as in IDL4's mapping to C++.
+    let defaults = (0..enumerators.len()).map(|index| (index == 0).then(|| quote!(#[default])));
     let ordinals = (0..enumerators.len()).map(Literal::usize_unsuffixed);
     let typed = type_codes::typed(scope, id);
     quote! {
         #documentation
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum #name { #(#documentations #variants,)* }
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum #name { #(#documentations #defaults #variants,)* }
         ::rtorb::codegen::cdr_enum!(#name { #(#variants = #ordinals),* });
         #typed
     }

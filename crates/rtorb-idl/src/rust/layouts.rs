@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::cycles::Cycles;
-use super::types::{innermost, is_local_interface, is_number, made_of, parts};
+use super::types::{innermost, is_local_interface, is_number, is_reference, made_of, parts};
 use super::values::is_abstract;
 use crate::tree::{ItemId, ItemKind, Tree, Type};
 
@@ -18,6 +18,7 @@ pub(super) struct Layouts {
     not_eq: Vec<Option<ItemId>>,
     not_hash: Vec<Option<ItemId>>,
     kept_inside: Vec<Option<ItemId>>,
+    has_default: Vec<bool>,
     /// Which types contain each other.
     pub(super) cycles: Cycles,
 }
@@ -45,6 +46,7 @@ impl Layouts {
             not_fixed: users.reached_from(|id| !is_fixed(id)),
             not_eq: users.reached_from(|id| contains(id, &unequal)),
             not_hash: users.reached_from(|id| contains(id, &unhashed)),
+            has_default: defaults(tree, &cycles),
             cycles,
             kept_inside: users.reached_from(|id| {
                 is_local_interface(tree, id) || matches!(tree.item(id).kind, ItemKind::Native)
@@ -72,6 +74,12 @@ impl Layouts {
     /// True if the generated type `id` implements `Hash`: every type inside it does.
     pub(super) fn is_hash(&self, id: ItemId) -> bool {
         self.not_hash[id.0 as usize].is_none()
+    }
+
+    /// True if the generated type `id` implements `Default`: an enum, a bitmask, a bitset, and a struct of which every member has a
+    /// default. A union has none, because IDL names no default member.
+    pub(super) fn has_default(&self, id: ItemId) -> bool {
+        self.has_default[id.0 as usize]
     }
 
     /// The local interface or native type inside the type `id`, if there is one. It keeps values of `id` inside the process.
@@ -174,6 +182,46 @@ fn lengths(tree: &Tree, cycles: &Cycles) -> Vec<u32> {
     lengths
 }
 
+/// For each type whether it has a default.
+fn defaults(tree: &Tree, cycles: &Cycles) -> Vec<bool> {
+    let mut defaults = vec![false; tree.items.len()];
+    for &id in cycles.parts_first() {
+        let has_default = |ty: &Type| has_default(tree, ty, &defaults);
+        defaults[id.0 as usize] = match &tree.item(id).kind {
+            ItemKind::Enum { .. } | ItemKind::Bitmask(_) | ItemKind::Bitset(_) => true,
+            ItemKind::Alias { ty } => has_default(ty),
+            ItemKind::Struct { members } => members
+                .iter()
+                .all(|member| member.is_optional || has_default(&member.ty)),
+            _ => false,
+        };
+    }
+    defaults
+}
+
+fn has_default(tree: &Tree, ty: &Type, defaults: &[bool]) -> bool {
+    let of = |ty: &Type| has_default(tree, ty, defaults);
+    match ty {
+        // The standard library has a default for arrays of up to 32 elements.
+        Type::Array {
+            element,
+            dimensions,
+        } => dimensions.iter().all(|length| *length <= 32) && of(element),
+        Type::Sequence {
+            element,
+            bound: Some(_),
+        } => of(element),
+        Type::Map {
+            key,
+            value,
+            bound: Some(_),
+        } => of(key) && of(value),
+        Type::Named(id) => is_reference(&tree.item(*id).kind) || defaults[id.0 as usize],
+        Type::TypeCode => false,
+        _ => true,
+    }
+}
+
 /// The type of the elements behind arrays.
 fn array_element(ty: &Type) -> &Type {
     match ty {
@@ -200,12 +248,12 @@ mod tests {
 
     #[test]
     fn properties_go_through_any_depth_of_nesting() {
-        for (innermost, copy, fixed, eq, hash) in [
-            ("long", true, false, true, true),
-            ("char", true, false, true, true),
-            ("double", true, false, false, false),
-            ("CORBA::TypeCode", false, false, true, false),
-            ("string", false, false, true, true),
+        for (innermost, copy, fixed, eq, hash, default) in [
+            ("long", true, false, true, true, true),
+            ("char", true, false, true, true, true),
+            ("double", true, false, false, false, true),
+            ("CORBA::TypeCode", false, false, true, false, false),
+            ("string", false, false, true, true, true),
         ] {
             let tree = nested(100, innermost);
             let layouts = Layouts::of(&tree);
@@ -214,7 +262,34 @@ mod tests {
             assert_eq!(layouts.has_fixed_layout(outermost), fixed, "{innermost}");
             assert_eq!(layouts.is_eq(outermost), eq, "{innermost}");
             assert_eq!(layouts.is_hash(outermost), hash, "{innermost}");
+            assert_eq!(layouts.has_default(outermost), default, "{innermost}");
             assert_eq!(layouts.kept_inside_by(outermost), None);
+        }
+    }
+
+    #[test]
+    fn a_struct_has_a_default_if_each_of_its_members_has_one() {
+        let declared = "enum E { a, b }; union U switch (long) { case 1: long l; }; interface I {}; struct S { U u; };";
+        for (member, expected) in [
+            ("E e", true),
+            ("I i, j", true),
+            ("any a", true),
+            ("U u", false),
+            ("S s", false),
+            ("@optional S s", true),
+            ("sequence<S> s", true),
+            ("sequence<S, 3> s", false),
+            ("sequence<E, 3> e", true),
+            ("sequence<T> t", true),
+            ("octet a[4][32]", true),
+            ("octet a[33]", false),
+            ("S a[2]", false),
+        ] {
+            let text = format!("{declared} struct T; struct T {{ {member}; }};");
+            let outcome = crate::check_text("default.idl", &text, &Options::default());
+            let tree = outcome.tree.expect("the text is right");
+            let last = *tree.roots.last().expect("the struct T");
+            assert_eq!(Layouts::of(&tree).has_default(last), expected, "{member}");
         }
     }
 

@@ -68,7 +68,8 @@ pub(super) fn derives(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let copy = scope.layouts.is_copy(id).then(|| quote!(Copy,));
     let eq = scope.layouts.is_eq(id).then(|| quote!(, Eq));
     let hash = scope.layouts.is_hash(id).then(|| quote!(, Hash));
-    quote!(#[derive(Clone, #copy Debug, PartialEq #eq #hash)])
+    let default = scope.layouts.has_default(id).then(|| quote!(Default,));
+    quote!(#[derive(Clone, #copy Debug, #default PartialEq #eq #hash)])
 }
 
 /// `Encode` and `Decode` written out member by member.

@@ -236,7 +236,7 @@ pub(super) fn innermost(ty: &Type) -> &Type {
 }
 
 /// True for object references and values, which may be nil.
-fn is_reference(kind: &ItemKind) -> bool {
+pub(super) fn is_reference(kind: &ItemKind) -> bool {
     matches!(
         kind,
         ItemKind::Interface(_)

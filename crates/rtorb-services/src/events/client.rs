@@ -6,6 +6,7 @@ mod receiver;
 mod supplier;
 
 pub use connect::{ConnectError, channel, channel_of};
+#[cfg(feature = "event-channel")]
 pub(crate) use connect::{connect_consumer, connect_supplier, consumer_refused, is_there};
 pub use inbox::{Arrival, Received};
 pub use receiver::Receiver;

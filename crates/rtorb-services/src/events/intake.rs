@@ -111,7 +111,43 @@ impl Intake {
             form: entry.form,
             octets: bytes,
         };
+        let _offered = Offered(&self.events);
         offer(&Incoming { header, message }, entry.came_ns);
-        self.events.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Counts an event as offered when it is dropped. If `offer` panics, the lane's thread must not look for the event for ever.
+struct Offered<'i>(&'i AtomicUsize);
+
+impl Drop for Offered<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::client::Arrival;
+    use crate::events::event::Octets;
+    use rtorb::cdr::CharCodeSet;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn an_event_whose_offer_panics_is_not_pending_for_ever() {
+        let intake = Intake::new(&ChannelConfig::default());
+        let event = Arrival::default().event;
+        let octets = Octets::of(core::slice::from_ref(&event), CharCodeSet::Latin1);
+        let octets = octets.expect("it fits");
+        let incoming = Incoming {
+            header: event.header,
+            message: octets.message(),
+        };
+        intake.enqueue(&incoming, 1, |_, _| panic!("there is room"));
+        let offered = catch_unwind(AssertUnwindSafe(|| {
+            intake.distribute_oldest(|_, _| panic!("a fault of a consumer"));
+        }));
+        assert!(offered.is_err());
+        assert_eq!(intake.len(), 0);
     }
 }

@@ -11,6 +11,7 @@ mod consumer;
 mod consumer_proxy;
 mod core;
 mod counts;
+mod goodbyes;
 mod supplier_proxy;
 mod value;
 
@@ -76,7 +77,9 @@ impl PlainChannel {
         self.core.statistics()
     }
 
-    /// Disconnects all clients and waits for that: at most `push_timeout` for each that does not answer.
+    /// Disconnects all clients, ends its threads and deactivates its objects. After the calls in progress it waits at most
+    /// `push_timeout` and one call for all notifications together, and at most `push_timeout` for the consumers' threads. Clients
+    /// that it could not notify in that time are counted as [`goodbyes_dropped`](PlainStatistics::goodbyes_dropped).
     pub fn destroy(&self) {
         self.core.stop();
         let thread = self.thread.lock().take();
@@ -134,5 +137,46 @@ impl SupplierAdminServant for Admin {
 
     fn obtain_pull_consumer(&self) -> Result<Option<ProxyPullConsumer>, SystemException> {
         Err(local::PULL_MODEL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stubs::cos_event::cos_event_comm::PushSupplier;
+    use rtorb_os::clock::{monotonic_ns, sleep_until};
+    use std::time::Duration;
+
+    #[test]
+    fn no_object_of_a_client_outlives_it_or_the_channel() {
+        let orb = rtorb::Orb::builder().build().expect("an ORB");
+        let poa = orb.root_poa().expect("its adapter");
+        poa.manager().activate();
+        let gone = orb.string_to_object("corbaloc::127.0.0.1:1/x");
+        let gone = gone.expect("a reference");
+        let config = PlainConfig {
+            ping_every: Duration::from_millis(5),
+            ..PlainConfig::default()
+        };
+        let channel = rtec::EventChannel::unchecked_narrow(gone.clone());
+        let plain = PlainChannel::serve(&poa, &channel, config).expect("it is served");
+        let suppliers = plain.reference().for_suppliers().expect("it answers");
+        let suppliers = suppliers.expect("an administration");
+        let obtain = || suppliers.obtain_push_consumer().expect("there is room");
+        let proxy = obtain().expect("a proxy");
+        let supplier = PushSupplier::unchecked_narrow(gone);
+        (proxy.connect_push_supplier(Some(&supplier))).expect("it is connected");
+        let is_gone = || proxy.as_object().non_existent() == Ok(true);
+        let deadline_ns = monotonic_ns() + 20_000_000_000;
+        while !is_gone() {
+            assert!(monotonic_ns() < deadline_ns, "its proxy stays");
+            sleep_until(monotonic_ns() + 1_000_000);
+        }
+
+        let unused = obtain().expect("a proxy");
+        plain.destroy();
+        for object in [unused.as_object(), suppliers.as_object()] {
+            assert_eq!(object.non_existent(), Ok(true));
+        }
     }
 }

@@ -100,14 +100,12 @@ impl PushPlan {
                 r#type: self.event_type,
                 source: self.source,
                 ttl: self.ttl,
-                creation_time: 0,
-                ec_recv_time: 0,
-                ec_send_time: 0,
+                ..EventHeader::default()
             },
             data: EventData {
-                pad1: 0,
                 payload,
                 any_value: self.any_value.clone(),
+                ..EventData::default()
             },
         }
     }

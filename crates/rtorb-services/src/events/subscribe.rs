@@ -310,7 +310,7 @@ const NS_PER_UNIT: u128 = 100;
 #[doc = include_str!("../../subscriptions.md")]
 struct Page;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "event-channel"))]
 mod tests {
     use super::*;
     use crate::events::filter::{FilterKind, FilterLimits, Key, Subscription};

@@ -4,12 +4,14 @@ use super::config::NamingConfig;
 use super::draft::{Bounds, ChangeOutcome, Draft, Refusal, Request};
 use super::failure::StoreFailure;
 use super::tree::{Effect, Tree};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::any::Any;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use rtorb::CompletionStatus;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 /// The queue of changes and their commits.
@@ -20,6 +22,8 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Changes {
     tree: Arc<Mutex<Tree>>,
     disk: Option<Box<dyn Disk>>,
+    /// A commit panicked, so no other is made.
+    has_panicked: AtomicBool,
     bounds: Bounds,
     waiting_max: usize,
     timeout_ns: u64,
@@ -33,6 +37,9 @@ pub(super) struct Changes {
 pub(super) trait Disk: Send + Sync + core::fmt::Debug {
     /// Writes changes, all or none, and returns when they are on the disk.
     fn commit(&self, effects: &[Effect]) -> Result<(), CommitError>;
+
+    /// Reports that a commit panicked with that message. No other will be made.
+    fn report_panic(&self, message: &str);
 }
 
 /// Why a commit failed, and whether the changes may be on the disk all the same.
@@ -80,6 +87,7 @@ impl Changes {
         Self {
             tree,
             disk,
+            has_panicked: AtomicBool::new(false),
             bounds: config.into(),
             waiting_max: config.changes_waiting_max,
             timeout_ns: nanoseconds(config.change_timeout),
@@ -106,7 +114,7 @@ impl Changes {
             if let Some(answer) = answer.get() {
                 return answer.clone();
             }
-            if !queue.is_led {
+            if !queue.is_led && monotonic_ns() < deadline_ns {
                 queue = self.lead(queue);
             } else if !self.led.wait_until(&mut queue, deadline_ns) && answer.get().is_none() {
                 return Err(queue.give_up(&answer));
@@ -126,11 +134,26 @@ impl Changes {
         let count = queue.waiting.len().min(BATCH_MAX);
         let batch: Vec<PendingChange> = queue.waiting.drain(..count).collect();
         drop(queue);
-        // A guard, because other threads must not wait for ever if the store panics.
+        // A guard, because other threads must not wait for ever if the log of the store panics.
         let leading = LeaderGuard(self);
-        self.commit(&batch);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.commit(&batch))) {
+            self.note_panic(&batch, &*panic);
+        }
         drop(leading);
         self.queue.lock()
+    }
+
+    /// Ends the changes of a batch whose commit panicked, and all later ones.
+    fn note_panic(&self, batch: &[PendingChange], panic: &(dyn Any + Send)) {
+        self.has_panicked.store(true, Ordering::Relaxed);
+        for waiting in batch {
+            // The commit may have answered some of them.
+            let error = panicked(CompletionStatus::Maybe);
+            let _ = waiting.answer.set(Err(ChangeError::NotKept(error)));
+        }
+        if let Some(disk) = &self.disk {
+            disk.report_panic(panic_message(panic));
+        }
     }
 
     fn commit(&self, batch: &[PendingChange]) {
@@ -141,9 +164,12 @@ impl Changes {
             .collect();
         let effects = draft.into_effects();
         let made = decided.iter().filter(|decided| decided.is_ok()).count();
+        let has_panicked = self.has_panicked.load(Ordering::Relaxed);
         let committed = match &self.disk {
-            Some(disk) if !effects.is_empty() => disk.commit(&effects),
-            _ => Ok(()),
+            _ if effects.is_empty() => Ok(()),
+            _ if has_panicked => Err(panicked(CompletionStatus::No)),
+            Some(disk) => disk.commit(&effects),
+            None => Ok(()),
         };
         if committed.is_ok() && !effects.is_empty() {
             self.made.fetch_add(made as u64, Ordering::Relaxed);
@@ -188,6 +214,19 @@ impl Drop for LeaderGuard<'_> {
     }
 }
 
+fn panicked(completed: CompletionStatus) -> CommitError {
+    CommitError {
+        failure: StoreFailure::Panicked,
+        completed,
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message")
+}
+
 /// The greatest number of changes in a commit: it limits how long one thread works for others.
 const BATCH_MAX: usize = 256;
 
@@ -210,9 +249,11 @@ mod tests {
     struct FaultyDisk {
         is_held: AtomicBool,
         is_broken: AtomicBool,
-        panics: AtomicBool,
+        /// The number of commits that do not panic.
+        commits_before_panic: AtomicUsize,
         commits: AtomicUsize,
         effects: AtomicUsize,
+        panics_reported: Mutex<Vec<String>>,
     }
 
     const FULL: CommitError = CommitError {
@@ -222,16 +263,21 @@ mod tests {
 
     impl Disk for Arc<FaultyDisk> {
         fn commit(&self, effects: &[Effect]) -> Result<(), CommitError> {
-            self.commits.fetch_add(1, Ordering::SeqCst);
-            assert!(!self.panics.load(Ordering::SeqCst), "a disk that panics");
+            let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
             wait_until("the disk to be let go", || {
                 !self.is_held.load(Ordering::SeqCst)
             });
+            let panics = number > self.commits_before_panic.load(Ordering::SeqCst);
+            assert!(!panics, "a disk that panics");
             if self.is_broken.load(Ordering::SeqCst) {
                 return Err(FULL);
             }
             self.effects.fetch_add(effects.len(), Ordering::SeqCst);
             Ok(())
+        }
+
+        fn report_panic(&self, message: &str) {
+            self.panics_reported.lock().push(message.to_owned());
         }
     }
 
@@ -245,6 +291,8 @@ mod tests {
 
     fn changes(config: &NamingConfig) -> (Arc<FaultyDisk>, Changes) {
         let disk = Arc::<FaultyDisk>::default();
+        disk.commits_before_panic
+            .store(usize::MAX, Ordering::SeqCst);
         let tree = Arc::new(Mutex::new(Tree::new(config.bindings_max)));
         let changes = Changes::new(tree, Some(Box::new(Arc::clone(&disk))), config);
         (disk, changes)
@@ -326,14 +374,59 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_the_disk_blocks_no_other_change() {
+    fn a_panic_of_the_disk_ends_every_change_and_the_disk_is_not_used_again() {
         let (disk, changes) = changes(&NamingConfig::default());
-        disk.panics.store(true, Ordering::SeqCst);
-        thread::scope(|scope| {
-            assert!(scope.spawn(|| changes.make(bind("a"))).join().is_err());
+        changes.make(bind("before")).expect("made");
+        disk.is_held.store(true, Ordering::SeqCst);
+        let outcomes = thread::scope(|scope| {
+            let changes = &changes;
+            let first = scope.spawn(move || changes.make(bind("first")));
+            wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 2);
+            let others = ["a", "b", "c"].map(|id| scope.spawn(move || changes.make(bind(id))));
+            wait_until("the others", || changes.queue.lock().waiting.len() == 3);
+            disk.commits_before_panic.store(1, Ordering::SeqCst);
+            disk.is_held.store(false, Ordering::SeqCst);
+            let [a, b, c] = others;
+            [first, a, b, c].map(|thread| thread.join().expect("no panic"))
         });
-        disk.panics.store(false, Ordering::SeqCst);
-        assert_eq!(changes.make(bind("a")), Ok(ChangeOutcome::Changed));
+        let not_kept = |completed| Err(ChangeError::NotKept(panicked(completed)));
+        assert_eq!(outcomes[0], not_kept(CompletionStatus::Maybe));
+        assert!(
+            outcomes[1..]
+                .iter()
+                .all(|it| *it == not_kept(CompletionStatus::No))
+        );
+        disk.commits_before_panic
+            .store(usize::MAX, Ordering::SeqCst);
+        let later = changes.make(bind("later"));
+        assert_eq!(later, not_kept(CompletionStatus::No));
+        assert_eq!(disk.commits.load(Ordering::SeqCst), 2);
+        assert_eq!(*disk.panics_reported.lock(), ["a disk that panics"]);
+        assert!(is_bound(&changes, "before") && !is_bound(&changes, "first"));
+        // Only a change needs the disk.
+        let refused = ChangeError::Refused(Refusal::AlreadyBound);
+        assert_eq!(changes.make(bind("before")), Err(refused));
+    }
+
+    #[test]
+    fn the_followers_of_a_leader_whose_commit_panics_get_an_exception() {
+        let (disk, changes) = changes(&NamingConfig::default());
+        disk.is_held.store(true, Ordering::SeqCst);
+        // Only the first commit succeeds; the second has the changes of both followers.
+        let outcomes = thread::scope(|scope| {
+            let changes = &changes;
+            let first = scope.spawn(move || changes.make(bind("first")));
+            wait_until("a commit", || disk.commits.load(Ordering::SeqCst) == 1);
+            let followers = ["a", "b"].map(|id| scope.spawn(move || changes.make(bind(id))));
+            wait_until("the others", || changes.queue.lock().waiting.len() == 2);
+            disk.commits_before_panic.store(1, Ordering::SeqCst);
+            disk.is_held.store(false, Ordering::SeqCst);
+            assert_eq!(first.join().expect("no panic"), Ok(ChangeOutcome::Changed));
+            followers.map(|thread| thread.join().expect("no panic"))
+        });
+        let maybe = panicked(CompletionStatus::Maybe);
+        assert_eq!(outcomes, [(); 2].map(|()| Err(ChangeError::NotKept(maybe))));
+        assert_eq!(disk.commits.load(Ordering::SeqCst), 2);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The state and the operations that all contexts of a naming service share.
 
+use super::bootstrap::Bootstrap;
 use super::changes::{ChangeError, Changes};
 use super::config::NamingConfig;
 use super::draft::{Change, ChangeOutcome, Refusal, Request};
@@ -32,6 +33,8 @@ pub(super) struct Naming {
     pub(super) tree: Arc<Mutex<Tree>>,
     changes: Changes,
     iterators: Arc<Iterators>,
+    /// Set once the service has started.
+    pub(super) bootstrap: Mutex<Option<Bootstrap>>,
     is_ended: AtomicBool,
 }
 
@@ -89,6 +92,7 @@ impl Naming {
             tree,
             changes,
             iterators: Arc::new(Iterators::new(orb, &format!("{name}-iterators"), &config)?),
+            bootstrap: Mutex::default(),
             is_ended: AtomicBool::new(false),
             config,
         }))
@@ -115,8 +119,9 @@ impl Naming {
         }
     }
 
-    /// Ends contexts and iterators. Returns true the first time.
+    /// Ends contexts, iterators and the bootstrap object. Returns true the first time.
     pub(super) fn end(&self) -> bool {
+        drop(self.bootstrap.lock().take());
         self.iterators.end();
         self.poa.destroy();
         !self.is_ended.swap(true, Ordering::Relaxed)

@@ -3,8 +3,9 @@
 use super::NamingService;
 use super::client::{Context, Existing, Failure, FailureReason, parse_name};
 use super::config::NamingConfig;
-use super::failure::{StoreFailure, StoreLog};
+use super::failure::StoreFailure;
 use super::store::{self, Store};
+use super::store_log::StoreLog;
 use core::sync::atomic::{AtomicBool, Ordering};
 use redb::backends::InMemoryBackend;
 use redb::{Database, StorageBackend};

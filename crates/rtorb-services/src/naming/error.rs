@@ -31,8 +31,8 @@ pub enum NamingError {
     /// The object adapter refuses the contexts.
     #[error("the contexts cannot be served: {0}")]
     Adapter(#[from] PoaError),
-    /// The ORB refuses the key of the root context: it serves a naming service already.
-    #[error("the root context cannot have the key NameService: {0}")]
+    /// The ORB refuses the key of the root context or of the bootstrap object: it serves a naming service already.
+    #[error("the object keys NameService and INIT cannot be bound: {0}")]
     Key(#[from] ObjectKeyError),
     /// An error of the ORB.
     #[error("the naming service cannot be served: {0}")]

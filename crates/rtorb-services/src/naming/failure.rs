@@ -1,10 +1,8 @@
-//! Why the store keeps no more changes: for the log, and for the exception that clients get.
+//! Why the store keeps no more changes, as clients learn it from an exception.
 
 use core::fmt;
 use rtorb::exception::RTORB;
-use rtorb::{CompletionStatus, ExceptionKind, Orb, SystemException, Warning};
-use std::io::{self, ErrorKind};
-use std::path::Path;
+use rtorb::{ExceptionKind, SystemException};
 
 /// Why the store of a naming service did not keep a change.
 ///
@@ -24,6 +22,8 @@ pub enum StoreFailure {
     Disk,
     /// The store contradicts itself.
     Damaged,
+    /// The program of the store has a fault: a commit panicked.
+    Panicked,
 }
 
 impl StoreFailure {
@@ -53,33 +53,11 @@ impl StoreFailure {
                 "check the disk and the kernel's log, then start the naming service again"
             }
             Self::Damaged => "restore the store from a copy, then start the naming service again",
+            Self::Panicked => "start the naming service again, and report the message of the panic",
         }
     }
 
-    pub(super) fn of(error: &redb::Error) -> Self {
-        match error {
-            redb::Error::Io(error) => Self::of_io(error),
-            redb::Error::PreviousIo => Self::Disk,
-            _ => Self::Damaged,
-        }
-    }
-
-    fn of_io(error: &io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::StorageFull => Self::DiskFull,
-            ErrorKind::QuotaExceeded => Self::QuotaExceeded,
-            ErrorKind::FileTooLarge => Self::FileTooLarge,
-            ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
-            _ => Self::Disk,
-        }
-    }
-
-    /// The exception that the client of a change gets.
-    pub(super) fn exception(self, completed: CompletionStatus) -> SystemException {
-        SystemException::new(ExceptionKind::PersistStore, RTORB | self.code(), completed)
-    }
-
-    const fn code(self) -> u32 {
+    pub(super) const fn code(self) -> u32 {
         match self {
             Self::DiskFull => 1,
             Self::QuotaExceeded => 2,
@@ -87,6 +65,7 @@ impl StoreFailure {
             Self::ReadOnly => 4,
             Self::Disk => 5,
             Self::Damaged => 6,
+            Self::Panicked => 7,
         }
     }
 }
@@ -100,57 +79,25 @@ impl fmt::Display for StoreFailure {
             Self::ReadOnly => "the file system of its store is read-only",
             Self::Disk => "the disk of its store reports an error",
             Self::Damaged => "its store is damaged",
+            Self::Panicked => "its store has panicked",
         })
     }
 }
 
-const ALL: [StoreFailure; 6] = [
+const ALL: [StoreFailure; 7] = [
     StoreFailure::DiskFull,
     StoreFailure::QuotaExceeded,
     StoreFailure::FileTooLarge,
     StoreFailure::ReadOnly,
     StoreFailure::Disk,
     StoreFailure::Damaged,
+    StoreFailure::Panicked,
 ];
 
-/// The log of a naming service.
-pub trait StoreLog: fmt::Debug + Send + Sync {
-    /// Reports that commits begin to fail for this reason. `detail` is the text of the operating system or of the store.
-    ///
-    /// The thread that made the commit calls it, so it should not wait.
-    fn failed(&self, file: &Path, failure: StoreFailure, detail: &str);
-}
-
-/// Makes each failure a warning of the ORB.
-#[derive(Clone, Debug)]
-pub(super) struct OrbWarnings(pub(super) Orb);
-
-impl StoreLog for OrbWarnings {
-    fn failed(&self, file: &Path, failure: StoreFailure, detail: &str) {
-        self.0
-            .warn(&Warning::Service(log_line(file, failure, detail)));
-    }
-}
-
-/// Reports nothing.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NoLog;
-
-impl StoreLog for NoLog {
-    fn failed(&self, _: &Path, _: StoreFailure, _: &str) {}
-}
-
-fn log_line(file: &Path, failure: StoreFailure, detail: &str) -> String {
-    format!(
-        "the naming service cannot store changes in {}: {failure} ({detail}); clients get PERSIST_STORE, names are still resolved; {}",
-        file.display(),
-        failure.advice()
-    )
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "naming-service"))]
 mod tests {
     use super::*;
+    use rtorb::CompletionStatus;
 
     #[test]
     fn an_exception_carries_the_reason() {
@@ -169,21 +116,6 @@ mod tests {
         ];
         for other in others {
             assert_eq!(StoreFailure::of_exception(&other), None);
-        }
-    }
-
-    #[test]
-    fn the_log_says_what_failed_where_and_what_to_do() {
-        let full = io::Error::from_raw_os_error(28);
-        let failure = StoreFailure::of_io(&full);
-        let line = log_line(Path::new("/var/names"), failure, &full.to_string());
-        for part in [
-            "/var/names",
-            "disk of its store is full",
-            "os error 28",
-            "free space",
-        ] {
-            assert!(line.contains(part), "{part} in {line}");
         }
     }
 }

@@ -6,6 +6,7 @@ use super::tree::{BindingKey, Cursor, Target, Tree};
 use crate::stubs::naming::cos_naming::{
     Binding, BindingIterator, BindingIteratorServant, BindingList, BindingType,
 };
+use rtorb::codegen::{Encode, ServedBy, ServerCall};
 use rtorb::exception::local;
 use rtorb::poa::IdAssignment;
 use rtorb::{ExceptionKind, Orb, Poa, PoaError, PoaPolicies, SystemException};
@@ -73,6 +74,7 @@ impl Iterators {
             id,
             cursor: Mutex::new(cursor),
         };
+        let listing = DirectIterator(listing);
         match self.poa.activate_with_id(id.to_be_bytes(), listing) {
             Ok(iterator) => Ok((listed, Some(iterator))),
             Err(error) => {
@@ -165,6 +167,45 @@ impl BindingIteratorServant for IteratorServant {
         self.iterators.open.lock().used.remove(&self.id);
         let ended = self.iterators.poa.deactivate_id(self.id.to_be_bytes());
         ended.map_err(|_| SystemException::omg(ExceptionKind::ObjectNotExist, 1))
+    }
+}
+
+/// An iterator that sends every name: see [`names::escape_unsendable`].
+#[derive(Debug)]
+struct DirectIterator(IteratorServant);
+
+impl ServedBy<DirectIterator> for BindingIterator {
+    fn find_operation(name: &[u8]) -> Option<usize> {
+        <Self as ServedBy<IteratorServant>>::find_operation(name)
+    }
+
+    fn dispatch(
+        DirectIterator(servant): &DirectIterator,
+        operation: usize,
+        call: &mut ServerCall<'_>,
+    ) -> Result<(), SystemException> {
+        let is = |name: &[u8]| {
+            <Self as ServedBy<DirectIterator>>::find_operation(name) == Some(operation)
+        };
+        let code_set = call.arguments().char_code_set();
+        if is(b"next_one") {
+            let (there_was, mut next) = servant.next_one()?;
+            names::escape_unsendable(core::slice::from_mut(&mut next), code_set);
+            call.reply(|w| {
+                there_was.encode(w)?;
+                next.encode(w)
+            })
+        } else if is(b"next_n") {
+            let how_many = call.argument()?;
+            let (there_were, mut listed) = servant.next_n(how_many)?;
+            names::escape_unsendable(&mut listed, code_set);
+            call.reply(|w| {
+                there_were.encode(w)?;
+                listed.encode(w)
+            })
+        } else {
+            <Self as ServedBy<IteratorServant>>::dispatch(servant, operation, call)
+        }
     }
 }
 

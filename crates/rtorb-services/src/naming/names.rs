@@ -1,8 +1,10 @@
 //! Conversion and checks of names.
 
+use super::client::escape;
 use super::config::NamingConfig;
 use super::exception::NamingException;
-use crate::stubs::naming::cos_naming::{self, naming_context::InvalidName};
+use crate::stubs::naming::cos_naming::{self, Binding, naming_context::InvalidName};
+use rtorb::cdr::CharCodeSet;
 use rtorb::exception::local;
 use rtorb::url::{self, NameComponent};
 
@@ -43,4 +45,48 @@ pub(super) fn to_wire(name: &[NameComponent]) -> Vec<cos_naming::NameComponent> 
 /// Parses a stringified name.
 pub(super) fn parse(text: &str) -> Result<Vec<NameComponent>, InvalidName> {
     url::parse_name(text).map_err(|_| InvalidName)
+}
+
+/// Escapes the characters of listed names that the code set of the client's connection lacks, as in a URL: one such name must not
+/// hide all others. `corbaname:` takes the escaped form.
+pub(super) fn escape_unsendable(listed: &mut [Binding], code_set: CharCodeSet) {
+    if code_set == CharCodeSet::Utf8 {
+        return;
+    }
+    let components = listed.iter_mut().flat_map(|it| &mut it.binding_name);
+    for text in components.flat_map(|it| [&mut it.id, &mut it.kind]) {
+        if text.chars().any(|character| !is_latin_1(character)) {
+            *text = escape(text, |character| !is_latin_1(character));
+        }
+    }
+}
+
+fn is_latin_1(character: char) -> bool {
+    u32::from(character) <= 0xff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stubs::naming::cos_naming::BindingType;
+
+    #[test]
+    fn only_what_a_code_set_lacks_is_escaped() {
+        let listed = |id: &str| {
+            let component = cos_naming::NameComponent {
+                id: id.to_owned(),
+                kind: "K\u{fc}hlung".to_owned(),
+            };
+            [Binding {
+                binding_name: vec![component],
+                binding_type: BindingType::Nobject,
+            }]
+        };
+        let mut latin = listed("a\u{6e29}\u{e9}");
+        escape_unsendable(&mut latin, CharCodeSet::Latin1);
+        assert_eq!(latin, listed("a%E6%B8%A9\u{e9}"));
+        let mut utf = listed("\u{6e29}");
+        escape_unsendable(&mut utf, CharCodeSet::Utf8);
+        assert_eq!(utf, listed("\u{6e29}"));
+    }
 }

@@ -206,7 +206,7 @@ impl NamingContextExtServant for ContextServant {
     }
 }
 
-/// A context whose `resolve` sends the bound reference unchanged, without decoding it.
+/// A context whose `resolve` sends the bound reference unchanged, without decoding it, and whose `list` sends every name.
 #[derive(Debug)]
 pub(super) struct DirectContext(ContextServant);
 
@@ -224,6 +224,16 @@ impl ServedBy<DirectContext> for NamingContextExt {
         let is = |name: &[u8]| {
             <Self as ServedBy<DirectContext>>::find_operation(name) == Some(operation)
         };
+        if is(b"list") {
+            let code_set = call.arguments().char_code_set();
+            let how_many = call.argument()?;
+            let (mut listed, others) = naming.list(*context, how_many)?;
+            names::escape_unsendable(&mut listed, code_set);
+            return call.reply(|w| {
+                listed.encode(w)?;
+                others.encode(w)
+            });
+        }
         let name = if is(b"resolve") {
             Ok(read_name(call.arguments())?)
         } else if is(b"resolve_str") {

@@ -3,7 +3,8 @@
 use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
 use super::error::StoreError;
-use super::failure::{NoLog, StoreFailure, StoreLog};
+use super::failure::StoreFailure;
+use super::store_log::{NoLog, StoreLog};
 use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
@@ -138,6 +139,10 @@ impl Disk for Store {
         committed.map_err(failed(CompletionStatus::Maybe))?;
         *self.failing.lock() = None;
         Ok(())
+    }
+
+    fn report_panic(&self, message: &str) {
+        self.log.failed(&self.file, StoreFailure::Panicked, message);
     }
 }
 

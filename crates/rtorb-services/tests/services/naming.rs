@@ -1,5 +1,6 @@
 //! The naming service through its references, as clients see it.
 
+mod bootstrap;
 mod federation;
 mod kill;
 mod operations;
@@ -7,3 +8,4 @@ mod outcome;
 mod random;
 mod restart;
 mod serving;
+mod text;

@@ -28,6 +28,7 @@ pub const NULL: i32 = 14;
 pub const UNDEFINED: i32 = 16;
 
 /// The name of the type.
+#[cfg(feature = "event-channel")]
 pub(super) fn name(event_type: i32) -> &'static str {
     match event_type {
         ANY => "any event",
@@ -51,6 +52,7 @@ pub(super) fn name(event_type: i32) -> &'static str {
 }
 
 /// True if the type begins a group.
+#[cfg(feature = "event-channel")]
 pub(super) fn begins_group(event_type: i32) -> bool {
     matches!(event_type, CONJUNCTION | DISJUNCTION | LOGICAL_AND)
 }

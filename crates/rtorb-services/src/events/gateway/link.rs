@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::exception::local;
-use rtorb::{ExceptionKind, ObjectRef, Poa, SystemException};
+use rtorb::{ExceptionKind, Interface, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 
 use super::config::{End, Ends, GatewayConfig, News};
@@ -58,9 +58,9 @@ impl Link {
         let to = (ends.to)().map_err(|exception| at(End::To)(exception.into()))?;
         let number = work.begin();
         let objects = Objects::activate(poa, work, number).map_err(at(End::To))?;
-        let supplier = connect_supplier(&to, Some(&objects.supplier), &publication());
+        let supplier = connect_supplier(&to, Some(&objects.supplier.object), &publication());
         let supplier = supplier.map_err(at(End::To))?;
-        let observer = match to.append_observer(Some(&objects.observer)) {
+        let observer = match to.append_observer(Some(&objects.observer.object)) {
             Ok(observer) => observer,
             Err(error) => {
                 let _ = supplier.disconnect_push_consumer();
@@ -184,7 +184,7 @@ impl Link {
         }
         let qos = subscription(&wanted, rt_info);
         if let Some(consumer) = &self.consumer {
-            match consumer.connect_push_consumer(Some(&self.objects.consumer), &qos) {
+            match consumer.connect_push_consumer(Some(&self.objects.consumer.object), &qos) {
                 Ok(()) => return Ok(()),
                 Err(
                     ProxyPushSupplierConnectPushConsumerError::AlreadyConnected(_)
@@ -196,18 +196,17 @@ impl Link {
             }
         }
         self.consumer = None;
-        let consumer = connect_consumer(&self.from, &self.objects.consumer, &qos)?;
+        let consumer = connect_consumer(&self.from, &self.objects.consumer.object, &qos)?;
         self.consumer = Some(consumer);
         Ok(())
     }
 }
 
-/// The objects that the channels call, for one connection. Dropping them deactivates them.
+/// The objects that the channels call, for one connection.
 struct Objects {
-    poa: Poa,
-    observer: Observer,
-    consumer: PushConsumer,
-    supplier: PushSupplier,
+    observer: Active<Observer>,
+    consumer: Active<PushConsumer>,
+    supplier: Active<PushSupplier>,
 }
 
 impl Objects {
@@ -217,30 +216,38 @@ impl Objects {
             link,
             end,
         };
-        let (observer, consumer) = (
-            GatewayObserver(callback(End::To)),
-            GatewayConsumer(callback(End::From)),
-        );
         Ok(Self {
-            poa: poa.clone(),
-            observer: poa.activate(observer)?,
-            consumer: poa.activate(consumer)?,
-            supplier: poa.activate(GatewaySupplier(callback(End::To)))?,
+            observer: Active::new(poa, GatewayObserver(callback(End::To)))?,
+            consumer: Active::new(poa, GatewayConsumer(callback(End::From)))?,
+            supplier: Active::new(poa, GatewaySupplier(callback(End::To)))?,
         })
     }
 }
 
-impl Drop for Objects {
+/// An active object. Dropping it deactivates the object.
+struct Active<I: Interface> {
+    poa: Poa,
+    object: I,
+}
+
+impl<I: Interface + 'static> Active<I> {
+    fn new<S>(poa: &Poa, servant: S) -> Result<Self, PoaError>
+    where
+        I: ServedBy<S>,
+        S: Send + Sync + 'static,
+    {
+        let object = poa.activate(servant)?;
+        Ok(Self {
+            poa: poa.clone(),
+            object,
+        })
+    }
+}
+
+impl<I: Interface> Drop for Active<I> {
     fn drop(&mut self) {
-        let objects: [&ObjectRef; 3] = [
-            self.observer.as_object(),
-            self.consumer.as_object(),
-            self.supplier.as_object(),
-        ];
-        for object in objects {
-            // It fails if the adapter is destroyed, and the object with it.
-            let _ = self.poa.deactivate(object);
-        }
+        // It fails if the adapter is destroyed, and the object with it.
+        let _ = self.poa.deactivate(self.object.as_object());
     }
 }
 
@@ -353,5 +360,32 @@ fn publication() -> SupplierQos {
     SupplierQos {
         is_gateway: true,
         ..anything.supplier_qos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb::{Limits, Orb};
+
+    #[test]
+    fn objects_that_are_made_in_vain_are_deactivated() {
+        let mut limits = Limits::default();
+        limits.objects_max = 2;
+        let orb = Orb::builder().limits(limits).build().expect("an ORB");
+        let poa = orb.root_poa().expect("its adapter");
+        let work = Arc::new(WorkQueue::new(1, 1));
+        for _ in 0..3 {
+            assert!(Objects::activate(&poa, &work, 1).is_err(), "two of three");
+        }
+        let callback = || Callback {
+            work: Arc::clone(&work),
+            link: 1,
+            end: End::To,
+        };
+        let objects: Vec<Result<Active<Observer>, _>> = (0..2)
+            .map(|_| Active::new(&poa, GatewayObserver(callback())))
+            .collect();
+        assert!(objects.iter().all(Result::is_ok), "there is room for two");
     }
 }

@@ -23,10 +23,12 @@ pub struct PlainConfig {
     pub sources: Vec<i32>,
     /// The urgency of the plain channel as a consumer: an RT_Info of the channel's scheduler, or a CORBA priority.
     pub rt_info: i32,
-    /// The greatest number of proxies for plain suppliers (default 1,024), at least 1: NO_RESOURCES.
+    /// The greatest number of proxies for plain suppliers (default 1,024), at least 1: NO_RESOURCES. As many more may wait for
+    /// their disconnect notification. Beyond that a notification is dropped and counted.
     pub suppliers_max: usize,
     /// The greatest number of proxies for plain consumers (default 256), at least 1: NO_RESOURCES. Each connected one has a
-    /// thread.
+    /// thread. A place is free only when its thread has ended: after a disconnect that takes up to `push_timeout`. As many more
+    /// may wait for their disconnect notification. Beyond that a notification is dropped and counted.
     pub consumers_max: usize,
     /// The greatest number of events that wait for one consumer (default 256), at least 1. Beyond it the oldest is discarded and
     /// counted.
@@ -87,6 +89,9 @@ pub struct PlainStatistics {
     pub discarded_failed: u64,
     /// Consumers that were dropped because they did not exist or failed too often.
     pub dropped: u64,
+    /// Disconnect notifications that were dropped because too many waited, or because the channel ended. Such a client learns it
+    /// from OBJECT_NOT_EXIST of its proxy.
+    pub goodbyes_dropped: u64,
 }
 
 /// Why a plain channel cannot be served.

@@ -1,17 +1,16 @@
 //! The proxy of a plain consumer, and the thread that pushes to the consumer.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 use rtorb::any::Any;
 use rtorb::exception::local;
-use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SystemException};
+use rtorb::{CompletionStatus, ExceptionKind, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::sync::Mutex;
 use rtorb_os::thread::spawn;
 
 use super::consumer::{Consumer, Next};
-use super::core::{PlainCore, deactivate, refused};
+use super::core::{Notify, PlainCore, refused};
 use crate::events::client::is_there;
 use crate::stubs::cos_event::cos_event_channel_admin::{
     AlreadyConnected, ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError,
@@ -23,37 +22,25 @@ use crate::stubs::cos_event::cos_event_comm::{
 
 /// Makes an unconnected proxy.
 pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushSupplier, SystemException> {
-    let number = core.admit_consumer()?;
-    let object = Arc::new(OnceLock::new());
-    let proxy = Proxy {
-        core: Arc::clone(core),
-        number,
-        object: Arc::clone(&object),
-        consumer: Mutex::new(None),
-    };
-    let activated = core.poa().activate(proxy);
-    let reference: ProxyPushSupplier = activated.map_err(|error| {
-        core.end_consumer(number, None);
-        refused(error)
+    let object = core.admit_consumer(|number| {
+        let proxy = Proxy {
+            core: Arc::clone(core),
+            number,
+        };
+        let proxy: ProxyPushSupplier = core.poa().activate(proxy).map_err(refused)?;
+        Ok(proxy.as_object().clone())
     })?;
-    object.get_or_init(|| reference.as_object().clone());
-    Ok(reference)
+    Ok(ProxyPushSupplier::unchecked_narrow(object))
 }
 
 struct Proxy {
     core: Arc<PlainCore>,
     number: u64,
-    /// The proxy's own object, to deactivate it.
-    object: Arc<OnceLock<ObjectRef>>,
-    /// The connected consumer, to notify it.
-    consumer: Mutex<Option<PushConsumer>>,
 }
 
 impl PushSupplierServant for Proxy {
     fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
-        let consumer = self.consumer.lock().take();
-        self.core.end_consumer(self.number, consumer);
-        deactivate(self.core.poa(), self.object.get());
+        self.core.end_consumer(self.number, Notify::Consumer);
         Ok(())
     }
 }
@@ -71,16 +58,14 @@ impl ProxyPushSupplierServant for Proxy {
             Some(false) => return Err(AlreadyConnected.into()),
             None => return Err(local::PROXY_GONE.into()),
         }
-        *self.consumer.lock() = Some(object.clone());
         let worker = Worker {
             core: Arc::clone(&self.core),
             consumer,
             number: self.number,
-            proxy: Arc::clone(&self.object),
         };
         let config = &self.core.config().consumer_threads;
+        // Without a thread the worker is dropped, and the place with it.
         if spawn("plain-consumer", config, move || worker.work()).is_err() {
-            self.core.end_consumer(self.number, None);
             return Err(local::THREAD_REFUSED.into());
         }
         self.core.await_subscription();
@@ -88,12 +73,17 @@ impl ProxyPushSupplierServant for Proxy {
     }
 }
 
-/// A consumer's thread.
+/// A consumer's thread. Dropping it, also by a panic, frees the consumer's place.
 struct Worker {
     core: Arc<PlainCore>,
     consumer: Arc<Consumer>,
     number: u64,
-    proxy: Arc<OnceLock<ObjectRef>>,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.core.thread_ended(self.number);
+    }
 }
 
 impl Worker {
@@ -126,8 +116,7 @@ impl Worker {
             if failures >= self.core.config().failures_max {
                 counts.dropped.fetch_add(1, Ordering::Relaxed);
                 // A notification would not reach it.
-                self.core.end_consumer(self.number, None);
-                deactivate(self.core.poa(), self.proxy.get());
+                self.core.end_consumer(self.number, Notify::Nobody);
                 break;
             }
         }

@@ -14,6 +14,7 @@ use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use super::config::{PlainConfig, PlainStatistics};
 use super::consumer::Consumer;
 use super::counts::Counts;
+use super::goodbyes::{Goodbye, Goodbyes};
 use super::value;
 use crate::events::client::{ConnectError, connect_consumer, connect_supplier, is_there};
 use crate::events::simple_subscription::SimpleSubscription;
@@ -37,14 +38,14 @@ pub(super) struct PlainCore {
     pub(super) counts: Arc<Counts>,
 }
 
-#[derive(Default)]
 struct State {
     last_number: u64,
-    /// Proxies for suppliers.
-    suppliers: BTreeMap<u64, Supplier>,
-    /// Proxies for consumers, and the connected consumers.
-    consumers: BTreeMap<u64, Option<Arc<Consumer>>>,
-    goodbyes: VecDeque<Goodbye>,
+    suppliers: BTreeMap<u64, Proxy<Supplier>>,
+    /// With the connected consumers.
+    consumers: BTreeMap<u64, Proxy<Option<Arc<Consumer>>>>,
+    /// Threads of consumers whose proxy is removed. They count as consumers until they end.
+    ending_threads: usize,
+    goodbyes: Goodbyes,
     stop: bool,
     /// The channel has disconnected this consumer.
     lost: bool,
@@ -54,17 +55,24 @@ struct State {
     changes: u64,
 }
 
-/// A proxy for suppliers.
+/// The client of a proxy for suppliers.
 #[derive(Clone)]
-pub(super) enum Supplier {
+enum Supplier {
     Awaited,
     Connected(Option<plain::PushSupplier>),
 }
 
-/// A client to notify that it is disconnected.
-pub(super) enum Goodbye {
-    Supplier(plain::PushSupplier),
-    Consumer(plain::PushConsumer),
+/// A proxy and its client.
+struct Proxy<C> {
+    object: ObjectRef,
+    client: C,
+}
+
+/// Who is notified of the end of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notify {
+    Consumer,
+    Nobody,
 }
 
 /// The connection to the channel as a consumer.
@@ -77,11 +85,22 @@ impl PlainCore {
     pub(super) fn new(poa: Poa, channel: rtec::EventChannel, config: PlainConfig) -> Self {
         let object = channel.as_object();
         let channel = object.with_round_trip_timeout(Some(config.push_timeout));
+        let state = State {
+            last_number: 0,
+            suppliers: BTreeMap::new(),
+            consumers: BTreeMap::new(),
+            ending_threads: 0,
+            goodbyes: Goodbyes::new(config.suppliers_max, config.consumers_max),
+            stop: false,
+            lost: false,
+            subscribed: false,
+            changes: 0,
+        };
         Self {
             config,
             poa,
             channel: rtec::EventChannel::unchecked_narrow(channel),
-            state: Mutex::new(State::default()),
+            state: Mutex::new(state),
             changed: Condvar::new(),
             supply: Mutex::new(None),
             consumer_admin: OnceLock::new(),
@@ -128,15 +147,24 @@ impl PlainCore {
         Ok(self.supplier_admin.get_or_init(|| admin).clone())
     }
 
-    /// Admits a new proxy for a supplier and returns its number.
-    pub(super) fn admit_supplier(&self) -> Result<u64, SystemException> {
+    /// Admits a new proxy for a supplier. `activate` makes its object.
+    pub(super) fn admit_supplier(
+        &self,
+        activate: impl FnOnce(u64) -> Result<ObjectRef, SystemException>,
+    ) -> Result<ObjectRef, SystemException> {
         let mut state = self.state.lock();
         if state.stop || state.suppliers.len() >= self.config.suppliers_max {
             return Err(local::SERVICE_FULL);
         }
-        let number = state.next_number();
-        state.suppliers.insert(number, Supplier::Awaited);
-        Ok(number)
+        state.last_number += 1;
+        let number = state.last_number;
+        let object = activate(number)?;
+        let proxy = Proxy {
+            object: object.clone(),
+            client: Supplier::Awaited,
+        };
+        state.suppliers.insert(number, proxy);
+        Ok(object)
     }
 
     /// Connects a supplier to its proxy. Returns `Some(false)` if another supplier is connected, `None` if the proxy does not
@@ -147,11 +175,11 @@ impl PlainCore {
         supplier: Option<plain::PushSupplier>,
     ) -> Option<bool> {
         let mut state = self.state.lock();
-        let proxy = state.suppliers.get_mut(&number)?;
-        if let Supplier::Connected(_) = proxy {
+        let client = &mut state.suppliers.get_mut(&number)?.client;
+        if let Supplier::Connected(_) = client {
             return Some(false);
         }
-        *proxy = Supplier::Connected(supplier);
+        *client = Supplier::Connected(supplier);
         self.note(state);
         Some(true)
     }
@@ -159,49 +187,87 @@ impl PlainCore {
     /// Removes a proxy for a supplier and notifies the supplier.
     pub(super) fn end_supplier(&self, number: u64) {
         let mut state = self.state.lock();
-        if let Some(Supplier::Connected(Some(supplier))) = state.suppliers.remove(&number) {
-            state.goodbyes.push_back(Goodbye::Supplier(supplier));
+        let removed = state.suppliers.remove(&number);
+        if let Some(Proxy {
+            client: Supplier::Connected(Some(supplier)),
+            ..
+        }) = &removed
+        {
+            self.add_goodbye(&mut state, Goodbye::Supplier(supplier.clone()));
         }
         self.note(state);
+        self.deactivate(removed.map(|proxy| proxy.object));
     }
 
     pub(super) fn is_connected_supplier(&self, number: u64) -> bool {
         let state = self.state.lock();
-        matches!(state.suppliers.get(&number), Some(Supplier::Connected(_)))
+        let proxy = state.suppliers.get(&number);
+        proxy.is_some_and(|proxy| matches!(proxy.client, Supplier::Connected(_)))
     }
 
-    /// Admits a new proxy for a consumer and returns its number.
-    pub(super) fn admit_consumer(&self) -> Result<u64, SystemException> {
+    /// Admits a new proxy for a consumer. `activate` makes its object.
+    pub(super) fn admit_consumer(
+        &self,
+        activate: impl FnOnce(u64) -> Result<ObjectRef, SystemException>,
+    ) -> Result<ObjectRef, SystemException> {
         let mut state = self.state.lock();
-        if state.stop || state.consumers.len() >= self.config.consumers_max {
+        let taken = state.consumers.len() + state.ending_threads;
+        if state.stop || taken >= self.config.consumers_max {
             return Err(local::SERVICE_FULL);
         }
-        let number = state.next_number();
-        state.consumers.insert(number, None);
-        Ok(number)
+        state.last_number += 1;
+        let number = state.last_number;
+        let object = activate(number)?;
+        let proxy = Proxy {
+            object: object.clone(),
+            client: None,
+        };
+        state.consumers.insert(number, proxy);
+        Ok(object)
     }
 
-    /// Connects a consumer to its proxy. Returns `Some(false)` if another consumer is connected, `None` if the proxy does not
-    /// exist.
+    /// Connects a consumer to its proxy. The caller starts its thread, which calls [`thread_ended`](Self::thread_ended). Returns
+    /// `Some(false)` if another consumer is connected, `None` if the proxy does not exist.
     pub(super) fn connect_consumer(&self, number: u64, consumer: &Arc<Consumer>) -> Option<bool> {
         let mut state = self.state.lock();
-        let place = state.consumers.get_mut(&number)?;
-        if place.is_some() {
+        let client = &mut state.consumers.get_mut(&number)?.client;
+        if client.is_some() {
             return Some(false);
         }
-        *place = Some(Arc::clone(consumer));
+        *client = Some(Arc::clone(consumer));
         self.note(state);
         Some(true)
     }
 
-    /// Removes a proxy for a consumer. Notifies `told`, if the consumer does not know yet.
-    pub(super) fn end_consumer(&self, number: u64, told: Option<plain::PushConsumer>) {
+    /// Removes a proxy for a consumer and has its thread end.
+    pub(super) fn end_consumer(&self, number: u64, notify: Notify) {
         let mut state = self.state.lock();
-        if let Some(Some(consumer)) = state.consumers.remove(&number) {
+        let removed = state.consumers.remove(&number);
+        if let Some(Proxy {
+            client: Some(consumer),
+            ..
+        }) = &removed
+        {
             consumer.end();
-            state.goodbyes.extend(told.map(Goodbye::Consumer));
+            state.ending_threads += 1;
+            if notify == Notify::Consumer {
+                self.add_goodbye(&mut state, Goodbye::Consumer(consumer.object().clone()));
+            }
         }
         self.note(state);
+        self.deactivate(removed.map(|proxy| proxy.object));
+    }
+
+    /// Frees the place of a consumer whose thread has ended.
+    pub(super) fn thread_ended(&self, number: u64) {
+        let mut state = self.state.lock();
+        // The proxy is still there if the thread could not start or panicked.
+        let removed = state.consumers.remove(&number);
+        if removed.is_none() {
+            state.ending_threads -= 1;
+        }
+        self.note(state);
+        self.deactivate(removed.map(|proxy| proxy.object));
     }
 
     /// Sends the event of a plain supplier to the channel.
@@ -232,7 +298,7 @@ impl PlainCore {
         if orb.strategies().dispatch == DispatchStrategy::Reactive {
             return;
         }
-        let deadline_ns = monotonic_ns() + self.config.push_timeout.as_nanos() as u64;
+        let deadline_ns = self.deadline_ns();
         let mut state = self.state.lock();
         while !state.subscribed && !state.stop && monotonic_ns() < deadline_ns {
             self.changed.wait_until(&mut state, deadline_ns);
@@ -249,10 +315,12 @@ impl PlainCore {
     pub(super) fn statistics(&self) -> PlainStatistics {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let state = self.state.lock();
-        let connected = |proxy: &&Supplier| matches!(proxy, Supplier::Connected(_));
+        let suppliers = state.suppliers.values();
+        let suppliers = suppliers.filter(|it| matches!(it.client, Supplier::Connected(_)));
+        let consumers = state.consumers.values().flat_map(|it| &it.client);
         PlainStatistics {
-            suppliers: state.suppliers.values().filter(connected).count() as u64,
-            consumers: state.consumers.values().flatten().count() as u64,
+            suppliers: suppliers.count() as u64,
+            consumers: consumers.count() as u64,
             pushed: of(&self.counts.pushed),
             refused: of(&self.counts.refused),
             received: of(&self.counts.received),
@@ -260,31 +328,36 @@ impl PlainCore {
             discarded_full: of(&self.counts.discarded_full),
             discarded_failed: of(&self.counts.discarded_failed),
             dropped: of(&self.counts.dropped),
+            goodbyes_dropped: of(&self.counts.goodbyes_dropped),
         }
     }
 
-    /// The work of the thread until it is stopped.
+    /// The work of the thread until it is stopped. Between two calls to clients it looks at the channel and at the end.
     pub(super) fn work(self: &Arc<Self>) {
         let mut link = Link::default();
+        let mut pings = VecDeque::new();
         let ping_ns = self.config.ping_every.as_nanos() as u64;
         let mut next_ping_ns = monotonic_ns() + ping_ns;
         loop {
             let seen = self.state.lock().changes;
-            self.say_goodbyes();
             let is_linked = self.relink(&mut link);
-            let now_ns = monotonic_ns();
-            if now_ns >= next_ping_ns {
-                self.ask_suppliers();
+            if monotonic_ns() >= next_ping_ns {
                 self.ask_channel(&mut link);
+                // A supplier is not noted again before all pings are made.
+                if pings.is_empty() {
+                    pings = self.suppliers_to_ask();
+                }
                 next_ping_ns = monotonic_ns() + ping_ns;
             }
+            let has_worked = self.say_goodbye() || self.ask_supplier(&mut pings);
             let until_ns = if is_linked {
                 next_ping_ns
             } else {
-                next_ping_ns.min(now_ns + RETRY_NS)
+                next_ping_ns.min(monotonic_ns() + RETRY_NS)
             };
             let mut state = self.state.lock();
-            while state.changes == seen && !state.stop && monotonic_ns() < until_ns {
+            let has_news = |state: &State| has_worked || state.stop || state.changes != seen;
+            while !has_news(&state) && monotonic_ns() < until_ns {
                 self.changed.wait_until(&mut state, until_ns);
             }
             if state.stop {
@@ -362,46 +435,58 @@ impl PlainCore {
         own.supplier_qos()
     }
 
-    /// Notifies disconnected clients, as far as they answer.
-    fn say_goodbyes(&self) {
-        loop {
-            let goodbye = self.state.lock().goodbyes.pop_front();
-            let timeout = Some(self.config.push_timeout);
-            match goodbye {
-                None => return,
-                Some(Goodbye::Supplier(supplier)) => {
-                    let object = supplier.as_object().with_round_trip_timeout(timeout);
-                    let supplier = plain::PushSupplier::unchecked_narrow(object);
-                    let _ = supplier.disconnect_push_supplier();
-                }
-                Some(Goodbye::Consumer(consumer)) => {
-                    let object = consumer.as_object().with_round_trip_timeout(timeout);
-                    let consumer = plain::PushConsumer::unchecked_narrow(object);
-                    let _ = consumer.disconnect_push_consumer();
-                }
-            }
+    /// Queues a notification, or counts it as dropped.
+    fn add_goodbye(&self, state: &mut State, goodbye: Goodbye) {
+        if !state.goodbyes.add(goodbye) {
+            (self.counts.goodbyes_dropped).fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Removes suppliers that do not exist. Consumers' threads ping the consumers.
-    fn ask_suppliers(&self) {
-        let known: Vec<(u64, plain::PushSupplier)> = {
-            let state = self.state.lock();
-            let known = state.suppliers.iter();
-            known
-                .filter_map(|(number, proxy)| match proxy {
-                    Supplier::Connected(Some(supplier)) => Some((*number, supplier.clone())),
-                    _ => None,
-                })
-                .collect()
-        };
-        for (number, supplier) in known {
-            let timeout = Some(self.config.push_timeout);
-            let object = supplier.as_object().with_round_trip_timeout(timeout);
-            if is_there(&object).is_err() {
-                self.state.lock().suppliers.remove(&number);
+    /// Notifies the next disconnected client. Returns false if there is none.
+    fn say_goodbye(&self) -> bool {
+        let goodbye = self.state.lock().goodbyes.take();
+        goodbye.inspect(|client| self.notify(client)).is_some()
+    }
+
+    /// Notifies a disconnected client, if it answers.
+    fn notify(&self, client: &Goodbye) {
+        let _ = match client {
+            Goodbye::Supplier(supplier) => {
+                let supplier = self.bounded(supplier.as_object());
+                plain::PushSupplier::unchecked_narrow(supplier).disconnect_push_supplier()
             }
+            Goodbye::Consumer(consumer) => {
+                let consumer = self.bounded(consumer.as_object());
+                plain::PushConsumer::unchecked_narrow(consumer).disconnect_push_consumer()
+            }
+        };
+    }
+
+    fn bounded(&self, client: &ObjectRef) -> ObjectRef {
+        client.with_round_trip_timeout(Some(self.config.push_timeout))
+    }
+
+    /// The suppliers to ping. Consumers' threads ping the consumers.
+    fn suppliers_to_ask(&self) -> VecDeque<(u64, plain::PushSupplier)> {
+        let state = self.state.lock();
+        let proxies = state.suppliers.iter();
+        let connected = proxies.filter_map(|(number, proxy)| match &proxy.client {
+            Supplier::Connected(Some(supplier)) => Some((*number, supplier.clone())),
+            _ => None,
+        });
+        connected.collect()
+    }
+
+    /// Pings a supplier and removes its proxy if it does not exist. Returns false if there is none to ping.
+    fn ask_supplier(&self, pings: &mut VecDeque<(u64, plain::PushSupplier)>) -> bool {
+        let Some((number, supplier)) = pings.pop_front() else {
+            return false;
+        };
+        if is_there(&self.bounded(supplier.as_object())).is_err() {
+            let removed = self.state.lock().suppliers.remove(&number);
+            self.deactivate(removed.map(|proxy| proxy.object));
         }
+        true
     }
 
     /// Notices that the channel has dropped this client or was restarted.
@@ -423,25 +508,65 @@ impl PlainCore {
         if let Some(proxy) = self.supply.lock().take() {
             let _ = proxy.disconnect_push_consumer();
         }
+        let mut objects = Vec::new();
+        let mut goodbyes = Vec::new();
         {
             let mut state = self.state.lock();
-            let State {
-                suppliers,
-                consumers,
-                goodbyes,
-                ..
-            } = &mut *state;
-            for proxy in std::mem::take(suppliers).into_values() {
-                if let Supplier::Connected(Some(supplier)) = proxy {
-                    goodbyes.push_back(Goodbye::Supplier(supplier));
+            goodbyes.extend(std::iter::from_fn(|| state.goodbyes.take()));
+            for proxy in std::mem::take(&mut state.suppliers).into_values() {
+                objects.push(proxy.object);
+                if let Supplier::Connected(Some(supplier)) = proxy.client {
+                    goodbyes.push(Goodbye::Supplier(supplier));
                 }
             }
-            for consumer in std::mem::take(consumers).into_values().flatten() {
-                consumer.end();
-                goodbyes.push_back(Goodbye::Consumer(consumer.object().clone()));
+            for proxy in std::mem::take(&mut state.consumers).into_values() {
+                objects.push(proxy.object);
+                if let Some(consumer) = proxy.client {
+                    consumer.end();
+                    state.ending_threads += 1;
+                    goodbyes.push(Goodbye::Consumer(consumer.object().clone()));
+                }
             }
         }
-        self.say_goodbyes();
+        objects.extend(self.consumer_admin.get().map(|it| it.as_object().clone()));
+        objects.extend(self.supplier_admin.get().map(|it| it.as_object().clone()));
+        for object in objects {
+            self.deactivate(Some(object));
+        }
+        self.notify_all(&goodbyes);
+        self.await_threads();
+    }
+
+    /// Notifies clients for at most `push_timeout` and one call.
+    fn notify_all(&self, clients: &[Goodbye]) {
+        let deadline_ns = self.deadline_ns();
+        for client in clients {
+            if monotonic_ns() < deadline_ns {
+                self.notify(client);
+            } else {
+                (self.counts.goodbyes_dropped).fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Waits until the consumers' threads have ended. Each ends after the push in progress.
+    fn await_threads(&self) {
+        let deadline_ns = self.deadline_ns();
+        let mut state = self.state.lock();
+        while state.ending_threads > 0 && monotonic_ns() < deadline_ns {
+            self.changed.wait_until(&mut state, deadline_ns);
+        }
+    }
+
+    fn deadline_ns(&self) -> u64 {
+        monotonic_ns() + self.config.push_timeout.as_nanos() as u64
+    }
+
+    /// Deactivates an object, if it is active.
+    fn deactivate(&self, object: Option<ObjectRef>) {
+        if let Some(object) = object {
+            let _ = self.poa.deactivate(&object);
+        }
     }
 }
 
@@ -454,13 +579,8 @@ impl fmt::Debug for PlainCore {
 }
 
 impl State {
-    fn next_number(&mut self) -> u64 {
-        self.last_number += 1;
-        self.last_number
-    }
-
     fn has_consumers(&self) -> bool {
-        self.consumers.values().any(Option::is_some)
+        self.consumers.values().any(|it| it.client.is_some())
     }
 }
 
@@ -471,7 +591,8 @@ impl PushConsumerServant for FanOut {
     fn push(&self, events: &[Event]) -> Result<(), SystemException> {
         let consumers: Vec<Arc<Consumer>> = {
             let state = self.0.state.lock();
-            state.consumers.values().flatten().cloned().collect()
+            let proxies = state.consumers.values();
+            proxies.filter_map(|it| it.client.clone()).collect()
         };
         for event in events {
             let any = Arc::new(value::any(event));
@@ -499,12 +620,77 @@ pub(super) fn refused(error: PoaError) -> SystemException {
     }
 }
 
-/// Deactivates an object, if it exists.
-pub(super) fn deactivate(poa: &Poa, object: Option<&ObjectRef>) {
-    if let Some(object) = object {
-        let _ = poa.deactivate(object);
-    }
-}
-
 /// The pause before the next attempt to connect.
 const RETRY_NS: u64 = 100_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stubs::cos_event::cos_event_comm::PushConsumer as PlainConsumer;
+
+    /// A core whose thread does not run, and an object that nobody serves.
+    fn core(config: PlainConfig) -> (PlainCore, ObjectRef) {
+        let orb = rtorb::Orb::builder().build().expect("an ORB");
+        let poa = orb.root_poa().expect("its adapter");
+        let object = orb.string_to_object("corbaloc::127.0.0.1:1/x");
+        let object = object.expect("a reference");
+        let channel = rtec::EventChannel::unchecked_narrow(object.clone());
+        (PlainCore::new(poa, channel, config), object)
+    }
+
+    fn add_supplier(core: &PlainCore, object: &ObjectRef) -> u64 {
+        let admitted = core.admit_supplier(|_| Ok(object.clone()));
+        admitted.expect("there is room");
+        core.state.lock().last_number
+    }
+
+    fn add_consumer(core: &PlainCore, object: &ObjectRef) -> Result<u64, SystemException> {
+        core.admit_consumer(|_| Ok(object.clone()))?;
+        let number = core.state.lock().last_number;
+        let object = PlainConsumer::unchecked_narrow(object.clone());
+        let consumer = Arc::new(Consumer::new(core.config(), &core.counts, &object));
+        assert_eq!(core.connect_consumer(number, &consumer), Some(true));
+        Ok(number)
+    }
+
+    #[test]
+    fn goodbyes_are_bounded_by_the_configured_maxima_and_the_others_are_counted() {
+        let (core, object) = core(PlainConfig {
+            suppliers_max: 1,
+            consumers_max: 2,
+            ..PlainConfig::default()
+        });
+        for _ in 0..1000 {
+            let number = add_supplier(&core, &object);
+            let supplier = plain::PushSupplier::unchecked_narrow(object.clone());
+            assert_eq!(core.connect_supplier(number, Some(supplier)), Some(true));
+            core.end_supplier(number);
+            let number = add_consumer(&core, &object).expect("there is room");
+            core.end_consumer(number, Notify::Consumer);
+            core.thread_ended(number);
+        }
+        let mut state = core.state.lock();
+        let waiting = std::iter::from_fn(|| state.goodbyes.take()).count();
+        assert_eq!(waiting, 1 + 2);
+        assert!(state.suppliers.is_empty() && state.consumers.is_empty());
+        drop(state);
+        assert_eq!(core.statistics().goodbyes_dropped, 999 + 998);
+    }
+
+    #[test]
+    fn a_consumer_keeps_its_place_until_its_thread_has_ended() {
+        let (core, object) = core(PlainConfig {
+            consumers_max: 1,
+            ..PlainConfig::default()
+        });
+        let first = add_consumer(&core, &object).expect("there is room");
+        core.end_consumer(first, Notify::Nobody);
+        let refused = add_consumer(&core, &object).expect_err("its thread still runs");
+        assert_eq!(refused, local::SERVICE_FULL);
+        core.thread_ended(first);
+        let second = add_consumer(&core, &object).expect("its thread has ended");
+        // A thread that could not start, or panicked.
+        core.thread_ended(second);
+        add_consumer(&core, &object).expect("its place is free");
+    }
+}

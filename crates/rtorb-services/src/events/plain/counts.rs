@@ -11,4 +11,5 @@ pub(super) struct Counts {
     pub(super) discarded_full: AtomicU64,
     pub(super) discarded_failed: AtomicU64,
     pub(super) dropped: AtomicU64,
+    pub(super) goodbyes_dropped: AtomicU64,
 }

@@ -1,12 +1,12 @@
 //! The proxy of a plain supplier: it sends pushed events to the channel.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use rtorb::SystemException;
 use rtorb::any::Any;
 use rtorb::exception::local;
-use rtorb::{ObjectRef, SystemException};
 
-use super::core::{PlainCore, deactivate, refused};
+use super::core::{PlainCore, refused};
 use crate::stubs::cos_event::cos_event_channel_admin::{
     AlreadyConnected, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
     ProxyPushConsumerServant,
@@ -17,27 +17,20 @@ use crate::stubs::cos_event::cos_event_comm::{
 
 /// Makes an unconnected proxy.
 pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushConsumer, SystemException> {
-    let number = core.admit_supplier()?;
-    let object = Arc::new(OnceLock::new());
-    let proxy = Proxy {
-        core: Arc::clone(core),
-        number,
-        object: Arc::clone(&object),
-    };
-    let activated = core.poa().activate(proxy);
-    let reference: ProxyPushConsumer = activated.map_err(|error| {
-        core.end_supplier(number);
-        refused(error)
+    let object = core.admit_supplier(|number| {
+        let proxy = Proxy {
+            core: Arc::clone(core),
+            number,
+        };
+        let proxy: ProxyPushConsumer = core.poa().activate(proxy).map_err(refused)?;
+        Ok(proxy.as_object().clone())
     })?;
-    object.get_or_init(|| reference.as_object().clone());
-    Ok(reference)
+    Ok(ProxyPushConsumer::unchecked_narrow(object))
 }
 
 struct Proxy {
     core: Arc<PlainCore>,
     number: u64,
-    /// The proxy's own object, to deactivate it.
-    object: Arc<OnceLock<ObjectRef>>,
 }
 
 impl PushConsumerServant for Proxy {
@@ -50,7 +43,6 @@ impl PushConsumerServant for Proxy {
 
     fn disconnect_push_consumer(&self) -> Result<(), SystemException> {
         self.core.end_supplier(self.number);
-        deactivate(self.core.poa(), self.object.get());
         Ok(())
     }
 }

@@ -25,3 +25,20 @@ pub fn format_name(name: &[NameComponent]) -> String {
     };
     url::format_name(&name.iter().map(component).collect::<Vec<_>>())
 }
+
+/// Escapes some characters of a text as in a URL: `%E6%B8%A9`. The text of a name with such escapes may go into a `corbaname:`.
+#[must_use]
+pub fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        if !is_escaped(character) {
+            escaped.push(character);
+            continue;
+        }
+        let mut room = [0; 4];
+        for octet in character.encode_utf8(&mut room).bytes() {
+            escaped.push_str(&format!("%{octet:02X}"));
+        }
+    }
+    escaped
+}
