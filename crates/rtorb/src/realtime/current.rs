@@ -36,6 +36,7 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
         let policy = rt.policy(native);
         refused.with_detail(format_args!("CORBA priority {priority} is {policy} here"))
     })?;
+    rt.keep_above(native).map_err(refusal)?;
     CURRENT.set(priority.get());
     Ok(())
 }
