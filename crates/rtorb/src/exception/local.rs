@@ -112,7 +112,7 @@ local! {
     NoPermission {
         /// The host refuses a thread its priority.
         PRIORITY_REFUSED = RTORB | 0x10,
-            "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority (`rtorb check` says more), or continue without \
+            "the process needs the right to the priority (CAP_SYS_NICE or RLIMIT_RTPRIO; `rtorb check` says more), or continues without \
              real-time scheduling: -ORBBestEffort yes, or `--best-effort` of the command";
         /// A policy belongs to adapters.
         POLICY_OF_ADAPTER = RTORB | 0x11,
