@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
+use rtorb::exception::local;
 use rtorb::rt::Priority;
 use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_lab::inspect;
@@ -105,11 +106,7 @@ pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
     let text = text_of(argument)?;
     orb.string_to_object(&text).map_err(|exception| {
         let said = format!("{}: {exception}", inspect::shortened(argument));
-        if exception.kind == ExceptionKind::InvObjref && text.contains("rir:") {
-            usage(format!(
-                "{said}; there is no such initial reference: give it with --init-ref NAME=REF"
-            ))
-        } else if inspect::is_ior(&text) || is_malformed(&exception) {
+        if inspect::is_ior(&text) || is_malformed(&exception) {
             usage(said)
         } else {
             anyhow!(said)
@@ -117,9 +114,17 @@ pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
     })
 }
 
-/// Returns true if the text of a URL is wrong, and false if its name cannot be resolved.
+/// Returns true if the text of a URL, or an option that it needs, is wrong, and false if its name cannot be resolved.
 fn is_malformed(exception: &SystemException) -> bool {
-    exception.kind == ExceptionKind::BadParam && MALFORMED.contains(&exception.minor)
+    let ours = [
+        local::UNREADABLE_FILE,
+        local::REFERENCES_IN_CIRCLE,
+        local::NO_INITIAL_REFERENCE,
+    ];
+    let is_ours =
+        |one: &SystemException| (one.kind, one.minor) == (exception.kind, exception.minor);
+    ours.iter().any(is_ours)
+        || exception.kind == ExceptionKind::BadParam && MALFORMED.contains(&exception.minor)
 }
 
 /// Parses `2s`, `500ms`, `100us`, or a number of seconds such as `1.5`.

@@ -283,7 +283,10 @@ impl SystemException {
         }
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {
-            (_, Some(Phase::Resolve)) => Some("check the host name in the reference"),
+            (_, Some(Phase::Resolve)) => Some(
+                "the host name is unknown, or no name server answers: check the name in the reference, and ask for it with \
+                 `getent hosts NAME`",
+            ),
             (_, Some(Phase::SetUp)) => Some(
                 "check the properties of the protocol policy (socket priorities above 6 need CAP_NET_ADMIN) and the limit of \
                  open files",

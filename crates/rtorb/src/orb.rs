@@ -86,8 +86,9 @@ impl Orb {
     /// Makes a reference from its text: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
     ///
     /// # Errors
-    /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a malformed text or a name that is not
-    /// bound; the exceptions of the naming context of a `corbaname:`.
+    /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a malformed text, and with codes of
+    /// [this ORB](crate::exception::local) for a name that is not bound, a file that cannot be read and a circle of names;
+    /// INV_OBJREF for the nil reference; the exceptions of the naming context of a `corbaname:`.
     pub fn string_to_object(&self, text: &str) -> Result<ObjectRef, SystemException> {
         object_url::resolve(self, text)
     }

@@ -325,10 +325,12 @@ fn write_reference(file: &Path, object: &ObjectRef) -> anyhow::Result<()> {
 /// Converts an error of the channel: a wrong option is a usage error, a refusal of the host is not.
 fn channel_error(error: ChannelError) -> anyhow::Error {
     match &error {
-        ChannelError::Thread { .. } => {
-            anyhow!("{error}; --best-effort continues without real-time threads")
+        // The text names --best-effort where that helps.
+        ChannelError::Thread {
+            is_mapped: false, ..
         }
-        ChannelError::Config { .. } | ChannelError::Strategies { .. } => {
+        | ChannelError::Config { .. }
+        | ChannelError::Strategies { .. } => {
             anyhow!(UsageError::new(error.to_string()))
         }
         _ => anyhow!(error),

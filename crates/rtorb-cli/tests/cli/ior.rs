@@ -37,7 +37,7 @@ fn golden_references_are_told_in_words() {
         "UTF-16",
         "CLIENT_PROPAGATED",
         "0 to 10922, 10923 to 32767",
-        "\n  priority: the caller's, 0 for callers that send none (CLIENT_PROPAGATED)\n",
+        "\n  priority: the caller's, which selects the lane; 100 for clients without RT-CORBA (CLIENT_PROPAGATED)\n",
         "\n  bands: 0 to 10922, 10923 to 32767\n",
         "\n  endpoint: host:4001, priority 200\n",
     ] {

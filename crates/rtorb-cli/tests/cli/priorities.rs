@@ -74,7 +74,39 @@ fn lanes_show_in_the_reference_and_are_called_by_priority() {
     let nobody = ["--priority", "3", "--best-effort"];
     let refused = [&["ping", server.reference()], &nobody[..]].concat();
     let text = said(&refused, 1);
-    assert!(text.contains("INV_POLICY"), "{text}");
+    for word in [
+        "INV_POLICY",
+        "priority 3, the lanes have 5, 2",
+        "--priority",
+    ] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    let text = said(&["ping", server.reference()], 1);
+    assert!(text.contains("priority 0, the lanes have 5, 2"), "{text}");
+}
+
+#[test]
+fn a_caller_without_a_priority_is_served_as_the_reference_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--preset", "tao", "--lanes", "5:1,2:1", "--best-effort"];
+    let model = [
+        "--priority-model",
+        "client_propagated",
+        "--server-priority",
+        "2",
+    ];
+    let server = CubitServer::start(folder.path(), &[&options[..], &model].concat());
+    let shown = rtorb()
+        .args(["ior", "show", server.reference()])
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("2 for callers that send none"), "{shown}");
+    assert!(shown.contains("priority 2\n"), "{shown}");
+    rtorb()
+        .args(["ping", server.reference(), "--count", "1"])
+        .assert()
+        .success();
 }
 
 #[test]

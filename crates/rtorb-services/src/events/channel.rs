@@ -13,7 +13,10 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 };
 use crate::stubs::rtec_event::rtorb_events::CountingChannel;
 use rtorb::rt::{Policy, Priority, PriorityModel};
-use rtorb::{ConnectionStrategy, Orb, Poa, PoaPolicies, Strategies, SystemException, WaitStrategy};
+use rtorb::{
+    ConnectionStrategy, ExceptionKind, Orb, Poa, PoaPolicies, Strategies, SystemException,
+    WaitStrategy,
+};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::{Arc, mpsc};
@@ -197,10 +200,11 @@ fn begin_thread(
     config: &ThreadConfig,
     work: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<Option<()>>, ChannelError> {
-    let refused = |reason: String| ChannelError::Thread {
+    let refused = |reason: String, is_mapped| ChannelError::Thread {
         thread: name,
         priority,
         reason,
+        is_mapped,
     };
     let (report, reported) = mpsc::sync_channel::<Result<(), SystemException>>(1);
     let current = orb.rt_current();
@@ -213,10 +217,13 @@ fn begin_thread(
             work();
         }
     })
-    .map_err(|error| refused(error.to_string()))?;
+    .map_err(|error| refused(error.to_string(), true))?;
     let set = reported
         .recv()
-        .map_err(|_| refused("it ended at once".to_owned()))?;
-    set.map_err(|exception| refused(exception.to_string()))?;
+        .map_err(|_| refused("it ended at once".to_owned(), true))?;
+    set.map_err(|exception| {
+        let is_mapped = exception.kind != ExceptionKind::DataConversion;
+        refused(exception.to_string(), is_mapped)
+    })?;
     Ok(thread)
 }

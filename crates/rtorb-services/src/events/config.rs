@@ -134,8 +134,10 @@ pub enum ChannelError {
         thread: &'static str,
         /// Its CORBA priority.
         priority: Priority,
-        /// The error of the host.
+        /// The error of the host or of the mapping.
         reason: String,
+        /// True if the mapping has the priority: then the host refuses it.
+        is_mapped: bool,
     },
     /// The ORB refuses the channel's object key.
     #[error("event channel: key: {0}")]

@@ -27,11 +27,13 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
             Phase::SetUp => ExceptionKind::NoResources.into(),
             _ => refused(errno),
         };
+        // The resolver has no error number for an unknown name.
+        let is_unknown = (phase, errno) == (Phase::Resolve, Errno::HOSTUNREACH);
         exception.with_cause(Cause {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
             elapsed: begun.elapsed(),
-            errno: Some(errno.into()),
+            errno: (!is_unknown).then(|| errno.into()),
         })
     });
     match &opened {

@@ -55,7 +55,8 @@ local! {
     InvObjref {
         /// An initial reference is not there.
         NO_INITIAL_REFERENCE = RTORB | 0x10,
-            "give it by -ORBInitRef NAME=REFERENCE or in a configuration file, or register it in the program";
+            "give it with --init-ref NAME=REF of the command, with -ORBInitRef NAME=REFERENCE of a program or in a configuration file, \
+             or register it in the program";
         /// A text is the nil reference.
         NIL_REFERENCE = RTORB | 0x11, "it is the nil reference, which leads to no object: get that of an object";
     }
@@ -111,8 +112,8 @@ local! {
     NoPermission {
         /// The host refuses a thread its priority.
         PRIORITY_REFUSED = RTORB | 0x10,
-            "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority (`rtorb check` says more), or continue without \
-             real-time scheduling: -ORBBestEffort yes";
+            "the process needs the right to the priority (CAP_SYS_NICE or RLIMIT_RTPRIO; `rtorb check` says more), or continues without \
+             real-time scheduling: -ORBBestEffort yes, or `--best-effort` of the command";
         /// A policy belongs to adapters.
         POLICY_OF_ADAPTER = RTORB | 0x11,
             "PriorityModel, Threadpool and ServerProtocol are policies of adapters: give them to `create_poa`";
@@ -141,7 +142,7 @@ local! {
         /// A priority has no counterpart (the standard's code 2).
         UNMAPPED_PRIORITY = OMG | 2,
             "the priority mapping or transform has nothing for that priority: choose one that it has, or another mapping \
-             (-ORBPriorityMapping native maps 0 to 99, continuous 0 to 98, linear 0 to 32767)";
+             (`native` has 0 to 99, `continuous` 0 to 98, `linear` 0 to 32767)";
     }
     ImpLimit {
         /// A name is too long for a service.

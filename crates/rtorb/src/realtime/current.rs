@@ -1,7 +1,7 @@
 //! The calling thread's CORBA priority.
 
 use super::core::RtCore;
-use super::priority::Priority;
+use super::priority::{NativePriority, Priority};
 use crate::exception::{Cause, Phase, SystemException, local};
 use core::cell::Cell;
 use rtorb_os::sched::{SchedPolicy, current_policy};
@@ -31,14 +31,32 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     if CURRENT.get() == UNSET {
         NATIVE.set(Some(current_policy()));
     }
-    let applied = rt.apply(native);
-    applied.map_err(|refused| {
-        let policy = rt.policy(native);
-        refused.with_detail(format_args!("CORBA priority {priority} is {policy} here"))
-    })?;
+    rt.apply(native)
+        .map_err(|refused| with_reason(refused, rt, priority, native))?;
     rt.keep_above(native).map_err(refusal)?;
     CURRENT.set(priority.get());
     Ok(())
+}
+
+/// The exception for a refused priority, with what the host says of it.
+#[cold]
+fn with_reason(
+    refused: SystemException,
+    rt: &RtCore,
+    priority: Priority,
+    native: NativePriority,
+) -> SystemException {
+    let Some(errno) = refused.cause.as_ref().and_then(|cause| cause.errno) else {
+        return refused;
+    };
+    let policy = rt.policy(native);
+    let reason = Refused {
+        resource: Resource::Policy(policy),
+        errno: Errno::from_raw_os_error(errno.raw()),
+    };
+    refused.with_detail(format_args!(
+        "CORBA priority {priority} is {policy} here: {reason}"
+    ))
 }
 
 /// A CORBA priority that the mapping does not have, and those that it has.
@@ -162,7 +180,9 @@ pub(super) fn refused(errno: Errno) -> SystemException {
 #[cold]
 pub(crate) fn refusal(refusal: Refused) -> SystemException {
     match refusal.resource {
-        Resource::Policy(_) | Resource::Affinity { .. } => refused(refusal.errno),
-        _ => local::THREAD_REFUSED,
+        Resource::Policy(_) | Resource::Affinity { .. } => {
+            refused(refusal.errno).with_detail(refusal)
+        }
+        _ => local::THREAD_REFUSED.with_detail(refusal),
     }
 }

@@ -16,7 +16,7 @@ use rtorb::rt::{
     TcpProtocolProperties, UnixDomainProtocolProperties,
 };
 use rtorb::{
-    ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, SyncScope,
+    ConnectionStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, PoaPolicies, SyncScope,
     SystemException, WaitStrategy,
 };
 use rtorb_tests::fake::{FakeServer, Peer, reply, yes};
@@ -80,6 +80,32 @@ fn a_thread_without_a_priority_is_served_at_the_servers() {
             Some("the call has priority 20, the bands are 5-15, 60-60")
         );
     }
+}
+
+#[test]
+fn a_program_with_bands_and_lanes_of_a_file_may_call_before_it_has_a_priority() {
+    let options = |options: &[&str]| {
+        let options = options.iter().map(ToString::to_string);
+        Orb::builder().args(options).expect("legal")
+    };
+    let server = ["-ORBDispatch", "lanes", "-ORBLanes", "60:1,59:1"];
+    let server = options(&[&server[..], &["-ORBBestEffort", "yes"]].concat());
+    let ours = Ours::serve_in(server, |orb| {
+        let model = PriorityModel::ClientPropagated;
+        let model = orb
+            .rt_orb()
+            .create_priority_model_policy(model, priority(59));
+        let policies = PoaPolicies::default().with(model);
+        let root = orb.root_poa().expect("it can listen");
+        root.create_poa("lanes", policies).expect("it can be made")
+    });
+    let client = options(&["-ORBBands", "60-60,59-59"])
+        .build()
+        .expect("an ORB");
+    let object = object(&client, &ours.text(ours.cubit.as_object()));
+    let is_cubit = || object.is_a("IDL:Cubit:1.0");
+    let said = thread::scope(|scope| scope.spawn(is_cubit).join().expect("no panic"));
+    assert_eq!(said, Ok(true));
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl RealTime {
             let priority = self.server_priority.unwrap_or_default();
             let whose = match model.as_str() {
                 SERVER_DECLARED => format!("{priority}, whoever calls ({model})"),
-                _ => format!("the caller's, {priority} for callers that send none ({model})"),
+                _ => self.of_caller(priority, model),
             };
             fields.push(Field::new("priority", whose));
         }
@@ -115,6 +115,21 @@ impl RealTime {
             fields.push(Field::new("endpoint", endpoint));
         }
         fields
+    }
+
+    /// The priority of calls with CLIENT_PROPAGATED. A client that knows no lanes calls the first address.
+    fn of_caller(&self, priority: i16, model: &str) -> String {
+        let mut lanes = self
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| endpoint.priority);
+        let first = lanes.next();
+        match first {
+            Some(first) if first != priority && lanes.all(|lane| lane != priority) => format!(
+                "the caller's, which selects the lane; {first} for clients without RT-CORBA ({model})"
+            ),
+            _ => format!("the caller's, {priority} for callers that send none ({model})"),
+        }
     }
 
     fn add(&mut self, policy: ExposedPolicy) {

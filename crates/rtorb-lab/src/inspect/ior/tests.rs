@@ -101,7 +101,7 @@ fn what_a_reference_says_of_priorities_is_told() {
     assert_eq!(
         told,
         [
-            "priority: the caller's, 0 for callers that send none (CLIENT_PROPAGATED)",
+            "priority: the caller's, which selects the lane; 100 for clients without RT-CORBA (CLIENT_PROPAGATED)",
             "bands: 0 to 10922, 10923 to 32767",
             "endpoint: host:4000, priority 100",
             "endpoint: host:4001, priority 200",

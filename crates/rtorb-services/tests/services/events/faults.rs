@@ -319,12 +319,15 @@ fn real_time_that_the_host_refuses_is_an_error() {
     };
     let refused = Channel::serve(&orb, config).map(drop);
     let Err(ChannelError::Thread {
-        thread, priority, ..
+        thread,
+        priority,
+        is_mapped,
+        ..
     }) = refused
     else {
         panic!("{refused:?}");
     };
-    assert_eq!((thread, priority), ("lane", urgent));
+    assert_eq!((thread, priority, is_mapped), ("lane", urgent, false));
 }
 
 /// A host with time sharing alone.
