@@ -268,6 +268,9 @@ impl SystemException {
     pub fn advice(&self) -> Option<&'static str> {
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {
+            (ExceptionKind::Timeout, Some(Phase::Resolve)) => Some(
+                "the name servers of this host do not reply in time: check them, or use a numeric address in the reference",
+            ),
             (_, Some(Phase::Resolve)) => Some("check the host name in the reference"),
             (_, Some(Phase::SetUp)) => Some(
                 "check the properties of the protocol policy (socket priorities above 6 need CAP_NET_ADMIN) and the limit of \

@@ -1,9 +1,10 @@
 //! Moving octets: a connected stream, whatever it is made of.
 //!
 //! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same. The bytes
-//! of `shared_memory` go through memory beside its socket.
+//! of `shared_memory` go through memory beside its socket. `resolver` finds the addresses of host names for `tcp`.
 
 pub(crate) mod properties;
+pub(crate) mod resolver;
 pub(crate) mod shared_memory;
 pub(crate) mod socket;
 pub(crate) mod tcp;

@@ -9,6 +9,7 @@ use crate::limits::Limits;
 use crate::realtime::RtCore;
 use crate::strategies::{Collocation, ConnectionStrategy};
 use crate::timing::Watch;
+use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
@@ -41,6 +42,7 @@ pub(crate) struct ClientCore {
     pub(crate) binds_priority_bands: bool,
     pub(crate) sharing: Sharing,
     pub(crate) watchdog: Watchdog,
+    pub(crate) resolver: Resolver,
     pub(crate) endpoints: EndpointTable,
     pub(crate) is_closed: AtomicBool,
 }

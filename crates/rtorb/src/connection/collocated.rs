@@ -7,10 +7,9 @@ use super::client::CollocatedRequest;
 use super::invocation::{Arguments, Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use crate::exception::SystemException;
-use crate::wait;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{Deadline, Message, ReplyError};
+use rtorb_wire::connection::{Message, ReplyError};
 use rtorb_wire::giop::{Header, Response};
 
 /// True if an invocation may be served on the calling thread.
@@ -65,10 +64,8 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException> {
-        self.read_message(reply).map_err(|error| {
-            let endpoint = &self.invocation.route.endpoint.endpoint;
-            error.into_exception(endpoint, no_deadline())
-        })
+        self.read_message(reply)
+            .map_err(|error| error.into_exception(self.invocation))
     }
 }
 
@@ -88,9 +85,4 @@ impl Request<'_, '_, '_> {
         let outcome = read_reply(kind, &mut reader, REQUEST_ID, self.results)?;
         outcome.ok_or_else(|| ReplyError::Malformed(DecodeError::BadMagic).into())
     }
-}
-
-/// The call has no deadline, and its failures no duration.
-fn no_deadline() -> Deadline {
-    wait::deadline(None)
 }

@@ -7,9 +7,7 @@ use super::reply::{CallError, Outcome, Results};
 use super::route::SharedEndpoint;
 use super::single::SingleConnection;
 use crate::exception::SystemException;
-use crate::wait;
 use core::cell::RefCell;
-use rtorb_wire::connection::Deadline;
 use std::sync::{Arc, Weak};
 
 thread_local! {
@@ -37,16 +35,12 @@ pub(crate) fn call<'a>(
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
     if let Some(mut own) = take(invocation) {
-        let deadline = wait::deadline(invocation.timeout);
-        match own
-            .connection
-            .call(invocation, deadline, arguments, results)
-        {
+        match own.connection.call(invocation, arguments, results) {
             Err(error) if error.is_stale() => {}
-            ended => return keep_after(own, invocation, deadline, ended),
+            ended => return keep_after(own, invocation, ended),
         }
     }
-    call_on_new(invocation, arguments, results)
+    call_on_new(&invocation.delayed(), arguments, results)
 }
 
 #[cold]
@@ -56,11 +50,8 @@ fn call_on_new<'a>(
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
     let mut own = Own::open(invocation)?;
-    let deadline = wait::deadline(invocation.timeout);
-    let ended = own
-        .connection
-        .call(invocation, deadline, arguments, results);
-    keep_after(own, invocation, deadline, ended)
+    let ended = own.connection.call(invocation, arguments, results);
+    keep_after(own, invocation, ended)
 }
 
 /// Runs `act` on this thread's connection for the invocation; `None` if the thread has no free one.
@@ -128,7 +119,6 @@ fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
 fn keep_after(
     own: Box<Own>,
     invocation: &Invocation<'_>,
-    deadline: Deadline,
     ended: Result<Outcome, CallError>,
 ) -> Result<Outcome, SystemException> {
     if own.connection.is_sound_after(&ended) {
@@ -136,7 +126,7 @@ fn keep_after(
     }
     match ended {
         Ok(outcome) => Ok(outcome),
-        Err(error) => Err(error.into_exception(&invocation.route.endpoint.endpoint, deadline)),
+        Err(error) => Err(error.into_exception(invocation)),
     }
 }
 

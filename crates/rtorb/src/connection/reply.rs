@@ -1,5 +1,6 @@
 //! The end of an invocation: the content of its reply, or an error.
 
+use super::invocation::Invocation;
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
@@ -78,13 +79,12 @@ impl CallError {
 
     /// The exception that the call returns.
     #[cold]
-    pub(super) fn into_exception(
-        self,
-        endpoint: &Arc<Endpoint>,
-        deadline: Deadline,
-    ) -> SystemException {
+    pub(super) fn into_exception(self, invocation: &Invocation<'_>) -> SystemException {
         match self {
-            Self::NoReply(error) => no_reply(error, endpoint, deadline),
+            Self::NoReply(error) => {
+                let endpoint = &invocation.route.endpoint.endpoint;
+                no_reply(error, endpoint, invocation.deadline)
+            }
             Self::Exception(exception) => exception,
         }
     }

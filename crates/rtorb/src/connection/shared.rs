@@ -161,7 +161,6 @@ impl SharedConnection {
         &self,
         invocation: &Invocation<'_>,
         others: Others,
-        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
@@ -170,6 +169,7 @@ impl SharedConnection {
             let needs_code_sets = self.state.needs_code_sets();
             let mut w = invocation.writer(core::mem::take(&mut slot.out));
             let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
+            let deadline = invocation.deadline;
             let caller = Caller {
                 request_id,
                 waiter: &slot.waiter,

@@ -1,16 +1,14 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
 use super::invocation::{Arguments, Invocation};
-use super::opening;
 use super::reply::{CallError, Outcome, Results, read_reply};
+use super::opening;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::outgoing;
 use crate::wait::read::{self, Unread};
 use crate::wait::watchdog::Wait;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{
-    ClientState, Deadline, Outbox, OutboxError, Receiver, ReplyError, Side,
-};
+use rtorb_wire::connection::{ClientState, Outbox, OutboxError, Receiver, ReplyError, Side};
 use rtorb_wire::giop::Response;
 use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
@@ -31,8 +29,8 @@ pub(crate) struct SingleConnection {
     out: Vec<u8>,
     /// Buffer for a reply that is larger than the receive buffer. It is reused.
     whole: Vec<u8>,
-    /// The shortest timeout that is registered with the watchdog.
-    watched: Option<Duration>,
+    /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
+    watched_ns: u64,
     /// True if the connection cannot be used again: the watchdog has shut the stream, a reply was not read to its end, or
     /// sending failed.
     is_shut: bool,
@@ -62,11 +60,11 @@ impl SingleConnection {
             outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
             whole: Vec::new(),
-            watched: None,
+            watched_ns: UNWATCHED_NS,
             is_shut: false,
         };
-        opening::bind_band(invocation, |bind, deadline, results| {
-            connection.call(bind, deadline, &|_| Ok(()), results)
+        opening::bind_band(invocation, |bind, results| {
+            connection.call(bind, &|_| Ok(()), results)
         })?;
         Ok(connection)
     }
@@ -77,16 +75,20 @@ impl SingleConnection {
     pub(super) fn call<'a>(
         &mut self,
         invocation: &Invocation<'_>,
-        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
+        let deadline = invocation.deadline;
         let Some(deadline_ns) = deadline.at_ns() else {
-            return self.exchange(invocation, deadline, arguments, results);
+            return self.exchange(invocation, arguments, results);
         };
-        self.be_watched(invocation)?;
-        self.wait.begin(deadline_ns);
-        let ended = self.exchange(invocation, deadline, arguments, results);
+        // The watchdog looks in time at a wait that is as long as those that it knows.
+        if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
+            self.begin_and_tell(invocation, deadline_ns)?;
+        } else {
+            self.wait.begin(deadline_ns);
+        }
+        let ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
         let is_late = !self.wait.end();
         self.is_shut |= is_late;
@@ -146,7 +148,6 @@ impl SingleConnection {
     fn exchange<'a>(
         &mut self,
         invocation: &Invocation<'_>,
-        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
@@ -159,7 +160,7 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
-        self.read_reply(invocation, request_id, deadline, results)
+        self.read_reply(invocation, request_id, results)
     }
 
     /// Writes a request, sends it by `send`, and returns its id.
@@ -185,9 +186,9 @@ impl SingleConnection {
         &mut self,
         invocation: &Invocation<'_>,
         request_id: u32,
-        deadline: Deadline,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
+        let deadline = invocation.deadline;
         if self.receiver.is_empty() {
             let received = read::first(&self.wait.stream, self.receiver.free())?;
             self.receiver.advance(received);
@@ -239,32 +240,30 @@ impl SingleConnection {
         }
     }
 
-    /// Registers this connection with the watchdog, again if the timeout is shorter than before.
-    #[inline]
-    fn be_watched(&mut self, invocation: &Invocation<'_>) -> Result<(), SystemException> {
-        match (self.watched, invocation.timeout) {
-            (Some(known), Some(timeout)) if known <= timeout => Ok(()),
-            (_, None) => Ok(()),
-            (_, Some(timeout)) => self.register(invocation, timeout),
-        }
-    }
-
+    /// Begins a wait that the watchdog does not expect: it learns of the connection, or of a timeout shorter than before, or it
+    /// looks at a wait that ends sooner because time has passed since the call began.
     #[cold]
-    fn register(
+    fn begin_and_tell(
         &mut self,
         invocation: &Invocation<'_>,
-        timeout: Duration,
+        deadline_ns: u64,
     ) -> Result<(), SystemException> {
-        let watched = invocation.core.watchdog.watch(&self.wait, timeout);
-        watched.map_err(|refused| {
-            SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
-                phase: Phase::Send,
-                endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
-                elapsed: Duration::ZERO,
-                errno: Some(refused.errno.into()),
-            })
-        })?;
-        self.watched = Some(timeout);
+        let timeout_ns = invocation.deadline.timeout_ns();
+        let watchdog = &invocation.core.watchdog;
+        if self.watched_ns > timeout_ns {
+            let watched = watchdog.watch(&self.wait, timeout_ns);
+            watched.map_err(|refused| {
+                SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
+                    phase: Phase::Send,
+                    endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
+                    elapsed: Duration::ZERO,
+                    errno: Some(refused.errno.into()),
+                })
+            })?;
+            self.watched_ns = timeout_ns;
+        }
+        self.wait.begin(deadline_ns);
+        watchdog.tell();
         Ok(())
     }
 
@@ -309,6 +308,9 @@ impl SingleConnection {
         send_error(&self.state, errno).into()
     }
 }
+
+/// No timeout is as long.
+const UNWATCHED_NS: u64 = u64::MAX;
 
 /// A fragment of 24 bytes carries 8 bytes of its message: a message in fragments is at most this many times as large.
 const FRAGMENTED_FACTOR: usize = 3;

@@ -19,6 +19,7 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
 };
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
+use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
 use core::fmt;
@@ -283,6 +284,7 @@ impl OrbBuilder {
                 rt.obtainable(&self.reactor_thread),
             ),
             watchdog: Watchdog::new(rt.obtainable(&self.watchdog_thread)),
+            resolver: Resolver::default(),
             endpoints: EndpointTable::default(),
             is_closed: AtomicBool::new(false),
             rt: Arc::clone(&rt),

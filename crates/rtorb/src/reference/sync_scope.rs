@@ -104,8 +104,7 @@ impl ObjectRef {
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;
         for step in 0..inner.routes.len() {
-            let index = inner.index(preferred, step);
-            if !inner.take_route(&mut invocation, priority.as_ref(), index) {
+            if !inner.take_route(&mut invocation, priority.as_ref(), preferred, step) {
                 continue;
             }
             match act(&invocation) {

@@ -64,13 +64,17 @@ fn steps() -> String {
     let mut table = "| the text says | exception | remedy |\n|---|---|---|\n".to_owned();
     for (phase, kind) in [
         (Phase::Resolve, ExceptionKind::Transient),
+        (Phase::Resolve, ExceptionKind::Timeout),
         (Phase::Connect, ExceptionKind::Transient),
+        (Phase::Connect, ExceptionKind::Timeout),
         (Phase::SetUp, ExceptionKind::NoResources),
         (Phase::Send, ExceptionKind::CommFailure),
+        (Phase::Send, ExceptionKind::Timeout),
         (Phase::AwaitReply, ExceptionKind::Transient),
         (Phase::AwaitReply, ExceptionKind::Timeout),
         (Phase::DecodeReply, ExceptionKind::Marshal),
         (Phase::Forward, ExceptionKind::Transient),
+        (Phase::Forward, ExceptionKind::Timeout),
         (Phase::Listen, ExceptionKind::NoResources),
         (Phase::Schedule, ExceptionKind::NoPermission),
     ] {

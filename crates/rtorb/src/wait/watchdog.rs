@@ -18,7 +18,6 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rustix::io::Errno;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
 #[derive(Debug)]
@@ -118,11 +117,11 @@ impl Watchdog {
         }
     }
 
-    /// Watches the waits of a connection from now on. None of them is shorter than `timeout`.
-    pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout: Duration) -> Result<(), Refused> {
+    /// Watches the waits of a connection from now on. A wait that is shorter than that is told ([`tell`](Self::tell)).
+    pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout_ns: u64) -> Result<(), Refused> {
         let watched = Watched {
             wait: Arc::downgrade(wait),
-            timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+            timeout_ns,
         };
         {
             let mut waits = self.shared.waits.lock();
@@ -135,9 +134,12 @@ impl Watchdog {
         if crate::tests::clock::is_virtual() {
             return Ok(());
         }
-        self.start()?;
+        self.start()
+    }
+
+    /// Has the thread look at the waits that began before.
+    pub(crate) fn tell(&self) {
         self.shared.tell();
-        Ok(())
     }
 
     /// Wakes threads that sleep on this connection once its peer is gone. Does nothing for a socket, where the kernel does it.
