@@ -18,6 +18,7 @@ use crate::tests::network as calls;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_wire::cdr::Segment;
+use rtorb_wire::giop::{HEADER_OCTETS, Header, MessageType};
 use rustix::event::PollFlags;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -55,6 +56,16 @@ const DRAIN_BYTES: usize = 8 << 10;
 
 /// A peer that sends without end must not hold the thread that drains.
 const DRAINS_MAX: usize = 512;
+
+/// True for the beginning of a message after which a server ends the connection.
+fn is_farewell(head: &[u8]) -> bool {
+    let header = Header::parse(head, usize::MAX).ok().flatten();
+    let kind = header.map(|header| header.message_type);
+    matches!(
+        kind,
+        Some(MessageType::CloseConnection | MessageType::MessageError)
+    )
+}
 
 /// The parts of a message of the ORB's own octets with lent ones between them, and how many there are.
 fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX], usize) {
@@ -316,6 +327,22 @@ impl Stream {
             return memory.receive_now(&self.socket, into);
         }
         calls::recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
+    }
+
+    /// True if the peer has ended the connection, or says that it does not understand us: one system call, which takes nothing.
+    /// To be asked when no reply is due.
+    #[cold]
+    pub(crate) fn has_ended(&self) -> bool {
+        if let Some(memory) = &self.memory {
+            return memory.has_peer_gone(&self.socket);
+        }
+        let mut head = [0; HEADER_OCTETS];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match calls::recv(&self.socket, &mut head[..], flags) {
+            Ok((0, _)) => true,
+            Ok((received, _)) => is_farewell(&head[..received]),
+            Err(errno) => !matches!(errno, Errno::AGAIN | Errno::INTR),
+        }
     }
 
     /// Appends received bytes to `into` without waiting: at most `bytes_max`, and no more than it has room for.

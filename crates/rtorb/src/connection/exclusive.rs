@@ -6,6 +6,7 @@ use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results};
 use super::route::SharedEndpoint;
 use super::single::SingleConnection;
+use crate::clock::coarse_monotonic_ns;
 use crate::exception::SystemException;
 use core::cell::RefCell;
 use std::sync::{Arc, Weak};
@@ -34,7 +35,11 @@ pub(crate) fn call<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
-    if let Some(mut own) = take(invocation) {
+    if let Some(mut own) = take(invocation)
+        && !own
+            .connection
+            .has_ended_idle(invocation.deadline.begun_ns())
+    {
         match own.connection.call(invocation, arguments, results) {
             Err(error) if error.is_stale() => {}
             ended => return keep_after(own, invocation, ended),
@@ -61,6 +66,9 @@ pub(super) fn at_once<T>(
     act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Option<T> {
     let mut own = take(invocation)?;
+    if own.connection.has_ended_idle(coarse_monotonic_ns()) {
+        return None;
+    }
     let done = act(&mut own.connection);
     if own.connection.is_sound() {
         keep(own, invocation.core.limits.thread_connections_max);

@@ -11,7 +11,7 @@ use super::shared::{Others, SharedConnection};
 use super::single::SingleConnection;
 use super::without_waiting::Unavailable;
 use super::{Channel, exclusive, opening};
-use crate::clock::monotonic_ns;
+use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::strategies::WaitStrategy;
 use crate::wait::SharedWait;
@@ -43,6 +43,9 @@ pub(super) fn call<'a>(
     let mut retries_left = RETRIES_MAX;
     loop {
         let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
+        if !is_new && shared.ends_idle(invocation.deadline.begun_ns()) {
+            continue;
+        }
         // The server may serve one request of a connection at a time, and earlier requests may wait for this upcall.
         let is_nested = invocation.client.host.is_in_servant();
         let others = if is_nested { Others::None } else { Others::Any };
@@ -80,6 +83,10 @@ pub(super) fn at_once<T>(
     };
     let mut held = single.try_lock().ok_or(Unavailable::InUse)?;
     let own = held.as_mut().ok_or(Unavailable::Unconnected)?;
+    if own.has_ended_idle(coarse_monotonic_ns()) {
+        *held = None;
+        return Err(Unavailable::Unconnected);
+    }
     let done = act(own);
     if !own.is_sound() {
         *held = None;
@@ -269,7 +276,10 @@ impl Multiplexed {
         let Some(mut held) = held else {
             return Err(CallError::NoReply(ReplyError::NotSent).into_exception(invocation));
         };
-        if let Some(mut own) = held.take() {
+        let begun_ns = invocation.deadline.begun_ns();
+        if let Some(mut own) = held.take()
+            && !own.has_ended_idle(begun_ns)
+        {
             let ended = own.call(invocation, arguments, results);
             if own.is_sound_after(&ended) {
                 *held = Some(own);

@@ -2,7 +2,7 @@
 
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
-use super::opening;
+use super::{IDLE_NS, opening};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::outgoing;
 use crate::wait::read::{self, Unread};
@@ -31,6 +31,8 @@ pub(crate) struct SingleConnection {
     whole: Vec<u8>,
     /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
     watched_ns: u64,
+    /// When the last call began.
+    used_ns: u64,
     /// True if the connection cannot be used again: the watchdog has shut the stream, a reply was not read to its end, or
     /// sending failed.
     is_shut: bool,
@@ -61,6 +63,7 @@ impl SingleConnection {
             out: Vec::new(),
             whole: Vec::new(),
             watched_ns: UNWATCHED_NS,
+            used_ns: invocation.deadline.begun_ns(),
             is_shut: false,
         };
         opening::bind_band(invocation, |bind, results| {
@@ -96,6 +99,14 @@ impl SingleConnection {
             Err(CallError::NoReply(error)) if is_late => Err(error.when_late().into()),
             ended => ended,
         }
+    }
+
+    /// True if the server ended the connection while it was idle; `now_ns` is the beginning of a call, which uses it otherwise.
+    #[inline(always)]
+    pub(super) fn has_ended_idle(&mut self, now_ns: u64) -> bool {
+        let idle_ns = now_ns.saturating_sub(self.used_ns);
+        self.used_ns = now_ns;
+        idle_ns > IDLE_NS && self.wait.stream.has_ended()
     }
 
     /// Sends as much of a oneway as the socket takes without waiting. The rest is kept, and sent before any other message.

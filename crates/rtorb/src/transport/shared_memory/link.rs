@@ -259,6 +259,12 @@ impl Link {
         Ok(self.is_over(Awaited::Bytes)? || self.wait(socket, Awaited::Bytes, deadline_ns)?)
     }
 
+    /// True if the peer has ended the connection, or is gone.
+    pub(crate) fn has_peer_gone(&self, socket: &OwnedFd) -> bool {
+        self.look_at_peer(socket);
+        self.has_ended(Awaited::Bytes) || self.has_ended(Awaited::Room)
+    }
+
     /// Reads the bytes of the doorbell, so that the socket is readable when it rings next. Notes the end of the peer.
     pub(crate) fn hear_doorbell(&self, socket: &OwnedFd) {
         let mut rings = [MaybeUninit::<u8>::uninit(); RINGS_MAX];
