@@ -24,7 +24,7 @@ use routes::{Profile, routes};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::connection::Deadline;
-use rtorb_wire::giop::{ReplyStatus, Response};
+use rtorb_wire::giop::{AddressingMode, ReplyStatus, Response};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use std::hash::{Hash, Hasher};
@@ -442,6 +442,7 @@ impl ObjectRef {
         let core = &self.inner.client.core;
         core.check_open()?;
         let mut time = asked.time.unwrap_or_else(|| self.begin());
+        let mut is_readdressed = false;
         let mut target = self.inner.forward();
         let mut was_known = target.is_some();
         let mut steps_left = core.limits.forwards_max;
@@ -469,6 +470,17 @@ impl ObjectRef {
                     was_known = false;
                     self.follow(&next);
                     target = Some(next);
+                }
+                Ok(Outcome::Readdress(mode)) if !is_readdressed => {
+                    is_readdressed = true;
+                    steps_left = steps_left.saturating_add(1);
+                    let next = inner.readdressed(mode);
+                    self.follow(&next);
+                    target = Some(next);
+                }
+                Ok(Outcome::Readdress(_)) => {
+                    let exception = ExceptionKind::NoImplement.into();
+                    return Err(self.not_followed(exception, Phase::AwaitReply, time.deadline));
                 }
                 // The forwarded location failed: the original one may know a new location.
                 Err(exception) if was_known && ends_forward(&exception) => {
@@ -624,6 +636,16 @@ impl Inner {
             return None;
         }
         self.forward.lock().clone()
+    }
+
+    /// The same reference, whose requests carry that form of target address.
+    #[cold]
+    fn readdressed(&self, mode: AddressingMode) -> ObjectRef {
+        let mut inner = self.copy();
+        for route in &mut inner.routes {
+            route.readdress(mode, &self.ior);
+        }
+        ObjectRef::of(inner)
     }
 
     /// A copy of the reference with the same connections, without the knowledge of moves.

@@ -4,7 +4,8 @@ use super::ReceiveError;
 use crate::cdr::CharCodeSet;
 use crate::exception::{self, CompletionStatus, ExceptionKind, OMG};
 use crate::giop::{
-    LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus, SystemExceptionBody,
+    AddressingMode, LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus,
+    SystemExceptionBody,
 };
 use crate::ior::Ior;
 use crate::{Decode, DecodeError, Reader};
@@ -37,8 +38,8 @@ pub enum Reply<'m> {
     SystemException(SystemExceptionBody<'m>),
     /// The object is elsewhere; the operation did not run.
     Forward(Box<Ior>),
-    /// The server wants another form of target address; the operation did not run.
-    NeedsAddressingMode,
+    /// The server wants that form of target address; the operation did not run.
+    NeedsAddressingMode(AddressingMode),
 }
 
 /// Why a request got no reply that can be used.
@@ -88,8 +89,8 @@ pub enum ReplyError {
     /// The operation ended, but its results cannot be read.
     #[error("the results cannot be read: {0}")]
     BadResults(DecodeError),
-    /// The server wants another form of target address.
-    #[error("the server wants a form of target address that this client does not send")]
+    /// The server wants another form of target address than it was sent.
+    #[error("the server wants another form of target address than it was sent")]
     NeedsAddressingMode,
 }
 
@@ -180,7 +181,9 @@ impl<'m> Reply<'m> {
             ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
                 Self::Forward(Box::new(Ior::decode(r)?))
             }
-            ReplyStatus::NeedsAddressingMode => Self::NeedsAddressingMode,
+            ReplyStatus::NeedsAddressingMode => {
+                Self::NeedsAddressingMode(AddressingMode::decode(r)?)
+            }
         }))
     }
 
@@ -200,7 +203,9 @@ impl<'m> Reply<'m> {
                 Self::Forward(Box::new(Ior::decode(r)?))
             }
             LocateStatus::SystemException => Self::SystemException(SystemExceptionBody::decode(r)?),
-            LocateStatus::NeedsAddressingMode => Self::NeedsAddressingMode,
+            LocateStatus::NeedsAddressingMode => {
+                Self::NeedsAddressingMode(AddressingMode::decode(r)?)
+            }
         }))
     }
 
@@ -264,10 +269,10 @@ impl ReplyError {
 
     /// What the failure is, given that the deadline passed and the transport was shut for that.
     pub const fn when_late(self) -> Self {
-        if self.is_of_sending() {
-            Self::SendTimedOut
-        } else {
-            Self::TimedOut
+        match self {
+            Self::NotSent | Self::ClosedBefore => Self::NotSent,
+            Self::SendTimedOut | Self::SendFailed { .. } => Self::SendTimedOut,
+            _ => Self::TimedOut,
         }
     }
 }
@@ -395,13 +400,11 @@ mod tests {
     fn a_late_failure_is_a_timeout_of_its_phase_and_never_sent_again() {
         for error in ALL {
             let late = error.when_late();
-            let expected = if error.is_of_sending() {
-                ReplyError::SendTimedOut
-            } else {
-                ReplyError::TimedOut
-            };
-            assert_eq!(late, expected);
-            assert!(!late.is_stale() && late.completion() == CompletionStatus::Maybe);
+            assert_eq!(late.is_of_sending(), error.is_of_sending());
+            assert_eq!(late.exception().0, ExceptionKind::Timeout);
+            let is_unsent = matches!(error, ReplyError::NotSent | ReplyError::ClosedBefore);
+            assert_eq!(late.completion() == CompletionStatus::No, is_unsent);
+            assert!(!late.is_stale());
         }
     }
 

@@ -114,7 +114,7 @@ impl Invocation<'_> {
                 )?;
             }
             (_, InvocationKind::Locate { .. }, _) if !needs_code_sets => {
-                return giop::write_locate_request(w, route.version, request_id, &route.object_key);
+                return self.write_locate_request(w, request_id);
             }
             _ => self.begin(w, request_id, needs_code_sets)?,
         }
@@ -170,6 +170,18 @@ impl Invocation<'_> {
             operation: self.operation,
             contexts: &list[..count],
         };
-        giop::begin_request(w, self.route.version, &start)
+        match self.route.address() {
+            Some(address) => giop::begin_request_at(w, &start, address),
+            None => giop::begin_request(w, self.route.version, &start),
+        }
+    }
+
+    #[cold]
+    fn write_locate_request(&self, w: &mut Writer<'_>, request_id: u32) -> Result<(), EncodeError> {
+        let route = self.route;
+        match route.address() {
+            Some(address) => giop::write_locate_request_to(w, request_id, address),
+            None => giop::write_locate_request(w, route.version, request_id, &route.object_key),
+        }
     }
 }

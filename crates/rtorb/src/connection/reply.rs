@@ -5,7 +5,7 @@ use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
 use rtorb_wire::connection::{Deadline, Reply, ReplyError};
-use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
+use rtorb_wire::giop::{AddressingMode, MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{DecodeError, Reader};
 use rustix::io::Errno;
@@ -18,6 +18,8 @@ pub(crate) enum Outcome {
     Done,
     /// The object is elsewhere.
     Forward(Box<Ior>),
+    /// The server wants to be sent that form of target address.
+    Readdress(AddressingMode),
 }
 
 /// Reads the body of a reply with a result or a user exception.
@@ -65,7 +67,7 @@ pub(super) fn read_reply(
         Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
         Reply::UnknownObject => Err(CallError::Exception(ExceptionKind::ObjectNotExist.into())),
         Reply::SystemException(body) => Err(CallError::Exception(body.into())),
-        Reply::NeedsAddressingMode => Err(ReplyError::NeedsAddressingMode.into()),
+        Reply::NeedsAddressingMode(mode) => Ok(Some(Outcome::Readdress(mode))),
     }
 }
 

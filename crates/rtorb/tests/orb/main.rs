@@ -4,6 +4,7 @@
 //! does, or look at all of its threads, are not here.
 
 mod adapters;
+mod addressing;
 mod bands;
 mod client_faults;
 mod collocated;
