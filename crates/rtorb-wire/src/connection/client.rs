@@ -80,9 +80,12 @@ pub enum ReplyError {
         /// The transport's error.
         os_error: i32,
     },
-    /// A message came that no server sends, or MessageError.
+    /// A message came that no server sends.
     #[error("the server does not understand GIOP as this client does")]
     OutOfPlace,
+    /// The server did not understand what was sent (MessageError).
+    #[error("the server did not understand the request")]
+    NotUnderstood,
     /// Bytes came that are not a reply; they say nothing of the request.
     #[error("not a reply: {0}")]
     Malformed(DecodeError),
@@ -230,6 +233,7 @@ impl ReplyError {
             Self::TimedOut => (ExceptionKind::Timeout, OMG | 3),
             Self::Malformed(error) | Self::BadResults(error) => exception::of_decoding(error),
             Self::NeedsAddressingMode => (ExceptionKind::NoImplement, 0),
+            Self::NotUnderstood => (ExceptionKind::CommFailure, exception::NOT_UNDERSTOOD),
             _ => (ExceptionKind::CommFailure, 0),
         }
     }
@@ -284,7 +288,8 @@ impl From<ReceiveError> for ReplyError {
             ReceiveError::Closed { amid_message: true } => Self::Ended,
             ReceiveError::Closed { .. } => Self::Closed,
             ReceiveError::Malformed(error) => Self::Malformed(error),
-            ReceiveError::OutOfPlace(_) | ReceiveError::MessageError => Self::OutOfPlace,
+            ReceiveError::OutOfPlace(_) => Self::OutOfPlace,
+            ReceiveError::MessageError => Self::NotUnderstood,
         }
     }
 }
@@ -365,7 +370,7 @@ impl<T> Pending<T> {
 mod tests {
     use super::*;
 
-    const ALL: [ReplyError; 14] = [
+    const ALL: [ReplyError; 15] = [
         ReplyError::NotSent,
         ReplyError::SendTimedOut,
         ReplyError::SendFailed {
@@ -382,6 +387,7 @@ mod tests {
         ReplyError::Ended,
         ReplyError::Failed { os_error: 104 },
         ReplyError::OutOfPlace,
+        ReplyError::NotUnderstood,
         ReplyError::Malformed(DecodeError::BadMagic),
         ReplyError::BadResults(DecodeError::BadString),
         ReplyError::NeedsAddressingMode,

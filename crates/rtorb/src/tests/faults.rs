@@ -9,6 +9,7 @@ use crate::{CompletionStatus, ExceptionKind, Orb, SystemException};
 use core::time::Duration;
 use rtorb_tests::fake::{reply, yes};
 use rtorb_tests::raw::{CLOSE_CONNECTION, MESSAGE_ERROR, Stream, fragments};
+use rtorb_wire::exception::NOT_UNDERSTOOD;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// More than the bytes of a request or a reply here.
@@ -261,7 +262,14 @@ fn a_message_error_is_a_communication_failure() {
         let error = Stream::new(MESSAGE_ERROR, 2, false).message();
         let server = world.script(move |_| vec![Act::Send(error.clone())]);
         let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
-        expect_failure(&call(&object).expect_err("an error came"), strategy);
+        let failed = call(&object).expect_err("an error came");
+        expect_failure(&failed, strategy);
+        assert_eq!(failed.minor, NOT_UNDERSTOOD, "{strategy}");
+        let advice = failed.advice().expect("there is a remedy");
+        assert!(
+            advice.contains("did not understand"),
+            "{strategy}: {advice}"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use rtorb_tests::pages::{check_part, comment_before};
-use rtorb_wire::exception::broken_rule;
+use rtorb_wire::exception::{NOT_UNDERSTOOD, broken_rule};
 
 use crate::Limits;
 use crate::exception::{
@@ -108,6 +108,9 @@ fn minor_codes() -> String {
         inconsistent::SYNC_NONE_ON_SHARED,
     ];
     let policies = policies.map(|minor| (ExceptionKind::InvPolicy, minor));
+    let policies = policies
+        .into_iter()
+        .chain([(ExceptionKind::CommFailure, NOT_UNDERSTOOD)]);
     let rules = (RTORB + 1..)
         .take_while(|minor| broken_rule(*minor).is_some())
         .map(|minor| (ExceptionKind::Marshal, minor));
