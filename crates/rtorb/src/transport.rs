@@ -49,6 +49,17 @@ pub(crate) struct Unsent {
     pub(crate) has_begun: bool,
 }
 
+impl Unsent {
+    /// A message of which nothing went.
+    #[cold]
+    pub(crate) const fn whole(errno: Errno) -> Self {
+        Self {
+            errno,
+            has_begun: false,
+        }
+    }
+}
+
 /// A system call that does not wait.
 const NOW: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
@@ -148,7 +159,7 @@ impl Stream {
 
     /// Sends all octets: one system call unless the peer takes them slowly.
     #[inline]
-    pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Errno> {
+    pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Unsent> {
         if let Some(memory) = &self.memory {
             return memory.send_octets(&self.socket, octets);
         }
@@ -157,7 +168,7 @@ impl Stream {
                 Ok(sent) if sent == octets.len() => return Ok(()),
                 Ok(sent) => return self.send_rest(&mut [IoSlice::new(&octets[sent..])]),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
+                Err(errno) => return Err(Unsent::whole(errno)),
             }
         }
     }
@@ -166,26 +177,30 @@ impl Stream {
     ///
     /// The timeout itself bounds a system call only: a peer that takes an octet now and then would hold us for ever.
     #[cold]
-    fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Errno> {
-        let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send)?;
+    fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Unsent> {
+        let begun = |errno| Unsent {
+            errno,
+            has_begun: true,
+        };
+        let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send);
+        let timeout = timeout.map_err(begun)?;
         let deadline_ns = timeout.map(|timeout| {
             monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
         self.send_parts_by(parts, deadline_ns)
-            .map_err(|unsent| unsent.errno)
+            .map_err(|unsent| begun(unsent.errno))
     }
 
     /// Sends a message of the ORB's own octets with lent ones between them.
     #[inline]
-    pub(crate) fn send_message(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
+    pub(crate) fn send_message(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Unsent> {
         if lent.is_empty() {
             return self.send(own);
         }
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
         if let Some(memory) = &self.memory {
-            let sent = memory.send(&self.socket, parts, None);
-            return sent.map_err(|unsent| unsent.errno);
+            return memory.send(&self.socket, parts, None);
         }
         loop {
             match calls::sendmsg(
@@ -203,7 +218,7 @@ impl Stream {
                     };
                 }
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
+                Err(errno) => return Err(Unsent::whole(errno)),
             }
         }
     }

@@ -5,6 +5,7 @@ use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::outgoing;
+use crate::transport::Unsent;
 use crate::wait::read::{self, Unread};
 use crate::wait::watchdog::Wait;
 use rtorb_wire::cdr::CharCodeSet;
@@ -123,6 +124,7 @@ impl SingleConnection {
         }
         self.send(invocation, arguments, |own, message| {
             own.offer(message, invocation.core.fragment_bytes)
+                .map_err(Unsent::whole)
         })
         .map_err(SendNowError::Failed)?;
         Ok(self.is_flushed())
@@ -132,7 +134,8 @@ impl SingleConnection {
     #[inline]
     pub(super) fn flush(&mut self) -> Result<bool, CallError> {
         if !self.outbox.is_empty() {
-            self.send_outbox().map_err(|errno| self.broken_by(errno))?;
+            self.send_outbox()
+                .map_err(|errno| self.broken_by(Unsent::whole(errno)))?;
         }
         Ok(self.is_flushed())
     }
@@ -180,13 +183,13 @@ impl SingleConnection {
         &mut self,
         invocation: &Invocation<'_>,
         arguments: Arguments<'_, 'a>,
-        send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Errno>,
+        send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Unsent>,
     ) -> Result<u32, CallError> {
         let mut w = invocation.writer(core::mem::take(&mut self.out));
         let request_id = self.state.next_request_id();
         let needs_code_sets = self.state.needs_code_sets();
         let sent = match invocation.encode(&mut w, request_id, needs_code_sets, arguments) {
-            Ok(()) => send(self, &w).map_err(|errno| self.broken_by(errno)),
+            Ok(()) => send(self, &w).map_err(|unsent| self.broken_by(unsent)),
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
         self.out = w.into_buffer();
@@ -308,15 +311,26 @@ impl SingleConnection {
     #[cold]
     fn finish_outbox(&mut self) -> Result<(), ReplyError> {
         let finished = self.wait.stream.send(self.outbox.unsent());
-        finished.map_err(|errno| send_error(&self.state, errno))?;
+        // Nothing of this request went.
+        finished.map_err(|unsent| self.send_error(Unsent::whole(unsent.errno)))?;
         self.outbox.advance(self.outbox.len());
         Ok(())
     }
 
     #[cold]
-    fn broken_by(&mut self, errno: Errno) -> CallError {
+    fn broken_by(&mut self, unsent: Unsent) -> CallError {
         self.is_shut = true;
-        send_error(&self.state, errno).into()
+        self.send_error(unsent).into()
+    }
+
+    #[cold]
+    fn send_error(&self, unsent: Unsent) -> ReplyError {
+        let is_late = unsent.errno == Errno::AGAIN || self.wait.has_ended();
+        match (is_late, unsent.has_begun) {
+            (true, true) => ReplyError::SendTimedOut,
+            (true, false) => ReplyError::NotSent,
+            (false, _) => self.state.send_failed(unsent.errno.raw_os_error()),
+        }
     }
 }
 
@@ -325,14 +339,6 @@ const UNWATCHED_NS: u64 = u64::MAX;
 
 /// A fragment of 24 bytes carries 8 bytes of its message: a message in fragments is at most this many times as large.
 const FRAGMENTED_FACTOR: usize = 3;
-
-#[cold]
-fn send_error(state: &ClientState, errno: Errno) -> ReplyError {
-    match errno {
-        Errno::AGAIN => ReplyError::SendTimedOut,
-        errno => state.send_failed(errno.raw_os_error()),
-    }
-}
 
 #[cold]
 fn no_memory(_: OutboxError) -> Errno {

@@ -85,6 +85,12 @@ impl Wait {
         self.deadline_ns.swap(IDLE, Ordering::AcqRel) != ENDED
     }
 
+    /// True if the watchdog has ended the wait, and has shut the stream.
+    #[cold]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.deadline_ns.load(Ordering::Acquire) == ENDED
+    }
+
     /// Ends the wait if its deadline has passed; else answers the deadline of a wait in progress.
     fn end_if_due(&self, now_ns: u64) -> Option<u64> {
         let deadline_ns = self.deadline_ns.load(Ordering::Acquire);

@@ -6,6 +6,7 @@
 mod adapters;
 mod addressing;
 mod bands;
+mod call_deadlines;
 mod client_faults;
 mod collocated;
 mod connection_thread;

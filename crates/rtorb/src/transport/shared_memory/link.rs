@@ -77,9 +77,8 @@ impl Link {
 
     /// Sends all octets, and waits for room.
     #[inline(never)]
-    pub(crate) fn send_octets(&self, socket: &OwnedFd, octets: &[u8]) -> Result<(), Errno> {
-        let sent = self.send(socket, &mut [IoSlice::new(octets)], None);
-        sent.map_err(|unsent| unsent.errno)
+    pub(crate) fn send_octets(&self, socket: &OwnedFd, octets: &[u8]) -> Result<(), Unsent> {
+        self.send(socket, &mut [IoSlice::new(octets)], None)
     }
 
     /// Sends as much of a message as there is room for, and returns the number of bytes.
