@@ -26,6 +26,7 @@ mod single;
 pub(crate) mod without_waiting;
 
 pub(crate) use client::{Client, ClientCore, CollocatedRequest, Host, Sharing, WeakClient};
+pub(crate) use collocated::may_be_collocated;
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};

@@ -70,6 +70,8 @@ struct Inner {
     forward: Mutex<Option<ObjectRef>>,
     timeout: Timeout,
     sync_scope: SyncScope,
+    /// True if the calling thread serves the requests of this reference, by whichever route. Such calls need no deadline.
+    is_direct: bool,
 }
 
 /// The timeout of a call.
@@ -101,6 +103,14 @@ struct CallTime {
     is_delayed: bool,
 }
 
+impl CallTime {
+    /// The time of a call that waits for nothing.
+    const DIRECT: Self = Self {
+        deadline: Deadline::NONE,
+        is_delayed: false,
+    };
+}
+
 impl<'x> Asked<'x> {
     const fn operation(operation: &'x str, response: Response) -> Self {
         Self {
@@ -109,6 +119,12 @@ impl<'x> Asked<'x> {
             response,
             time: None,
         }
+    }
+
+    /// True if the calling thread may serve the request.
+    #[inline]
+    fn may_be_direct(&self) -> bool {
+        connection::may_be_collocated(self.kind, self.response)
     }
 }
 
@@ -165,6 +181,7 @@ impl ObjectRef {
             forward: Mutex::new(None),
             timeout,
             sync_scope: SyncScope::default(),
+            is_direct: false,
         })
     }
 
@@ -174,6 +191,7 @@ impl ObjectRef {
             // Nothing can end a servant that runs on the calling thread when a timeout has passed.
             route.is_collocated = route.is_own && !is_bounded;
         }
+        inner.is_direct = inner.routes.iter().all(|route| route.is_collocated);
         Self {
             inner: Arc::new(inner),
         }
@@ -195,40 +213,40 @@ impl ObjectRef {
     }
 
     /// Returns a reference to the same object whose calls all end by `end` (RequestEndTime): for several calls that are one
-    /// step to the application. `None` for no timeout.
+    /// step to the application.
     ///
-    /// A call after `end` fails with TIMEOUT, and nothing is sent.
+    /// A call after `end` fails with TIMEOUT.
     ///
     /// ```no_run
-    /// # fn raise(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+    /// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
     /// use std::time::{Duration, Instant};
-    /// let end = Some(Instant::now() + Duration::from_millis(20));
+    /// let end = Instant::now() + Duration::from_millis(20);
     /// for valve in [one, other] {
-    ///     valve.with_end_time(end).invoke("raise", |_| Ok(()), |_| Ok(()))?;
+    ///     valve.with_end_time(end).invoke("open", |_| Ok(()), |_| Ok(()))?;
     /// }
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn with_end_time(&self, end: Option<Instant>) -> Self {
-        let timeout = match end {
-            None => Timeout::Own(None),
-            Some(end) => {
-                let left = end.saturating_duration_since(Instant::now());
-                Timeout::Until(Deadline::new(monotonic_ns(), Some(left)))
-            }
-        };
+    pub fn with_end_time(&self, end: Instant) -> Self {
+        let left = end.saturating_duration_since(Instant::now());
+        self.with_deadline(Deadline::new(monotonic_ns(), Some(left)))
+    }
+
+    /// The same object, whose calls all have that deadline.
+    pub(crate) fn with_deadline(&self, deadline: Deadline) -> Self {
         Self::of(Inner {
-            timeout,
+            timeout: Timeout::Until(deadline),
             ..self.inner.copy()
         })
     }
 
-    /// The timeout of each call through this reference, or what is left until its [end time](Self::with_end_time); `None` for no
-    /// timeout.
-    pub fn round_trip_timeout(&self) -> Option<Duration> {
+    /// The timeout that the application chose for calls through this reference: its own, what is left until its
+    /// [end time](Self::with_end_time), or the ORB's. `None` if it chose none, or no timeout.
+    pub fn chosen_timeout(&self) -> Option<Duration> {
+        let core = &self.inner.client.core;
         match self.inner.timeout {
-            Timeout::OfOrb => self.inner.client.core.round_trip_timeout,
+            Timeout::OfOrb => core.chosen_timeout(),
             Timeout::Own(timeout) => timeout,
             Timeout::Until(deadline) => {
                 let left_ns = deadline.at_ns()?.saturating_sub(monotonic_ns());
@@ -441,9 +459,15 @@ impl ObjectRef {
     ) -> Result<(), SystemException> {
         let core = &self.inner.client.core;
         core.check_open()?;
-        let mut time = asked.time.unwrap_or_else(|| self.begin());
         let mut is_readdressed = false;
         let mut target = self.inner.forward();
+        let mut time = match asked.time {
+            Some(time) => time,
+            None if self.inner.is_direct && target.is_none() && asked.may_be_direct() => {
+                CallTime::DIRECT
+            }
+            None => self.begin(),
+        };
         let mut was_known = target.is_some();
         let mut steps_left = core.limits.forwards_max;
         loop {
@@ -490,6 +514,9 @@ impl ObjectRef {
                     was_known = false;
                 }
                 Err(exception) => return Err(exception),
+            }
+            if time.deadline == Deadline::NONE {
+                time = self.begin();
             }
             time.is_delayed = true;
             let exception = if time.deadline.has_passed(monotonic_ns()) {
@@ -662,6 +689,7 @@ impl Inner {
             forward: Mutex::new(None),
             timeout: self.timeout,
             sync_scope: self.sync_scope,
+            is_direct: self.is_direct,
         }
     }
 

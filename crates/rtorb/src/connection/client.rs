@@ -139,6 +139,11 @@ impl Sharing {
 }
 
 impl ClientCore {
+    /// The timeout of calls, if the application chose one.
+    pub(crate) fn chosen_timeout(&self) -> Option<Duration> {
+        self.round_trip_timeout.filter(|_| self.is_timeout_chosen)
+    }
+
     /// Refuses further calls.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);

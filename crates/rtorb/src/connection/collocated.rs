@@ -17,9 +17,13 @@ use rtorb_wire::giop::{Header, Response};
 /// A oneway must not take the caller's time, and a LocateRequest opens a connection: these need a transport.
 #[inline]
 pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
-    invocation.route.is_collocated
-        && invocation.response == Response::FromTarget
-        && invocation.kind == InvocationKind::Operation
+    invocation.route.is_collocated && may_be_collocated(invocation.kind, invocation.response)
+}
+
+/// True for a request that may be served on the calling thread.
+#[inline]
+pub(crate) fn may_be_collocated(kind: InvocationKind, response: Response) -> bool {
+    response == Response::FromTarget && kind == InvocationKind::Operation
 }
 
 /// Calls an object of the same ORB on the calling thread.

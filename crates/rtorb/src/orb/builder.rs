@@ -268,6 +268,7 @@ impl OrbBuilder {
             },
         );
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
+        let reactor_thread = rt.obtainable(&self.reactor_thread);
         let client = Arc::new(ClientCore {
             limits: self.limits,
             byte_order: self.byte_order,
@@ -279,10 +280,7 @@ impl OrbBuilder {
             collocation: self.collocation,
             shared_memory: self.shared_memory,
             binds_priority_bands: self.binds_priority_bands,
-            sharing: Sharing::new(
-                self.strategies.connection,
-                rt.obtainable(&self.reactor_thread),
-            ),
+            sharing: Sharing::new(self.strategies.connection, reactor_thread),
             watchdog: Watchdog::new(rt.obtainable(&self.watchdog_thread)),
             resolver: Resolver::default(),
             endpoints: EndpointTable::default(),
@@ -419,11 +417,12 @@ options! {
     /// the first call, or opens the connection. Every call waits for this thread: give it the priority of the most urgent call.
     reactor_thread(config: ThreadConfig) => reactor_thread = config;
 
-    /// Timeout of a call, from sending the request to receiving the reply (RelativeRoundtripTimeout); 30 s by default, `None`
-    /// for no timeout.
+    /// Timeout of a call, from its beginning to its result (RelativeRoundtripTimeout); 30 s by default, `None` for no timeout.
     ///
-    /// It starts again when the request is sent again: to the target of a LOCATION_FORWARD (at most `Limits::forwards_max`
-    /// times), or on a new connection after the server has closed an idle one.
+    /// It bounds all that the call does: resolving the host name, connecting, further endpoints, forwards, waiting for a
+    /// shared connection, sending, waiting for the reply, and sending again on a new connection. Endpoints that may still be
+    /// tried share the time that is left. The call fails with TIMEOUT, and the [`Cause`](crate::exception::Cause) says what it was
+    /// doing; COMPLETED_NO means that nothing of the request was sent.
     ///
     /// The default does not concern objects of this ORB that are called directly ([`collocation`](Self::collocation)). Any other
     /// timeout makes such calls go by a transport, because nothing can end a servant that runs on the thread of its caller.
@@ -482,7 +481,8 @@ options! {
     /// least 1.
     pool_threads(threads: usize) => pool_threads = threads.max(1);
 
-    /// Timeout of opening a connection; 5 s by default, from 1 ms to a day.
+    /// Timeout of opening a connection, which includes resolving the host name; 5 s by default, from 1 ms to a day. A call's own
+    /// timeout bounds it too.
     // Zero would fail at once over TCP, and has no meaning for a UNIX socket.
     connect_timeout(timeout: Duration) => connect_timeout = timeout.clamp(CONNECT_TIMEOUT_MIN, WAIT_MAX);
 

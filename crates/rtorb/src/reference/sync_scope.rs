@@ -28,6 +28,8 @@ pub enum SyncScope {
     /// its connection: when the connection breaks, when the last reference with a private connection is dropped, or when the
     /// ORB closes a connection to open another ([`Limits`](crate::Limits)). The ORB closes connections without unsent parts first.
     ///
+    /// A oneway on a connection that was idle for more than a second finds that its server has ended it: UNCONNECTED.
+    ///
     /// A oneway has no reply. The first send after the server's host reports the end of the server fails: over a UNIX socket the
     /// next send, over TCP usually the second. If the host is silent, sends fail only when this host's kernel gives up
     /// (COMM_FAILURE). Earlier oneways are lost without notice. A call with a reply checks the server.

@@ -409,12 +409,8 @@ fn calls_with_one_end_time_end_by_it() {
         let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
         assert_eq!(call(&object), Ok(true));
         let begun_ns = monotonic_ns();
-        let bounded = object.with_end_time(Some(Instant::now() + MOMENT));
-        assert!(
-            bounded
-                .round_trip_timeout()
-                .is_some_and(|left| left <= MOMENT)
-        );
+        let bounded = object.with_end_time(Instant::now() + MOMENT);
+        assert!(bounded.chosen_timeout().is_some_and(|left| left <= MOMENT));
         assert_eq!(call(&bounded), Ok(true), "{strategy}");
         assert_eq!(call(&bounded), Ok(true), "{strategy}");
         let failed = call(&bounded).expect_err("there is no time for a third");
@@ -422,7 +418,36 @@ fn calls_with_one_end_time_end_by_it() {
         let elapsed = Duration::from_nanos(monotonic_ns() - begun_ns);
         assert!(elapsed <= MOMENT + WATCHDOG, "{strategy}: {elapsed:?}");
         assert!(call(&bounded).is_err_and(|failed| failed.kind == ExceptionKind::Timeout));
-        assert_eq!(object.round_trip_timeout(), Some(TIMEOUT));
+        assert_eq!(object.chosen_timeout(), Some(TIMEOUT));
+    }
+}
+
+#[test]
+fn names_that_lead_to_names_are_resolved_within_one_timeout() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        world.script(|request| {
+            let found: Ior = reference_at("127.0.0.1", PORT).parse().expect("an IOR");
+            let mut w = Writer::new(Vec::new(), 1000);
+            found.encode(&mut w).expect("it fits");
+            let found = reply(request.id, 0, |body| {
+                body.raw(&w.to_octets());
+            });
+            vec![Act::Wait(MOMENT * 3 / 4), Act::Send(found)]
+        });
+        let builder = builder().round_trip_timeout(Some(MOMENT));
+        let builder =
+            builder.initial_reference("First", "corbaname:iiop:1.2@127.0.0.1:1/root#first");
+        let orb = world.client(builder);
+        assert!(
+            orb.resolve_initial_references("First").is_ok(),
+            "{strategy}"
+        );
+        let begun_ns = monotonic_ns();
+        let second = orb.string_to_object("corbaname:rir:/First#second");
+        let failed = second.expect_err("there is no time for a second question");
+        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+        check_time(begun_ns, MOMENT);
     }
 }
 
