@@ -264,7 +264,14 @@ impl SingleConnection {
     ) -> Result<(), SystemException> {
         let timeout_ns = invocation.deadline.timeout_ns();
         let watchdog = &invocation.core.watchdog;
-        if self.watched_ns > timeout_ns {
+        let is_shorter = self.watched_ns > timeout_ns && !invocation.is_delayed;
+        if is_shorter || self.watched_ns == UNWATCHED_NS {
+            // What little time a delayed call may have left is no reason to look so often later: each of them is told.
+            let timeout_ns = if invocation.is_delayed {
+                timeout_ns.max(TOLD_NS)
+            } else {
+                timeout_ns
+            };
             let watched = watchdog.watch(&self.wait, timeout_ns);
             watched.map_err(|refused| {
                 SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
@@ -333,6 +340,9 @@ impl SingleConnection {
         }
     }
 }
+
+/// The shortest timeout that a call registers which tells the watchdog of its wait.
+const TOLD_NS: u64 = 1_000_000;
 
 /// No timeout is as long.
 const UNWATCHED_NS: u64 = u64::MAX;

@@ -71,7 +71,8 @@ impl ObjectRef {
     /// nothing is left; the next oneway is then accepted unless the connection breaks.
     ///
     /// It concerns the connection that a oneway of the calling thread, at its current priority, would use. It returns false while
-    /// another thread uses that connection. If nothing is left it makes no system call.
+    /// another thread uses that connection. If nothing is left it makes no system call, unless the connection was idle for more than a
+    /// second: then it looks whether the server has ended it.
     ///
     /// # Errors
     /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) if no connection is open; COMM_FAILURE if the connection is broken: the
