@@ -54,6 +54,7 @@ pub(crate) fn check(
         lost: &specification.lost,
         incomplete: specification.incomplete,
         included_twice: HashSet::new(),
+        case_reported: HashSet::new(),
     };
     checker.definitions(&specification.definitions);
     checker.check_annotations(&specification.annotations);
@@ -83,6 +84,8 @@ struct Checker<'c> {
     effective: HashSet<Location>,
     /// Lines of files that were included twice, and have been reported.
     included_twice: HashSet<Position>,
+    /// Declarations that differ in case only from a used name, and have been reported.
+    case_reported: HashSet<Location>,
 }
 
 /// The checker's facts about an item, which the tree does not contain.

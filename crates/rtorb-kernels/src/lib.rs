@@ -9,6 +9,7 @@
 
 pub mod baseline;
 pub mod board;
+mod built;
 pub mod campaign;
 pub mod catalogue;
 pub mod comparison;

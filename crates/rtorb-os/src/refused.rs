@@ -45,6 +45,8 @@ pub enum Resource {
     SharedMemory,
     /// A timer that sends signals.
     SignalTimer,
+    /// A handler of the signals that end a process.
+    SignalHandler,
 }
 
 impl Resource {
@@ -105,6 +107,7 @@ impl Resource {
                 "start it at a moment and with a period that are not 0"
             }
             Self::SignalTimer => "use fewer timers, or raise `ulimit -i`",
+            Self::SignalHandler => "wait for these signals in fewer places",
         }
     }
 }
@@ -124,6 +127,7 @@ impl fmt::Display for Resource {
             Self::Process => f.write_str("a new process"),
             Self::SharedMemory => f.write_str("shared memory"),
             Self::SignalTimer => f.write_str("a timer that sends signals"),
+            Self::SignalHandler => f.write_str("a handler of SIGTERM and SIGINT"),
         }
     }
 }
@@ -163,6 +167,7 @@ mod tests {
             (Resource::SharedMemory, Errno::NOENT, "folder"),
             (Resource::SignalTimer, Errno::AGAIN, "ulimit -i"),
             (Resource::SignalTimer, Errno::INVAL, "not 0"),
+            (Resource::SignalHandler, Errno::AGAIN, "fewer places"),
         ];
         for (resource, errno, remedy) in rows {
             let text = resource.refused(errno).to_string();

@@ -24,6 +24,7 @@ pub mod timing;
 mod trace;
 mod transport;
 mod wait;
+mod warning;
 
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use interface::Interface;
@@ -37,6 +38,7 @@ pub use strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
     UnknownStrategy, WaitStrategy,
 };
+pub use warning::Warning;
 
 /// Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.
 ///
@@ -55,10 +57,12 @@ pub mod rt {
     };
 }
 
-/// Scheduling of the threads of an ORB.
+/// Scheduling of the threads of an ORB, and what the host refuses of it.
 pub mod thread {
     pub use rtorb_os::sched::SchedPolicy;
     pub use rtorb_os::thread::ThreadConfig;
+    pub use rtorb_os::{Refused, Resource};
+    pub use rustix::io::Errno;
 }
 
 /// Versions of GIOP.

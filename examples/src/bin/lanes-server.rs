@@ -17,7 +17,8 @@ impl GreeterServant for Host {
 }
 
 fn main() -> anyhow::Result<()> {
-    let orb = Orb::builder().args(std::env::args())?.build()?;
+    let builder = Orb::builder().on_warning(|warning| eprintln!("{warning}"));
+    let orb = builder.args(std::env::args())?.build()?;
     let rt_orb = orb.rt_orb();
     let lanes = LanedThreadpool {
         lanes: vec![lane(60, 1)?, lane(10, 2)?],

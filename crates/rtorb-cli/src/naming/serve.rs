@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use rtorb::Orb;
-use rtorb_lab::processes::interrupt::on_signal;
 use rtorb_results::is_wrong_path;
 use rtorb_services::naming::client::PORT;
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreError};
@@ -54,14 +53,15 @@ impl Serve {
             .map_err(option_error)?;
         let service = NamingService::serve(&orb, self.config()).map_err(naming_error)?;
         orb.root_poa()?.manager().activate();
-        let ending = orb.clone();
-        on_signal(move || ending.shutdown()).context("cannot listen to signals")?;
-        if let Some(file) = &self.ior_file {
-            let text = format!("{}\n", service.reference().as_object());
-            named_file::write(file, text.as_bytes())?;
-        }
-        self.print_start(&orb, &service);
-        orb.run()?;
+        orb.shutdown_on_signals(|| ())?;
+        orb.run_with(|| {
+            if let Some(file) = &self.ior_file {
+                let text = format!("{}\n", service.reference().as_object());
+                named_file::write(file, text.as_bytes())?;
+            }
+            self.print_start(&orb, &service);
+            anyhow::Ok(())
+        })?;
         service.end();
         Ok(ExitCode::SUCCESS)
     }

@@ -35,7 +35,7 @@ impl Preprocessor<'_> {
 
     /// `#include "file"`, `#include <file>` and `#include MACRO`.
     pub(super) fn include_directive(&mut self, lexer: &mut Lexer, directive: Location) {
-        let (text, location) = lexer.rest_of_line();
+        let (text, location) = lexer.rest_of_line(self.diagnostics);
         let spelled = if text.starts_with(['"', '<']) {
             text
         } else {

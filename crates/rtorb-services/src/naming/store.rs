@@ -3,7 +3,7 @@
 use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
 use super::error::StoreError;
-use super::failure::{StandardError, StoreFailure, StoreLog};
+use super::failure::{NoLog, StoreFailure, StoreLog};
 use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
@@ -58,7 +58,7 @@ impl Store {
             file: file.to_owned(),
             identity,
             reference_octets_max: config.reference_octets_max,
-            log: Arc::new(StandardError),
+            log: Arc::new(NoLog),
             failing: Mutex::default(),
         };
         Ok((store, tree))

@@ -318,8 +318,8 @@ mod tests {
         where_it_is_refused(|| {
             let times = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&times);
-            let builder = Orb::builder().best_effort_telling(move |refused| {
-                assert!(refused.to_string().contains("CAP_SYS_NICE"), "{refused}");
+            let builder = Orb::builder().best_effort().on_warning(move |warning| {
+                assert!(warning.to_string().contains("CAP_SYS_NICE"), "{warning}");
                 counted.fetch_add(1, Ordering::Relaxed);
             });
             let orb = builder.build().expect("an ORB");

@@ -80,8 +80,13 @@ impl Addresses {
             let text = |path: &Path| path.to_string_lossy().into_owned();
             match &listener.bound {
                 Endpoint::Tcp { .. } => {
-                    let place = listener.tcp_address();
-                    tcp.extend(place.map(|place| Address { place, lane }));
+                    tcp.extend(listener.published().iter().filter_map(|endpoint| {
+                        let Endpoint::Tcp { host, port } = endpoint else {
+                            return None;
+                        };
+                        let place = (host.clone(), *port);
+                        Some(Address { place, lane })
+                    }));
                 }
                 Endpoint::Unix { path } => {
                     let place = text(path);

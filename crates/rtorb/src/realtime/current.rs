@@ -31,6 +31,7 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
         NATIVE.set(Some(current_policy()));
     }
     rt.apply(native)?;
+    rt.keep_above(native).map_err(refusal)?;
     CURRENT.set(priority.get());
     Ok(())
 }

@@ -15,6 +15,7 @@ mod object_keys;
 mod ourselves;
 mod pools;
 mod presets;
+mod published;
 mod request_queues;
 mod rt_adapters;
 mod rt_propagation;

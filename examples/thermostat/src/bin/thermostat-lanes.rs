@@ -8,7 +8,8 @@ use rtorb_thermostat::home::Thermostat;
 use std::fs;
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().on_warning(|warning| eprintln!("{warning}"));
+    let builder = builder.args(std::env::args().skip(1))?;
     let file = builder.remaining_arguments().first().cloned();
     let file = file.context("usage: thermostat-lanes FILE")?;
     let orb = builder.build()?;

@@ -283,7 +283,7 @@ impl PlainCore {
                 next_ping_ns.min(now_ns + RETRY_NS)
             };
             let mut state = self.state.lock();
-            while state.changes == seen && monotonic_ns() < until_ns {
+            while state.changes == seen && !state.stop && monotonic_ns() < until_ns {
                 self.changed.wait_until(&mut state, until_ns);
             }
             if state.stop {
