@@ -257,14 +257,11 @@ impl OrbBuilder {
             client_policies: self.client_policies,
             named_mutexes: NamedMutexes::default(),
         });
-        let dispatch = dispatch(
-            self.strategies.dispatch,
-            self.pool_threads,
-            FilterChain {
-                filters: self.filters,
-                lanes: self.lanes,
-            },
-        );
+        let chain = FilterChain {
+            filters: self.filters,
+            lanes: self.lanes,
+        };
+        let dispatch = dispatch(self.strategies.dispatch, self.pool_threads, chain);
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
         let reactor_thread = ClientThread::new(&rt, &self.reactor_thread);
         let client = Arc::new(ClientCore {

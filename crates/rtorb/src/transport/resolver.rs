@@ -245,35 +245,36 @@ pub(crate) mod tests {
 
     #[test]
     fn names_that_the_system_does_not_find_in_time_are_bounded_in_time_and_number() {
-        let resolver = Resolver::default();
+        let resolver = Arc::new(Resolver::default());
         let wait = |host: &str, ns| resolver.addresses(host, 7, monotonic_ns() + ns);
         assert_eq!(wait(SILENT, MOMENT_NS), Err(Errno::TIMEDOUT));
         assert!(resolver.shared.names.lock().wanted.is_empty());
-        thread::scope(|scope| {
-            let waiting: Vec<_> = (0..NAMES_MAX)
-                .map(|number| {
-                    let host = format!("{number}.{SILENT}");
-                    scope.spawn(move || wait(&host, 500 * MOMENT_NS))
-                })
-                .collect();
-            while resolver.shared.names.lock().wanted.len() < NAMES_MAX {
-                thread::yield_now();
-            }
-            assert_eq!(wait("another", MOMENT_NS), Err(Errno::NOBUFS));
-            // Whoever waits for a name that is looked for already takes no place of its own.
-            let host = format!("3.{SILENT}");
-            assert_eq!(wait(&host, MOMENT_NS), Err(Errno::TIMEDOUT));
-            let mut names = resolver.shared.names.lock();
-            for wanted in &mut names.wanted {
-                wanted.addresses = Some(Addresses::default());
-            }
-            resolver.shared.found.notify_all(&resolver.shared.names);
-            drop(names);
-            for thread in waiting {
-                let found = thread.join().expect("no panic");
-                assert_eq!(found, Err(Errno::HOSTUNREACH));
-            }
-        });
+        let start = |number| {
+            let resolver = Arc::clone(&resolver);
+            let work = move || {
+                let host = format!("{number}.{SILENT}");
+                resolver.addresses(&host, 7, monotonic_ns() + 500 * MOMENT_NS)
+            };
+            spawn("waits", &ThreadConfig::default(), work).expect("a thread")
+        };
+        let waiting: Vec<_> = (0..NAMES_MAX).map(start).collect();
+        while resolver.shared.names.lock().wanted.len() < NAMES_MAX {
+            thread::yield_now();
+        }
+        assert_eq!(wait("another", MOMENT_NS), Err(Errno::NOBUFS));
+        // Whoever waits for a name that is looked for already takes no place of its own.
+        let host = format!("3.{SILENT}");
+        assert_eq!(wait(&host, MOMENT_NS), Err(Errno::TIMEDOUT));
+        let mut names = resolver.shared.names.lock();
+        for wanted in &mut names.wanted {
+            wanted.addresses = Some(Addresses::default());
+        }
+        resolver.shared.found.notify_all(&resolver.shared.names);
+        drop(names);
+        for thread in waiting {
+            let found = thread.join().expect("no panic");
+            assert_eq!(found, Some(Err(Errno::HOSTUNREACH)));
+        }
         assert!(resolver.shared.names.lock().wanted.is_empty());
         // Its thread is still busy, and this does not wait for it.
         drop(resolver);
