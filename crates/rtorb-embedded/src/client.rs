@@ -115,7 +115,7 @@ impl Client {
                 Reply::SystemException(body) => Err(body.into()),
                 // There is one link, and the object is not at its other end.
                 Reply::Forward(_) => Err(ExceptionKind::Rebind.into()),
-                Reply::NeedsAddressingMode => Err(no_reply(ReplyError::NeedsAddressingMode)),
+                Reply::NeedsAddressingMode(_) => Err(no_reply(ReplyError::NeedsAddressingMode)),
             });
         }
     }

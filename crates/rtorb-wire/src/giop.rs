@@ -23,12 +23,14 @@ pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message}
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, write_cancel_request,
     write_close_connection, write_locate_forward, write_locate_reply, write_locate_request,
-    write_message_error,
+    write_locate_request_to, write_message_error,
 };
 pub use reply::{ReplyHeader, ReplyStatus, begin_reply};
-pub use request::{RequestHeader, RequestPrefix, RequestStart, Response, begin_request};
+pub use request::{
+    RequestHeader, RequestPrefix, RequestStart, Response, begin_request, begin_request_at,
+};
 pub use service_context::{ServiceContext, ServiceContexts, ServiceContextsIter};
-pub use target::Target;
+pub use target::{Address, AddressingMode, Target};
 
 use crate::{DecodeError, EncodeError, Reader, Writer};
 

@@ -26,12 +26,17 @@ mod single;
 pub(crate) mod without_waiting;
 
 pub(crate) use client::{Client, ClientCore, CollocatedRequest, Host, Sharing, WeakClient};
+pub(crate) use collocated::may_be_collocated;
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
 
 use crate::exception::SystemException;
 use crate::realtime::{NetworkPriority, PriorityBand};
+
+/// A connection that was idle for longer is looked at before a call uses it: its server may have ended meanwhile. This is one
+/// system call a second at most, and a server takes longer to be started again.
+const IDLE_NS: u64 = 1_000_000_000;
 
 /// Which of the connections to one endpoint a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

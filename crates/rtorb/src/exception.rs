@@ -283,6 +283,9 @@ impl SystemException {
         }
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {
+            (ExceptionKind::Timeout, Some(Phase::Resolve)) => Some(
+                "the name servers of this host do not reply in time: check them, or use a numeric address in the reference",
+            ),
             (_, Some(Phase::Resolve)) => Some(
                 "the host name is unknown, or no name server answers: check the name in the reference, and ask for it with \
                  `getent hosts NAME`",
@@ -312,6 +315,10 @@ impl SystemException {
             (ExceptionKind::Timeout, _) => {
                 Some("raise the timeout, or find out what holds the server")
             }
+            (ExceptionKind::CommFailure, _) if self.minor == exception::NOT_UNDERSTOOD => Some(
+                "the server did not understand a message of this client, and does not say why (MessageError): look at its log, and \
+                 try an older GIOP version (`OrbBuilder::max_giop_version`, or corbaloc:iiop:1.0@HOST:PORT/KEY)",
+            ),
             (ExceptionKind::CommFailure, _) => {
                 Some("the server ended or closed the connection: try again")
             }

@@ -56,7 +56,7 @@ pub struct Limits {
     /// The same bounds apply to the requests of a client that wait for a connection's own thread (wait strategy
     /// `connection_thread`). One more waits until its timeout; then it gets TIMEOUT, COMPLETED_NO.
     pub queued_requests_max: usize,
-    /// LOCATION_FORWARD replies that one call follows. Beyond it: TRANSIENT.
+    /// LOCATION_FORWARD replies that one call follows, within its timeout. Beyond it: TRANSIENT.
     pub forwards_max: usize,
     /// Collocated calls within each other on one thread: each needs room on that thread's stack. One more gets IMP_LIMIT.
     pub collocated_depth_max: usize,

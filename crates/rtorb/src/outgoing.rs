@@ -2,7 +2,6 @@
 
 use crate::transport::{Stream, Unsent};
 use rtorb_wire::{Writer, giop};
-use rustix::io::Errno;
 
 /// Sends a message in one piece, or in fragments of `fragment_bytes` if it is larger.
 #[inline]
@@ -10,16 +9,15 @@ pub(crate) fn send(
     stream: &Stream,
     message: &Writer<'_>,
     fragment_bytes: Option<usize>,
-) -> Result<(), Errno> {
-    match fragment_bytes {
-        Some(max) if message.len() > max => {
-            giop::fragments(&message.to_octets(), max).try_for_each(|part| stream.send(&part))
-        }
+) -> Result<(), Unsent> {
+    let max = match fragment_bytes {
+        Some(max) if message.len() > max => max,
         _ => {
             let (own, lent) = message.parts();
-            stream.send_message(own, lent)
+            return stream.send_message(own, lent);
         }
-    }
+    };
+    send_fragments(message, max, |part| stream.send(part))
 }
 
 /// As [`send`], until `deadline_ns` of the monotonic clock at the latest.
@@ -36,14 +34,22 @@ pub(crate) fn send_by(
             return stream.send_message_by(own, lent, deadline_ns);
         }
     };
+    send_fragments(message, max, |part| {
+        stream.send_message_by(part, &[], deadline_ns)
+    })
+}
+
+fn send_fragments(
+    message: &Writer<'_>,
+    max: usize,
+    send: impl Fn(&[u8]) -> Result<(), Unsent>,
+) -> Result<(), Unsent> {
     let mut has_begun = false;
     for part in giop::fragments(&message.to_octets(), max) {
-        stream
-            .send_message_by(&part, &[], deadline_ns)
-            .map_err(|unsent| Unsent {
-                has_begun: has_begun || unsent.has_begun,
-                ..unsent
-            })?;
+        send(&part).map_err(|unsent| Unsent {
+            has_begun: has_begun || unsent.has_begun,
+            ..unsent
+        })?;
         has_begun = true;
     }
     Ok(())

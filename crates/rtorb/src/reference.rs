@@ -5,6 +5,7 @@ mod policies;
 pub(crate) mod routes;
 mod sync_scope;
 
+use crate::clock::monotonic_ns;
 use crate::connection::{
     self, Arguments, Channel, Client, ClientCore, Invocation, InvocationKind, Outcome, Results,
     Route,
@@ -15,13 +16,15 @@ use crate::exception::{
 };
 use crate::realtime::{Policy, Priority};
 use crate::timing::OperationTiming;
+use crate::wait;
 use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use routes::{Profile, routes};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
-use rtorb_wire::giop::{ReplyStatus, Response};
+use rtorb_wire::connection::Deadline;
+use rtorb_wire::giop::{AddressingMode, ReplyStatus, Response};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use std::hash::{Hash, Hasher};
@@ -67,6 +70,8 @@ struct Inner {
     forward: Mutex<Option<ObjectRef>>,
     timeout: Timeout,
     sync_scope: SyncScope,
+    /// True if the calling thread serves the requests of this reference, by whichever route. Such calls need no deadline.
+    is_direct: bool,
 }
 
 /// The timeout of a call.
@@ -76,6 +81,51 @@ enum Timeout {
     OfOrb,
     /// The reference's own timeout; `None` for no timeout.
     Own(Option<Duration>),
+    /// All calls have this deadline together.
+    Until(Deadline),
+}
+
+/// What a call asks of an object.
+#[derive(Clone, Copy, Debug)]
+struct Asked<'x> {
+    kind: InvocationKind,
+    operation: &'x str,
+    response: Response,
+    /// The time of the call that this is a part of; `None` for a call that begins now.
+    time: Option<CallTime>,
+}
+
+/// The time of a call.
+#[derive(Clone, Copy, Debug)]
+struct CallTime {
+    deadline: Deadline,
+    /// True if time may have passed since it began.
+    is_delayed: bool,
+}
+
+impl CallTime {
+    /// The time of a call that waits for nothing.
+    const DIRECT: Self = Self {
+        deadline: Deadline::NONE,
+        is_delayed: false,
+    };
+}
+
+impl<'x> Asked<'x> {
+    const fn operation(operation: &'x str, response: Response) -> Self {
+        Self {
+            kind: InvocationKind::Operation,
+            operation,
+            response,
+            time: None,
+        }
+    }
+
+    /// True if the calling thread may serve the request.
+    #[inline]
+    fn may_be_direct(&self) -> bool {
+        connection::may_be_collocated(self.kind, self.response)
+    }
 }
 
 impl Timeout {
@@ -84,6 +134,17 @@ impl Timeout {
         match self {
             Self::OfOrb => core.is_timeout_chosen,
             Self::Own(timeout) => timeout.is_some(),
+            Self::Until(_) => true,
+        }
+    }
+
+    /// The deadline of a call that begins now.
+    #[inline]
+    fn deadline(self, core: &ClientCore) -> Deadline {
+        match self {
+            Self::OfOrb => wait::deadline(core.round_trip_timeout),
+            Self::Own(timeout) => wait::deadline(timeout),
+            Self::Until(deadline) => deadline,
         }
     }
 }
@@ -120,6 +181,7 @@ impl ObjectRef {
             forward: Mutex::new(None),
             timeout,
             sync_scope: SyncScope::default(),
+            is_direct: false,
         })
     }
 
@@ -129,13 +191,17 @@ impl ObjectRef {
             // Nothing can end a servant that runs on the calling thread when a timeout has passed.
             route.is_collocated = route.is_own && !is_bounded;
         }
+        inner.is_direct = inner.routes.iter().all(|route| route.is_collocated);
         Self {
             inner: Arc::new(inner),
         }
     }
 
-    /// Returns a reference to the same object with another timeout, from sending a request to receiving its reply
-    /// (RelativeRoundtripTimeout); `None` for no timeout.
+    /// Returns a reference to the same object with another timeout of each call (RelativeRoundtripTimeout); `None` for no
+    /// timeout.
+    ///
+    /// The timeout bounds the whole call, from its beginning to the result: resolving the host name, connecting, further endpoints,
+    /// forwards, sending, waiting, and sending again. See [`OrbBuilder::round_trip_timeout`](crate::OrbBuilder::round_trip_timeout).
     #[must_use]
     //= RT-CORBA 1.2 §Invocation Timeout
     //# A client may bound the time of a call, which then fails with TIMEOUT.
@@ -144,6 +210,49 @@ impl ObjectRef {
             timeout: Timeout::Own(timeout),
             ..self.inner.copy()
         })
+    }
+
+    /// Returns a reference to the same object whose calls all end by `end` (RequestEndTime): for several calls that are one
+    /// step to the application.
+    ///
+    /// A call after `end` fails with TIMEOUT.
+    ///
+    /// ```no_run
+    /// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+    /// use std::time::{Duration, Instant};
+    /// let end = Instant::now() + Duration::from_millis(20);
+    /// for valve in [one, other] {
+    ///     valve.with_end_time(end).invoke("open", |_| Ok(()), |_| Ok(()))?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_end_time(&self, end: Instant) -> Self {
+        let left = end.saturating_duration_since(Instant::now());
+        self.with_deadline(Deadline::new(monotonic_ns(), Some(left)))
+    }
+
+    /// The same object, whose calls all have that deadline.
+    pub(crate) fn with_deadline(&self, deadline: Deadline) -> Self {
+        Self::of(Inner {
+            timeout: Timeout::Until(deadline),
+            ..self.inner.copy()
+        })
+    }
+
+    /// The timeout that the application chose for calls through this reference: its own, what is left until its
+    /// [end time](Self::with_end_time), or the ORB's. `None` if it chose none, or no timeout.
+    pub fn chosen_timeout(&self) -> Option<Duration> {
+        let core = &self.inner.client.core;
+        match self.inner.timeout {
+            Timeout::OfOrb => core.chosen_timeout(),
+            Timeout::Own(timeout) => timeout,
+            Timeout::Until(deadline) => {
+                let left_ns = deadline.at_ns()?.saturating_sub(monotonic_ns());
+                Some(Duration::from_nanos(left_ns))
+            }
+        }
     }
 
     /// The client side of its ORB.
@@ -182,7 +291,12 @@ impl ObjectRef {
     /// # Errors
     /// A system exception if the server cannot be reached: the object may still exist.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
-        let ask = |operation| self.invoke(operation, |_| Ok(()), bool::decode);
+        let mut time = self.begin();
+        let mut ask = |operation| {
+            let asked = self.ask_whether_gone(InvocationKind::Operation, operation, time);
+            time.is_delayed = true;
+            asked
+        };
         let reply = match ask("_non_existent") {
             // GIOP 1.0 and 1.1 use the older name. omniORB has only the new one in all versions.
             Err(exception) if exception.kind == ExceptionKind::BadOperation => ask("_not_existent"),
@@ -227,9 +341,7 @@ impl ObjectRef {
         let mut raised = Some(raised);
         let mut reply = None;
         self.invoke_at(
-            InvocationKind::Operation,
-            operation,
-            Response::FromTarget,
+            Asked::operation(operation, Response::FromTarget),
             &arguments,
             &mut |status, r| {
                 reply = match (status, result.take(), raised.take()) {
@@ -263,9 +375,8 @@ impl ObjectRef {
     ) -> Result<(), SystemException> {
         match self.inner.sync_scope {
             SyncScope::WithTransport => {
-                let kind = InvocationKind::Operation;
-                let none = Response::None;
-                self.invoke_at(kind, operation, none, &arguments, &mut |_, _| Ok(()))
+                let asked = Asked::operation(operation, Response::None);
+                self.invoke_at(asked, &arguments, &mut |_, _| Ok(()))
             }
             SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
         }
@@ -305,33 +416,71 @@ impl ObjectRef {
         self
     }
 
-    /// Invokes the object; follows it when it has moved.
-    fn invoke_at<'a>(
+    /// The time of a call that begins now.
+    fn begin(&self) -> CallTime {
+        CallTime {
+            deadline: self.inner.timeout.deadline(&self.inner.client.core),
+            is_delayed: matches!(self.inner.timeout, Timeout::Until(_)),
+        }
+    }
+
+    /// Calls an operation without arguments that returns whether the object is gone. A LocateReply says that it is not.
+    fn ask_whether_gone(
         &self,
         kind: InvocationKind,
         operation: &str,
-        response: Response,
+        time: CallTime,
+    ) -> Result<bool, SystemException> {
+        let asked = Asked {
+            kind,
+            time: Some(time),
+            ..Asked::operation(operation, Response::FromTarget)
+        };
+        let mut is_gone = false;
+        self.invoke_at(asked, &|_| Ok(()), &mut |status, r| {
+            if status != ReplyStatus::NoException {
+                return Err(DecodeError::BadTag {
+                    what: "the status of a reply",
+                    value: status as u32,
+                });
+            }
+            is_gone = bool::decode(r)?;
+            Ok(())
+        })?;
+        Ok(is_gone)
+    }
+
+    /// Invokes the object; follows it when it has moved. One deadline holds for all of it.
+    fn invoke_at<'a>(
+        &self,
+        asked: Asked<'_>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<(), SystemException> {
         let core = &self.inner.client.core;
         core.check_open()?;
-        let timeout = match self.inner.timeout {
-            Timeout::OfOrb => core.round_trip_timeout,
-            Timeout::Own(timeout) => timeout,
-        };
+        let mut is_readdressed = false;
         let mut target = self.inner.forward();
+        let mut time = match asked.time {
+            Some(time) => time,
+            None if self.inner.is_direct && target.is_none() && asked.may_be_direct() => {
+                CallTime::DIRECT
+            }
+            None => self.begin(),
+        };
         let mut was_known = target.is_some();
-        let mut moving_since = None;
-        for _ in 0..=core.limits.forwards_max {
+        let mut steps_left = core.limits.forwards_max;
+        loop {
             let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
             let invocation = Invocation {
-                kind,
-                response,
-                timeout,
-                ..inner.oneway(operation)?
+                kind: asked.kind,
+                response: asked.response,
+                deadline: time.deadline,
+                is_delayed: time.is_delayed,
+                ..inner.oneway(asked.operation)?
             };
-            match inner.try_routes(invocation, arguments, results) {
+            let ended = inner.try_routes(invocation, arguments, results);
+            match ended {
                 Ok(Outcome::Done) => return Ok(()),
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
@@ -343,10 +492,19 @@ impl ObjectRef {
                         return Err(UNUSABLE);
                     }
                     was_known = false;
-                    moving_since.get_or_insert_with(Instant::now);
-                    *self.inner.forward.lock() = Some(next.clone());
-                    self.inner.is_forwarded.store(true, Ordering::Release);
+                    self.follow(&next);
                     target = Some(next);
+                }
+                Ok(Outcome::Readdress(mode)) if !is_readdressed => {
+                    is_readdressed = true;
+                    steps_left = steps_left.saturating_add(1);
+                    let next = inner.readdressed(mode);
+                    self.follow(&next);
+                    target = Some(next);
+                }
+                Ok(Outcome::Readdress(_)) => {
+                    let exception = ExceptionKind::NoImplement.into();
+                    return Err(self.not_followed(exception, Phase::AwaitReply, time.deadline));
                 }
                 // The forwarded location failed: the original one may know a new location.
                 Err(exception) if was_known && ends_forward(&exception) => {
@@ -357,17 +515,42 @@ impl ObjectRef {
                 }
                 Err(exception) => return Err(exception),
             }
+            if time.deadline == Deadline::NONE {
+                time = self.begin();
+            }
+            time.is_delayed = true;
+            let exception = if time.deadline.has_passed(monotonic_ns()) {
+                SystemException::omg(ExceptionKind::Timeout, 2)
+            } else if steps_left == 0 {
+                ExceptionKind::Transient.into()
+            } else {
+                steps_left -= 1;
+                continue;
+            };
+            return Err(self.not_followed(exception, Phase::Forward, time.deadline));
         }
-        Err(self.too_many_forwards(moving_since))
     }
 
+    /// Sends calls by that reference from now on.
     #[cold]
-    fn too_many_forwards(&self, since: Option<Instant>) -> SystemException {
+    fn follow(&self, next: &Self) {
+        *self.inner.forward.lock() = Some(next.clone());
+        self.inner.is_forwarded.store(true, Ordering::Release);
+    }
+
+    /// The exception of a call that does not follow its object any further.
+    #[cold]
+    fn not_followed(
+        &self,
+        exception: SystemException,
+        phase: Phase,
+        deadline: Deadline,
+    ) -> SystemException {
         let route = self.inner.routes.first();
-        SystemException::from(ExceptionKind::Transient).with_cause(Cause {
-            phase: Phase::Forward,
+        exception.with_cause(Cause {
+            phase,
             endpoint: route.map(|route| Arc::clone(&route.endpoint.endpoint)),
-            elapsed: since.map_or(Duration::ZERO, |since| since.elapsed()),
+            elapsed: deadline.elapsed(monotonic_ns()),
             errno: None,
         })
     }
@@ -386,8 +569,10 @@ impl Inner {
             kind: InvocationKind::Operation,
             operation,
             response: Response::None,
-            timeout: None,
+            deadline: Deadline::NONE,
+            is_delayed: false,
             route,
+            routes_left: 1,
             channel: Channel::ANY,
             priority: None,
         })
@@ -410,15 +595,21 @@ impl Inner {
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
-            let index = self.index(preferred, step);
-            if !self.take_route(&mut invocation, priority.as_ref(), index) {
+            if !self.take_route(&mut invocation, priority.as_ref(), preferred, step) {
                 // The route belongs to another priority: it is not used even if all others fail.
                 continue;
             }
             match connection::call(&invocation, arguments, results) {
-                Err(exception) if permits_other_route(&exception) => last = Some(exception),
+                Err(exception) if permits_other_route(&exception) => {
+                    if invocation.deadline.has_passed(monotonic_ns()) {
+                        return Err(too_late(exception, invocation.deadline));
+                    }
+                    invocation.is_delayed = true;
+                    last = Some(exception);
+                }
                 ended => {
                     if last.is_some() {
+                        let index = self.index(preferred, step);
                         self.preferred.store(index, Ordering::Relaxed);
                     }
                     return ended;
@@ -434,10 +625,17 @@ impl Inner {
         &'x self,
         invocation: &mut Invocation<'x>,
         priority: Option<&BandedPriority>,
-        index: usize,
+        preferred: usize,
+        step: usize,
     ) -> bool {
+        let index = self.index(preferred, step);
         let route = &self.routes[index];
         invocation.route = route;
+        // An endpoint of a lane is one for its priority.
+        invocation.routes_left = match route.priority {
+            None => (self.routes.len() - step) as u32,
+            Some(_) => 1,
+        };
         let Some(priority) = priority else {
             return true;
         };
@@ -467,6 +665,16 @@ impl Inner {
         self.forward.lock().clone()
     }
 
+    /// The same reference, whose requests carry that form of target address.
+    #[cold]
+    fn readdressed(&self, mode: AddressingMode) -> ObjectRef {
+        let mut inner = self.copy();
+        for route in &mut inner.routes {
+            route.readdress(mode, &self.ior);
+        }
+        ObjectRef::of(inner)
+    }
+
     /// A copy of the reference with the same connections, without the knowledge of moves.
     fn copy(&self) -> Self {
         Self {
@@ -481,6 +689,7 @@ impl Inner {
             forward: Mutex::new(None),
             timeout: self.timeout,
             sync_scope: self.sync_scope,
+            is_direct: self.is_direct,
         }
     }
 
@@ -528,9 +737,20 @@ fn permits_other_route(exception: &SystemException) -> bool {
         && match exception.kind {
             ExceptionKind::Transient | ExceptionKind::CommFailure => true,
             // A host that is switched off sends nothing, so connecting times out.
-            ExceptionKind::Timeout => cause.phase == Phase::Connect,
+            ExceptionKind::Timeout => matches!(cause.phase, Phase::Resolve | Phase::Connect),
             _ => false,
         }
+}
+
+/// TIMEOUT for a call that may try nothing more, whose last failure was that.
+#[cold]
+fn too_late(last: SystemException, deadline: Deadline) -> SystemException {
+    let elapsed = deadline.elapsed(monotonic_ns());
+    let timeout = SystemException::omg(ExceptionKind::Timeout, 2);
+    match last.cause {
+        Some(cause) => timeout.with_cause(Cause { elapsed, ..cause }),
+        None => timeout,
+    }
 }
 
 /// True if the forwarded location of an object is no longer valid.

@@ -12,6 +12,7 @@ pub(crate) mod network;
 mod pages;
 mod random;
 mod randomly;
+mod resolving;
 mod scripted;
 mod servant;
 mod slow_receivers;

@@ -1,9 +1,10 @@
 //! Moving octets: a connected stream, whatever it is made of.
 //!
 //! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same. The bytes
-//! of `shared_memory` go through memory beside its socket.
+//! of `shared_memory` go through memory beside its socket. `resolver` finds the addresses of host names for `tcp`.
 
 pub(crate) mod properties;
+pub(crate) mod resolver;
 pub(crate) mod shared_memory;
 pub(crate) mod socket;
 pub(crate) mod tcp;
@@ -18,6 +19,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_wire::cdr::Segment;
+use rtorb_wire::giop::{HEADER_OCTETS, Header, MessageType};
 use rustix::event::PollFlags;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -48,6 +50,17 @@ pub(crate) struct Unsent {
     pub(crate) has_begun: bool,
 }
 
+impl Unsent {
+    /// A message of which nothing went.
+    #[cold]
+    pub(crate) const fn whole(errno: Errno) -> Self {
+        Self {
+            errno,
+            has_begun: false,
+        }
+    }
+}
+
 /// A system call that does not wait.
 const NOW: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
@@ -55,6 +68,16 @@ const DRAIN_BYTES: usize = 8 << 10;
 
 /// A peer that sends without end must not hold the thread that drains.
 const DRAINS_MAX: usize = 512;
+
+/// True for the beginning of a message after which a server ends the connection.
+fn is_farewell(head: &[u8]) -> bool {
+    let header = Header::parse(head, usize::MAX).ok().flatten();
+    let kind = header.map(|header| header.message_type);
+    matches!(
+        kind,
+        Some(MessageType::CloseConnection | MessageType::MessageError)
+    )
+}
 
 /// The parts of a message of the ORB's own octets with lent ones between them, and how many there are.
 fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX], usize) {
@@ -137,7 +160,7 @@ impl Stream {
 
     /// Sends all octets: one system call unless the peer takes them slowly.
     #[inline]
-    pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Errno> {
+    pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Unsent> {
         if let Some(memory) = &self.memory {
             return memory.send_octets(&self.socket, octets);
         }
@@ -146,7 +169,7 @@ impl Stream {
                 Ok(sent) if sent == octets.len() => return Ok(()),
                 Ok(sent) => return self.send_rest(&mut [IoSlice::new(&octets[sent..])]),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
+                Err(errno) => return Err(Unsent::whole(errno)),
             }
         }
     }
@@ -155,26 +178,30 @@ impl Stream {
     ///
     /// The timeout itself bounds a system call only: a peer that takes an octet now and then would hold us for ever.
     #[cold]
-    fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Errno> {
-        let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send)?;
+    fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Unsent> {
+        let begun = |errno| Unsent {
+            errno,
+            has_begun: true,
+        };
+        let timeout = sockopt::socket_timeout(&self.socket, sockopt::Timeout::Send);
+        let timeout = timeout.map_err(begun)?;
         let deadline_ns = timeout.map(|timeout| {
             monotonic_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
         self.send_parts_by(parts, deadline_ns)
-            .map_err(|unsent| unsent.errno)
+            .map_err(|unsent| begun(unsent.errno))
     }
 
     /// Sends a message of the ORB's own octets with lent ones between them.
     #[inline]
-    pub(crate) fn send_message(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Errno> {
+    pub(crate) fn send_message(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Unsent> {
         if lent.is_empty() {
             return self.send(own);
         }
         let (mut parts, count) = gather(own, lent);
         let mut parts = &mut parts[..count];
         if let Some(memory) = &self.memory {
-            let sent = memory.send(&self.socket, parts, None);
-            return sent.map_err(|unsent| unsent.errno);
+            return memory.send(&self.socket, parts, None);
         }
         loop {
             match calls::sendmsg(
@@ -192,7 +219,7 @@ impl Stream {
                     };
                 }
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
+                Err(errno) => return Err(Unsent::whole(errno)),
             }
         }
     }
@@ -316,6 +343,22 @@ impl Stream {
             return memory.receive_now(&self.socket, into);
         }
         calls::recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
+    }
+
+    /// True if the peer has ended the connection, or says that it does not understand us: one system call, which takes nothing.
+    /// To be asked when no reply is due.
+    #[cold]
+    pub(crate) fn has_ended(&self) -> bool {
+        if let Some(memory) = &self.memory {
+            return memory.has_peer_gone(&self.socket);
+        }
+        let mut head = [0; HEADER_OCTETS];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match calls::recv(&self.socket, &mut head[..], flags) {
+            Ok((0, _)) => true,
+            Ok((received, _)) => is_farewell(&head[..received]),
+            Err(errno) => !matches!(errno, Errno::AGAIN | Errno::INTR),
+        }
     }
 
     /// Appends received bytes to `into` without waiting: at most `bytes_max`, and no more than it has room for.

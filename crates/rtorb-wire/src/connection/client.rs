@@ -4,7 +4,8 @@ use super::ReceiveError;
 use crate::cdr::CharCodeSet;
 use crate::exception::{self, CompletionStatus, ExceptionKind, OMG};
 use crate::giop::{
-    LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus, SystemExceptionBody,
+    AddressingMode, LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus,
+    SystemExceptionBody,
 };
 use crate::ior::Ior;
 use crate::{Decode, DecodeError, Reader};
@@ -37,8 +38,8 @@ pub enum Reply<'m> {
     SystemException(SystemExceptionBody<'m>),
     /// The object is elsewhere; the operation did not run.
     Forward(Box<Ior>),
-    /// The server wants another form of target address; the operation did not run.
-    NeedsAddressingMode,
+    /// The server wants that form of target address; the operation did not run.
+    NeedsAddressingMode(AddressingMode),
 }
 
 /// Why a request got no reply that can be used.
@@ -79,17 +80,20 @@ pub enum ReplyError {
         /// The transport's error.
         os_error: i32,
     },
-    /// A message came that no server sends, or MessageError.
+    /// A message came that no server sends.
     #[error("the server does not understand GIOP as this client does")]
     OutOfPlace,
+    /// The server did not understand what was sent (MessageError).
+    #[error("the server did not understand the request")]
+    NotUnderstood,
     /// Bytes came that are not a reply; they say nothing of the request.
     #[error("not a reply: {0}")]
     Malformed(DecodeError),
     /// The operation ended, but its results cannot be read.
     #[error("the results cannot be read: {0}")]
     BadResults(DecodeError),
-    /// The server wants another form of target address.
-    #[error("the server wants a form of target address that this client does not send")]
+    /// The server wants another form of target address than it was sent.
+    #[error("the server wants another form of target address than it was sent")]
     NeedsAddressingMode,
 }
 
@@ -180,7 +184,9 @@ impl<'m> Reply<'m> {
             ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
                 Self::Forward(Box::new(Ior::decode(r)?))
             }
-            ReplyStatus::NeedsAddressingMode => Self::NeedsAddressingMode,
+            ReplyStatus::NeedsAddressingMode => {
+                Self::NeedsAddressingMode(AddressingMode::decode(r)?)
+            }
         }))
     }
 
@@ -200,7 +206,9 @@ impl<'m> Reply<'m> {
                 Self::Forward(Box::new(Ior::decode(r)?))
             }
             LocateStatus::SystemException => Self::SystemException(SystemExceptionBody::decode(r)?),
-            LocateStatus::NeedsAddressingMode => Self::NeedsAddressingMode,
+            LocateStatus::NeedsAddressingMode => {
+                Self::NeedsAddressingMode(AddressingMode::decode(r)?)
+            }
         }))
     }
 
@@ -225,6 +233,7 @@ impl ReplyError {
             Self::TimedOut => (ExceptionKind::Timeout, OMG | 3),
             Self::Malformed(error) | Self::BadResults(error) => exception::of_decoding(error),
             Self::NeedsAddressingMode => (ExceptionKind::NoImplement, 0),
+            Self::NotUnderstood => (ExceptionKind::CommFailure, exception::NOT_UNDERSTOOD),
             _ => (ExceptionKind::CommFailure, 0),
         }
     }
@@ -264,10 +273,10 @@ impl ReplyError {
 
     /// What the failure is, given that the deadline passed and the transport was shut for that.
     pub const fn when_late(self) -> Self {
-        if self.is_of_sending() {
-            Self::SendTimedOut
-        } else {
-            Self::TimedOut
+        match self {
+            Self::NotSent | Self::ClosedBefore => Self::NotSent,
+            Self::SendTimedOut | Self::SendFailed { .. } => Self::SendTimedOut,
+            _ => Self::TimedOut,
         }
     }
 }
@@ -279,7 +288,8 @@ impl From<ReceiveError> for ReplyError {
             ReceiveError::Closed { amid_message: true } => Self::Ended,
             ReceiveError::Closed { .. } => Self::Closed,
             ReceiveError::Malformed(error) => Self::Malformed(error),
-            ReceiveError::OutOfPlace(_) | ReceiveError::MessageError => Self::OutOfPlace,
+            ReceiveError::OutOfPlace(_) => Self::OutOfPlace,
+            ReceiveError::MessageError => Self::NotUnderstood,
         }
     }
 }
@@ -360,7 +370,7 @@ impl<T> Pending<T> {
 mod tests {
     use super::*;
 
-    const ALL: [ReplyError; 14] = [
+    const ALL: [ReplyError; 15] = [
         ReplyError::NotSent,
         ReplyError::SendTimedOut,
         ReplyError::SendFailed {
@@ -377,6 +387,7 @@ mod tests {
         ReplyError::Ended,
         ReplyError::Failed { os_error: 104 },
         ReplyError::OutOfPlace,
+        ReplyError::NotUnderstood,
         ReplyError::Malformed(DecodeError::BadMagic),
         ReplyError::BadResults(DecodeError::BadString),
         ReplyError::NeedsAddressingMode,
@@ -395,13 +406,11 @@ mod tests {
     fn a_late_failure_is_a_timeout_of_its_phase_and_never_sent_again() {
         for error in ALL {
             let late = error.when_late();
-            let expected = if error.is_of_sending() {
-                ReplyError::SendTimedOut
-            } else {
-                ReplyError::TimedOut
-            };
-            assert_eq!(late, expected);
-            assert!(!late.is_stale() && late.completion() == CompletionStatus::Maybe);
+            assert_eq!(late.is_of_sending(), error.is_of_sending());
+            assert_eq!(late.exception().0, ExceptionKind::Timeout);
+            let is_unsent = matches!(error, ReplyError::NotSent | ReplyError::ClosedBefore);
+            assert_eq!(late.completion() == CompletionStatus::No, is_unsent);
+            assert!(!late.is_stale());
         }
     }
 

@@ -2,28 +2,78 @@
 
 use core::time::Duration;
 
-/// The time by which a call must have ended, on the clock of the driver.
+/// The time by which a call must have ended, on the clock of the driver. It is fixed once, when the call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     begun_ns: u64,
-    timeout: Option<Duration>,
+    /// [`NEVER_NS`] if it never passes.
+    at_ns: u64,
 }
 
+/// No time of a deadline.
+const NEVER_NS: u64 = u64::MAX;
+
 impl Deadline {
-    /// The deadline of a call that begins at `now_ns`; without a timeout it never passes.
+    /// The deadline of something that does not wait: it never passes, and its duration is not known.
+    pub const NONE: Self = Self {
+        begun_ns: NEVER_NS,
+        at_ns: NEVER_NS,
+    };
+
+    /// The deadline of a call that begins at `now_ns`. Without a timeout, or with one that the clock cannot count, it never passes.
     #[inline]
     pub const fn new(now_ns: u64, timeout: Option<Duration>) -> Self {
+        let at_ns = match timeout {
+            Some(timeout) => now_ns
+                .saturating_add(timeout.as_secs().saturating_mul(1_000_000_000))
+                .saturating_add(timeout.subsec_nanos() as u64),
+            None => NEVER_NS,
+        };
         Self {
             begun_ns: now_ns,
-            timeout,
+            at_ns,
         }
+    }
+
+    /// The same beginning, and the end that comes first.
+    #[must_use]
+    pub const fn no_later_than(self, at_ns: u64) -> Self {
+        Self {
+            begun_ns: self.begun_ns,
+            at_ns: if at_ns < self.at_ns {
+                at_ns
+            } else {
+                self.at_ns
+            },
+        }
+    }
+
+    /// When the call began.
+    #[inline]
+    pub const fn begun_ns(self) -> u64 {
+        self.begun_ns
     }
 
     /// When it passes; `None` if never.
     #[inline]
-    pub fn at_ns(self) -> Option<u64> {
-        let timeout = self.timeout?.as_nanos().min(u128::from(u64::MAX)) as u64;
-        Some(self.begun_ns.saturating_add(timeout))
+    pub const fn at_ns(self) -> Option<u64> {
+        if self.at_ns == NEVER_NS {
+            None
+        } else {
+            Some(self.at_ns)
+        }
+    }
+
+    /// From the beginning of the call to the deadline.
+    #[inline]
+    pub const fn timeout_ns(self) -> u64 {
+        self.at_ns.saturating_sub(self.begun_ns)
+    }
+
+    /// True if it has passed at `now_ns`.
+    #[inline]
+    pub const fn has_passed(self, now_ns: u64) -> bool {
+        self.at_ns <= now_ns
     }
 
     /// How long the call has lasted at `now_ns`.
@@ -40,10 +90,13 @@ mod tests {
     fn passes_a_timeout_after_the_beginning_or_never() {
         let timeout = Duration::from_millis(5);
         assert_eq!(Deadline::new(7, Some(timeout)).at_ns(), Some(5_000_007));
-        assert_eq!(
-            Deadline::new(7, Some(Duration::MAX)).at_ns(),
-            Some(u64::MAX)
-        );
+        assert_eq!(Deadline::new(7, Some(Duration::MAX)).at_ns(), None);
+        let deadline = Deadline::new(7, Some(timeout));
+        assert_eq!(deadline.timeout_ns(), 5_000_000);
+        assert!(!deadline.has_passed(5_000_006) && deadline.has_passed(5_000_007));
+        assert_eq!(deadline.no_later_than(9).at_ns(), Some(9));
+        assert_eq!(deadline.no_later_than(u64::MAX), deadline);
+        assert_eq!(Deadline::NONE.elapsed(10), Duration::ZERO);
         assert_eq!(Deadline::new(7, None).at_ns(), None);
         assert_eq!(Deadline::new(7, None).elapsed(10), Duration::from_nanos(3));
         // A coarse clock may be behind.

@@ -1,7 +1,7 @@
 //! Locate messages, and the messages that cancel a request, close a connection and report an error.
 
 use super::numbered::numbered_enum;
-use super::{MessageType, Target, Version, begin_message, end_message};
+use super::{Address, MessageType, Target, Version, begin_message, end_message};
 use crate::ior::Ior;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 
@@ -85,6 +85,21 @@ pub fn write_locate_request(
     write_message(w, version, MessageType::LocateRequest, |w| {
         w.primitive(request_id)?;
         Target::encode_key(w, object_key)
+    })
+}
+
+/// As [`write_locate_request`] of GIOP 1.2, with an address instead of the object key.
+///
+/// # Errors
+/// When the message would exceed its limit.
+pub fn write_locate_request_to(
+    w: &mut Writer<'_>,
+    request_id: u32,
+    address: Address<'_>,
+) -> Result<(), EncodeError> {
+    write_message(w, Version::V1_2, MessageType::LocateRequest, |w| {
+        w.primitive(request_id)?;
+        address.encode(w)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::contexts::{self, PRIORITY_OCTETS, RT_CORBA_PRIORITY};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
-use super::{BODY_ALIGNMENT, HEADER_OCTETS, MessageType, Target, Version, begin_message};
+use super::{Address, BODY_ALIGNMENT, HEADER_OCTETS, MessageType, Target, Version, begin_message};
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use alloc::boxed::Box;
@@ -265,6 +265,31 @@ pub fn begin_request(
     version: Version,
     start: &RequestStart<'_>,
 ) -> Result<(), EncodeError> {
+    begin_request_to(w, version, start, |w| {
+        Target::encode_key(w, start.object_key)
+    })
+}
+
+/// As [`begin_request`] of GIOP 1.2, with an address instead of the object key of `start`.
+///
+/// # Errors
+/// When the message would exceed its limit.
+#[cold]
+pub fn begin_request_at(
+    w: &mut Writer<'_>,
+    start: &RequestStart<'_>,
+    address: Address<'_>,
+) -> Result<(), EncodeError> {
+    begin_request_to(w, Version::V1_2, start, |w| address.encode(w))
+}
+
+#[inline]
+fn begin_request_to<'a>(
+    w: &mut Writer<'a>,
+    version: Version,
+    start: &RequestStart<'_>,
+    address: impl FnOnce(&mut Writer<'a>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
     begin_message(w, version, MessageType::Request)?;
     let is_1_2 = version.minor >= 2;
     if !is_1_2 {
@@ -279,7 +304,7 @@ pub fn begin_request(
     if version.minor > 0 {
         w.octets(&RESERVED)?;
     }
-    Target::encode_key(w, start.object_key)?;
+    address(w)?;
     // The name of an operation is an IDL identifier, which is ASCII in every code set.
     w.terminated_octets(start.operation.as_bytes())?;
     if is_1_2 {

@@ -1,6 +1,6 @@
 //! Target addresses: the object of a request, in the three forms of GIOP 1.2.
 
-use crate::ior::{self, Ior};
+use crate::ior::{self, Ior, TaggedProfile};
 use crate::{Decode, DecodeError, EncodeError, Reader, Writer};
 
 /// The address of the object of a request.
@@ -26,10 +26,71 @@ pub enum Target<'m> {
     },
 }
 
+/// A target address of GIOP 1.2 to send, other than the object key.
+#[derive(Clone, Copy, Debug)]
+pub enum Address<'x> {
+    /// A profile of the reference.
+    Profile(&'x TaggedProfile),
+    /// The whole reference.
+    Reference {
+        /// The index of the profile that leads to the server.
+        selected: u32,
+        /// The reference.
+        ior: &'x Ior,
+    },
+}
+
+impl Address<'_> {
+    pub(super) fn encode(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
+        match self {
+            Self::Profile(profile) => {
+                w.primitive(PROFILE)?;
+                w.primitive(profile.tag)?;
+                w.counted_octets(&profile.data)
+            }
+            Self::Reference { selected, ior } => {
+                w.primitive(REFERENCE)?;
+                w.primitive(*selected)?;
+                ior.write(w)
+            }
+        }
+    }
+}
+
+/// A form of target address, as a server asks for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressingMode {
+    /// The object key (`KeyAddr`).
+    Key,
+    /// A profile of the reference (`ProfileAddr`).
+    Profile,
+    /// The whole reference (`ReferenceAddr`).
+    Reference,
+}
+
+impl AddressingMode {
+    /// Decodes the body of a reply of the status `NeedsAddressingMode`.
+    //= GIOP 1.2 §15.4.3.2
+    //# NEEDS_ADDRESSING_MODE has the form of target address as its body, and the client sends the request again with that form.
+    #[cold]
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.primitive::<u16>()? {
+            KEY => Ok(Self::Key),
+            PROFILE => Ok(Self::Profile),
+            REFERENCE => Ok(Self::Reference),
+            value => Err(bad_form(value)),
+        }
+    }
+}
+
 /// `KeyAddr`, `ProfileAddr`, `ReferenceAddr`.
 const KEY: u16 = 0;
 const PROFILE: u16 = 1;
 const REFERENCE: u16 = 2;
+
+const fn bad_form(value: u16) -> DecodeError {
+    DecodeError::bad_tag("the form of a target address", value as u32)
+}
 
 impl<'m> Target<'m> {
     /// The object key of any form.
@@ -66,10 +127,7 @@ impl<'m> Target<'m> {
                 selected: r.primitive()?,
                 ior: Ior::decode(r)?,
             }),
-            value => Err(DecodeError::bad_tag(
-                "the form of a target address",
-                u32::from(value),
-            )),
+            value => Err(bad_form(value)),
         }
     }
 

@@ -290,19 +290,28 @@ fn close_connection_amid_a_reply_does_not_let_the_request_go_again() {
 #[test]
 fn bytes_of_a_peer_that_are_no_reply_end_the_connection() {
     let errors = [
-        (&b"HTTP/1.1 400 Bad Request"[..], false),
+        (&b"HTTP/1.1 400 Bad Request"[..], None),
         // A request, of whose header the rest does not matter.
-        (b"GIOP\x01\x02\x01\x00\x00\x00\x00\x00", true),
+        (
+            b"GIOP\x01\x02\x01\x00\x00\x00\x00\x00",
+            Some(ReplyError::OutOfPlace),
+        ),
         // MessageError.
-        (b"GIOP\x01\x02\x01\x06\x00\x00\x00\x00", true),
+        (
+            b"GIOP\x01\x02\x01\x06\x00\x00\x00\x00",
+            Some(ReplyError::NotUnderstood),
+        ),
     ];
-    for (bytes, is_out_of_place) in errors {
+    for (bytes, expected) in errors {
         let mut receiver = End::new(Side::Client).receiver;
         receiver.free()[..bytes.len()].copy_from_slice(bytes);
         receiver.advance(bytes.len());
         let error = receiver.next().map(|_| ()).expect_err("it is no reply");
         let error = ReplyError::from(error);
-        assert_eq!(error == ReplyError::OutOfPlace, is_out_of_place, "{error}");
+        match expected {
+            Some(expected) => assert_eq!(error, expected),
+            None => assert!(matches!(error, ReplyError::Malformed(_)), "{error}"),
+        }
         assert_eq!(error.completion(), CompletionStatus::Maybe);
         assert!(!error.is_stale());
     }

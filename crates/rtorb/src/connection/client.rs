@@ -9,6 +9,7 @@ use crate::limits::Limits;
 use crate::realtime::{ClientThread, RtCore};
 use crate::strategies::{Collocation, ConnectionStrategy};
 use crate::timing::Watch;
+use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
 use core::any::Any;
@@ -40,6 +41,7 @@ pub(crate) struct ClientCore {
     pub(crate) binds_priority_bands: bool,
     pub(crate) sharing: Sharing,
     pub(crate) watchdog: Watchdog,
+    pub(crate) resolver: Resolver,
     pub(crate) endpoints: EndpointTable,
     pub(crate) is_closed: AtomicBool,
 }
@@ -136,6 +138,11 @@ impl Sharing {
 }
 
 impl ClientCore {
+    /// The timeout of calls, if the application chose one.
+    pub(crate) fn chosen_timeout(&self) -> Option<Duration> {
+        self.round_trip_timeout.filter(|_| self.is_timeout_chosen)
+    }
+
     /// Refuses further calls.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);

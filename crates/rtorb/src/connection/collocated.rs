@@ -7,10 +7,9 @@ use super::client::CollocatedRequest;
 use super::invocation::{Arguments, Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use crate::exception::SystemException;
-use crate::wait;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{Deadline, Message, ReplyError};
+use rtorb_wire::connection::{Message, ReplyError};
 use rtorb_wire::giop::{Header, Response};
 
 /// True if an invocation may be served on the calling thread.
@@ -18,9 +17,13 @@ use rtorb_wire::giop::{Header, Response};
 /// A oneway must not take the caller's time, and a LocateRequest opens a connection: these need a transport.
 #[inline]
 pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
-    invocation.route.is_collocated
-        && invocation.response == Response::FromTarget
-        && invocation.kind == InvocationKind::Operation
+    invocation.route.is_collocated && may_be_collocated(invocation.kind, invocation.response)
+}
+
+/// True for a request that may be served on the calling thread.
+#[inline]
+pub(crate) fn may_be_collocated(kind: InvocationKind, response: Response) -> bool {
+    response == Response::FromTarget && kind == InvocationKind::Operation
 }
 
 /// Calls an object of the same ORB on the calling thread.
@@ -65,10 +68,8 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException> {
-        self.read_message(reply).map_err(|error| {
-            let endpoint = &self.invocation.route.endpoint.endpoint;
-            error.into_exception(endpoint, no_deadline())
-        })
+        self.read_message(reply)
+            .map_err(|error| error.into_exception(self.invocation))
     }
 }
 
@@ -88,9 +89,4 @@ impl Request<'_, '_, '_> {
         let outcome = read_reply(kind, &mut reader, REQUEST_ID, self.results)?;
         outcome.ok_or_else(|| ReplyError::Malformed(DecodeError::BadMagic).into())
     }
-}
-
-/// The call has no deadline, and its failures no duration.
-fn no_deadline() -> Deadline {
-    wait::deadline(None)
 }

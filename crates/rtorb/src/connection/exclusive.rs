@@ -6,10 +6,9 @@ use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results};
 use super::route::SharedEndpoint;
 use super::single::SingleConnection;
+use crate::clock::coarse_monotonic_ns;
 use crate::exception::SystemException;
-use crate::wait;
 use core::cell::RefCell;
-use rtorb_wire::connection::Deadline;
 use std::sync::{Arc, Weak};
 
 thread_local! {
@@ -36,17 +35,17 @@ pub(crate) fn call<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
-    if let Some(mut own) = take(invocation) {
-        let deadline = wait::deadline(invocation.timeout);
-        match own
+    if let Some(mut own) = take(invocation)
+        && !own
             .connection
-            .call(invocation, deadline, arguments, results)
-        {
+            .has_ended_idle(invocation.deadline.begun_ns())
+    {
+        match own.connection.call(invocation, arguments, results) {
             Err(error) if error.is_stale() => {}
-            ended => return keep_after(own, invocation, deadline, ended),
+            ended => return keep_after(own, invocation, ended),
         }
     }
-    call_on_new(invocation, arguments, results)
+    call_on_new(&invocation.delayed(), arguments, results)
 }
 
 #[cold]
@@ -56,11 +55,8 @@ fn call_on_new<'a>(
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
     let mut own = Own::open(invocation)?;
-    let deadline = wait::deadline(invocation.timeout);
-    let ended = own
-        .connection
-        .call(invocation, deadline, arguments, results);
-    keep_after(own, invocation, deadline, ended)
+    let ended = own.connection.call(invocation, arguments, results);
+    keep_after(own, invocation, ended)
 }
 
 /// Runs `act` on this thread's connection for the invocation; `None` if the thread has no free one.
@@ -70,6 +66,9 @@ pub(super) fn at_once<T>(
     act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Option<T> {
     let mut own = take(invocation)?;
+    if own.connection.has_ended_idle(coarse_monotonic_ns()) {
+        return None;
+    }
     let done = act(&mut own.connection);
     if own.connection.is_sound() {
         keep(own, invocation.core.limits.thread_connections_max);
@@ -128,7 +127,6 @@ fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
 fn keep_after(
     own: Box<Own>,
     invocation: &Invocation<'_>,
-    deadline: Deadline,
     ended: Result<Outcome, CallError>,
 ) -> Result<Outcome, SystemException> {
     if own.connection.is_sound_after(&ended) {
@@ -136,7 +134,7 @@ fn keep_after(
     }
     match ended {
         Ok(outcome) => Ok(outcome),
-        Err(error) => Err(error.into_exception(&invocation.route.endpoint.endpoint, deadline)),
+        Err(error) => Err(error.into_exception(invocation)),
     }
 }
 

@@ -3,13 +3,15 @@
 use super::Channel;
 use super::client::{Client, ClientCore};
 use super::route::Route;
+use crate::clock::monotonic_ns;
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::realtime::Priority;
 use rtorb_wire::code_sets;
+use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
 use rtorb_wire::giop::{self, RequestStart, Response, ServiceContext};
 use rtorb_wire::{EncodeError, Writer};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// An invocation of an object.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +22,12 @@ pub(crate) struct Invocation<'x> {
     pub(crate) kind: InvocationKind,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,
-    pub(crate) timeout: Option<Duration>,
+    /// That of the whole call, whatever it does: connecting, further routes, forwards and repetitions share it.
+    pub(crate) deadline: Deadline,
+    /// True if time may have passed since the call began: the watchdog must be told of its wait.
+    pub(crate) is_delayed: bool,
+    /// How many routes the call may still try, this one included: they share its time.
+    pub(crate) routes_left: u32,
     pub(crate) route: &'x Route,
     pub(crate) channel: Channel,
     /// The CORBA priority to send with the request (service context RTCorbaPriority).
@@ -44,6 +51,33 @@ pub(crate) enum InvocationKind {
 
 /// Writes the arguments; called again when the request has to be sent again.
 pub(crate) type Arguments<'f, 'a> = &'f dyn Fn(&mut Writer<'a>) -> Result<(), EncodeError>;
+
+impl<'x> Invocation<'x> {
+    /// The same invocation, some time after the call began.
+    #[must_use]
+    pub(super) fn delayed(&self) -> Self {
+        Self {
+            is_delayed: true,
+            ..*self
+        }
+    }
+
+    /// TIMEOUT, COMPLETED_NO, if the deadline passed before the request was sent.
+    #[cold]
+    pub(crate) fn check_time(&self, phase: Phase) -> Result<(), SystemException> {
+        let now_ns = monotonic_ns();
+        if !self.deadline.has_passed(now_ns) {
+            return Ok(());
+        }
+        let timeout = SystemException::omg(ExceptionKind::Timeout, 2);
+        Err(timeout.with_cause(Cause {
+            phase,
+            endpoint: Some(Arc::clone(&self.route.endpoint.endpoint)),
+            elapsed: self.deadline.elapsed(now_ns),
+            errno: None,
+        }))
+    }
+}
 
 impl Invocation<'_> {
     /// A writer into `buffer` for messages of this invocation's connection.
@@ -80,7 +114,7 @@ impl Invocation<'_> {
                 )?;
             }
             (_, InvocationKind::Locate { .. }, _) if !needs_code_sets => {
-                return giop::write_locate_request(w, route.version, request_id, &route.object_key);
+                return self.write_locate_request(w, request_id);
             }
             _ => self.begin(w, request_id, needs_code_sets)?,
         }
@@ -136,6 +170,18 @@ impl Invocation<'_> {
             operation: self.operation,
             contexts: &list[..count],
         };
-        giop::begin_request(w, self.route.version, &start)
+        match self.route.address() {
+            Some(address) => giop::begin_request_at(w, &start, address),
+            None => giop::begin_request(w, self.route.version, &start),
+        }
+    }
+
+    #[cold]
+    fn write_locate_request(&self, w: &mut Writer<'_>, request_id: u32) -> Result<(), EncodeError> {
+        let route = self.route;
+        match route.address() {
+            Some(address) => giop::write_locate_request_to(w, request_id, address),
+            None => giop::write_locate_request(w, route.version, request_id, &route.object_key),
+        }
     }
 }

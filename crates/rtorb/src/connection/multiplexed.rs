@@ -11,13 +11,13 @@ use super::shared::{Others, SharedConnection};
 use super::single::SingleConnection;
 use super::without_waiting::Unavailable;
 use super::{Channel, exclusive, opening};
-use crate::clock::monotonic_ns;
+use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::realtime::ClientThread;
 use crate::strategies::WaitStrategy;
+use crate::wait::SharedWait;
 use crate::wait::connection_thread::ConnectionThreads;
 use crate::wait::reactor::Reactor;
-use crate::wait::{self, SharedWait};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::ReplyError;
@@ -44,20 +44,23 @@ pub(super) fn call<'a>(
     let mut retries_left = RETRIES_MAX;
     loop {
         let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
+        if !is_new && shared.ends_idle(invocation.deadline.begun_ns()) {
+            continue;
+        }
         // The server may serve one request of a connection at a time, and earlier requests may wait for this upcall.
         let is_nested = invocation.client.host.is_in_servant();
         let others = if is_nested { Others::None } else { Others::Any };
-        let deadline = wait::deadline(invocation.timeout);
-        let error = match shared.call(invocation, others, deadline, arguments, results) {
+        let error = match shared.call(invocation, others, arguments, results) {
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
         };
         if is_nested && error.is_stale() {
-            return exclusive::call(invocation, arguments, results);
+            return exclusive::call(&invocation.delayed(), arguments, results);
         }
         if is_nested || retries_left == 0 || !may_retry(&error, is_new) {
-            return Err(error.into_exception(&endpoint.endpoint, deadline));
+            return Err(error.into_exception(invocation));
         }
+        invocation.check_time(Phase::Send)?;
         retries_left -= 1;
     }
 }
@@ -81,6 +84,10 @@ pub(super) fn at_once<T>(
     };
     let mut held = single.try_lock().ok_or(Unavailable::InUse)?;
     let own = held.as_mut().ok_or(Unavailable::Unconnected)?;
+    if own.has_ended_idle(coarse_monotonic_ns()) {
+        *held = None;
+        return Err(Unavailable::Unconnected);
+    }
     let done = act(own);
     if !own.is_sound() {
         *held = None;
@@ -250,9 +257,15 @@ impl Multiplexed {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
-        let endpoint = &invocation.route.endpoint.endpoint;
-        let deadline = wait::deadline(invocation.timeout);
-        let held = match (connection.try_lock(), deadline.at_ns()) {
+        let held = connection.try_lock();
+        let delayed;
+        let mut invocation = invocation;
+        if held.is_none() {
+            // Others may use the connection for a while, or be opening it.
+            delayed = invocation.delayed();
+            invocation = &delayed;
+        }
+        let held = match (held, invocation.deadline.at_ns()) {
             (Some(held), _) => Some(held),
             // The thread that holds the connection may wait for this upcall.
             (None, _) if invocation.client.host.is_in_servant() => {
@@ -262,26 +275,29 @@ impl Multiplexed {
             (None, Some(deadline_ns)) => connection.lock_until(deadline_ns),
         };
         let Some(mut held) = held else {
-            return Err(CallError::NoReply(ReplyError::NotSent).into_exception(endpoint, deadline));
+            return Err(CallError::NoReply(ReplyError::NotSent).into_exception(invocation));
         };
-        if let Some(mut own) = held.take() {
-            let ended = own.call(invocation, deadline, arguments, results);
+        let begun_ns = invocation.deadline.begun_ns();
+        if let Some(mut own) = held.take()
+            && !own.has_ended_idle(begun_ns)
+        {
+            let ended = own.call(invocation, arguments, results);
             if own.is_sound_after(&ended) {
                 *held = Some(own);
             }
             match ended {
                 Err(error) if error.is_stale() => {}
-                ended => return ended.map_err(|error| error.into_exception(endpoint, deadline)),
+                ended => return ended.map_err(|error| error.into_exception(invocation)),
             }
         }
-        self.note_opening(invocation, slot)?;
-        let mut own = Box::new(SingleConnection::open(invocation)?);
-        let deadline = wait::deadline(invocation.timeout);
-        let ended = own.call(invocation, deadline, arguments, results);
+        let invocation = invocation.delayed();
+        self.note_opening(&invocation, slot)?;
+        let mut own = Box::new(SingleConnection::open(&invocation)?);
+        let ended = own.call(&invocation, arguments, results);
         if own.is_sound_after(&ended) {
             *held = Some(own);
         }
-        ended.map_err(|error| error.into_exception(endpoint, deadline))
+        ended.map_err(|error| error.into_exception(&invocation))
     }
 
     /// The connection of a slot, opened if there is none, and whether it was opened just now.
@@ -299,8 +315,8 @@ impl Multiplexed {
         self.note_opening(invocation, slot)?;
         let stream = opening::open(invocation)?;
         let opened = SharedConnection::new(invocation, stream, &self.wait)?;
-        opening::bind_band(invocation, |bind, deadline, results| {
-            opened.call(bind, Others::Any, deadline, &|_| Ok(()), results)
+        opening::bind_band(invocation, |bind, results| {
+            opened.call(bind, Others::Any, &|_| Ok(()), results)
         })?;
         *current = Some(Arc::clone(&opened));
         Ok((opened, true))
@@ -341,7 +357,7 @@ impl Multiplexed {
     }
 }
 
-/// Locks a slot's connection. If another thread is opening it, waits for at most the timeout of opening a connection.
+/// Locks a slot's connection. If another thread is opening it, waits no longer than opening it may take.
 fn locked<'l, T>(
     current: &'l Mutex<T>,
     invocation: &Invocation<'_>,
@@ -349,7 +365,7 @@ fn locked<'l, T>(
     if let Some(current) = current.try_lock() {
         return Ok(current);
     }
-    let deadline = wait::deadline(Some(invocation.core.connect_timeout));
+    let deadline = opening::deadline(invocation);
     let held = deadline
         .at_ns()
         .and_then(|deadline_ns| current.lock_until(deadline_ns));

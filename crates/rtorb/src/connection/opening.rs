@@ -2,26 +2,25 @@
 
 use super::invocation::{Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results};
+use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use crate::trace::trace_event;
 use crate::transport::{Stream, properties, shared_memory, tcp, unix};
-use crate::wait;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Response;
 use rustix::io::Errno;
 use std::sync::Arc;
-use std::time::Instant;
 
-/// Opens a stream to the endpoint of the invocation's route.
+/// Opens a stream to the endpoint of the invocation's route, within its share of the time that is left.
 #[cold]
 pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemException> {
     let endpoint = &invocation.route.endpoint.endpoint;
     if invocation.client.host.would_deadlock(endpoint) {
         return Err(local::WOULD_DEADLOCK);
     }
-    let begun = Instant::now();
-    let opened = connect(invocation).map_err(|(phase, errno)| {
+    let opening = deadline(invocation);
+    let opened = connect(invocation, opening).map_err(|(phase, errno)| {
         let exception = match phase {
             // If the host refuses this, neither waiting nor another endpoint helps.
             Phase::SetUp => ExceptionKind::NoResources.into(),
@@ -32,9 +31,14 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
         exception.with_cause(Cause {
             phase,
             endpoint: Some(Arc::clone(endpoint)),
-            elapsed: begun.elapsed(),
+            elapsed: opening.elapsed(monotonic_ns()),
             errno: (!is_unknown).then(|| errno.into()),
         })
+    });
+    let opened = opened.and_then(|stream| {
+        // The request is not sent if nobody could wait for its reply.
+        invocation.check_time(Phase::Connect)?;
+        Ok(stream)
     });
     match &opened {
         Ok(_) => trace_event!(DEBUG, %endpoint, "connected"),
@@ -45,23 +49,34 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
     opened
 }
 
-fn connect(invocation: &Invocation<'_>) -> Result<Stream, (Phase, Errno)> {
-    let endpoint = &invocation.route.endpoint;
-    let timeout = invocation.core.connect_timeout;
-    let stream = match &*endpoint.endpoint {
-        Endpoint::Tcp { host, port } => tcp::connect(host, *port, timeout)?,
-        Endpoint::Unix { path } => {
-            unix::connect(path, timeout).map_err(|errno| (Phase::Connect, errno))?
+/// The deadline of opening a connection now: an endpoint that never answers must not use up the time of those behind it.
+pub(super) fn deadline(invocation: &Invocation<'_>) -> Deadline {
+    let now_ns = monotonic_ns();
+    let opening = Deadline::new(now_ns, Some(invocation.core.connect_timeout));
+    match invocation.deadline.at_ns() {
+        None => opening,
+        Some(at_ns) => {
+            let left_ns = at_ns.saturating_sub(now_ns);
+            opening.no_later_than(now_ns + left_ns / u64::from(invocation.routes_left.max(1)))
         }
+    }
+}
+
+fn connect(invocation: &Invocation<'_>, opening: Deadline) -> Result<Stream, (Phase, Errno)> {
+    let endpoint = &invocation.route.endpoint;
+    let core = invocation.core;
+    let until_ns = opening.at_ns().unwrap_or(u64::MAX);
+    let in_connect = |errno| (Phase::Connect, errno);
+    let stream = match &*endpoint.endpoint {
+        Endpoint::Tcp { host, port } => tcp::connect(&core.resolver, host, *port, until_ns)?,
+        Endpoint::Unix { path } => unix::connect(path, until_ns).map_err(in_connect)?,
         Endpoint::SharedMemory { path } => {
-            let memory = invocation.core.shared_memory.of_protocol(endpoint.protocol);
-            shared_memory::connect(path, timeout, &memory)
-                .map_err(|errno| (Phase::Connect, errno))?
+            let memory = core.shared_memory.of_protocol(endpoint.protocol);
+            shared_memory::connect(path, until_ns, &memory).map_err(in_connect)?
         }
     };
     let in_set_up = |errno| (Phase::SetUp, errno);
-    let watchdog = &invocation.core.watchdog;
-    watchdog.watch_peer(&stream).map_err(in_set_up)?;
+    core.watchdog.watch_peer(&stream).map_err(in_set_up)?;
     if let Some(protocol) = &endpoint.protocol {
         properties::apply(&stream, protocol).map_err(in_set_up)?;
     }
@@ -76,7 +91,7 @@ fn connect(invocation: &Invocation<'_>) -> Result<Stream, (Phase, Errno)> {
 /// A server without that operation is not an error.
 pub(super) fn bind_band(
     invocation: &Invocation<'_>,
-    call: impl FnOnce(&Invocation<'_>, Deadline, Results<'_>) -> Result<Outcome, CallError>,
+    call: impl FnOnce(&Invocation<'_>, Results<'_>) -> Result<Outcome, CallError>,
 ) -> Result<(), SystemException> {
     if !invocation.core.binds_priority_bands || invocation.channel.band.is_none() {
         return Ok(());
@@ -87,11 +102,10 @@ pub(super) fn bind_band(
         response: Response::FromTarget,
         ..*invocation
     };
-    let deadline = wait::deadline(bind.timeout);
-    let Err(error) = call(&bind, deadline, &mut |_, _| Ok(())) else {
+    let Err(error) = call(&bind, &mut |_, _| Ok(())) else {
         return Ok(());
     };
-    let exception = error.into_exception(&bind.route.endpoint.endpoint, deadline);
+    let exception = error.into_exception(&bind);
     if exception.kind == ExceptionKind::BadOperation {
         return Ok(());
     }

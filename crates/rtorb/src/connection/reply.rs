@@ -1,10 +1,11 @@
 //! The end of an invocation: the content of its reply, or an error.
 
+use super::invocation::Invocation;
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use rtorb_wire::connection::{Deadline, Reply, ReplyError};
-use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
+use rtorb_wire::giop::{AddressingMode, MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{DecodeError, Reader};
 use rustix::io::Errno;
@@ -17,6 +18,8 @@ pub(crate) enum Outcome {
     Done,
     /// The object is elsewhere.
     Forward(Box<Ior>),
+    /// The server wants to be sent that form of target address.
+    Readdress(AddressingMode),
 }
 
 /// Reads the body of a reply with a result or a user exception.
@@ -64,7 +67,7 @@ pub(super) fn read_reply(
         Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
         Reply::UnknownObject => Err(CallError::Exception(local::OBJECT_GONE)),
         Reply::SystemException(body) => Err(CallError::Exception(body.into())),
-        Reply::NeedsAddressingMode => Err(ReplyError::NeedsAddressingMode.into()),
+        Reply::NeedsAddressingMode(mode) => Ok(Some(Outcome::Readdress(mode))),
     }
 }
 
@@ -78,13 +81,12 @@ impl CallError {
 
     /// The exception that the call returns.
     #[cold]
-    pub(super) fn into_exception(
-        self,
-        endpoint: &Arc<Endpoint>,
-        deadline: Deadline,
-    ) -> SystemException {
+    pub(super) fn into_exception(self, invocation: &Invocation<'_>) -> SystemException {
         match self {
-            Self::NoReply(error) => no_reply(error, endpoint, deadline),
+            Self::NoReply(error) => {
+                let endpoint = &invocation.route.endpoint.endpoint;
+                no_reply(error, endpoint, invocation.deadline)
+            }
             Self::Exception(exception) => exception,
         }
     }

@@ -5,7 +5,8 @@ use crate::endpoint::Endpoint;
 use crate::realtime::{Priority, Protocol};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::giop::{RequestPrefix, Version};
+use rtorb_wire::giop::{Address, AddressingMode, RequestPrefix, Version};
+use rtorb_wire::ior::{Ior, TaggedProfile};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
@@ -15,6 +16,10 @@ pub(crate) struct Route {
     pub(crate) endpoint: Arc<SharedEndpoint>,
     pub(crate) version: Version,
     pub(crate) object_key: Arc<[u8]>,
+    /// The index of its profile in the reference.
+    pub(crate) profile: u32,
+    /// What requests carry instead of the object key, if the server has asked for that. There is no `prefix` then.
+    pub(crate) address: Option<Arc<WholeAddress>>,
     /// The encoded beginning of each request, if the GIOP version allows to encode it once.
     pub(crate) prefix: Option<Arc<RequestPrefix>>,
     /// True if the endpoint is the ORB's own, and the calling thread may serve requests to it.
@@ -23,6 +28,42 @@ pub(crate) struct Route {
     pub(crate) is_collocated: bool,
     /// The CORBA priority of the endpoint's lane, if the reference contains it.
     pub(crate) priority: Option<Priority>,
+}
+
+/// An address of an object that is more than its key.
+#[derive(Debug)]
+pub(crate) enum WholeAddress {
+    Profile(TaggedProfile),
+    Reference { selected: u32, ior: Ior },
+}
+
+impl Route {
+    /// Sends requests with that form of target address from now on; `ior` is the reference of the route.
+    pub(crate) fn readdress(&mut self, mode: AddressingMode, ior: &Ior) {
+        self.prefix = None;
+        self.address = match mode {
+            AddressingMode::Key => None,
+            AddressingMode::Profile => {
+                let profile = ior.profiles.get(self.profile as usize).cloned();
+                profile.map(WholeAddress::Profile).map(Arc::new)
+            }
+            AddressingMode::Reference => Some(Arc::new(WholeAddress::Reference {
+                selected: self.profile,
+                ior: ior.clone(),
+            })),
+        };
+    }
+
+    /// What requests carry instead of the object key.
+    pub(super) fn address(&self) -> Option<Address<'_>> {
+        Some(match &**self.address.as_ref()? {
+            WholeAddress::Profile(profile) => Address::Profile(profile),
+            WholeAddress::Reference { selected, ior } => Address::Reference {
+                selected: *selected,
+                ior,
+            },
+        })
+    }
 }
 
 /// An endpoint that references and connections of one ORB share.

@@ -8,6 +8,7 @@
 
 mod queued;
 
+use super::IDLE_NS;
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::send_queue::SendQueue;
@@ -18,7 +19,7 @@ use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal}
 use crate::wait::read::failed;
 use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
 use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use rtorb_wire::cdr::CharCodeSet;
@@ -37,6 +38,8 @@ pub(super) struct SharedConnection {
     char_code_set: CharCodeSet,
     message_bytes_max: usize,
     state: ClientState,
+    /// When the last call began.
+    used_ns: AtomicU64,
     /// True if no more requests may be sent. `waiting` has the reason.
     is_closed: AtomicBool,
     /// Held while a message is sent.
@@ -126,6 +129,7 @@ impl SharedConnection {
             char_code_set,
             message_bytes_max: core.limits.message_octets_max,
             state: ClientState::new(char_code_set),
+            used_ns: AtomicU64::new(invocation.deadline.begun_ns()),
             is_closed: AtomicBool::new(false),
             sending: Mutex::new(()),
             waiting: Mutex::new(Waiting {
@@ -162,7 +166,6 @@ impl SharedConnection {
         &self,
         invocation: &Invocation<'_>,
         others: Others,
-        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
@@ -171,6 +174,7 @@ impl SharedConnection {
             let needs_code_sets = self.state.needs_code_sets();
             let mut w = invocation.writer(core::mem::take(&mut slot.out));
             let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
+            let deadline = invocation.deadline;
             let caller = Caller {
                 request_id,
                 waiter: &slot.waiter,
@@ -281,6 +285,16 @@ impl SharedConnection {
     /// True if no other request can use the connection.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Closes the connection if the server ended it while it was idle; true if it is closed now. `now_ns` is the beginning of a
+    /// call, which uses it otherwise.
+    #[inline]
+    pub(super) fn ends_idle(&self, now_ns: u64) -> bool {
+        let idle_ns = now_ns.saturating_sub(self.used_ns.load(Ordering::Relaxed));
+        self.used_ns.store(now_ns, Ordering::Relaxed);
+        // If a thread waits on it, that one finds the end.
+        idle_ns > IDLE_NS && self.stream.has_ended() && self.close_if_unused()
     }
 
     /// Closes the connection unless a thread waits on it; true if it is closed now.

@@ -1,16 +1,15 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
 use super::invocation::{Arguments, Invocation};
-use super::opening;
 use super::reply::{CallError, Outcome, Results, read_reply};
+use super::{IDLE_NS, opening};
 use crate::exception::{Cause, Phase, SystemException, local};
 use crate::outgoing;
+use crate::transport::Unsent;
 use crate::wait::read::{self, Unread};
 use crate::wait::watchdog::Wait;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{
-    ClientState, Deadline, Outbox, OutboxError, Receiver, ReplyError, Side,
-};
+use rtorb_wire::connection::{ClientState, Outbox, OutboxError, Receiver, ReplyError, Side};
 use rtorb_wire::giop::Response;
 use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
@@ -31,8 +30,10 @@ pub(crate) struct SingleConnection {
     out: Vec<u8>,
     /// Buffer for a reply that is larger than the receive buffer. It is reused.
     whole: Vec<u8>,
-    /// The shortest timeout that is registered with the watchdog.
-    watched: Option<Duration>,
+    /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
+    watched_ns: u64,
+    /// When the last call began.
+    used_ns: u64,
     /// True if the connection cannot be used again: the watchdog has shut the stream, a reply was not read to its end, or
     /// sending failed.
     is_shut: bool,
@@ -62,11 +63,12 @@ impl SingleConnection {
             outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
             whole: Vec::new(),
-            watched: None,
+            watched_ns: UNWATCHED_NS,
+            used_ns: invocation.deadline.begun_ns(),
             is_shut: false,
         };
-        opening::bind_band(invocation, |bind, deadline, results| {
-            connection.call(bind, deadline, &|_| Ok(()), results)
+        opening::bind_band(invocation, |bind, results| {
+            connection.call(bind, &|_| Ok(()), results)
         })?;
         Ok(connection)
     }
@@ -77,16 +79,20 @@ impl SingleConnection {
     pub(super) fn call<'a>(
         &mut self,
         invocation: &Invocation<'_>,
-        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
+        let deadline = invocation.deadline;
         let Some(deadline_ns) = deadline.at_ns() else {
-            return self.exchange(invocation, deadline, arguments, results);
+            return self.exchange(invocation, arguments, results);
         };
-        self.be_watched(invocation)?;
-        self.wait.begin(deadline_ns);
-        let ended = self.exchange(invocation, deadline, arguments, results);
+        // The watchdog looks in time at a wait that is as long as those that it knows.
+        if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
+            self.begin_and_tell(invocation, deadline_ns)?;
+        } else {
+            self.wait.begin(deadline_ns);
+        }
+        let ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
         let is_late = !self.wait.end();
         self.is_shut |= is_late;
@@ -94,6 +100,14 @@ impl SingleConnection {
             Err(CallError::NoReply(error)) if is_late => Err(error.when_late().into()),
             ended => ended,
         }
+    }
+
+    /// True if the server ended the connection while it was idle; `now_ns` is the beginning of a call, which uses it otherwise.
+    #[inline(always)]
+    pub(super) fn has_ended_idle(&mut self, now_ns: u64) -> bool {
+        let idle_ns = now_ns.saturating_sub(self.used_ns);
+        self.used_ns = now_ns;
+        idle_ns > IDLE_NS && self.wait.stream.has_ended()
     }
 
     /// Sends as much of a oneway as the socket takes without waiting. The rest is kept, and sent before any other message.
@@ -110,6 +124,7 @@ impl SingleConnection {
         }
         self.send(invocation, arguments, |own, message| {
             own.offer(message, invocation.core.fragment_bytes)
+                .map_err(Unsent::whole)
         })
         .map_err(SendNowError::Failed)?;
         Ok(self.is_flushed())
@@ -119,7 +134,8 @@ impl SingleConnection {
     #[inline]
     pub(super) fn flush(&mut self) -> Result<bool, CallError> {
         if !self.outbox.is_empty() {
-            self.send_outbox().map_err(|errno| self.broken_by(errno))?;
+            self.send_outbox()
+                .map_err(|errno| self.broken_by(Unsent::whole(errno)))?;
         }
         Ok(self.is_flushed())
     }
@@ -146,7 +162,6 @@ impl SingleConnection {
     fn exchange<'a>(
         &mut self,
         invocation: &Invocation<'_>,
-        deadline: Deadline,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
@@ -159,7 +174,7 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
-        self.read_reply(invocation, request_id, deadline, results)
+        self.read_reply(invocation, request_id, results)
     }
 
     /// Writes a request, sends it by `send`, and returns its id.
@@ -168,13 +183,13 @@ impl SingleConnection {
         &mut self,
         invocation: &Invocation<'_>,
         arguments: Arguments<'_, 'a>,
-        send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Errno>,
+        send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Unsent>,
     ) -> Result<u32, CallError> {
         let mut w = invocation.writer(core::mem::take(&mut self.out));
         let request_id = self.state.next_request_id();
         let needs_code_sets = self.state.needs_code_sets();
         let sent = match invocation.encode(&mut w, request_id, needs_code_sets, arguments) {
-            Ok(()) => send(self, &w).map_err(|errno| self.broken_by(errno)),
+            Ok(()) => send(self, &w).map_err(|unsent| self.broken_by(unsent)),
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
         self.out = w.into_buffer();
@@ -185,9 +200,9 @@ impl SingleConnection {
         &mut self,
         invocation: &Invocation<'_>,
         request_id: u32,
-        deadline: Deadline,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
+        let deadline = invocation.deadline;
         if self.receiver.is_empty() {
             let received = read::first(&self.wait.stream, self.receiver.free())?;
             self.receiver.advance(received);
@@ -239,32 +254,37 @@ impl SingleConnection {
         }
     }
 
-    /// Registers this connection with the watchdog, again if the timeout is shorter than before.
-    #[inline]
-    fn be_watched(&mut self, invocation: &Invocation<'_>) -> Result<(), SystemException> {
-        match (self.watched, invocation.timeout) {
-            (Some(known), Some(timeout)) if known <= timeout => Ok(()),
-            (_, None) => Ok(()),
-            (_, Some(timeout)) => self.register(invocation, timeout),
-        }
-    }
-
+    /// Begins a wait that the watchdog does not expect: it learns of the connection, or of a timeout shorter than before, or it
+    /// looks at a wait that ends sooner because time has passed since the call began.
     #[cold]
-    fn register(
+    fn begin_and_tell(
         &mut self,
         invocation: &Invocation<'_>,
-        timeout: Duration,
+        deadline_ns: u64,
     ) -> Result<(), SystemException> {
-        let watched = invocation.core.watchdog.watch(&self.wait, timeout);
-        watched.map_err(|refused| {
-            local::THREAD_REFUSED.with_cause(Cause {
-                phase: Phase::Send,
-                endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
-                elapsed: Duration::ZERO,
-                errno: Some(refused.errno.into()),
-            })
-        })?;
-        self.watched = Some(timeout);
+        let timeout_ns = invocation.deadline.timeout_ns();
+        let watchdog = &invocation.core.watchdog;
+        let is_shorter = self.watched_ns > timeout_ns && !invocation.is_delayed;
+        if is_shorter || self.watched_ns == UNWATCHED_NS {
+            // What little time a delayed call may have left is no reason to look so often later: each of them is told.
+            let timeout_ns = if invocation.is_delayed {
+                timeout_ns.max(TOLD_NS)
+            } else {
+                timeout_ns
+            };
+            let watched = watchdog.watch(&self.wait, timeout_ns);
+            watched.map_err(|refused| {
+                local::THREAD_REFUSED.with_cause(Cause {
+                    phase: Phase::Send,
+                    endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
+                    elapsed: Duration::ZERO,
+                    errno: Some(refused.errno.into()),
+                })
+            })?;
+            self.watched_ns = timeout_ns;
+        }
+        self.wait.begin(deadline_ns);
+        watchdog.tell();
         Ok(())
     }
 
@@ -298,28 +318,37 @@ impl SingleConnection {
     #[cold]
     fn finish_outbox(&mut self) -> Result<(), ReplyError> {
         let finished = self.wait.stream.send(self.outbox.unsent());
-        finished.map_err(|errno| send_error(&self.state, errno))?;
+        // Nothing of this request went.
+        finished.map_err(|unsent| self.send_error(Unsent::whole(unsent.errno)))?;
         self.outbox.advance(self.outbox.len());
         Ok(())
     }
 
     #[cold]
-    fn broken_by(&mut self, errno: Errno) -> CallError {
+    fn broken_by(&mut self, unsent: Unsent) -> CallError {
         self.is_shut = true;
-        send_error(&self.state, errno).into()
+        self.send_error(unsent).into()
+    }
+
+    #[cold]
+    fn send_error(&self, unsent: Unsent) -> ReplyError {
+        let is_late = unsent.errno == Errno::AGAIN || self.wait.has_ended();
+        match (is_late, unsent.has_begun) {
+            (true, true) => ReplyError::SendTimedOut,
+            (true, false) => ReplyError::NotSent,
+            (false, _) => self.state.send_failed(unsent.errno.raw_os_error()),
+        }
     }
 }
+
+/// The shortest timeout that a call registers which tells the watchdog of its wait.
+const TOLD_NS: u64 = 1_000_000;
+
+/// No timeout is as long.
+const UNWATCHED_NS: u64 = u64::MAX;
 
 /// A fragment of 24 bytes carries 8 bytes of its message: a message in fragments is at most this many times as large.
 const FRAGMENTED_FACTOR: usize = 3;
-
-#[cold]
-fn send_error(state: &ClientState, errno: Errno) -> ReplyError {
-    match errno {
-        Errno::AGAIN => ReplyError::SendTimedOut,
-        errno => state.send_failed(errno.raw_os_error()),
-    }
-}
 
 #[cold]
 fn no_memory(_: OutboxError) -> Errno {

@@ -6,8 +6,6 @@ use super::{Sharing, exclusive, multiplexed};
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
 };
-use crate::wait;
-use rtorb_wire::connection::Deadline;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,9 +37,7 @@ pub(crate) fn send<'a>(
     };
     Err(match error {
         SendNowError::BehindAnother => transient(invocation, oneway::BEHIND_ANOTHER, Phase::Send),
-        SendNowError::Failed(error) => {
-            error.into_exception(&invocation.route.endpoint.endpoint, deadline())
-        }
+        SendNowError::Failed(error) => error.into_exception(invocation),
     })
 }
 
@@ -50,9 +46,7 @@ pub(crate) fn send<'a>(
 pub(crate) fn flush(invocation: &Invocation<'_>) -> Result<bool, SystemException> {
     match at_once(invocation, SingleConnection::flush) {
         Ok(Ok(is_flushed)) => Ok(is_flushed),
-        Ok(Err(error)) => {
-            Err(error.into_exception(&invocation.route.endpoint.endpoint, deadline()))
-        }
+        Ok(Err(error)) => Err(error.into_exception(invocation)),
         Err(Unavailable::InUse) => Ok(false),
         Err(unavailable) => Err(unavailable.exception(invocation)),
     }
@@ -83,11 +77,6 @@ impl Unavailable {
             }
         }
     }
-}
-
-/// No deadline: a oneway that waits for nothing cannot be late.
-fn deadline() -> Deadline {
-    wait::deadline(None)
 }
 
 #[cold]

@@ -20,6 +20,7 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
 };
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
+use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
 use crate::warning::{Warning, WarningHook, Warnings};
@@ -256,15 +257,13 @@ impl OrbBuilder {
             client_policies: self.client_policies,
             named_mutexes: NamedMutexes::default(),
         });
-        let dispatch = dispatch(
-            self.strategies.dispatch,
-            self.pool_threads,
-            FilterChain {
-                filters: self.filters,
-                lanes: self.lanes,
-            },
-        );
+        let chain = FilterChain {
+            filters: self.filters,
+            lanes: self.lanes,
+        };
+        let dispatch = dispatch(self.strategies.dispatch, self.pool_threads, chain);
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
+        let reactor_thread = ClientThread::new(&rt, &self.reactor_thread);
         let client = Arc::new(ClientCore {
             limits: self.limits,
             byte_order: self.byte_order,
@@ -276,11 +275,9 @@ impl OrbBuilder {
             collocation: self.collocation,
             shared_memory: self.shared_memory,
             binds_priority_bands: self.binds_priority_bands,
-            sharing: Sharing::new(
-                self.strategies.connection,
-                ClientThread::new(&rt, &self.reactor_thread),
-            ),
+            sharing: Sharing::new(self.strategies.connection, reactor_thread),
             watchdog: Watchdog::new(ClientThread::new(&rt, &self.watchdog_thread)),
+            resolver: Resolver::default(),
             endpoints: EndpointTable::default(),
             is_closed: AtomicBool::new(false),
             rt: Arc::clone(&rt),
@@ -418,11 +415,12 @@ options! {
     /// that of [`watchdog_thread`](Self::watchdog_thread).
     reactor_thread(config: ThreadConfig) => reactor_thread = config;
 
-    /// Timeout of a call, from sending the request to receiving the reply (RelativeRoundtripTimeout); 30 s by default, `None`
-    /// for no timeout.
+    /// Timeout of a call, from its beginning to its result (RelativeRoundtripTimeout); 30 s by default, `None` for no timeout.
     ///
-    /// It starts again when the request is sent again: to the target of a LOCATION_FORWARD (at most `Limits::forwards_max`
-    /// times), or on a new connection after the server has closed an idle one.
+    /// It bounds all that the call does: resolving the host name, connecting, further endpoints, forwards, waiting for a
+    /// shared connection, sending, waiting for the reply, and sending again on a new connection. Endpoints that may still be
+    /// tried share the time that is left. The call fails with TIMEOUT, and the [`Cause`](crate::exception::Cause) says what it was
+    /// doing; COMPLETED_NO means that nothing of the request was sent.
     ///
     /// The default does not concern objects of this ORB that are called directly ([`collocation`](Self::collocation)). Any other
     /// timeout makes such calls go by a transport, because nothing can end a servant that runs on the thread of its caller.
@@ -481,7 +479,8 @@ options! {
     /// least 1.
     pool_threads(threads: usize) => pool_threads = threads.max(1);
 
-    /// Timeout of opening a connection; 5 s by default, from 1 ms to a day.
+    /// Timeout of opening a connection, which includes resolving the host name; 5 s by default, from 1 ms to a day. A call's own
+    /// timeout bounds it too.
     // Zero would fail at once over TCP, and has no meaning for a UNIX socket.
     connect_timeout(timeout: Duration) => connect_timeout = timeout.clamp(CONNECT_TIMEOUT_MIN, WAIT_MAX);
 

@@ -60,12 +60,12 @@ pub(super) struct Settings {
     pub(super) sched_policy: Option<RoundRobin>,
     /// Whether to continue if the host refuses real-time scheduling.
     pub(super) best_effort: Option<bool>,
-    /// The longest time until a connection is open.
+    /// The longest time until a connection is open, resolving the host name included.
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
     /// How objects of the same ORB are called: on the calling thread, or by a transport.
     #[serde(deserialize_with = "text")]
     pub(super) collocation: Option<Collocation>,
-    /// The longest time from a request to its reply. 0 waits for ever.
+    /// The longest time of a call, connecting included. 0 waits for ever.
     pub(super) round_trip_timeout_ms: Option<u64>,
     /// Shared memory: what a thread does before it sleeps.
     #[serde(deserialize_with = "text")]

@@ -1,11 +1,9 @@
 //! The policies of a reference: sets and returns them, and validates connections before calls.
 
-use super::ObjectRef;
+use super::{CallTime, ObjectRef};
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::realtime::{Policy, Priority, is_band};
-use rtorb_wire::giop::Response;
-use rtorb_wire::{Decode, Reader};
 use std::sync::Arc;
 
 impl ObjectRef {
@@ -51,7 +49,7 @@ impl ObjectRef {
 
     /// Opens the calling thread's connection to the object, or with bands one for each of them, and asks its server
     /// whether it is there (CORBA::Object::validate_connection): so that no call has to wait for that, nor to tell the server
-    /// its code set.
+    /// its code set. The timeout of one call bounds all of it.
     ///
     /// # Errors
     /// INV_POLICY when policies do not go together, which says which ones; OBJECT_NOT_EXIST when the object is not there;
@@ -63,12 +61,13 @@ impl ObjectRef {
             Some(Ok(binding)) => binding.bands(),
             _ => &[],
         };
+        let mut time = self.begin();
         if bands.is_empty() {
-            return self.locate(None);
+            return self.locate(None, &mut time);
         }
         bands
             .iter()
-            .try_for_each(|band| self.locate(Priority::new(band.low).ok()))
+            .try_for_each(|band| self.locate(Priority::new(band.low).ok(), &mut time))
     }
 
     /// As [`validate_connection`](Self::validate_connection), for the connection that calls with that CORBA priority take,
@@ -85,25 +84,22 @@ impl ObjectRef {
             Some(Ok(binding)) => binding.sent(priority, &inner.client.core, &inner.routes)?,
             _ => priority,
         };
-        self.locate(Some(sent))
+        self.locate(Some(sent), &mut self.begin())
     }
 
-    fn locate(&self, at: Option<Priority>) -> Result<(), SystemException> {
-        let (kind, response) = (InvocationKind::Locate { at }, Response::FromTarget);
-        let mut is_gone = false;
+    /// Opens a connection and asks for the object, as a part of a call with that time.
+    fn locate(&self, at: Option<Priority>, time: &mut CallTime) -> Result<(), SystemException> {
         let mut ask = || {
-            // Only a Reply has results; a LocateReply has only a status.
-            let results = &mut |_, r: &mut Reader<'_>| {
-                is_gone = bool::decode(r)?;
-                Ok(())
-            };
-            self.invoke_at(kind, "_non_existent", response, &|_| Ok(()), results)
+            let kind = InvocationKind::Locate { at };
+            let asked = self.ask_whether_gone(kind, "_non_existent", *time);
+            time.is_delayed = true;
+            asked
         };
-        match ask() {
+        let is_gone = match ask() {
             // GIOP 1.0 and 1.1 know the operation by an older name; but a server that replied has seen the code sets.
             Err(exception) if exception.kind == ExceptionKind::BadOperation => ask()?,
             answer => answer?,
-        }
+        };
         if is_gone {
             return Err(local::OBJECT_GONE);
         }

@@ -21,6 +21,8 @@ const ROUTES_MAX: usize = 64;
 /// A profile of a reference that this ORB can use, read.
 #[derive(Debug)]
 pub(crate) struct Profile {
+    /// Its index in the reference.
+    index: u32,
     body: Body,
     components: Vec<Component>,
 }
@@ -35,20 +37,22 @@ enum Body {
 impl Profile {
     /// The profiles of a reference, in its order; one that cannot be used may stand beside one that can.
     pub(crate) fn of(ior: &Ior) -> Vec<Self> {
-        let bodies = ior
-            .profiles
-            .iter()
-            .filter_map(|profile| ProfileBody::from_tagged(profile).ok());
-        let usable = bodies.filter_map(|body| match body {
+        let bodies = (0..)
+            .zip(&ior.profiles)
+            .filter_map(|(index, profile)| Some((index, ProfileBody::from_tagged(profile).ok()?)));
+        let usable = bodies.filter_map(|(index, body)| match body {
             ProfileBody::Iiop(profile) => Some(Self {
+                index,
                 components: readable(&profile.components, Component::from_tagged),
                 body: Body::Iiop(profile),
             }),
             ProfileBody::Uiop(profile) => Some(Self {
+                index,
                 components: readable(&profile.components, Component::from_uiop_tagged),
                 body: Body::Uiop(profile),
             }),
             ProfileBody::Shmiop(profile) => Some(Self {
+                index,
                 components: readable(&profile.components, Component::from_uiop_tagged),
                 body: Body::Shmiop(profile),
             }),
@@ -218,6 +222,7 @@ fn route_maker<'o>(
         .flatten()
         .map(Arc::new);
     let object_key: Arc<[u8]> = object_key.as_slice().into();
+    let profile = profile.index;
     move |(endpoint, priority)| {
         let protocol = wanted.protocols.iter().find(|protocol| {
             matches!(
@@ -245,6 +250,8 @@ fn route_maker<'o>(
             },
             version,
             object_key: Arc::clone(&object_key),
+            profile,
+            address: None,
             prefix: prefix.clone(),
             is_own,
             is_collocated: false,

@@ -28,6 +28,8 @@ pub enum SyncScope {
     /// its connection: when the connection breaks, when the last reference with a private connection is dropped, or when the
     /// ORB closes a connection to open another ([`Limits`](crate::Limits)). The ORB closes connections without unsent parts first.
     ///
+    /// A oneway on a connection that was idle for more than a second finds that its server has ended it: UNCONNECTED.
+    ///
     /// A oneway has no reply. The first send after the server's host reports the end of the server fails: over a UNIX socket the
     /// next send, over TCP usually the second. If the host is silent, sends fail only when this host's kernel gives up
     /// (COMM_FAILURE). Earlier oneways are lost without notice. A call with a reply checks the server.
@@ -69,7 +71,8 @@ impl ObjectRef {
     /// nothing is left; the next oneway is then accepted unless the connection breaks.
     ///
     /// It concerns the connection that a oneway of the calling thread, at its current priority, would use. It returns false while
-    /// another thread uses that connection. If nothing is left it makes no system call.
+    /// another thread uses that connection. If nothing is left it makes no system call, unless the connection was idle for more than a
+    /// second: then it looks whether the server has ended it.
     ///
     /// # Errors
     /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) if no connection is open; COMM_FAILURE if the connection is broken: the
@@ -104,8 +107,7 @@ impl ObjectRef {
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;
         for step in 0..inner.routes.len() {
-            let index = inner.index(preferred, step);
-            if !inner.take_route(&mut invocation, priority.as_ref(), index) {
+            if !inner.take_route(&mut invocation, priority.as_ref(), preferred, step) {
                 continue;
             }
             match act(&invocation) {

@@ -1,17 +1,19 @@
 //! Calls whose deadline passes: each is right or a timeout, at its time, and none takes the reply of another.
 
-use super::network::{Conditions, set_conditions};
-use super::scripted::{Act, Request};
+use super::network::{Conditions, connections, set_conditions, silence};
+use super::scripted::{Act, PORT, Request};
 use super::world::{World, call, client_strategies, object};
 use crate::clock::monotonic_ns;
 use crate::exception::{OMG, Phase};
-use crate::{CompletionStatus, ExceptionKind, Orb, SystemException};
+use crate::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, SystemException};
 use core::cell::Cell;
 use core::time::Duration;
-use rtorb_tests::fake::{reply, yes};
-use rtorb_tests::raw::fragments;
-use rtorb_wire::Encode;
+use rtorb_tests::fake::{reference_at, reply, yes};
+use rtorb_tests::raw::{CLOSE_CONNECTION, Stream, fragments};
+use rtorb_wire::ior::Ior;
+use rtorb_wire::{Encode, Writer};
 use std::rc::Rc;
+use std::time::Instant;
 
 /// The timeout of calls here.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -282,7 +284,177 @@ fn a_call_behind_the_rest_of_a_oneway_ends_at_its_deadline() {
     let is_whole = object.invoke_oneway_at_once("eat", |w| bytes.encode(w));
     assert_eq!(is_whole, Ok(false), "the rest is kept");
     let failed = timed(&object, TIMEOUT).expect_err("the server takes nothing");
-    assert!(is_timeout(&failed, 2), "{failed}");
+    assert!(is_unsent(&failed, Phase::Send), "{failed}");
+}
+
+#[test]
+fn endpoints_that_never_answer_share_the_time_of_one_call() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        (2..6).for_each(silence);
+        let builder = builder().connect_timeout(Duration::from_secs(1));
+        let orb = world.client(builder.round_trip_timeout(Some(MOMENT)));
+        let silent = "corbaloc::127.0.0.1:2,:127.0.0.1:3,:127.0.0.1:4,:127.0.0.1:5/x";
+        let object = orb.string_to_object(silent).expect("a reference");
+        type Ask = fn(&ObjectRef) -> Result<(), SystemException>;
+        let asks: [Ask; 4] = [
+            |object| object.is_a("IDL:Any:1.0").map(|_| ()),
+            |object| object.non_existent().map(|_| ()),
+            ObjectRef::validate_connection,
+            |object| object.invoke_oneway("tell", |_| Ok(())),
+        ];
+        for ask in asks {
+            let begun_ns = monotonic_ns();
+            let failed = ask(&object).expect_err("nobody answers");
+            assert!(is_unsent(&failed, Phase::Connect), "{strategy}: {failed}");
+            check_time(begun_ns, MOMENT);
+        }
+    }
+}
+
+#[test]
+fn an_endpoint_that_never_answers_leaves_time_for_the_next() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        silence(2);
+        world.script(|request| vec![Act::Send(yes(request.id))]);
+        let builder = builder().connect_timeout(Duration::from_secs(1));
+        let builder = builder.round_trip_timeout(Some(MOMENT));
+        let two = "corbaloc:iiop:1.2@127.0.0.1:2,iiop:1.2@127.0.0.1:1/x";
+        assert_eq!(call(&object(&world, builder, two)), Ok(true), "{strategy}");
+    }
+}
+
+#[test]
+fn forwards_do_not_begin_the_time_anew() {
+    for (strategy, builder) in client_strategies() {
+        // The deadline passes while a server is asked, or exactly when it has replied.
+        for pause in [MOMENT * 3 / 10, MOMENT / 2] {
+            let world = World::perfect();
+            let server = world.script(move |request| {
+                let elsewhere: Ior = reference_at("127.0.0.1", PORT).parse().expect("an IOR");
+                let mut w = Writer::new(Vec::new(), 1000);
+                elsewhere.encode(&mut w).expect("it fits");
+                let forward = reply(request.id, 3, |body| {
+                    body.raw(&w.to_octets());
+                });
+                vec![Act::Wait(pause), Act::Send(forward)]
+            });
+            let limits = Limits::with(|limits| limits.forwards_max = 64);
+            let builder = builder().limits(limits).round_trip_timeout(Some(MOMENT));
+            let object = object(&world, builder, &server);
+            let begun_ns = monotonic_ns();
+            let failed = call(&object).expect_err("it goes on for ever");
+            check_time(begun_ns, MOMENT);
+            let is_waiting = is_timeout(&failed, 3);
+            assert!(
+                is_waiting || is_unsent(&failed, Phase::Forward),
+                "{strategy}: {failed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_request_that_is_sent_again_has_the_time_that_is_left() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server = world.script(|request| match (request.connection, request.number) {
+            (0, 0) => vec![Act::Send(yes(request.id))],
+            (0, _) => vec![
+                Act::Wait(MOMENT * 3 / 4),
+                Act::Send(Stream::new(CLOSE_CONNECTION, 2, false).message()),
+                Act::Close,
+            ],
+            _ => vec![],
+        });
+        let object = object(&world, builder().round_trip_timeout(Some(MOMENT)), &server);
+        assert_eq!(call(&object), Ok(true));
+        let failed = timed(&object, MOMENT).expect_err("the second server is silent");
+        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+        assert_eq!(connections(), 2, "{strategy}");
+    }
+}
+
+#[test]
+fn the_older_name_of_an_operation_is_asked_within_the_time_that_is_left() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server = world.script(|request| {
+            let unknown = reply(request.id, 2, |body| {
+                body.string("IDL:omg.org/CORBA/BAD_OPERATION:1.0");
+                body.ulong(0).ulong(1);
+            });
+            vec![Act::Wait(MOMENT * 3 / 4), Act::Send(unknown)]
+        });
+        let object = object(&world, builder().round_trip_timeout(Some(MOMENT)), &server);
+        for ask in [
+            |object: &ObjectRef| object.non_existent().map(|_| ()),
+            ObjectRef::validate_connection,
+        ] {
+            let begun_ns = monotonic_ns();
+            let failed = ask(&object).expect_err("the second reply is late");
+            assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+            check_time(begun_ns, MOMENT);
+        }
+    }
+}
+
+#[test]
+fn calls_with_one_end_time_end_by_it() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server =
+            world.script(|request| vec![Act::Wait(MOMENT * 2 / 5), Act::Send(yes(request.id))]);
+        let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
+        assert_eq!(call(&object), Ok(true));
+        let begun_ns = monotonic_ns();
+        let bounded = object.with_end_time(Instant::now() + MOMENT);
+        assert!(bounded.chosen_timeout().is_some_and(|left| left <= MOMENT));
+        assert_eq!(call(&bounded), Ok(true), "{strategy}");
+        assert_eq!(call(&bounded), Ok(true), "{strategy}");
+        let failed = call(&bounded).expect_err("there is no time for a third");
+        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+        let elapsed = Duration::from_nanos(monotonic_ns() - begun_ns);
+        assert!(elapsed <= MOMENT + WATCHDOG, "{strategy}: {elapsed:?}");
+        assert!(call(&bounded).is_err_and(|failed| failed.kind == ExceptionKind::Timeout));
+        assert_eq!(object.chosen_timeout(), Some(TIMEOUT));
+    }
+}
+
+#[test]
+fn names_that_lead_to_names_are_resolved_within_one_timeout() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        world.script(|request| {
+            let found: Ior = reference_at("127.0.0.1", PORT).parse().expect("an IOR");
+            let mut w = Writer::new(Vec::new(), 1000);
+            found.encode(&mut w).expect("it fits");
+            let found = reply(request.id, 0, |body| {
+                body.raw(&w.to_octets());
+            });
+            vec![Act::Wait(MOMENT * 3 / 4), Act::Send(found)]
+        });
+        let builder = builder().round_trip_timeout(Some(MOMENT));
+        let builder =
+            builder.initial_reference("First", "corbaname:iiop:1.2@127.0.0.1:1/root#first");
+        let orb = world.client(builder);
+        assert!(
+            orb.resolve_initial_references("First").is_ok(),
+            "{strategy}"
+        );
+        let begun_ns = monotonic_ns();
+        let second = orb.string_to_object("corbaname:rir:/First#second");
+        let failed = second.expect_err("there is no time for a second question");
+        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+        check_time(begun_ns, MOMENT);
+    }
+}
+
+fn is_unsent(failed: &SystemException, phase: Phase) -> bool {
+    let is_timeout = (failed.kind, failed.minor) == (ExceptionKind::Timeout, OMG | 2);
+    let is_there = failed.cause.as_ref().is_some_and(|it| it.phase == phase);
+    is_timeout && is_there && failed.completed == CompletionStatus::No
 }
 
 /// Calls, and checks that it ends by the deadline, which the watchdog keeps to 0.2 ms and which a coarse clock begins early.

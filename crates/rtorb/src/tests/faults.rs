@@ -4,11 +4,12 @@ use super::network::{Conditions, Cut, Direction, Fault, connections, cut_next, r
 use super::scripted::Act;
 use super::servant::{Job, Worker};
 use super::world::{Sending, World, call, client_strategies, object};
-use crate::exception::Phase;
+use crate::exception::{Phase, oneway};
 use crate::{CompletionStatus, ExceptionKind, Orb, SystemException};
 use core::time::Duration;
 use rtorb_tests::fake::{reply, yes};
 use rtorb_tests::raw::{CLOSE_CONNECTION, MESSAGE_ERROR, Stream, fragments};
+use rtorb_wire::exception::NOT_UNDERSTOOD;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// More than the bytes of a request or a reply here.
@@ -107,6 +108,77 @@ fn a_connection_that_broke_between_two_calls_is_replaced() {
 //= GIOP 1.2 §15.4.7
 //% test
 #[test]
+fn a_connection_whose_server_ended_while_it_was_idle_is_replaced() {
+    let close = Stream::new(CLOSE_CONNECTION, 2, false).message();
+    let error = Stream::new(MESSAGE_ERROR, 2, false).message();
+    let ends = [vec![], vec![Act::Send(close)], vec![Act::Send(error)]];
+    for ((strategy, builder), end) in client_strategies()
+        .into_iter()
+        .flat_map(|strategy| ends.clone().map(|end| (strategy, end)))
+    {
+        for timeout in [
+            None,
+            Some(Duration::from_millis(20)),
+            Some(Duration::from_secs(30)),
+        ] {
+            let what = format!("{strategy}, {end:?}, {timeout:?}");
+            let world = World::perfect();
+            let end = end.clone();
+            let server = world.script(move |request| {
+                let send = Act::Send(yes(request.id));
+                if request.connection > 0 {
+                    return vec![send];
+                }
+                [vec![send, Act::Wait(IDLE)], end.clone(), vec![Act::Close]].concat()
+            });
+            let builder = builder().round_trip_timeout(timeout);
+            let object = object(&world, builder, &server);
+            assert_eq!(call(&object), Ok(true), "{what}");
+            world.pass(2 * IDLE);
+            // What is lost with a oneway, nobody learns.
+            assert_eq!(object.invoke_oneway("tell", |_| Ok(())), Ok(()), "{what}");
+            assert_eq!(connections(), 2, "{what}");
+            assert_eq!(call(&object), Ok(true), "{what}");
+            assert_eq!(connections(), 2, "{what}");
+        }
+    }
+}
+
+/// Longer than connections are used unseen.
+const IDLE: Duration = Duration::from_secs(2);
+
+#[test]
+fn a_oneway_that_waits_for_nothing_finds_the_end_of_an_idle_connection() {
+    for (strategy, builder) in client_strategies().into_iter().take(2) {
+        let world = World::perfect();
+        let server = world.script(|request| {
+            let close = [Act::Wait(IDLE), Act::Close];
+            [vec![Act::Send(yes(request.id))], close.into()].concat()
+        });
+        let object = object(&world, builder(), &server);
+        assert_eq!(call(&object), Ok(true), "{strategy}");
+        world.pass(2 * IDLE);
+        let sent = object.invoke_oneway_at_once("tell", |_| Ok(()));
+        let failed = sent.expect_err("the connection has ended");
+        assert_eq!(failed.minor, oneway::UNCONNECTED, "{strategy}: {failed}");
+    }
+}
+
+#[test]
+fn an_idle_connection_that_lives_stays() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server = world.script(|request| vec![Act::Send(yes(request.id))]);
+        let object = object(&world, builder(), &server);
+        for _ in 0..3 {
+            assert_eq!(call(&object), Ok(true), "{strategy}");
+            world.pass(2 * IDLE);
+        }
+        assert_eq!(connections(), 1, "{strategy}");
+    }
+}
+
+#[test]
 fn close_connection_is_not_seen_by_the_caller() {
     let close = Stream::new(CLOSE_CONNECTION, 2, false).message();
     for (strategy, builder) in client_strategies() {
@@ -190,7 +262,14 @@ fn a_message_error_is_a_communication_failure() {
         let error = Stream::new(MESSAGE_ERROR, 2, false).message();
         let server = world.script(move |_| vec![Act::Send(error.clone())]);
         let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
-        expect_failure(&call(&object).expect_err("an error came"), strategy);
+        let failed = call(&object).expect_err("an error came");
+        expect_failure(&failed, strategy);
+        assert_eq!(failed.minor, NOT_UNDERSTOOD, "{strategy}");
+        let advice = failed.advice().expect("there is a remedy");
+        assert!(
+            advice.contains("did not understand"),
+            "{strategy}: {advice}"
+        );
     }
 }
 

@@ -10,6 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::transport::{Stream, socket};
 use core::cell::RefCell;
 use core::mem::MaybeUninit;
+use core::time::Duration;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -35,6 +36,8 @@ struct Network {
     backlog: Vec<(u16, OwnedFd)>,
     /// The ports of listeners that have ended.
     ended_ports: Vec<u16>,
+    /// The ports that swallow everything.
+    silent_ports: Vec<u16>,
     random: Random,
     conditions: Conditions,
     /// What happens to the next connections, in their order.
@@ -129,6 +132,7 @@ pub(crate) fn begin(seed: u64, conditions: Conditions) {
         ends: HashMap::new(),
         backlog: Vec::new(),
         ended_ports: Vec::new(),
+        silent_ports: Vec::new(),
         random: Random(seed),
         conditions,
         cuts: VecDeque::new(),
@@ -150,6 +154,11 @@ pub(crate) fn cut_next(cuts: impl IntoIterator<Item = Option<Cut>>) {
 /// Changes how bytes are carried from now on.
 pub(crate) fn set_conditions(conditions: Conditions) {
     with(|network| network.conditions = conditions);
+}
+
+/// Has nobody answer at that port.
+pub(crate) fn silence(port: u16) {
+    with(|network| network.silent_ports.push(port));
 }
 
 /// Breaks all connections.
@@ -186,9 +195,13 @@ pub(crate) fn next_arrival_ns() -> Option<u64> {
 }
 
 /// Connects to a simulated listener; `None` on a thread without a simulated network.
-pub(crate) fn connect(address: &SocketAddr) -> Option<Result<Stream, Errno>> {
+pub(crate) fn connect(address: &SocketAddr, timeout: Duration) -> Option<Result<Stream, Errno>> {
     if !clock::is_virtual() {
         return None;
+    }
+    if with(|network| network.silent_ports.contains(&address.port())) {
+        clock::sleep_until(monotonic_ns() + timeout.as_nanos() as u64);
+        return Some(Err(Errno::TIMEDOUT));
     }
     let sockets = [descriptor(), descriptor()];
     Some(with(|network| {
@@ -329,7 +342,12 @@ pub(crate) fn recv<R: Room>(
     if !flags.contains(RecvFlags::DONTWAIT) {
         world::run_until(|| with(|network| network.is_readable(end)), None);
     }
-    let received = with(|network| network.receive(end, into.bytes_max()))?;
+    let bytes_max = into.bytes_max();
+    let received = if flags.contains(RecvFlags::PEEK) {
+        with(|network| network.peek(end, bytes_max))?
+    } else {
+        with(|network| network.receive(end, bytes_max))?
+    };
     Ok((into.put(&received), received.len()))
 }
 
@@ -498,6 +516,20 @@ impl Network {
         link.break_if_due(number);
         self.activity += 1;
         Ok(bytes)
+    }
+
+    /// What a receiver would get first, without taking it.
+    fn peek(&mut self, end: End, bytes_max: usize) -> Result<Vec<u8>, Errno> {
+        if !self.is_readable(end) {
+            return Err(Errno::AGAIN);
+        }
+        let now_ns = monotonic_ns();
+        let pipe = &self.links[end.link].pipes[1 - end.number];
+        match pipe.chunks.front().filter(|chunk| chunk.0 <= now_ns) {
+            Some((_, bytes)) => Ok(bytes.iter().take(bytes_max).copied().collect()),
+            None if pipe.is_reset => Err(Errno::CONNRESET),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn is_readable(&mut self, end: End) -> bool {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use rtorb_tests::pages::{check_part, comment_before};
-use rtorb_wire::exception::broken_rule;
+use rtorb_wire::exception::{NOT_UNDERSTOOD, broken_rule};
 
 use crate::Limits;
 use crate::exception::{
@@ -64,13 +64,17 @@ fn steps() -> String {
     let mut table = "| the text says | exception | remedy |\n|---|---|---|\n".to_owned();
     for (phase, exception) in [
         (Phase::Resolve, ExceptionKind::Transient.into()),
+        (Phase::Resolve, ExceptionKind::Timeout.into()),
         (Phase::Connect, ExceptionKind::Transient.into()),
+        (Phase::Connect, ExceptionKind::Timeout.into()),
         (Phase::SetUp, ExceptionKind::NoResources.into()),
         (Phase::Send, ExceptionKind::CommFailure.into()),
+        (Phase::Send, ExceptionKind::Timeout.into()),
         (Phase::AwaitReply, ExceptionKind::Transient.into()),
         (Phase::AwaitReply, ExceptionKind::Timeout.into()),
         (Phase::DecodeReply, ExceptionKind::Marshal.into()),
         (Phase::Forward, ExceptionKind::Transient.into()),
+        (Phase::Forward, ExceptionKind::Timeout.into()),
         (Phase::Listen, ExceptionKind::NoResources.into()),
         (Phase::Schedule, local::PRIORITY_REFUSED),
     ] {
@@ -105,6 +109,9 @@ fn minor_codes() -> String {
         inconsistent::SYNC_NONE_ON_SHARED,
     ];
     let policies = policies.map(|minor| (ExceptionKind::InvPolicy, minor));
+    let policies = policies
+        .into_iter()
+        .chain([(ExceptionKind::CommFailure, NOT_UNDERSTOOD)]);
     let rules = (RTORB + 1..)
         .take_while(|minor| broken_rule(*minor).is_some())
         .map(|minor| (ExceptionKind::Marshal, minor));

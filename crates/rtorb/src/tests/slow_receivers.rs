@@ -4,6 +4,7 @@ use super::network::{Conditions, set_conditions};
 use super::servant::{Job, Worker};
 use super::world::{Sending, World, object};
 use crate::clock::monotonic_ns;
+use crate::transport::resolver::Resolver;
 use crate::transport::{Stream, tcp};
 use crate::{Limits, Orb};
 use core::time::Duration;
@@ -141,7 +142,8 @@ fn builder() -> crate::OrbBuilder {
 /// A connection to a server, without an ORB.
 fn connect(reference: &str) -> Stream {
     let profile = profile(reference);
-    let connected = tcp::connect(&profile.host, profile.port, TIMEOUT);
+    let (resolver, until_ns) = (Resolver::default(), u64::MAX);
+    let connected = tcp::connect(&resolver, &profile.host, profile.port, until_ns);
     connected.expect("the simulated network connects")
 }
 

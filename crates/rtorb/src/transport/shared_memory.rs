@@ -31,7 +31,6 @@ use rustix::process::geteuid;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
 
 /// How an ORB uses shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,17 +71,11 @@ const GREETING_BYTES: usize = 16;
 const MAGIC: [u8; 8] = *b"RTORBSHM";
 const VERSION: u32 = 1;
 
-/// Connects to the rendezvous point and maps the memory that the server sends; waits no longer than `timeout`.
-pub(crate) fn connect(
-    path: &Path,
-    timeout: Duration,
-    settings: &Settings,
-) -> Result<Stream, Errno> {
-    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-    let deadline_ns = monotonic_ns().saturating_add(timeout_ns);
-    let socket = unix::connect_socket_to(path, timeout)?;
+/// Connects to the rendezvous point and maps the memory that the server sends, by `until_ns` of the monotonic clock.
+pub(crate) fn connect(path: &Path, until_ns: u64, settings: &Settings) -> Result<Stream, Errno> {
+    let socket = unix::connect_socket_to(path, until_ns)?;
     check_peer(&socket, settings)?;
-    let (greeting, memory) = receive_greeting(&socket, deadline_ns)?;
+    let (greeting, memory) = receive_greeting(&socket, until_ns)?;
     let duplex = Duplex::open(memory, capacity(&greeting)?)?;
     Ok(Stream::through(Link::new(duplex, settings.wait), socket))
 }

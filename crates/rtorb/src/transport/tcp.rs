@@ -1,40 +1,44 @@
 //! IIOP's transport: TCP.
 
 use super::Stream;
+use super::resolver::Resolver;
+use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::Phase;
 use rustix::io::Errno;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Connects to the first address of the host that answers, within `timeout` in all.
-///
-/// A name is looked up by the system's resolver, whose own time limit holds.
-pub(crate) fn connect(host: &str, port: u16, timeout: Duration) -> Result<Stream, (Phase, Errno)> {
+/// Connects to the first address of the host that answers, by `until_ns` of the monotonic clock.
+pub(crate) fn connect(
+    resolver: &Resolver,
+    host: &str,
+    port: u16,
+    until_ns: u64,
+) -> Result<Stream, (Phase, Errno)> {
     // Some ORBs leave the brackets of a URL around an IPv6 address in their references.
     let unbracketed = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
-    let addresses = (unbracketed.unwrap_or(host), port)
-        .to_socket_addrs()
-        .map_err(|_| (Phase::Resolve, Errno::HOSTUNREACH))?;
-    let begun = Instant::now();
-    let mut failure = (Phase::Resolve, Errno::HOSTUNREACH);
-    let count = addresses.len();
-    for (number, address) in addresses.enumerate() {
-        let left = timeout.saturating_sub(begun.elapsed());
+    let host = unbracketed.unwrap_or(host);
+    let addresses = resolver
+        .addresses(host, port, until_ns)
+        .map_err(|errno| (Phase::Resolve, errno))?;
+    let mut failure = Errno::HOSTUNREACH;
+    for (number, address) in addresses.iter().enumerate() {
+        let left_ns = until_ns.saturating_sub(monotonic_ns());
         // One address that swallows all packets must not use up the time of those behind it.
-        let share = left / u32::try_from(count - number).unwrap_or(u32::MAX);
-        if share.is_zero() {
+        let share_ns = left_ns / (addresses.len() - number) as u64;
+        if share_ns == 0 {
             return Err((Phase::Connect, Errno::TIMEDOUT));
         }
-        match connect_to(&address, share) {
+        match connect_to(address, Duration::from_nanos(share_ns)) {
             Ok(stream) => return Ok(stream),
-            Err(errno) => failure = (Phase::Connect, errno),
+            Err(errno) => failure = errno,
         }
     }
-    Err(failure)
+    Err((Phase::Connect, failure))
 }
 
 /// Listens on the first free one of `span` ports from `port` on. Returns the socket, not blocking, and the port that it has.
@@ -63,7 +67,7 @@ pub(crate) fn listen(host: &str, port: u16, span: u16) -> Result<(OwnedFd, Endpo
 
 fn connect_to(address: &SocketAddr, timeout: Duration) -> Result<Stream, Errno> {
     #[cfg(test)]
-    if let Some(simulated) = crate::tests::network::connect(address) {
+    if let Some(simulated) = crate::tests::network::connect(address, timeout) {
         return simulated;
     }
     let stream = TcpStream::connect_timeout(address, timeout).map_err(|error| errno(&error))?;

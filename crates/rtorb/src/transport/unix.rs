@@ -12,14 +12,21 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Connects to the rendezvous point; waits no longer than `timeout` for a place in the server's queue.
-pub(crate) fn connect(path: &Path, timeout: Duration) -> Result<Stream, Errno> {
-    connect_socket_to(path, timeout).map(Stream::new)
+/// Connects to the rendezvous point; waits until `until_ns` of the monotonic clock at the latest for a place in the server's
+/// queue.
+pub(crate) fn connect(path: &Path, until_ns: u64) -> Result<Stream, Errno> {
+    connect_socket_to(path, until_ns).map(Stream::new)
 }
 
 /// Returns a socket that is connected to the rendezvous point.
-pub(super) fn connect_socket_to(path: &Path, timeout: Duration) -> Result<OwnedFd, Errno> {
+pub(super) fn connect_socket_to(path: &Path, until_ns: u64) -> Result<OwnedFd, Errno> {
     let socket = stream_socket(SocketFlags::CLOEXEC)?;
+    let left_ns = until_ns.saturating_sub(monotonic_ns());
+    if left_ns == 0 {
+        return Err(Errno::TIMEDOUT);
+    }
+    // The system counts microseconds, and takes zero for no timeout.
+    let timeout = Duration::from_nanos(left_ns).max(Duration::from_micros(1));
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
     connect_socket(&socket, &SocketAddrUnix::new(path)?)?;
     // The bound is on connecting alone: how long a request may take to go is the call's own affair.
@@ -107,7 +114,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("the host has a folder");
         let path = folder.path().join("socket");
         let (_listener, _file) = listen(&path).expect("the folder can be written");
-        let stream = connect(&path, Duration::from_millis(1)).expect("it listens");
+        let stream = connect(&path, monotonic_ns() + 1_000_000_000).expect("it listens");
         let timeout = sockopt::socket_timeout(&stream, sockopt::Timeout::Send);
         assert_eq!(timeout, Ok(None));
     }

@@ -20,7 +20,6 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
 #[derive(Debug)]
@@ -88,6 +87,12 @@ impl Wait {
         self.deadline_ns.swap(IDLE, Ordering::AcqRel) != ENDED
     }
 
+    /// True if the watchdog has ended the wait, and has shut the stream.
+    #[cold]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.deadline_ns.load(Ordering::Acquire) == ENDED
+    }
+
     /// Ends the wait if its deadline has passed; else answers the deadline of a wait in progress.
     fn end_if_due(&self, now_ns: u64) -> Option<u64> {
         let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
@@ -120,11 +125,11 @@ impl Watchdog {
         }
     }
 
-    /// Watches the waits of a connection from now on. None of them is shorter than `timeout`.
-    pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout: Duration) -> Result<(), Refused> {
+    /// Watches the waits of a connection from now on. A wait that is shorter than that is told ([`tell`](Self::tell)).
+    pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout_ns: u64) -> Result<(), Refused> {
         let watched = Watched {
             wait: Arc::downgrade(wait),
-            timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+            timeout_ns,
         };
         {
             let mut waits = self.shared.waits.lock();
@@ -137,9 +142,12 @@ impl Watchdog {
         if crate::tests::clock::is_virtual() {
             return Ok(());
         }
-        self.start()?;
+        self.start()
+    }
+
+    /// Has the thread look at the waits that began before.
+    pub(crate) fn tell(&self) {
         self.shared.tell();
-        Ok(())
     }
 
     /// Wakes threads that sleep on this connection once its peer is gone. Does nothing for a socket, where the kernel does it.
@@ -243,6 +251,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb_os::thread::{ThreadConfig, spawn};
 
     impl Watchdog {
         /// Ends the waits that are due on virtual time, and returns when to look again.

@@ -4,7 +4,9 @@
 //! does, or look at all of its threads, are not here.
 
 mod adapters;
+mod addressing;
 mod bands;
+mod call_deadlines;
 mod client_faults;
 mod collocated;
 mod connection_thread;

@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::exception::local;
 use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, EventChannel, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
@@ -56,19 +57,22 @@ pub fn channel_of(orb: &Orb, text: &str) -> Result<EventChannel, SystemException
     channel(&orb.string_to_object(text)?)
 }
 
-/// Obtains a proxy and connects to it.
+/// Obtains a proxy and connects to it, all within the timeout of one call, if the application chose one.
 pub(crate) fn connect_supplier(
     channel: &EventChannel,
     supplier: Option<&PushSupplier>,
     qos: &SupplierQos,
 ) -> Result<ProxyPushConsumer, ConnectError> {
+    let end = end_of_call(channel);
     let admin = channel.for_suppliers()?.ok_or(ConnectError::Nil)?;
-    let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
-    let Err(error) = proxy.connect_push_supplier(supplier, qos) else {
+    let proxy = until(&admin, end).obtain_push_consumer()?;
+    let proxy = proxy.ok_or(ConnectError::Nil)?;
+    let bounded = until(&proxy, end);
+    let Err(error) = bounded.connect_push_supplier(supplier, qos) else {
         return Ok(proxy);
     };
     // An unused proxy would count against the channel's limit.
-    let _ = proxy.disconnect_push_consumer();
+    let _ = bounded.disconnect_push_consumer();
     Err(match error {
         ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
         ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
@@ -77,19 +81,36 @@ pub(crate) fn connect_supplier(
     })
 }
 
-/// Obtains a proxy and connects to it.
+/// Obtains a proxy and connects to it, all within the timeout of one call, if the application chose one.
 pub(crate) fn connect_consumer(
     channel: &EventChannel,
     consumer: &PushConsumer,
     qos: &ConsumerQos,
 ) -> Result<ProxyPushSupplier, ConnectError> {
+    let end = end_of_call(channel);
     let admin = channel.for_consumers()?.ok_or(ConnectError::Nil)?;
-    let proxy = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
-    let Err(error) = proxy.connect_push_consumer(Some(consumer), qos) else {
+    let proxy = until(&admin, end).obtain_push_supplier()?;
+    let proxy = proxy.ok_or(ConnectError::Nil)?;
+    let bounded = until(&proxy, end);
+    let Err(error) = bounded.connect_push_consumer(Some(consumer), qos) else {
         return Ok(proxy);
     };
-    let _ = proxy.disconnect_push_supplier();
+    let _ = bounded.disconnect_push_supplier();
     Err(consumer_refused(error))
+}
+
+/// When a call to the channel that begins now has to end, if the application chose a timeout.
+fn end_of_call(channel: &EventChannel) -> Option<Instant> {
+    let timeout = channel.as_object().chosen_timeout();
+    timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+}
+
+/// The same object, whose calls all end by then.
+fn until<I: Interface>(object: &I, end: Option<Instant>) -> I {
+    end.map_or_else(
+        || object.clone(),
+        |end| I::unchecked_narrow(object.as_object().with_end_time(end)),
+    )
 }
 
 /// Converts a channel's answer to a subscription.

@@ -5,10 +5,13 @@ use super::failure::{Failure, FailureReason};
 use crate::naming::exception::NamingException;
 use crate::stubs::naming::cos_naming::{NameComponent, NamingContext};
 use rtorb::{ObjectRef, SystemException};
+use std::time::Instant;
 
 /// A naming context. Cheap to clone.
 ///
 /// If a server raises CannotProceed, the call goes to the context in the exception, as long as the rest of the name gets shorter.
+///
+/// A timeout that the application chose bounds each operation, however many calls that takes.
 #[derive(Clone, Debug)]
 pub struct Context {
     context: NamingContext,
@@ -60,9 +63,13 @@ impl Context {
         if name.is_empty() {
             return Ok(self.clone());
         }
+        let end = self.end();
         let object = self.resolve(name)?;
         let object = object.ok_or_else(|| Failure::new(name, FailureReason::Nil))?;
-        Self::narrow(&object).map_err(|failure| Failure::new(name, failure.reason))
+        Self::narrow(&until(&object, end)).map_err(|failure| Failure::new(name, failure.reason))?;
+        Ok(Self {
+            context: NamingContext::unchecked_narrow(object),
+        })
     }
 
     /// Binds an object to a name.
@@ -134,8 +141,9 @@ impl Context {
     /// # Errors
     /// If a parent is not a context or the server cannot be reached.
     pub fn make_parents(&self, name: &[NameComponent]) -> Result<(), Failure> {
+        let bounded = self.until(self.end());
         for length in 1..name.len() {
-            match self.bind_new_context(&name[..length]) {
+            match bounded.bind_new_context(&name[..length]) {
                 Ok(_) => {}
                 Err(failure) if failure.reason == FailureReason::AlreadyBound => {}
                 Err(failure) => return Err(failure),
@@ -159,9 +167,10 @@ impl Context {
     /// # Errors
     /// If it is not a context, is not empty, or the server cannot be reached.
     pub fn remove_context(&self, name: &[NameComponent]) -> Result<(), Failure> {
-        let destroyed = self.context(name)?.destroy();
+        let end = self.end();
+        let destroyed = self.context(name)?.until(end).destroy();
         destroyed.map_err(|failure| Failure::new(name, failure.reason))?;
-        self.unbind(name)
+        self.until(end).unbind(name)
     }
 
     /// Lists its bindings, `chunk` in each call (1 if that is 0).
@@ -172,12 +181,26 @@ impl Context {
         Bindings::begin(&self.context, chunk)
     }
 
+    /// When an operation that begins now has to end, if the application chose a timeout.
+    fn end(&self) -> Option<Instant> {
+        let timeout = self.as_object().chosen_timeout();
+        timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+
+    /// The same context, whose operations all end by then.
+    fn until(&self, end: Option<Instant>) -> Self {
+        Self {
+            context: NamingContext::unchecked_narrow(until(self.as_object(), end)),
+        }
+    }
+
     /// Calls this context, and those that CannotProceed refers to.
     fn asked<T, E: Into<NamingException>>(
         &self,
         name: &[NameComponent],
         ask: impl Fn(&NamingContext, &[NameComponent]) -> Result<T, E>,
     ) -> Result<T, Failure> {
+        let end = self.end();
         let mut context = self.context.clone();
         let mut rest = name.to_vec();
         loop {
@@ -185,7 +208,8 @@ impl Context {
                 Ok(answer) => return Ok(answer),
                 Err(NamingException::CannotProceed(elsewhere)) => match elsewhere.cxt {
                     Some(next) if (1..rest.len()).contains(&elsewhere.rest_of_name.len()) => {
-                        context = next;
+                        let bounded = until(next.as_object(), end);
+                        context = NamingContext::unchecked_narrow(bounded);
                         rest = elsewhere.rest_of_name;
                     }
                     _ => return Err(Failure::cannot_proceed(name, elsewhere.rest_of_name)),
@@ -194,6 +218,11 @@ impl Context {
             }
         }
     }
+}
+
+/// The same object, whose calls all end by then.
+fn until(object: &ObjectRef, end: Option<Instant>) -> ObjectRef {
+    end.map_or_else(|| object.clone(), |end| object.with_end_time(end))
 }
 
 /// Checks the context that a server has made.

@@ -211,8 +211,8 @@ mod tests {
     use crate::Orb;
     use crate::server::{Admission as Accepting, Next, ThreadPriority};
     use crate::tests::world::World;
+    use crate::transport::resolver::Resolver;
     use crate::transport::tcp;
-    use core::time::Duration;
     use rtorb_tests::raw::{REPLY, Request};
 
     fn queue(requests_max: u32, octets_max: u32, limit: usize) -> RequestQueue {
@@ -285,7 +285,8 @@ mod tests {
             panic!("the default endpoint is TCP");
         };
         for is_closed in [false, true] {
-            let client = tcp::connect(&host, port, Duration::from_secs(1)).expect("it listens");
+            let client = tcp::connect(&Resolver::default(), &host, port, u64::MAX);
+            let client = client.expect("it listens");
             let sent = client.send_message_now(&Request::two_way(b"key", "op").empty(), &[]);
             sent.expect("there is room");
             let Accepting::Accepted(mut connection) = server.accept(core, &server.listeners[0])

@@ -85,9 +85,8 @@ impl Link {
 
     /// Sends all octets, and waits for room.
     #[inline(never)]
-    pub(crate) fn send_octets(&self, socket: &OwnedFd, octets: &[u8]) -> Result<(), Errno> {
-        let sent = self.send(socket, &mut [IoSlice::new(octets)], None);
-        sent.map_err(|unsent| unsent.errno)
+    pub(crate) fn send_octets(&self, socket: &OwnedFd, octets: &[u8]) -> Result<(), Unsent> {
+        self.send(socket, &mut [IoSlice::new(octets)], None)
     }
 
     /// Sends as much of a message as there is room for, and returns the number of bytes.
@@ -266,6 +265,12 @@ impl Link {
         deadline_ns: Option<u64>,
     ) -> Result<bool, Errno> {
         Ok(self.is_over(Awaited::Bytes)? || self.wait(socket, Awaited::Bytes, deadline_ns)?)
+    }
+
+    /// True if the peer has ended the connection, or is gone.
+    pub(crate) fn has_peer_gone(&self, socket: &OwnedFd) -> bool {
+        self.look_at_peer(socket);
+        self.has_ended(Awaited::Bytes) || self.has_ended(Awaited::Room)
     }
 
     /// Reads the bytes of the doorbell, so that the socket is readable when it rings next. Notes the end of the peer.
