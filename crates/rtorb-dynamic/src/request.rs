@@ -105,8 +105,8 @@ impl Request {
         self.object.invoke_raising(
             &self.operation.name,
             |w| self.write(w),
-            |r| self.read(r),
-            |id, r| self.read_exception(id, r).map(Some),
+            |r| read_results(&self.operation, &self.types, r),
+            |id, r| read_exception(&self.operation, &self.types, id, r).map(Some),
         )
     }
 
@@ -147,38 +147,49 @@ impl Request {
         }
         Ok(())
     }
+}
 
-    fn read(&self, r: &mut Reader<'_>) -> Result<Results, DecodeError> {
-        let known = known(&self.types);
-        let returns = Value::decode_with(&self.operation.returns, &known, r)?;
-        let outputs = self.operation.outputs();
-        let outputs = outputs.map(|it| Value::decode_with(&it.type_code, &known, r));
-        Ok(Results {
-            returns,
-            outputs: outputs.collect::<Result<_, _>>()?,
-        })
-    }
+/// Reads the results of an operation.
+pub(crate) fn read_results(
+    operation: &Operation,
+    types: &Types,
+    r: &mut Reader<'_>,
+) -> Result<Results, DecodeError> {
+    let known = known(types);
+    let returns = Value::decode_with(&operation.returns, &known, r)?;
+    let outputs = operation.outputs();
+    let outputs = outputs.map(|it| Value::decode_with(&it.type_code, &known, r));
+    Ok(Results {
+        returns,
+        outputs: outputs.collect::<Result<_, _>>()?,
+    })
+}
 
-    fn read_exception(&self, id: &str, r: &mut Reader<'_>) -> Result<Failure, DecodeError> {
-        let declared = self.operation.exception(id);
-        let is_exception = |it: &&TypeCode| it.kind() == Kind::Except;
-        let found = declared.or_else(|| self.types.by_id(id).filter(is_exception));
-        let Some(type_code) = found else {
-            let repository_id = id.to_owned();
-            return Ok(Failure::Undeclared { repository_id });
-        };
-        let mut members = Vec::new();
-        if let Shape::Except(made) = type_code.unaliased().shape() {
-            let known = known(&self.types);
-            for member in &made.members {
-                members.push(Value::decode_with(&member.type_code, &known, r)?);
-            }
+/// Reads the members of a user exception, if its type is known.
+pub(crate) fn read_exception(
+    operation: &Operation,
+    types: &Types,
+    id: &str,
+    r: &mut Reader<'_>,
+) -> Result<Failure, DecodeError> {
+    let declared = operation.exception(id);
+    let is_exception = |it: &&TypeCode| it.kind() == Kind::Except;
+    let found = declared.or_else(|| types.by_id(id).filter(is_exception));
+    let Some(type_code) = found else {
+        let repository_id = id.to_owned();
+        return Ok(Failure::Undeclared { repository_id });
+    };
+    let mut members = Vec::new();
+    if let Shape::Except(made) = type_code.unaliased().shape() {
+        let known = known(types);
+        for member in &made.members {
+            members.push(Value::decode_with(&member.type_code, &known, r)?);
         }
-        Ok(Failure::User {
-            type_code: type_code.clone(),
-            members,
-        })
     }
+    Ok(Failure::User {
+        type_code: type_code.clone(),
+        members,
+    })
 }
 
 /// A request whose reply is awaited on a thread of its own.

@@ -1,6 +1,7 @@
 //! Object references, and the invocation of their objects.
 
 mod binding;
+mod passing;
 mod policies;
 pub(crate) mod routes;
 mod sync_scope;
@@ -308,7 +309,7 @@ impl ObjectRef {
     /// Invokes the object; follows it when it has moved.
     fn invoke_at<'a>(
         &self,
-        kind: InvocationKind,
+        kind: InvocationKind<'_>,
         operation: &str,
         response: Response,
         arguments: Arguments<'_, 'a>,

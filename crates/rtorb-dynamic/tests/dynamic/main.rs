@@ -4,5 +4,6 @@
 mod calls;
 mod idl4_json;
 mod json;
-mod octet_forward;
+mod passing;
+mod proxy;
 mod wrong_json;

@@ -237,6 +237,18 @@ impl<'m> Reader<'m> {
         Ok(inner)
     }
 
+    /// The whole stream, from its first byte, whatever was read of it. It waits for the rest of a message.
+    ///
+    /// # Errors
+    /// When the rest does not arrive, or when a long run of bytes was read straight to its destination.
+    pub fn whole(&mut self) -> Result<&'m [u8], DecodeError> {
+        self.buffer_rest()?;
+        if self.shift != 0 || self.hidden != 0 {
+            return Err(DecodeError::Interrupted);
+        }
+        Ok(self.octets)
+    }
+
     /// Runs `read` one level deeper.
     ///
     /// # Errors

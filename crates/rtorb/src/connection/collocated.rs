@@ -20,7 +20,7 @@ use rtorb_wire::giop::{Header, Response};
 pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
     invocation.route.is_collocated
         && invocation.response == Response::FromTarget
-        && invocation.kind == InvocationKind::Operation
+        && matches!(invocation.kind, InvocationKind::Operation)
 }
 
 /// Calls an object of the same ORB on the calling thread.
@@ -85,7 +85,7 @@ impl Request<'_, '_, '_> {
             .with_char_code_set(self.char_code_set())
             .with_context(invocation.client);
         let kind = header.message_type;
-        let outcome = read_reply(kind, &mut reader, REQUEST_ID, self.results)?;
+        let outcome = read_reply(kind, &mut reader, REQUEST_ID, invocation.kind, self.results)?;
         outcome.ok_or_else(|| ReplyError::Malformed(DecodeError::BadMagic).into())
     }
 }

@@ -267,7 +267,13 @@ impl SharedConnection {
             .reader(bytes)
             .with_char_code_set(self.char_code_set)
             .with_context(invocation.client);
-        let ended = read_reply(header.message_type, &mut reader, request_id, results)?;
+        let ended = read_reply(
+            header.message_type,
+            &mut reader,
+            request_id,
+            invocation.kind,
+            results,
+        )?;
         ended.ok_or_else(|| {
             let other = DecodeError::BadTag {
                 what: "the id of a reply",

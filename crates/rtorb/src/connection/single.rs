@@ -214,7 +214,7 @@ impl SingleConnection {
                 reader = reader.with_remainder(&mut unread);
             }
             let kind = message.header.message_type;
-            let ended = read_reply(kind, &mut reader, request_id, results);
+            let ended = read_reply(kind, &mut reader, request_id, invocation.kind, results);
             let (left, error) = (unread.left, unread.error);
             self.is_shut = left > 0;
             self.state.note_reply(kind);
