@@ -251,7 +251,7 @@ impl Call {
         operation: &Arc<Operation>,
         found: &Found,
     ) -> anyhow::Result<Request> {
-        let arguments: Vec<Json> = serde_json::from_str(text)
+        let arguments: Vec<Json> = rtorb_dynamic::json::parse(text)
             .map_err(|error| anyhow!("a line is a JSON array of the arguments: {error}"))?;
         let inputs = operation.inputs_from_json(&found.types, &arguments)?;
         Ok(Request::new(object, operation, &found.types, inputs)?)

@@ -15,8 +15,14 @@ use alloc::sync::Arc;
 use chunks::Chunks;
 use core::any::Any;
 
-/// Values nested deeper than this are refused (TypeCodes, anys, values).
+/// Values nested deeper than this are refused: sequences, maps, optional members, valuetypes, anys, TypeCodes.
 pub(crate) const DEPTH_MAX: u8 = 64;
+
+/// The most structs, unions and arrays around a value that is read by its TypeCode, which a peer may have made.
+const STEPS_MAX: u8 = 128;
+
+/// One level of nesting in `Reader::depth`, whose lower byte counts steps.
+const LEVEL: u16 = 1 << 8;
 
 /// Reads the value of an encapsulation.
 pub(crate) fn decode_encapsulated<T: Decode>(octets: &[u8]) -> Result<T, DecodeError> {
@@ -34,7 +40,8 @@ pub struct Reader<'m> {
     rest: Option<&'m mut dyn Remainder>,
     order: ByteOrder,
     minor: u8,
-    depth: u8,
+    /// The levels of nesting, and in the lower byte the structs, unions and arrays of types that only a TypeCode tells.
+    depth: u16,
     char_code_set: CharCodeSet,
     context: Option<&'m (dyn Any + Send + Sync)>,
     values: Option<Box<Values<'m>>>,
@@ -296,16 +303,33 @@ impl<'m> Reader<'m> {
     /// Enters one level of nesting, until [`leave`](Self::leave).
     #[inline]
     pub(crate) fn enter(&mut self) -> Result<(), DecodeError> {
-        if self.depth == DEPTH_MAX {
+        if self.depth >= u16::from_be_bytes([DEPTH_MAX, 0]) {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
         }
-        self.depth += 1;
+        self.depth += LEVEL;
         Ok(())
+    }
+
+    /// Runs `read` inside of one more struct, union or array of a type that only a TypeCode tells.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooDeep`] beyond the bound, or the error of `read`.
+    pub(crate) fn step<T, E: From<DecodeError>>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if self.depth.to_be_bytes()[1] == STEPS_MAX {
+            return Err(DecodeError::TooDeep { max: STEPS_MAX }.into());
+        }
+        self.depth += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
     }
 
     #[inline]
     pub(crate) fn leave(&mut self) {
-        self.depth -= 1;
+        self.depth -= LEVEL;
     }
 
     /// Reads the state of the value that begins at `position`, and keeps the value for later indirections.
