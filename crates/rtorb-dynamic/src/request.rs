@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rtorb::any::Value;
+use rtorb::exception::TextCodeSet;
 use rtorb::thread::ThreadConfig;
 use rtorb::type_code::{Kind, Shape, TypeCode};
 use rtorb::{ExceptionKind, ObjectRef, Orb, SystemException};
@@ -13,6 +14,7 @@ use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::interface::Operation;
 use crate::json::known;
 use crate::types::Types;
+use crate::walk::Part;
 
 /// A request with its arguments. It may be invoked many times.
 #[derive(Clone, Debug)]
@@ -137,6 +139,26 @@ impl Request {
         spawn("rtorb-deferred", thread, invoke).map(|reply| Deferred { reply })
     }
 
+    /// The argument or member with the character that could not be sent: `argument 2 (who).nickname`. `None` if an exception is
+    /// about something else, or if the character is inside of an any.
+    pub fn unsent_place(&self, exception: &SystemException) -> Option<String> {
+        let unsent = exception.unsent_character()?;
+        let character = unsent.character()?;
+        let is_it = |value: &Value| match (value, unsent.code_set()) {
+            (Value::String(text), TextCodeSet::Latin1) => text.contains(character),
+            (Value::Char(it), TextCodeSet::Latin1 | TextCodeSet::Utf8Char)
+            | (Value::WChar(it), TextCodeSet::Utf16WChar) => *it == character,
+            _ => false,
+        };
+        let inputs = self.operation.inputs().zip(&self.inputs).enumerate();
+        let places = inputs.filter_map(|(place, (parameter, value))| {
+            let whole = Part::whole(&self.types, value, &parameter.type_code);
+            let path = path_to(&whole, &is_it)?;
+            Some(format!("argument {} ({}){path}", place + 1, parameter.name))
+        });
+        places.into_iter().next()
+    }
+
     fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         let known = known(&self.types);
         for (parameter, value) in self.operation.inputs().zip(&self.inputs) {
@@ -147,6 +169,22 @@ impl Request {
         }
         Ok(())
     }
+}
+
+/// The path to the first part that is wanted: `.stops[2].name`.
+fn path_to(part: &Part<'_>, is_wanted: &impl Fn(&Value) -> bool) -> Option<String> {
+    if is_wanted(part.value()) {
+        return Some(String::new());
+    }
+    part.parts().iter().find_map(|inner| {
+        let rest = path_to(inner, is_wanted)?;
+        let dot = if inner.name().starts_with('[') {
+            ""
+        } else {
+            "."
+        };
+        Some(format!("{dot}{}{rest}", inner.name()))
+    })
 }
 
 /// Reads the results of an operation.

@@ -1,5 +1,7 @@
 //! System exceptions. Errors of the layers below become exceptions here.
 
+pub(crate) mod text;
+
 use crate::endpoint::Endpoint;
 use core::fmt;
 use rtorb_wire::{DecodeError, EncodeError, exception};
@@ -8,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use rtorb_wire::exception::{CompletionStatus, ExceptionKind, OMG, RTORB};
+pub use text::{TextCodeSet, UnsentCharacter};
 
 /// Minor codes of INV_POLICY here: which policies do not go together.
 pub(crate) mod inconsistent {
@@ -75,6 +78,8 @@ pub struct SystemException {
     pub completed: CompletionStatus,
     /// Where it arose, if that was in this process.
     pub cause: Option<Cause>,
+    /// The character that could not be sent.
+    unsent: Option<UnsentCharacter>,
 }
 
 /// Where a system exception arose.
@@ -183,6 +188,7 @@ impl SystemException {
             minor,
             completed,
             cause: None,
+            unsent: None,
         }
     }
 
@@ -210,6 +216,11 @@ impl SystemException {
         self
     }
 
+    /// The character that could not be sent, for DATA_CONVERSION that arose here.
+    pub const fn unsent_character(&self) -> Option<UnsentCharacter> {
+        self.unsent
+    }
+
     /// The exception for a decoding error, for an operation that was not carried out.
     pub const fn from_decode(error: DecodeError) -> Self {
         let (kind, minor) = exception::of_decoding(error);
@@ -219,7 +230,9 @@ impl SystemException {
     /// The exception for an encoding error, for an operation that was not carried out.
     pub const fn from_encode(error: EncodeError) -> Self {
         let (kind, minor) = exception::of_encoding(error);
-        Self::new(kind, minor, CompletionStatus::No)
+        let mut exception = Self::new(kind, minor, CompletionStatus::No);
+        exception.unsent = UnsentCharacter::of(error);
+        exception
     }
 }
 
@@ -256,6 +269,9 @@ impl fmt::Display for SystemException {
         if let Some(cause) = &self.cause {
             write!(f, ": {cause}")?;
         }
+        if let Some(character) = &self.unsent {
+            write!(f, ": {character}")?;
+        }
         match self.advice() {
             Some(advice) => write!(f, "; {advice}"),
             None => Ok(()),
@@ -266,6 +282,9 @@ impl fmt::Display for SystemException {
 impl SystemException {
     /// The remedy, where it is clear.
     pub fn advice(&self) -> Option<&'static str> {
+        if let Some(advice) = text::advice(self.kind, self.minor, self.unsent) {
+            return Some(advice);
+        }
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {
             (_, Some(Phase::Resolve)) => Some("check the host name in the reference"),

@@ -12,6 +12,7 @@ use crate::DecodeError;
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use arrayvec::ArrayVec;
 use chunks::Chunks;
 use core::any::Any;
 
@@ -54,6 +55,8 @@ pub struct Reader<'m> {
 struct Values<'m> {
     /// The values by the position of their tags, with the nesting depth of each.
     read: BTreeMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
+    /// The positions of the values that are being read.
+    open: ArrayVec<usize, { DEPTH_MAX as usize }>,
     /// The nesting depth so far of the value that is being read.
     below: u8,
     chunks: Chunks<'m>,
@@ -341,9 +344,15 @@ impl<'m> Reader<'m> {
         position: usize,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Arc<T>, DecodeError> {
-        let earlier = core::mem::take(&mut self.values.get_or_insert_default().below);
+        let values = self.values.get_or_insert_default();
+        let earlier = core::mem::take(&mut values.below);
+        // If there are too many, reading it fails.
+        let is_open = values.open.try_push(position).is_ok();
         let value = Arc::new(self.nested(read)?);
         let values = self.values.get_or_insert_default();
+        if is_open {
+            values.open.pop();
+        }
         // A value with indirections can be deeper than its bytes are nested, and dropping it recurses as deep.
         if values.below == DEPTH_MAX {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
@@ -355,11 +364,21 @@ impl<'m> Reader<'m> {
     }
 
     /// The value that began at that position.
-    pub(crate) fn value_at(&mut self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        let values = self.values.as_mut()?;
-        let (value, depth) = values.read.get(&position)?;
+    ///
+    /// # Errors
+    /// [`DecodeError::Ring`] if it is still being read, [`DecodeError::UnknownValue`] if there is none.
+    pub(crate) fn value_at(
+        &mut self,
+        position: usize,
+    ) -> Result<Arc<dyn Any + Send + Sync>, DecodeError> {
+        let values = self.values.as_mut().ok_or(DecodeError::UnknownValue)?;
+        if values.open.contains(&position) {
+            return Err(DecodeError::Ring);
+        }
+        let found = values.read.get(&position);
+        let (value, depth) = found.ok_or(DecodeError::UnknownValue)?;
         values.below = values.below.max(*depth);
-        Some(value.clone())
+        Ok(value.clone())
     }
 
     /// The `count` bytes before the position, which must be in memory.
