@@ -124,7 +124,7 @@ impl SharedConnection {
             await_reply: wait.await_reply(),
             char_code_set,
             message_bytes_max: core.limits.message_octets_max,
-            state: ClientState::new(char_code_set),
+            state: invocation.route.endpoint.client_state(),
             is_closed: AtomicBool::new(false),
             sending: Mutex::new(()),
             waiting: Mutex::new(Waiting {

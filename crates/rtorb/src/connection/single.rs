@@ -57,7 +57,7 @@ impl SingleConnection {
         let mut connection = Self {
             wait: Wait::new(stream),
             char_code_set,
-            state: ClientState::new(char_code_set),
+            state: invocation.route.endpoint.client_state(),
             receiver: Receiver::new(Side::Client, limits.receive()),
             outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
