@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use rtorb::rt::{Policy, Priority, PriorityModel};
 use rtorb::{Orb, OrbError, PoaPolicies};
 use rtorb_lab::contestants::burst::{Burst, Samples, Verb};
 use rtorb_lab::contestants::cubit::{Bench, Server};
 use rtorb_lab::contestants::operations::Operation;
-use rtorb_lab::processes::interrupt::on_signal;
 use rtorb_results::statistics::Recorder;
 use rtorb_results::summary::microseconds;
 use serde_json::json;
@@ -18,7 +17,7 @@ use serde_json::json;
 use crate::exit_status::FAILED;
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
-use crate::output::{line, print_json};
+use crate::output::{line, note, print_json};
 use crate::reference::{self, CallOptions};
 
 /// The benchmark server and client.
@@ -87,17 +86,18 @@ impl Cubit {
 impl Serve {
     fn run(self) -> anyhow::Result<ExitCode> {
         let server = self.open().map_err(option_error)?;
-        let orb = server.orb().clone();
-        on_signal(move || orb.shutdown()).context("cannot listen to signals")?;
-        let text = server.reference().to_string();
-        match &self.ior_file {
-            Some(file) => named_file::write(file, format!("{text}\n").as_bytes())?,
-            None => line(text)?,
-        }
-        for endpoint in server.orb().endpoints() {
-            eprintln!("serving a Cubit at {endpoint}");
-        }
-        server.run()?;
+        server.orb().shutdown_on_signals(|| ())?;
+        server.orb().run_with(|| {
+            let text = server.reference().to_string();
+            match &self.ior_file {
+                Some(file) => named_file::write(file, format!("{text}\n").as_bytes())?,
+                None => line(text)?,
+            }
+            for endpoint in server.orb().endpoints() {
+                note!("serving a Cubit at {endpoint}");
+            }
+            anyhow::Ok(())
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 

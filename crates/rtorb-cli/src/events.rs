@@ -8,10 +8,11 @@ mod text;
 mod watch;
 
 use std::process::ExitCode;
+use std::sync::mpsc;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand};
-use rtorb::Orb;
+use rtorb::{Orb, OrbError};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rtorb_services::events::client;
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::EventChannel;
@@ -54,9 +55,24 @@ fn channel(orb: &Orb, argument: &str) -> anyhow::Result<EventChannel> {
     })
 }
 
-/// Starts a thread that serves until the ORB is shut down.
-fn spawn_server(orb: &Orb) -> anyhow::Result<JoinHandle<Option<Result<(), rtorb::OrbError>>>> {
+/// Starts a thread that serves until the ORB is shut down, and waits until the ORB serves.
+fn spawn_server(orb: &Orb) -> anyhow::Result<JoinHandle<Option<Result<(), OrbError>>>> {
     let server = orb.clone();
     let config = ThreadConfig::default();
-    spawn("serving", &config, move || server.run()).context("cannot start the thread that serves")
+    let (ready, is_ready) = mpsc::sync_channel(1);
+    let serve = move || {
+        server.run_with(|| {
+            // It is waited for.
+            let _ = ready.send(());
+            Ok(())
+        })
+    };
+    let thread = spawn("serving", &config, serve).context("cannot start the thread that serves")?;
+    if is_ready.recv().is_ok() {
+        return Ok(thread);
+    }
+    if let Ok(Some(ended)) = thread.join() {
+        ended?;
+    }
+    bail!("the ORB ended before it served")
 }

@@ -13,6 +13,7 @@ use rtorb::{
 use rtorb_sched::text_file::{FileErrors, from_toml, read_text};
 
 use crate::named_file::file_error;
+use crate::output::warn;
 
 /// Options of the ORB of a client.
 #[derive(Debug, Default, Args)]
@@ -77,7 +78,9 @@ impl ClientOptions {
     /// # Errors
     /// What the ORB says of them.
     pub(crate) fn apply(&self, builder: OrbBuilder) -> Result<OrbBuilder, OrbError> {
-        builder.args(self.arguments())
+        builder
+            .on_warning(|warning| warn(warning))
+            .args(self.arguments())
     }
 
     /// Returns true if the mapping of priorities is `linear`, or may be: a configuration file may choose it.
@@ -126,7 +129,9 @@ impl ServerOptions {
             ("-ORBLanes", &self.lanes),
             ("-ORBSchedPolicy", &self.sched_policy),
         ]);
-        builder.args(client.arguments().into_iter().chain(own))
+        builder
+            .on_warning(|warning| warn(warning))
+            .args(client.arguments().into_iter().chain(own))
     }
 }
 

@@ -3,18 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use clap::Args;
 use rtorb::ior::Ior;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::Found;
 use rtorb_dynamic::{OwnReference, Servant, activate, standing_for, with_object_key};
-use rtorb_lab::processes::interrupt::on_signal;
 
 use crate::named_file;
 use crate::orb_options::usage;
-use crate::output::warn;
+use crate::output::{note, warn};
 
 /// Options of the served object.
 #[derive(Debug, Args)]
@@ -78,27 +76,24 @@ impl ServingOptions {
         Ok(Serving { orb, ior, log })
     }
 
-    /// Writes the reference, and serves until SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
+    /// Serves, writes the reference, and ends by SIGTERM or SIGINT, which first calls `end`. Returns false if the recording is
     /// not complete.
     pub(crate) fn run(
         &self,
         serving: &Serving,
         end: impl FnOnce() + Send + 'static,
     ) -> anyhow::Result<bool> {
-        let ending = serving.orb.clone();
-        let stop = move || {
-            end();
-            ending.shutdown();
-        };
-        on_signal(stop).context("cannot listen to signals")?;
-        let text = format!("{}\n", serving.ior);
-        if let Some(file) = &self.ior_file {
-            named_file::write(file, text.as_bytes())?;
-        }
-        for endpoint in serving.orb.endpoints() {
-            eprintln!("serving {} at {endpoint}", serving.ior.type_id);
-        }
-        serving.orb.run()?;
+        serving.orb.shutdown_on_signals(end)?;
+        serving.orb.run_with(|| {
+            let text = format!("{}\n", serving.ior);
+            if let Some(file) = &self.ior_file {
+                named_file::write(file, text.as_bytes())?;
+            }
+            for endpoint in serving.orb.endpoints() {
+                note!("serving {} at {endpoint}", serving.ior.type_id);
+            }
+            anyhow::Ok(())
+        })?;
         Ok(serving.log.as_ref().is_none_or(|log| log.is_complete()))
     }
 }

@@ -1,4 +1,4 @@
-//! The slab, the ring, the recheck lock and the waiting word under loom, which tries the interleavings of a few threads and what each may read.
+//! The slab, the ring with its admission, the recheck lock and the waiting word under loom, which tries the interleavings of a few threads and what each may read.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-os --release loom`. Loom reports a read beside a write, a value dropped twice or
 //! never, and a sleep that nobody ends.
@@ -8,6 +8,7 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
+use rtorb_os::admission::Admission;
 use rtorb_os::recheck_lock::RecheckLock;
 use rtorb_os::ring::{PopError, PushError, Ring};
 use rtorb_os::slab::{Key, Slab};
@@ -127,6 +128,48 @@ fn loom_ring_close_wakes_sleepers() {
     });
 }
 
+/// Two requests for a ring with so many slots, one thread that serves them, and room for one that waits. Returns how many the
+/// ring did not take.
+fn admit_two(slots: usize) -> u32 {
+    let queue = Arc::new((Ring::new(slots), Admission::new(1, 100)));
+    let server = {
+        let queue = queue.clone();
+        thread::spawn(move || {
+            let (ring, admission) = &*queue;
+            while let Ok(bytes) = ring.pop_until(None) {
+                admission.note_taken(bytes);
+                admission.note_served();
+            }
+        })
+    };
+    let (ring, admission) = &*queue;
+    let mut refused = 0;
+    for bytes in [40, 50] {
+        assert!(admission.admit(bytes, 1), "one is served, one waits");
+        if ring.push(bytes).is_err() {
+            admission.withdraw(bytes);
+            refused += 1;
+        }
+    }
+    ring.close();
+    server.join().unwrap();
+    assert_eq!(admission.accepted(), 0, "each was served or withdrawn");
+    assert!(admission.admit(100, 0), "no bytes are left");
+    refused
+}
+
+#[test]
+fn loom_admission_a_ring_with_a_slot_for_each_takes_all_that_is_admitted() {
+    model(2, || assert_eq!(admit_two(2), 0));
+}
+
+#[test]
+fn loom_admission_what_the_ring_does_not_take_is_counted_off() {
+    model(2, || {
+        admit_two(1);
+    });
+}
+
 #[test]
 fn loom_slab_an_entry_stays_while_a_thread_uses_it() {
     model(3, || {
@@ -206,6 +249,27 @@ fn loom_slab_entering_sees_the_whole_entry() {
         };
         assert_eq!(slab.insert(Box::new(8)), Some(next));
         assert_eq!(reader.join().unwrap().unwrap_or(8), 8);
+    });
+}
+
+#[test]
+fn loom_slab_two_threads_grow_it_at_once_and_each_entry_is_found() {
+    model(3, || {
+        // One more than a segment of the model, and than a directory of it.
+        for before in [0, 2, 4] {
+            let slab = Arc::new(Slab::new(6));
+            for value in 0..before {
+                slab.insert(Box::new(value)).expect("room");
+            }
+            let other = {
+                let slab = slab.clone();
+                thread::spawn(move || slab.insert(Box::new(7)).expect("room"))
+            };
+            let ours = slab.insert(Box::new(8)).expect("room");
+            let theirs = other.join().unwrap();
+            assert_eq!(**slab.enter(ours).expect("there"), 8);
+            assert_eq!(**slab.enter(theirs).expect("there"), 7);
+        }
     });
 }
 

@@ -37,7 +37,8 @@ mod tree;
 
 pub use config::NamingConfig;
 pub use error::{NamingError, StoreError};
-pub use failure::{StandardError, StoreFailure, StoreLog};
+use failure::OrbWarnings;
+pub use failure::{StoreFailure, StoreLog};
 
 use crate::stubs::naming::cos_naming::NamingContextExt;
 use changes::{Changes, Disk};
@@ -60,13 +61,13 @@ impl NamingService {
     /// Loads the store, if there is one, and serves its contexts. The root has the key `NameService` beside its own, so that
     /// `corbaloc::HOST:PORT/NameService` leads to it, and is the ORB's initial reference of that name.
     ///
-    /// The manager of the ORB's root adapter lets requests in, as for every object. A store that fails later is reported on
-    /// standard error, and to the clients whose changes it does not keep.
+    /// The manager of the ORB's root adapter lets requests in, as for every object. A store that fails later is a warning of the ORB
+    /// ([`OrbBuilder::on_warning`](rtorb::OrbBuilder::on_warning)), and the clients whose changes it does not keep get PERSIST_STORE.
     ///
     /// # Errors
     /// [`NamingError`]: a configuration out of range, a store that cannot be used, an ORB that cannot serve.
     pub fn serve(orb: &Orb, config: NamingConfig) -> Result<Self, NamingError> {
-        Self::serve_with(orb, config, Arc::new(StandardError))
+        Self::serve_with(orb, config, Arc::new(OrbWarnings(orb.clone())))
     }
 
     /// Does the same as [`serve`](Self::serve), with another log for a store that fails.

@@ -53,15 +53,16 @@ impl From<Refused> for DispatchError {
     }
 }
 
-/// Serves all connections until the ORB is stopped.
+/// Serves all connections until the ORB is stopped. Calls `ready` when the threads run that serve from the beginning.
 pub(crate) fn run(
     dispatch: &Dispatch,
     orb: &Arc<ServerCore>,
     server: &Server,
+    ready: &mut dyn FnMut(),
 ) -> Result<(), DispatchError> {
     match dispatch {
-        Dispatch::ThreadPerConnection => thread_per_connection::run(orb, server),
-        Dispatch::Pool(own) => own.run(orb, server),
+        Dispatch::ThreadPerConnection => thread_per_connection::run(orb, server, ready),
+        Dispatch::Pool(own) => own.run(orb, server, ready),
     }
 }
 

@@ -2,14 +2,15 @@
 
 use core::fmt;
 use core::str::FromStr;
+use rtorb_os::set_once::SetOnce;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 /// An address of a transport.
 ///
 /// ```
 /// use rtorb::endpoint::ListenEndpoint;
-/// let listen: ListenEndpoint = "iiop://0.0.0.0:2809/hostname_in_ior=gate".parse()?;
+/// let listen: ListenEndpoint = "iiop://0.0.0.0:2809/publish=gate:12809".parse()?;
 /// assert_eq!(listen.endpoint.to_string(), "iiop://0.0.0.0:2809");
 /// # Ok::<(), rtorb::endpoint::EndpointError>(())
 /// ```
@@ -46,17 +47,75 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// An endpoint to listen on, and the host name to put into references instead of its own.
+/// An endpoint to listen on, and the addresses to put into references instead of its own.
 ///
-/// `iiop://HOST:PORT`, `iiop://HOST:PORT/hostname_in_ior=NAME`, `iiop://:PORT` (every interface), `uiop:///PATH`,
-/// `shmiop:///PATH`; a version and `@` before the address, as TAO writes it, is accepted and ignored.
+/// `iiop://HOST:PORT`, `iiop://:PORT` (every interface), `uiop:///PATH`, `shmiop:///PATH`; a version and `@` before the address, as TAO
+/// writes it, is accepted and ignored. Options follow an `iiop` address behind `/`, joined by `&`:
+///
+/// * `publish=HOST:PORT`: references contain this address. Write it several times for several addresses; an IPv6 address stands in
+///   brackets. Without `:PORT`, it is the port of the endpoint, and so with `hostname_in_ior=HOST`, which TAO has too.
+/// * `portspan=N`: listens on the first free one of N ports, from PORT on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListenEndpoint {
     /// Where to listen.
     pub endpoint: Endpoint,
-    /// The host name for references if clients need another one: behind NAT, in a container.
-    pub advertised_host: Option<String>,
+    /// The addresses for references if clients need others: behind NAT, in a container.
+    pub published: Vec<PublishedAddress>,
+    /// The number of ports to try, from that of the endpoint on.
+    pub port_span: u16,
+}
+
+/// An address that references contain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedAddress {
+    /// A name, or an IPv4 or IPv6 address without brackets.
+    pub host: String,
+    /// The port; `None` for that of the endpoint.
+    pub port: Option<u16>,
+}
+
+impl ListenEndpoint {
+    fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            published: Vec::new(),
+            port_span: 1,
+        }
+    }
+
+    /// Applies an option of an `iiop` endpoint.
+    fn set(&mut self, option: &str) -> Result<(), &'static str> {
+        match option.split_once('=') {
+            Some(("hostname_in_ior", host)) => self.published.push(PublishedAddress {
+                host: host_alone(host)?,
+                port: None,
+            }),
+            Some(("publish", address)) => self.published.push(published(address)?),
+            Some(("portspan", number)) => {
+                let span = number.parse().ok().filter(|span| *span > 0);
+                self.port_span = span.ok_or("portspan is no number from 1 to 65535")?;
+            }
+            _ => {
+                return Err(
+                    "the options are publish=HOST:PORT, hostname_in_ior=HOST and portspan=N, joined by &",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_span(&self) -> Result<(), &'static str> {
+        match self.endpoint {
+            Endpoint::Tcp { port: 0, .. } if self.port_span > 1 => {
+                Err("portspan needs the first port: for port 0 the system chooses one")
+            }
+            Endpoint::Tcp { port, .. } if port.checked_add(self.port_span - 1).is_none() => {
+                Err("portspan goes beyond port 65535")
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl FromStr for ListenEndpoint {
@@ -72,10 +131,7 @@ impl FromStr for ListenEndpoint {
             if path.is_empty() {
                 return Err(wrong("a path is missing"));
             }
-            Ok(Self {
-                endpoint: endpoint(path.into()),
-                advertised_host: None,
-            })
+            Ok(Self::new(endpoint(path.into())))
         };
         if let Some(path) = text.strip_prefix("uiop://") {
             return with_path(path, |path| Endpoint::Unix { path });
@@ -89,31 +145,55 @@ impl FromStr for ListenEndpoint {
         let (address, options) = without_version(address)
             .split_once('/')
             .unwrap_or((address, ""));
-        let mut advertised_host = None;
-        for option in options.split('&').filter(|option| !option.is_empty()) {
-            match option.split_once('=') {
-                Some(("hostname_in_ior", name)) if !name.is_empty() => {
-                    advertised_host = Some(name.to_owned())
-                }
-                _ => return Err(wrong("the only option is hostname_in_ior=NAME")),
-            }
-        }
         let (host, port) = split_port(without_version(address)).map_err(wrong)?;
         let host = if host.is_empty() { "0.0.0.0" } else { host };
-        Ok(Self {
-            endpoint: Endpoint::Tcp {
-                host: host.to_owned(),
-                port,
-            },
-            advertised_host,
-        })
+        let host = host.to_owned();
+        let mut listen = Self::new(Endpoint::Tcp { host, port });
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            listen.set(option).map_err(wrong)?;
+        }
+        listen.check_span().map_err(wrong)?;
+        Ok(listen)
     }
+}
+
+/// The host of `hostname_in_ior`: TAO writes IPv6 addresses without brackets there.
+fn host_alone(text: &str) -> Result<String, &'static str> {
+    let unbracketed = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    let host = unbracketed.unwrap_or(text);
+    if host.is_empty() {
+        return Err("the host to publish is missing");
+    }
+    if host.contains(':') && host.parse::<Ipv6Addr>().is_err() {
+        return Err("a host name has no colon; write publish=HOST:PORT to publish a port");
+    }
+    Ok(host.to_owned())
+}
+
+/// The address of `publish`.
+fn published(text: &str) -> Result<PublishedAddress, &'static str> {
+    // An IPv6 address without brackets has no port.
+    if text.parse::<Ipv6Addr>().is_ok() {
+        let (host, port) = (text.to_owned(), None);
+        return Ok(PublishedAddress { host, port });
+    }
+    let has_port = !text.ends_with(']') && text.contains(':');
+    let (host, port) = split_port(text)?;
+    if has_port && port == 0 {
+        return Err("the port to publish is 0");
+    }
+    Ok(PublishedAddress {
+        host: host_alone(host)?,
+        port: has_port.then_some(port),
+    })
 }
 
 /// The error for text that is no endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no endpoint: {reason}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/hostname_in_ior=NAME, \
+    "`{text}` is no endpoint: {reason}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/publish=HOST:PORT, \
      uiop:///run/server.sock or shmiop:///run/server.sock"
 )]
 pub struct EndpointError {
@@ -131,8 +211,8 @@ pub(crate) fn host_name() -> String {
 
 /// The identity of this host for peers that share its memory: the number of its last boot, else its name.
 pub(crate) fn host_identity() -> &'static str {
-    static IDENTITY: OnceLock<String> = OnceLock::new();
-    IDENTITY.get_or_init(|| {
+    static IDENTITY: SetOnce<String> = SetOnce::new();
+    IDENTITY.get_or_make(|| {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot = boot.trim();
         if boot.is_empty() {
@@ -200,10 +280,58 @@ mod tests {
                 path: "/run/x.sock".into()
             }
         );
-        let advertised: ListenEndpoint = "iiop://0.0.0.0:1/hostname_in_ior=gate"
-            .parse()
-            .expect("legal");
-        assert_eq!(advertised.advertised_host.as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn an_endpoint_publishes_the_addresses_that_its_options_name() {
+        let published = |options: &str| {
+            let text = format!("iiop://0.0.0.0:9000/{options}");
+            let listen: ListenEndpoint = text.parse().expect(&text);
+            let addresses = listen.published.into_iter();
+            let addresses = addresses.map(|address| (address.host, address.port));
+            (addresses.collect::<Vec<_>>(), listen.port_span)
+        };
+        let address = |host: &str, port: u16| (host.to_owned(), (port > 0).then_some(port));
+        for (options, addresses, span) in [
+            ("", vec![], 1),
+            ("hostname_in_ior=gate", vec![address("gate", 0)], 1),
+            ("hostname_in_ior=::1", vec![address("::1", 0)], 1),
+            ("publish=gate", vec![address("gate", 0)], 1),
+            ("publish=::1", vec![address("::1", 0)], 1),
+            (
+                "publish=gate:19000&publish=[::1]:7&portspan=5",
+                vec![address("gate", 19_000), address("::1", 7)],
+                5,
+            ),
+        ] {
+            assert_eq!(published(options), (addresses, span), "{options}");
+        }
+    }
+
+    #[test]
+    fn an_option_that_makes_a_dead_reference_is_refused_with_the_right_one() {
+        for (options, advice) in [
+            ("hostname_in_ior=gate:9000", "publish=HOST:PORT"),
+            ("publish=gate:9000:1", "the port is no number"),
+            ("publish=[gate:1]", "has no colon"),
+            ("publish=gate:0", "is 0"),
+            ("publish=gate:", "the port is no number"),
+            ("publish=:9", "is missing"),
+            ("publish=", "is missing"),
+            ("hostname_in_ior=", "is missing"),
+            ("portspan=0", "1 to 65535"),
+            ("portspan=60000", "beyond port 65535"),
+        ] {
+            let text = format!("iiop://0.0.0.0:9000/{options}");
+            let error = text.parse::<ListenEndpoint>().expect_err(&text).to_string();
+            assert!(error.contains(advice), "{error}");
+        }
+        let any = "iiop://127.0.0.1:0/portspan=2".parse::<ListenEndpoint>();
+        assert!(
+            any.expect_err("no first port")
+                .to_string()
+                .contains("port 0")
+        );
     }
 
     #[test]

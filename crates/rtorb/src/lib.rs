@@ -1,6 +1,7 @@
 // `rtorb-tests` compiles the programs of this page: they need generated code.
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod clock;
 #[doc(hidden)]
@@ -18,12 +19,14 @@ mod realtime;
 mod reference;
 mod server;
 mod strategies;
+mod suggest;
 #[cfg(test)]
 mod tests;
 pub mod timing;
 mod trace;
 mod transport;
 mod wait;
+mod warning;
 
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use interface::Interface;
@@ -37,6 +40,7 @@ pub use strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
     UnknownStrategy, WaitStrategy,
 };
+pub use warning::Warning;
 
 /// Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.
 ///
@@ -55,10 +59,12 @@ pub mod rt {
     };
 }
 
-/// Scheduling of the threads of an ORB.
+/// Scheduling of the threads of an ORB, and what the host refuses of it.
 pub mod thread {
     pub use rtorb_os::sched::SchedPolicy;
     pub use rtorb_os::thread::ThreadConfig;
+    pub use rtorb_os::{Refused, Resource};
+    pub use rustix::io::Errno;
 }
 
 /// Versions of GIOP, and messages that a proxy passes on as they came.

@@ -9,6 +9,7 @@ mod options;
 mod rt_current;
 mod rt_orb;
 mod settings;
+mod shutdown_signal;
 
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
@@ -19,7 +20,7 @@ pub use rt_orb::RtOrb;
 use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
@@ -27,9 +28,11 @@ use crate::server::{collocated, is_in_servant, is_in_upcall};
 use crate::strategies::Strategies;
 use crate::timing::OperationCounts;
 use crate::trace::trace_event;
+use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
 use rtorb_os::sync::Mutex;
+use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -61,6 +64,7 @@ pub(crate) struct OrbCore {
     pub(crate) adapters: Arc<Adapters>,
     /// Initial references: names and stringified references.
     initial_references: Mutex<BTreeMap<String, String>>,
+    shutdown_signal: ShutdownSignal,
 }
 
 impl Orb {
@@ -131,15 +135,53 @@ impl Orb {
     /// # Errors
     /// NO_RESOURCES or INTERNAL when the host refuses a thread, its scheduling or a system call.
     pub fn run(&self) -> Result<(), OrbError> {
+        self.run_with(|| Ok(()))
+    }
+
+    /// Serves as [`run`](Self::run) does, and calls `ready` on the calling thread when the threads of the dispatch strategy run:
+    /// clients that get a reference from `ready` find a server. If the host refuses one of them, `ready` is not called. If `ready`
+    /// fails, the ORB ends, and this returns its error.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let orb = rtorb::Orb::builder().build()?;
+    /// orb.run_with(|| {
+    ///     println!("serving at {:?}", orb.endpoints());
+    /// #   orb.shutdown();
+    ///     Ok::<(), rtorb::OrbError>(())
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As `run` and `ready`.
+    pub fn run_with<E: From<OrbError>>(
+        &self,
+        ready: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut ready, mut failed) = (Some(ready), None);
+        let served = self.serve(&mut || {
+            failed = ready.take().and_then(|ready| ready().err());
+            if failed.is_some() {
+                self.core.stop();
+            }
+        });
+        failed.map_or(Ok(()), Err)?;
+        Ok(served?)
+    }
+
+    fn serve(&self, ready: &mut dyn FnMut()) -> Result<(), OrbError> {
         let adapters = &self.core.adapters;
         let served = match adapters.open_server() {
-            Ok(server) => dispatch::run(&adapters.dispatch, &adapters.server, server),
+            Ok(server) => dispatch::run(&adapters.dispatch, &adapters.server, server, ready),
             Err(_) if adapters.server.is_stopping() => Ok(()),
             Err(exception) => return Err(exception.into()),
         };
         // After a refusal of the host this also ends the pools, which are joined below.
         self.core.stop();
         self.core.adapters.pools.join();
+        self.core.shutdown_signal.join();
         // Servants often hold the ORB that holds them: destroying the adapters breaks the circle.
         self.root().destroy();
         served.map_err(|error| match error {
@@ -166,10 +208,11 @@ impl Orb {
     /// BAD_INV_ORDER 3 in a servant of this ORB, whose thread would wait for itself.
     pub fn destroy(&self) -> Result<(), SystemException> {
         if is_in_upcall(&self.core.adapters.server) {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
+            return Err(local::WOULD_DEADLOCK);
         }
         self.core.stop();
         self.core.adapters.pools.join();
+        self.core.shutdown_signal.join();
         // As at the end of `run`: servants often hold the ORB.
         self.root().destroy();
         Ok(())
@@ -190,6 +233,16 @@ impl Orb {
     /// The counters are not an atomic snapshot: calls continue while they are read.
     pub fn timing(&self) -> Vec<OperationCounts> {
         self.core.client.timing.snapshot()
+    }
+
+    /// Gives a warning to the hook of the builder and to `tracing`: for services that run on this ORB.
+    pub fn warn(&self, warning: &Warning) {
+        self.core.adapters.server.warnings.warn(warning);
+    }
+
+    /// The number of requests that this ORB refused with TRANSIENT 1, because the queue of their threads had no room.
+    pub fn requests_refused(&self) -> u64 {
+        self.core.adapters.server.state.refused()
     }
 
     /// The ORB's strategies.
@@ -220,6 +273,7 @@ impl OrbCore {
         trace_event!(INFO, "the ORB stops");
         self.client.close();
         self.adapters.stop();
+        self.shutdown_signal.cancel();
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod best_effort;
 mod call_priority;
+mod client_threads;
 pub(crate) mod core;
 mod current;
 mod mapping;
@@ -12,11 +13,13 @@ mod priority;
 pub(crate) mod threadpool;
 mod transform;
 
-pub(crate) use best_effort::{BestEffort, Tell, tell_on_standard_error};
+pub(crate) use best_effort::BestEffort;
 pub(crate) use call_priority::CallPriority;
+pub(crate) use client_threads::{ClientThread, ClientThreads};
 pub(crate) use core::RtCore;
 pub(crate) use current::{
-    Running, caller_policy, caller_priority, refusal, set_thread_priority, thread_priority,
+    Running, caller_policy, caller_priority, is_without_priority, of_mapping, refusal,
+    set_thread_priority, thread_priority,
 };
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub(crate) use mutex::NamedMutexes;

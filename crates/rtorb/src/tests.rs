@@ -16,4 +16,4 @@ mod scripted;
 mod servant;
 mod slow_receivers;
 mod timings;
-mod world;
+pub(crate) mod world;

@@ -16,6 +16,7 @@ use crate::realtime::{NetworkPriority, Protocol};
 use crate::tests::network as calls;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::set_once::SetOnce;
 use rtorb_wire::cdr::Segment;
 use rustix::event::PollFlags;
 use rustix::event::epoll::EventFlags;
@@ -25,7 +26,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFla
 use socket as calls;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A connected stream socket, blocking, or memory with such a socket beside it.
 #[derive(Debug)]
@@ -417,8 +418,9 @@ impl AsFd for Stream {
 pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) bound: Endpoint,
-    pub(crate) advertised_host: Option<String>,
-    set_up: OnceLock<SetUp>,
+    /// Host and port for references, if it is a TCP port.
+    published: Vec<Endpoint>,
+    set_up: SetOnce<SetUp>,
     /// The socket file that this listener made.
     file: Option<unix::SocketFile>,
     ended: AtomicBool,
@@ -443,30 +445,18 @@ impl SetUp {
 impl Listener {
     /// True if that endpoint is this listener's: as it is bound, or as references have it.
     pub(crate) fn leads_to(&self, endpoint: &Endpoint) -> bool {
-        let published = self
-            .tcp_address()
-            .map(|(host, port)| Endpoint::Tcp { host, port });
-        self.bound == *endpoint || published.as_ref() == Some(endpoint)
+        self.bound == *endpoint || self.published.contains(endpoint)
     }
 
-    /// Host and port for references.
-    pub(crate) fn tcp_address(&self) -> Option<(String, u16)> {
-        let Endpoint::Tcp { host, port } = &self.bound else {
-            return None;
-        };
-        let host = match (&self.advertised_host, host.as_str()) {
-            (Some(name), _) => name.clone(),
-            // Every interface: this host's name is the best that is known of them.
-            (None, "0.0.0.0" | "::") => host_name(),
-            (None, host) => host.to_owned(),
-        };
-        Some((host, *port))
+    /// The endpoints for references, if it is a TCP port.
+    pub(crate) fn published(&self) -> &[Endpoint] {
+        &self.published
     }
 
     pub(crate) fn bind(listen: &ListenEndpoint) -> Result<Self, Errno> {
         let (socket, bound, file) = match &listen.endpoint {
             Endpoint::Tcp { host, port } => {
-                let (socket, bound) = tcp::listen(host, *port)?;
+                let (socket, bound) = tcp::listen(host, *port, listen.port_span)?;
                 (socket, bound, None)
             }
             Endpoint::Unix { path } | Endpoint::SharedMemory { path } => {
@@ -476,9 +466,9 @@ impl Listener {
         };
         Ok(Self {
             socket,
+            published: published(listen, &bound),
             bound,
-            advertised_host: listen.advertised_host.clone(),
-            set_up: OnceLock::new(),
+            set_up: SetOnce::new(),
             file,
             ended: AtomicBool::new(false),
         })
@@ -493,7 +483,7 @@ impl Listener {
             return Ok(false);
         }
         set_up.apply(&self.socket)?;
-        Ok(*self.set_up.get_or_init(|| set_up) == set_up)
+        Ok(*self.set_up.get_or_make(|| set_up) == set_up)
     }
 
     /// Takes one waiting connection; `AGAIN` when there is none.
@@ -524,6 +514,27 @@ impl Listener {
         // It fails only if the socket does not listen, and then there is nothing to end.
         let _ = calls::shutdown(&self.socket, Shutdown::Both);
     }
+}
+
+/// The endpoints that references to objects behind `bound` contain.
+fn published(listen: &ListenEndpoint, bound: &Endpoint) -> Vec<Endpoint> {
+    let Endpoint::Tcp { host, port } = bound else {
+        return Vec::new();
+    };
+    let published = listen.published.iter().map(|address| Endpoint::Tcp {
+        host: address.host.clone(),
+        port: address.port.unwrap_or(*port),
+    });
+    let mut endpoints: Vec<_> = published.collect();
+    if endpoints.is_empty() {
+        let host = match host.as_str() {
+            // Every interface: this host's name is the best that is known of them.
+            "0.0.0.0" | "::" => host_name(),
+            host => host.to_owned(),
+        };
+        endpoints.push(Endpoint::Tcp { host, port: *port });
+    }
+    endpoints
 }
 
 impl Drop for Listener {

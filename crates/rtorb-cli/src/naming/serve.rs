@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use rtorb::Orb;
-use rtorb_lab::processes::interrupt::on_signal;
 use rtorb_results::is_wrong_path;
 use rtorb_services::naming::client::PORT;
 use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreError};
 
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
+use crate::output::note;
 
 /// Serve names until SIGTERM or SIGINT.
 ///
@@ -54,14 +54,15 @@ impl Serve {
             .map_err(option_error)?;
         let service = NamingService::serve(&orb, self.config()).map_err(naming_error)?;
         orb.root_poa()?.manager().activate();
-        let ending = orb.clone();
-        on_signal(move || ending.shutdown()).context("cannot listen to signals")?;
-        if let Some(file) = &self.ior_file {
-            let text = format!("{}\n", service.reference().as_object());
-            named_file::write(file, text.as_bytes())?;
-        }
-        self.print_start(&orb, &service);
-        orb.run()?;
+        orb.shutdown_on_signals(|| ())?;
+        orb.run_with(|| {
+            if let Some(file) = &self.ior_file {
+                let text = format!("{}\n", service.reference().as_object());
+                named_file::write(file, text.as_bytes())?;
+            }
+            self.print_start(&orb, &service);
+            anyhow::Ok(())
+        })?;
         service.end();
         Ok(ExitCode::SUCCESS)
     }
@@ -80,20 +81,20 @@ impl Serve {
     fn print_start(&self, orb: &Orb, service: &NamingService) {
         let statistics = service.statistics();
         match &self.store {
-            Some(place) => eprintln!(
+            Some(place) => note!(
                 "names are kept in {}: {} of them in {} contexts",
                 place.display(),
                 statistics.bindings,
                 statistics.contexts
             ),
             None => {
-                eprintln!(
+                note!(
                     "names are kept in memory only and are lost when this process ends: see --store"
                 )
             }
         }
         for endpoint in orb.endpoints() {
-            eprintln!("serving names at {endpoint}");
+            note!("serving names at {endpoint}");
         }
     }
 }

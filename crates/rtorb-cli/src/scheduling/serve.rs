@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use rtorb::Orb;
-use rtorb_lab::processes::interrupt::on_signal;
 use rtorb_services::scheduling::{Scheduling, SchedulingConfig};
 
 use super::{strategies, strategy};
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
+use crate::output::note;
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
 #[derive(Debug, Args)]
@@ -55,16 +54,17 @@ impl Serve {
         };
         let service = Scheduling::serve(&orb, config)?;
         orb.root_poa()?.manager().activate();
-        let ending = orb.clone();
-        on_signal(move || ending.shutdown()).context("cannot listen to signals")?;
-        if let Some(file) = &self.ior_file {
-            let text = format!("{}\n", service.reference().as_object());
-            named_file::write(file, text.as_bytes())?;
-        }
-        for endpoint in orb.endpoints() {
-            eprintln!("serving a Scheduler at {endpoint}");
-        }
-        orb.run()?;
+        orb.shutdown_on_signals(|| ())?;
+        orb.run_with(|| {
+            if let Some(file) = &self.ior_file {
+                let text = format!("{}\n", service.reference().as_object());
+                named_file::write(file, text.as_bytes())?;
+            }
+            for endpoint in orb.endpoints() {
+                note!("serving a Scheduler at {endpoint}");
+            }
+            anyhow::Ok(())
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -172,24 +172,61 @@ fn a_priority_that_nobody_has_is_refused_with_the_remedy() {
 #[test]
 fn a_host_that_refuses_a_priority_is_told_with_the_remedy() {
     let nobody = "corbaloc:iiop:1.2@127.0.0.1:1/key";
-    // As a user without the right, even if the user of this test has it.
+    let Some(mut command) = without_the_right() else {
+        return;
+    };
+    let refused = command.args(["ping", nobody, "--priority", "50"]).assert();
+    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    refused.code(1);
+    for word in ["50", "NO_PERMISSION", "CAP_SYS_NICE"] {
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn a_server_whose_threads_are_refused_writes_no_reference() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.ior");
+    let lanes: &[&str] = &["--dispatch", "lanes", "--lanes", "60:1"];
+    let free: &[&str] = &["--listen", "iiop://127.0.0.1:0"];
+    let rows: [&[&[&str]]; 4] = [
+        &[&["cubit", "serve"], lanes, free],
+        &[&["naming", "serve"], lanes, free],
+        &[&["scheduling", "serve"], lanes, free],
+        &[&["events", "serve"], &["--lanes", "60"], free],
+    ];
+    for row in rows {
+        let Some(mut command) = without_the_right() else {
+            return;
+        };
+        let refused = command
+            .args(row.concat())
+            .arg("--ior-file")
+            .arg(&file)
+            .assert();
+        let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(text.contains("priority 60"), "{row:?}: {text}");
+        refused.code(1);
+        assert!(
+            !file.exists() && !text.contains("serving"),
+            "{row:?}: {text}"
+        );
+    }
+}
+
+/// The command as a user without the right to real-time priorities, even if the user of this test has it.
+fn without_the_right() -> Option<assert_cmd::Command> {
     let setpriv = Path::new("/usr/bin/setpriv");
     let is_root = rustix::process::geteuid().is_root();
     if !setpriv.exists() || !is_root {
         println!(
             "skipped: needs root and setpriv (apt-get install util-linux) to be a user who may not"
         );
-        return;
+        return None;
     }
     let mut command = assert_cmd::Command::new(setpriv);
-    let refused = command
+    command
         .args(["--bounding-set=-all", "--inh-caps=-all"])
-        .arg(assert_cmd::cargo::cargo_bin!("rtorb"))
-        .args(["ping", nobody, "--priority", "50"])
-        .assert();
-    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    refused.code(1);
-    for word in ["50", "NO_PERMISSION", "CAP_SYS_NICE"] {
-        assert!(text.contains(word), "{text}");
-    }
+        .arg(assert_cmd::cargo::cargo_bin!("rtorb"));
+    Some(command)
 }

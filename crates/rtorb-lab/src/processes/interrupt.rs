@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rtorb_os::thread::ThreadConfig;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use rtorb_os::Refused;
+use rtorb_os::termination::Termination;
 
 /// Tells whether somebody wants the program to end. Cheap to clone; all clones tell the same.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,
+    signals: Option<Arc<Termination>>,
 }
 
 impl Interrupt {
@@ -20,22 +20,15 @@ impl Interrupt {
         Self::default()
     }
 
-    /// One that SIGINT and SIGTERM trigger. A second signal ends the program at once: its children end with it.
+    /// One that SIGINT and SIGTERM trigger. Another signal, more than a second later, ends the program at once: its children end
+    /// with it.
     ///
     /// # Errors
-    /// What the system said to the signal handlers.
-    pub fn on_signals() -> std::io::Result<Self> {
-        let interrupt = Self::new();
-        for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal finds the flag clear and only sets it.
-            signal_hook::flag::register_conditional_shutdown(
-                signal,
-                128 + signal,
-                Arc::clone(&interrupt.requested),
-            )?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupt.requested))?;
-        }
-        Ok(interrupt)
+    /// The system refused the signal handlers.
+    pub fn on_signals() -> Result<Self, Refused> {
+        let signals = Some(Arc::new(Termination::watch()?));
+        let requested = Arc::default();
+        Ok(Self { requested, signals })
     }
 
     /// Asks the program to end.
@@ -46,22 +39,7 @@ impl Interrupt {
     /// Whether the program should end.
     #[must_use]
     pub fn requested(&self) -> bool {
-        self.requested.load(Ordering::SeqCst)
+        let signals = self.signals.as_ref();
+        self.requested.load(Ordering::SeqCst) || signals.is_some_and(|signals| signals.has_come())
     }
-}
-
-/// Calls `end` when SIGINT or SIGTERM arrives, on a thread that does nothing else; for servers.
-///
-/// # Errors
-/// That the handlers or the thread were refused.
-pub fn on_signal(end: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    let wait = move || {
-        if signals.forever().next().is_some() {
-            end();
-        }
-    };
-    rtorb_os::thread::spawn("signals", &ThreadConfig::default(), wait)
-        .map(drop)
-        .map_err(std::io::Error::other)
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use rtorb::exception::RTORB;
-use rtorb::{CompletionStatus, ExceptionKind, SystemException};
+use rtorb::{CompletionStatus, ExceptionKind, Orb, SystemException, Warning};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -121,14 +121,23 @@ pub trait StoreLog: fmt::Debug + Send + Sync {
     fn failed(&self, file: &Path, failure: StoreFailure, detail: &str);
 }
 
-/// Writes a line to standard error.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StandardError;
+/// Makes each failure a warning of the ORB.
+#[derive(Clone, Debug)]
+pub(super) struct OrbWarnings(pub(super) Orb);
 
-impl StoreLog for StandardError {
+impl StoreLog for OrbWarnings {
     fn failed(&self, file: &Path, failure: StoreFailure, detail: &str) {
-        eprintln!("{}", log_line(file, failure, detail));
+        self.0
+            .warn(&Warning::Service(log_line(file, failure, detail)));
     }
+}
+
+/// Reports nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoLog;
+
+impl StoreLog for NoLog {
+    fn failed(&self, _: &Path, _: StoreFailure, _: &str) {}
 }
 
 fn log_line(file: &Path, failure: StoreFailure, detail: &str) -> String {

@@ -3,11 +3,12 @@
 use super::changes::{CommitError, Disk};
 use super::config::NamingConfig;
 use super::error::StoreError;
-use super::failure::{StandardError, StoreFailure, StoreLog};
+use super::failure::{NoLog, StoreFailure, StoreLog};
 use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
 use rtorb::codegen::{Decode, Encode, Reader, Writer};
+use rtorb::exception::local;
 use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
 use rtorb_os::sync::Mutex;
@@ -58,7 +59,7 @@ impl Store {
             file: file.to_owned(),
             identity,
             reference_octets_max: config.reference_octets_max,
-            log: Arc::new(StandardError),
+            log: Arc::new(NoLog),
             failing: Mutex::default(),
         };
         Ok((store, tree))
@@ -142,7 +143,7 @@ impl Disk for Store {
 
 /// Makes a unique identity from the kernel's random numbers.
 pub(super) fn new_identity() -> Result<u64, rtorb::SystemException> {
-    let internal = |_| rtorb::SystemException::from(rtorb::ExceptionKind::Internal);
+    let internal = |_| local::NO_RANDOM_NUMBERS;
     random().map_err(internal)
 }
 

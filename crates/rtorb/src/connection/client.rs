@@ -4,9 +4,9 @@ use super::multiplexed::Multiplexed;
 use super::reply::Outcome;
 use super::route::EndpointTable;
 use crate::endpoint::Endpoint;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::limits::Limits;
-use crate::realtime::RtCore;
+use crate::realtime::{ClientThread, RtCore};
 use crate::strategies::{Collocation, ConnectionStrategy};
 use crate::timing::Watch;
 use crate::transport::shared_memory;
@@ -14,7 +14,6 @@ use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::Version;
@@ -125,7 +124,7 @@ impl Client {
 
 impl Sharing {
     /// The state of a strategy. The reactor, or each connection's thread, will run as `reader_thread` says.
-    pub(crate) fn new(strategy: ConnectionStrategy, reader_thread: ThreadConfig) -> Self {
+    pub(crate) fn new(strategy: ConnectionStrategy, reader_thread: ClientThread) -> Self {
         match strategy {
             ConnectionStrategy::Exclusive => Self::Exclusive,
             ConnectionStrategy::Multiplexed { wait } => {
@@ -153,7 +152,7 @@ impl ClientCore {
     #[inline]
     pub(crate) fn check_open(&self) -> Result<(), SystemException> {
         if self.is_closed() {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+            return Err(local::SHUT_DOWN);
         }
         Ok(())
     }

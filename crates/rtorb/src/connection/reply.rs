@@ -3,7 +3,7 @@
 use super::invocation::InvocationKind;
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use rtorb_wire::connection::{Deadline, Reply, ReplyError};
 use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
@@ -64,7 +64,7 @@ pub(super) fn read_reply(
         }
         Reply::ObjectHere => Ok(Some(Outcome::Done)),
         Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
-        Reply::UnknownObject => Err(CallError::Exception(ExceptionKind::ObjectNotExist.into())),
+        Reply::UnknownObject => Err(CallError::Exception(local::OBJECT_GONE)),
         Reply::SystemException(_) if matches!(invocation, InvocationKind::Passed(_)) => {
             results(ReplyStatus::SystemException, reader).map_err(ReplyError::BadResults)?;
             Ok(Some(Outcome::Done))

@@ -10,12 +10,13 @@ use super::{
 use crate::exception::SystemException;
 use crate::realtime::ThreadpoolLane;
 use crate::server::{Server, ServerCore, not_opened};
-use std::sync::{Arc, OnceLock};
+use rtorb_os::set_once::SetOnce;
+use std::sync::Arc;
 
 /// The structure of the ORB's own pool, and the pool once the ORB listens.
 pub(crate) struct OwnPool {
     structure: Structure,
-    pool: OnceLock<Arc<Pool>>,
+    pool: SetOnce<Arc<Pool>>,
 }
 
 /// The strategy that the pool follows, with what that strategy alone needs.
@@ -31,7 +32,7 @@ impl OwnPool {
     pub(crate) fn new(structure: Structure) -> Self {
         Self {
             structure,
-            pool: OnceLock::new(),
+            pool: SetOnce::new(),
         }
     }
 
@@ -49,7 +50,7 @@ impl OwnPool {
         let listeners = pools.open_endpoints(&config)?;
         // The builder has refused lanes without a native priority on this host.
         let pool = Pool::open(orb, config, listeners).map_err(|errno| not_opened(None, errno))?;
-        self.pool.get_or_init(|| pool);
+        self.pool.get_or_make(|| pool);
         Ok(())
     }
 
@@ -64,14 +65,20 @@ impl OwnPool {
     }
 
     /// Serves until the ORB is stopped; the calling thread waits for the others to end.
-    pub(super) fn run(&self, orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
+    pub(super) fn run(
+        &self,
+        orb: &Arc<ServerCore>,
+        server: &Server,
+        ready: &mut dyn FnMut(),
+    ) -> Result<(), DispatchError> {
         let Some(pool) = self.pool() else {
             return Ok(());
         };
         if matches!(self.structure, Structure::Reactive) {
-            return Ok(pool::serve_here(orb, pool)?);
+            return Ok(pool::serve_here(orb, pool, ready)?);
         }
         pool::begin(orb, pool).inspect_err(|_| orb.stop())?;
+        ready();
         let mut waited = Ok(());
         while waited.is_ok() && !orb.is_stopping() {
             waited = await_connection(server);

@@ -8,9 +8,20 @@ use rtorb_os::thread::{JoinHandle, spawn};
 use std::sync::Arc;
 
 /// Accepts connections on the calling thread until the ORB is stopped, then waits for the others to end.
-pub(super) fn run(orb: &Arc<ServerCore>, server: &Server) -> Result<(), DispatchError> {
+///
+/// Calls `ready` when the host has shown that it allows threads of this scheduling.
+pub(super) fn run(
+    orb: &Arc<ServerCore>,
+    server: &Server,
+    ready: &mut dyn FnMut(),
+) -> Result<(), DispatchError> {
     let mut threads: Vec<JoinHandle<Option<()>>> = Vec::new();
     let config = orb.rt.obtainable(&orb.server_threads);
+    if let Err(refused) = spawn("rtorb-probe", &config, || ()) {
+        orb.stop();
+        return Err(DispatchError::Refused(refused));
+    }
+    ready();
     let mut number = 0u64;
     while !orb.is_stopping() {
         if let Err(errno) = await_connection(server) {

@@ -1,6 +1,7 @@
 //! The builder of an ORB: all options are set here, before the ORB exists.
 
 use super::settings::{Settings, check_bands, check_lanes, check_protocols};
+use super::shutdown_signal::ShutdownSignal;
 use super::{Orb, OrbCore, config_file, options};
 use crate::connection::{ClientCore, EndpointTable, Host, Sharing, WeakClient};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
@@ -10,9 +11,9 @@ use crate::exception::SystemException;
 use crate::limits::Limits;
 use crate::poa::{Adapters, PoaError};
 use crate::realtime::{
-    BestEffort, NamedMutexes, NativeMapping, NetworkPriorityMapping, Policy, PriorityMapping,
-    PriorityTransform, RtCore, Tell, ThreadpoolLane, Transforms, default_network_mapping,
-    tell_on_standard_error,
+    BestEffort, ClientThread, ClientThreads, NamedMutexes, NativeMapping, NetworkPriorityMapping,
+    Policy, PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
+    default_network_mapping,
 };
 use crate::server::{ObjectTable, ServerCore, ServerState};
 use crate::strategies::{
@@ -21,6 +22,7 @@ use crate::strategies::{
 use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
+use crate::warning::{Warning, WarningHook, Warnings};
 use core::fmt;
 use core::sync::atomic::AtomicBool;
 use rtorb_os::Refused;
@@ -74,7 +76,8 @@ pub struct OrbBuilder {
     network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,
     transforms: Transforms,
     pub(super) round_robin: bool,
-    pub(super) best_effort: Option<Tell>,
+    pub(super) best_effort: bool,
+    warning_hook: Option<WarningHook>,
     pub(super) lanes: Vec<ThreadpoolLane>,
     pub(super) client_policies: Vec<Policy>,
     pub(super) pool_threads: usize,
@@ -150,7 +153,8 @@ impl Default for OrbBuilder {
             network_mapping: None,
             transforms: Transforms::default(),
             round_robin: false,
-            best_effort: None,
+            best_effort: false,
+            warning_hook: None,
             lanes: Vec::new(),
             client_policies: Vec::new(),
             pool_threads: POOL_THREADS,
@@ -206,14 +210,6 @@ impl OrbBuilder {
         Ok(self)
     }
 
-    /// Continues without real-time scheduling if the host refuses it, and reports that once on standard error.
-    ///
-    /// Without this option a refusal is an error: NO_PERMISSION, or [`OrbError::Refused`] for a thread of the ORB.
-    #[must_use]
-    pub fn best_effort(self) -> Self {
-        self.best_effort_telling(tell_on_standard_error)
-    }
-
     /// Adds a filter to the end of the chain of [`DispatchStrategy::FilterChain`]; after the last filter, the
     /// priority of its object, else its own, selects a request's lane.
     #[must_use]
@@ -250,13 +246,15 @@ impl OrbBuilder {
         self.check_client_policies()?;
         self.check_dispatch()?;
         let listen = or_loopback(self.listen)?;
+        let warnings = Arc::new(Warnings::new(self.warning_hook));
         let rt = Arc::new(RtCore {
             network_mapping: self
                 .network_mapping
                 .unwrap_or_else(|| default_network_mapping(&*self.mapping)),
             mapping: self.mapping,
             transforms: self.transforms,
-            best_effort: BestEffort::new(self.best_effort),
+            best_effort: BestEffort::new(self.best_effort, Arc::clone(&warnings)),
+            client_threads: ClientThreads::of_this_thread(),
             round_robin: self.round_robin,
             client_policies: self.client_policies,
             named_mutexes: NamedMutexes::default(),
@@ -284,9 +282,9 @@ impl OrbBuilder {
             binds_priority_bands: self.binds_priority_bands,
             sharing: Sharing::new(
                 self.strategies.connection,
-                rt.obtainable(&self.reactor_thread),
+                ClientThread::new(&rt, &self.reactor_thread),
             ),
-            watchdog: Watchdog::new(rt.obtainable(&self.watchdog_thread)),
+            watchdog: Watchdog::new(ClientThread::new(&rt, &self.watchdog_thread)),
             endpoints: EndpointTable::default(),
             is_closed: AtomicBool::new(false),
             rt: Arc::clone(&rt),
@@ -296,6 +294,7 @@ impl OrbBuilder {
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
                 timing,
+                warnings,
                 byte_order: self.byte_order,
                 fragment_octets: self.fragment_octets,
                 server_threads: client.rt.obtainable(&self.server_threads),
@@ -316,6 +315,7 @@ impl OrbBuilder {
                 client,
                 adapters: Adapters::new(Arc::new(server), dispatch, pools),
                 initial_references: Mutex::new(self.initial_references),
+                shutdown_signal: ShutdownSignal::default(),
             }
         });
         Ok(Orb { core })
@@ -411,14 +411,15 @@ options! {
     server_threads(config: ThreadConfig) => server_threads = config;
 
     /// Scheduling of the watchdog, the thread that ends calls whose timeout has passed, and waits whose peer in shared memory is
-    /// gone; by default it inherits from the thread that makes the first call with a timeout, or the first such connection. If
-    /// its priority is too low, both are late.
+    /// gone. If its priority is too low, both are late. What is not chosen here does not depend on the thread that starts it: it has
+    /// the policy and the CPUs of the thread that built the ORB; and with lanes, or threads that set their CORBA priority, it is
+    /// kept one native priority above the most urgent of them.
     watchdog_thread(config: ThreadConfig) => watchdog_thread = config;
 
     /// Scheduling of the thread that reads replies for all client threads with
     /// [`WaitStrategy::Reactor`](crate::WaitStrategy::Reactor), and of each connection's thread with
-    /// [`WaitStrategy::ConnectionThread`](crate::WaitStrategy::ConnectionThread); by default it inherits from the thread that makes
-    /// the first call, or opens the connection. Every call waits for this thread: give it the priority of the most urgent call.
+    /// [`WaitStrategy::ConnectionThread`](crate::WaitStrategy::ConnectionThread). Every call waits for this thread. The default is
+    /// that of [`watchdog_thread`](Self::watchdog_thread).
     reactor_thread(config: ThreadConfig) => reactor_thread = config;
 
     /// Timeout of a call, from sending the request to receiving the reply (RelativeRoundtripTimeout); 30 s by default, `None`
@@ -503,10 +504,17 @@ options! {
     /// The highest GIOP version of requests; 1.2 by default.
     max_giop_version(version: Version) => max_version = version.clamp(Version::V1_0, Version::V1_2);
 
-    /// As [`best_effort`](Self::best_effort), but calls `tell` instead of writing to standard error.
+    /// Continues without real-time scheduling if the host refuses it, and [warns](Self::on_warning) of that once.
     ///
-    /// An ORB calls it once, on the thread for which the host refused scheduling.
-    best_effort_telling(tell: impl Fn(&Refused) + Send + Sync + 'static) => best_effort = Some(Arc::new(tell));
+    /// Without this option a refusal is an error: NO_PERMISSION, or [`OrbError::Refused`] for a thread of the ORB.
+    best_effort() => best_effort = true;
+
+    /// Calls `hook` with each [`Warning`] of this ORB: print it, or write it to the log. The feature `tracing` has the same as events
+    /// of the level WARN. Without either, nobody sees them: the library writes nothing to standard error.
+    ///
+    /// A hook runs on the thread that found the cause, so it should not wait. Each cause is given once. A panic in the hook ends only
+    /// the hook.
+    on_warning(hook: impl Fn(&Warning) + Send + Sync + 'static) => warning_hook = Some(Arc::new(hook));
 
     /// Calls `hook` for each call that exceeds an annotated limit of its operation. [`Orb::timing`] counts such calls with and
     /// without a hook.

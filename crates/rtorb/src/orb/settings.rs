@@ -10,7 +10,7 @@ use crate::endpoint::ListenEndpoint;
 use crate::limits::Limits;
 use crate::realtime::{
     ContinuousMapping, LinearMapping, NativeMapping, Policy, PriorityBand, PriorityMapping,
-    Protocol, Tell, ThreadpoolLane, is_band, tell_on_standard_error,
+    Protocol, ThreadpoolLane, is_band,
 };
 use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
@@ -78,7 +78,7 @@ pub(super) struct Settings {
     pub(super) shm_ring_bytes: Option<NonZeroUsize>,
     /// Shared memory: a trusted group, by number or name.
     pub(super) shm_group: Option<Group>,
-    /// Endpoints of the server, and of the first lane of its own pool.
+    /// Endpoints of the server, and of the first lane of its own pool. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options.
     #[serde(deserialize_with = "listen")]
     pub(super) listen: Option<Vec<ListenEndpoint>>,
     /// Endpoint of a lane: pool and lane, `*` is any. The option accepts TAO's form with two arguments too.
@@ -157,14 +157,13 @@ impl Settings {
         let group = self.shm_group.map(|group| Some(group.0));
         replace(&mut builder.shared_memory.group, group);
         let timeout = |ms| (ms > 0).then(|| Duration::from_millis(ms));
-        let tell = |is_allowed: bool| is_allowed.then(|| Arc::new(tell_on_standard_error) as Tell);
         replace(
             &mut builder.round_trip_timeout,
             self.round_trip_timeout_ms.map(|ms| Some(timeout(ms))),
         );
         replace(&mut builder.collocation, self.collocation);
         replace(&mut builder.native_char_code_set, self.native_char_code_set);
-        replace(&mut builder.best_effort, self.best_effort.map(tell));
+        replace(&mut builder.best_effort, self.best_effort);
         replace(
             &mut builder.round_robin,
             self.sched_policy.map(|policy| policy.0),

@@ -1,6 +1,7 @@
 //! Real-time settings of an ORB: mappings, transforms, scheduling, client policies, named mutexes.
 
 use super::best_effort::BestEffort;
+use super::client_threads::ClientThreads;
 use super::current;
 use super::mapping::PriorityMapping;
 use super::mutex::NamedMutexes;
@@ -8,7 +9,7 @@ use super::network_priority::{NetworkPriority, NetworkPriorityMapping};
 use super::policy::Policy;
 use super::priority::{NativePriority, Priority};
 use super::transform::{Transforms, transformed};
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use rtorb_os::Resource;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_os::thread::{ThreadConfig, spawn};
@@ -24,6 +25,7 @@ pub(crate) struct RtCore {
     /// True for SCHED_RR, false for SCHED_FIFO.
     pub(crate) round_robin: bool,
     pub(crate) best_effort: BestEffort,
+    pub(crate) client_threads: ClientThreads,
     /// Policies of all references that do not override them.
     pub(crate) client_policies: Vec<Policy>,
     pub(crate) named_mutexes: NamedMutexes,
@@ -40,7 +42,7 @@ impl RtCore {
     pub(crate) fn to_native(&self, priority: Priority) -> Result<NativePriority, SystemException> {
         self.mapping
             .to_native(priority)
-            .ok_or_else(|| SystemException::omg(ExceptionKind::DataConversion, 2))
+            .ok_or(local::UNMAPPED_PRIORITY)
     }
 
     /// Applies the inbound transform to the priority of a call: the servant runs at the result.
@@ -63,7 +65,7 @@ impl RtCore {
         catch_unwind(AssertUnwindSafe(|| {
             transformed(inbound, priority, object_id)
         }))
-        .unwrap_or_else(|_| Err(ExceptionKind::Unknown.into()))
+        .unwrap_or_else(|_| Err(local::TRANSFORM_PANICKED))
     }
 
     /// Applies the outbound transform to the priority of a call that a thread of `priority` makes.
@@ -111,12 +113,13 @@ impl RtCore {
             .map_err(|refused| current::refused(refused.errno))
     }
 
-    /// The configuration that threads can get: `config`, but without its policy if the host refuses the policy and best effort
-    /// is allowed. Without best effort it returns `config`, and starting the thread fails.
+    /// The configuration that threads can get: `config`, but with the policy of the thread that built the ORB if the host refuses
+    /// the policy and best effort is allowed. Without best effort it returns `config`, and starting the thread fails.
     ///
     /// It asks the host by starting a thread, because a container may forbid scheduling that the limits permit.
     pub(crate) fn obtainable(&self, config: &ThreadConfig) -> ThreadConfig {
-        let is_asked = self.best_effort.is_allowed() && config.policy.is_some();
+        let is_asked =
+            self.best_effort.is_allowed() && config.policy.is_some_and(SchedPolicy::is_real_time);
         let refused = is_asked
             .then(|| spawn("rtorb-probe", config, || ()).err())
             .flatten()
@@ -124,7 +127,7 @@ impl RtCore {
         match refused.map(|refused| self.best_effort.pass(refused)) {
             None | Some(Err(_)) => config.clone(),
             Some(Ok(())) => ThreadConfig {
-                policy: None,
+                policy: Some(self.client_threads.own()),
                 ..config.clone()
             },
         }

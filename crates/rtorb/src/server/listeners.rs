@@ -9,13 +9,13 @@ use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::trace::trace_event;
 use crate::transport::{Listener, Stream};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::warning::Warning;
+use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::giop::Version;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Resource, getrlimit};
-use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -166,7 +166,7 @@ impl Server {
     /// Left in the queue, it would keep the listening socket readable, and the thread that waits for that would busy-loop.
     #[cold]
     fn accept_exhausted(&self, orb: &ServerCore, listener: &Listener) -> Admission {
-        report_exhaustion();
+        orb.warnings.warn(&Warning::NoFileDescriptor);
         if self.connections.is_giving_way_for_a_file() {
             return Admission::Pending;
         }
@@ -212,18 +212,6 @@ fn grow_descriptor_table(any: &Bell, connections_max: usize) {
     let highest = limit.saturating_sub(1).min(connections_max as u64);
     // A table that stays small only costs time later.
     drop(fcntl_dupfd_cloexec(any, highest as RawFd));
-}
-
-/// Says once on standard error that there are no file descriptors left.
-fn report_exhaustion() {
-    static IS_REPORTED: AtomicBool = AtomicBool::new(false);
-    if !IS_REPORTED.swap(true, Ordering::Relaxed) {
-        // Without standard error, nobody looks.
-        let _ = std::io::stderr().write_all(
-            b"rtorb: no file descriptor is left for a new client: idle connections are closed, or the client is refused. \
-              Raise the limit of open files (`ulimit -n`) or lower `connections_max`.\n",
-        );
-    }
 }
 
 impl Connections {

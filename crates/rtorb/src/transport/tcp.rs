@@ -37,9 +37,17 @@ pub(crate) fn connect(host: &str, port: u16, timeout: Duration) -> Result<Stream
     Err(failure)
 }
 
-/// Listens and answers the socket, not blocking, with the port that it has.
-pub(crate) fn listen(host: &str, port: u16) -> Result<(OwnedFd, Endpoint), Errno> {
-    let listener = TcpListener::bind((host, port)).map_err(|error| errno(&error))?;
+/// Listens on the first free one of `span` ports from `port` on. Returns the socket, not blocking, and the port that it has.
+pub(crate) fn listen(host: &str, port: u16, span: u16) -> Result<(OwnedFd, Endpoint), Errno> {
+    let last = port.saturating_add(span.saturating_sub(1));
+    let mut bound = Err(Errno::ADDRINUSE);
+    for port in port..=last {
+        bound = TcpListener::bind((host, port)).map_err(|error| errno(&error));
+        if !matches!(bound, Err(Errno::ADDRINUSE)) {
+            break;
+        }
+    }
+    let listener = bound?;
     listener
         .set_nonblocking(true)
         .map_err(|error| errno(&error))?;

@@ -5,10 +5,11 @@
 
 use super::ReplySource;
 use crate::exception::Phase;
+use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
-use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_os::thread::JoinHandle;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -19,7 +20,7 @@ use std::sync::{Arc, Weak};
 /// The threads of an ORB's shared connections. Each ends with its connection, all end with the ORB.
 #[derive(Debug)]
 pub(crate) struct ConnectionThreads {
-    config: ThreadConfig,
+    config: ClientThread,
     started: AtomicU64,
     /// No more than there are connections, and those that ended since the last one was opened.
     running: Mutex<Vec<Running>>,
@@ -74,7 +75,7 @@ const STREAM: u64 = 1;
 
 impl ConnectionThreads {
     /// Threads that will run as `config` says.
-    pub(crate) fn new(config: ThreadConfig) -> Self {
+    pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
             started: AtomicU64::new(0),
@@ -96,7 +97,7 @@ impl ConnectionThreads {
         let mut running = self.running.lock();
         running.retain(|other| !other.has_ended());
         let name = format!("rtorb-client-{number}");
-        let thread = spawn(&name, &self.config, move || {
+        let thread = self.config.spawn(&name, move || {
             run(&source, events, &of_thread);
         });
         let thread = thread.map_err(|refused| (Phase::Schedule, refused.errno))?;

@@ -5,10 +5,11 @@
 use super::ReplySource;
 use super::waiter::{Waiter, Woken};
 use crate::exception::Phase;
+use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
-use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_os::thread::JoinHandle;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -34,9 +35,9 @@ pub(crate) fn await_reply(
 }
 
 /// The thread that reads from all shared connections. It starts with the first of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reactor {
-    config: ThreadConfig,
+    config: ClientThread,
     running: Mutex<Option<Running>>,
 }
 
@@ -64,7 +65,7 @@ const EVENTS_MAX: usize = 64;
 
 impl Reactor {
     /// A reactor whose thread will run as `config` says.
-    pub(crate) fn new(config: ThreadConfig) -> Self {
+    pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
             running: Mutex::default(),
@@ -88,11 +89,11 @@ impl Reactor {
 }
 
 impl Running {
-    fn start(config: &ThreadConfig) -> Result<Self, (Phase, Errno)> {
+    fn start(config: &ClientThread) -> Result<Self, (Phase, Errno)> {
         let watched = Watched::new().map_err(|errno| (Phase::SetUp, errno))?;
         let watched = Arc::new(watched);
         let for_thread = Arc::clone(&watched);
-        let thread = spawn("rtorb-reactor", config, move || for_thread.run());
+        let thread = config.spawn("rtorb-reactor", move || for_thread.run());
         let thread = thread.map_err(|refused| (Phase::Schedule, refused.errno))?;
         Ok(Self {
             watched,

@@ -43,6 +43,7 @@ fn a_request_beyond_the_queue_is_transient_and_those_in_it_are_served() {
             let expected = (TRANSIENT.to_owned(), OMG_1, COMPLETED_NO);
             assert_eq!(refused.exception(), expected, "{dispatch}");
         }
+        assert_eq!(closed.ours.orb.requests_refused(), 2, "{dispatch}");
         closed.open();
         assert_eq!(busy.answer().map(|answer| answer.status), Some(0));
         for id in [2, 3] {

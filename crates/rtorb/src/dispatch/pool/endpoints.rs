@@ -86,9 +86,14 @@ fn beside_it(listen: &ListenEndpoint, pool: ThreadpoolId, lane: usize) -> Listen
             path: path_beside(path, pool, lane),
         },
     };
+    // The port that was published leads to the ORB's endpoint: the lane publishes its own.
+    let mut published = listen.published.clone();
+    published.iter_mut().for_each(|address| address.port = None);
+    published.dedup();
     ListenEndpoint {
         endpoint,
-        advertised_host: listen.advertised_host.clone(),
+        published,
+        port_span: 1,
     }
 }
 
@@ -114,7 +119,7 @@ mod tests {
     #[test]
     fn a_lane_listens_beside_each_endpoint_of_the_orb() {
         let orb = [
-            listen("iiop://127.0.0.1:2809/hostname_in_ior=gate"),
+            listen("iiop://127.0.0.1:2809/publish=gate:12809"),
             listen("uiop:///run/x.sock"),
         ];
         let lane = LaneEndpoints::default().of_lane(&orb, ThreadpoolId(1), 2);
@@ -122,7 +127,8 @@ mod tests {
             texts(&lane),
             ["iiop://127.0.0.1:0", "uiop:///run/x.sock.p1l2"]
         );
-        assert_eq!(lane[0].advertised_host.as_deref(), Some("gate"));
+        let published = &lane[0].published[0];
+        assert_eq!((&*published.host, published.port), ("gate", None));
     }
 
     #[test]

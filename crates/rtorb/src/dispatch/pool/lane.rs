@@ -122,6 +122,7 @@ impl Lane {
             return Ok(config.threads.clone());
         };
         let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
+        orb.rt.keep_above(native).map_err(|refused| refused.errno)?;
         Ok(orb.rt.obtainable(&ThreadConfig {
             policy: Some(orb.rt.policy(native)),
             ..config.threads.clone()

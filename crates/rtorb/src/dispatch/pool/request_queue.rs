@@ -1,11 +1,12 @@
 //! The bounded queue between the thread that reads requests and the threads that serve them.
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
 use core::mem;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use rtorb_os::ring::{PopError, Ring};
+use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::admission::Admission;
+use rtorb_os::ring::{PopError, PushError, Ring};
 use std::sync::Arc;
 
 /// The requests that wait while all threads are busy, with memory for all of them, so that queueing makes no heap call.
@@ -16,12 +17,7 @@ pub(super) struct RequestQueue {
     is_called: AtomicBool,
     /// The memory of served requests.
     spare: Ring<TakenRequest>,
-    /// The number of requests that were added and not served yet.
-    accepted: AtomicU32,
-    /// The bytes of the requests that no thread has taken yet.
-    bytes: AtomicUsize,
-    requests_max: u32,
-    bytes_max: usize,
+    admission: Admission,
     /// The bound on the requests of one connection, if it has one. At the bound, the connection is not read.
     of_connection_max: Option<u32>,
 }
@@ -49,7 +45,7 @@ pub(super) enum Job {
 }
 
 /// The reply to a request without room in the queue (CORBA 3: a discarded request).
-const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::Transient, 1);
+const NO_ROOM: SystemException = local::NO_ROOM;
 
 impl RequestQueue {
     /// An empty queue for so many threads; its bounds are at most those of the ORB's limits.
@@ -71,10 +67,7 @@ impl RequestQueue {
             jobs: Ring::new(jobs),
             is_called: AtomicBool::new(false),
             spare,
-            accepted: AtomicU32::new(0),
-            bytes: AtomicUsize::new(0),
-            requests_max,
-            bytes_max,
+            admission: Admission::new(requests_max, bytes_max as u64),
             of_connection_max: buffering
                 .bounds_connections
                 .then(|| threads.max(OF_CONNECTION_MAX)),
@@ -88,7 +81,7 @@ impl RequestQueue {
 
     /// Adds `request` at the end, and replaces it by memory for the next one. `threads` is the current number of threads.
     ///
-    /// Without room, replies TRANSIENT 1.
+    /// Without room, replies TRANSIENT 1, and counts that.
     pub(super) fn put(
         &self,
         session: &Arc<Session>,
@@ -96,44 +89,45 @@ impl RequestQueue {
         threads: u32,
         workspace: &mut Workspace,
     ) {
-        if !self.admit(request.octets(), threads) {
-            //= RT-CORBA 1.2 §Threadpools
-            //# A request for which the buffer has no room is refused with TRANSIENT 1.
-            return request.refuse(session, workspace, &NO_ROOM);
+        if !self.admission.admit(request.octets() as u64, threads) {
+            return refuse(session, request, workspace);
         }
         if self.of_connection_max.is_some() {
             session.note_queued();
         }
         let next = self.spare.pop().unwrap_or_default();
         let job = Job::Request(Arc::clone(session), mem::replace(request, next));
-        let put = self.jobs.push(job);
-        // A pool that is stopped closes its connections.
-        debug_assert!(
-            put.is_ok() || self.jobs.is_closed(),
-            "there is room for what was admitted"
-        );
+        if let Err(refused) = self.jobs.push(job) {
+            self.withdraw(refused, workspace);
+        }
     }
 
-    /// Counts a request of so many bytes; false if there is no room.
-    ///
-    /// Only the reading thread calls this, so that no other can take the room meanwhile. If a thread is free for the request, it
-    /// needs no room.
-    fn admit(&self, bytes: usize, threads: u32) -> bool {
-        let accepted = self.accepted();
-        let waiting = self.bytes.load(Ordering::Relaxed);
-        let fits = accepted < threads
-            || accepted - threads < self.requests_max
-                && bytes <= self.bytes_max.saturating_sub(waiting);
-        if fits {
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            self.accepted.fetch_add(1, Ordering::Relaxed);
+    /// Undoes what was counted for a request that the ring did not take, and refuses the request.
+    #[cold]
+    fn withdraw(&self, refused: PushError<Job>, workspace: &mut Workspace) {
+        let (is_closed, job) = match refused {
+            PushError::Full(job) => (false, job),
+            PushError::Closed(job) => (true, job),
+        };
+        let Job::Request(session, mut request) = job else {
+            return;
+        };
+        self.admission.withdraw(request.octets() as u64);
+        if let Some(max) = self.of_connection_max {
+            session.note_served(max);
         }
-        fits
+        // A pool that is stopped tells its clients by CloseConnection that the request was not served.
+        if !is_closed {
+            refuse(&session, &request, workspace);
+        }
+        request.trim();
+        // It cannot fail: there is room for all of them.
+        let _ = self.spare.push(request);
     }
 
     /// The number of requests that were added and not served yet.
     pub(super) fn accepted(&self) -> u32 {
-        self.accepted.load(Ordering::Acquire)
+        self.admission.accepted()
     }
 
     /// Asks one of the threads for help elsewhere.
@@ -170,7 +164,7 @@ impl RequestQueue {
     ) {
         // A connection that breaks is shut, which the thread that reads it finds.
         let _ = request.serve(session, workspace);
-        self.accepted.fetch_sub(1, Ordering::Release);
+        self.admission.note_served();
         if let Some(max) = self.of_connection_max {
             session.note_served(max);
         }
@@ -192,7 +186,7 @@ impl RequestQueue {
     fn taken(&self, job: &Job) {
         match job {
             Job::Request(_, request) => {
-                self.bytes.fetch_sub(request.octets(), Ordering::Relaxed);
+                self.admission.note_taken(request.octets() as u64);
             }
             // Not a plain store: a thread that finds the queue called already must see what was wanted before.
             Job::Help => {
@@ -202,9 +196,24 @@ impl RequestQueue {
     }
 }
 
+/// Replies TRANSIENT 1 to a request without room, and counts it.
+#[cold]
+//= RT-CORBA 1.2 §Threadpools
+//# A request for which the buffer has no room is refused with TRANSIENT 1.
+fn refuse(session: &Session, request: &TakenRequest, workspace: &mut Workspace) {
+    session.orb.state.note_refused();
+    request.refuse(session, workspace, &NO_ROOM);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Orb;
+    use crate::server::{Admission as Accepting, Next, ThreadPriority};
+    use crate::tests::world::World;
+    use crate::transport::tcp;
+    use core::time::Duration;
+    use rtorb_tests::raw::{REPLY, Request};
 
     fn queue(requests_max: u32, octets_max: u32, limit: usize) -> RequestQueue {
         let limits = Limits::with(|limits| limits.queued_requests_max = limit);
@@ -218,7 +227,8 @@ mod tests {
 
     /// How many requests of so many octets have room, two threads included.
     fn room(queue: &RequestQueue, octets: usize) -> usize {
-        (0..1000).take_while(|_| queue.admit(octets, 2)).count()
+        let admitted = |_: &i32| queue.admission.admit(octets as u64, 2);
+        (0..1000).take_while(admitted).count()
     }
 
     #[test]
@@ -258,7 +268,59 @@ mod tests {
     fn a_request_that_was_served_makes_room() {
         let queue = queue(1, 0, 100);
         assert_eq!(room(&queue, 50), 3);
-        queue.accepted.fetch_sub(1, Ordering::Release);
+        queue.admission.note_served();
         assert_eq!(room(&queue, 50), 1);
+    }
+
+    /// A request that the ring does not take, which the bounds exclude as long as threads take their jobs out completely.
+    #[test]
+    fn a_request_that_cannot_be_queued_is_refused_and_takes_no_room() {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        orb.root_poa().expect("it listens");
+        let core = &orb.core.adapters.server;
+        let server = core.server().expect("it is open");
+        let address = server.listeners[0].bound.clone();
+        let crate::endpoint::Endpoint::Tcp { host, port } = address else {
+            panic!("the default endpoint is TCP");
+        };
+        for is_closed in [false, true] {
+            let client = tcp::connect(&host, port, Duration::from_secs(1)).expect("it listens");
+            let sent = client.send_message_now(&Request::two_way(b"key", "op").empty(), &[]);
+            sent.expect("there is room");
+            let Accepting::Accepted(mut connection) = server.accept(core, &server.listeners[0])
+            else {
+                panic!("a client waits");
+            };
+            let mut workspace = Workspace::new(ThreadPriority::keeping());
+            let mut request = TakenRequest::with_room();
+            let session = &connection.session;
+            connection.reading.receive_now(session).expect("a request");
+            let next = connection
+                .reading
+                .take_next(session, &mut workspace, &mut request);
+            assert_eq!(next, Next::Done);
+
+            let queue = queue(1, 0, 100);
+            while queue.jobs.push(Job::Help).is_ok() {}
+            if is_closed {
+                queue.close();
+            }
+            let refused_before = orb.requests_refused();
+            queue.put(session, &mut request, 1, &mut workspace);
+            assert_eq!(queue.accepted(), 0);
+            assert_eq!(room(&queue, 50), 3, "nothing is counted for it");
+            let mut reply = [0; 256];
+            let received = client.receive_now(&mut reply);
+            let refused = orb.requests_refused() - refused_before;
+            if is_closed {
+                assert_eq!((received.is_ok(), refused), (false, 0));
+            } else {
+                let length = received.expect("an exception");
+                let words = String::from_utf8_lossy(&reply[..length]).into_owned();
+                assert!(reply[7] == REPLY && words.contains("TRANSIENT"), "{words}");
+                assert_eq!(refused, 1);
+            }
+        }
     }
 }

@@ -47,13 +47,18 @@ pub(crate) fn begin(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refus
     })
 }
 
-/// Serves the only lane of a pool, which has one thread, on the calling thread until the pool is stopped.
+/// Serves the only lane of a pool, which has one thread, on the calling thread until the pool is stopped. Calls `ready` first.
 ///
 /// # Errors
 /// When the host refuses the scheduling.
-pub(crate) fn serve_here(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+pub(crate) fn serve_here(
+    orb: &Arc<ServerCore>,
+    pool: &Arc<Pool>,
+    ready: &mut dyn FnMut(),
+) -> Result<(), Refused> {
     let lane = &pool.lanes[0];
     lane.threads.apply_here()?;
+    ready();
     lane.expect(1);
     serve_lane(orb, pool, lane, 0, Lifetime::Static);
     Ok(())

@@ -1,0 +1,128 @@
+//! SIGTERM and SIGINT as an event that a thread waits for, in the place of the end of the process.
+
+use crate::clock::monotonic_ns;
+use crate::futex;
+use crate::refused::{Refused, Resource};
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use rustix::io::Errno;
+
+/// Waits for SIGTERM or SIGINT. While a process has such values, the first of these signals does not end the process: all values
+/// get it.
+///
+/// A signal that comes more than a second later ends the process at once, with status 128 plus the signal's number, so that
+/// an orderly end that does not come to its end can be cut short. Within the second it is taken for the same wish: timeout(1)
+/// sends each signal twice.
+#[derive(Debug)]
+pub struct Termination {
+    /// The number of signals delivered before.
+    delivered_before: u32,
+    is_cancelled: AtomicBool,
+}
+
+impl Termination {
+    /// A value that gets the next signal. The handlers of the two signals stay installed.
+    ///
+    /// # Errors
+    /// [`Refused`] if there are 65,535 others, or the kernel refuses the handlers.
+    pub fn watch() -> Result<Self, Refused> {
+        let before = STATE
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
+                (state & WATCHES < WATCHES).then_some(state + 1)
+            })
+            .map_err(|_| Resource::SignalHandler.refused(Errno::AGAIN))?;
+        let watch = Self {
+            delivered_before: before >> WATCHES_BITS,
+            is_cancelled: AtomicBool::new(false),
+        };
+        install(libc::SIGTERM)?;
+        install(libc::SIGINT)?;
+        Ok(watch)
+    }
+
+    /// Whether a signal came.
+    pub fn has_come(&self) -> bool {
+        STATE.load(Ordering::SeqCst) >> WATCHES_BITS != self.delivered_before
+    }
+
+    /// Waits until a signal comes, or another thread [cancels](Self::cancel) the wait; false if it was cancelled first.
+    pub fn wait(&self) -> bool {
+        loop {
+            let seen = CHANGES.load(Ordering::SeqCst);
+            if self.has_come() {
+                return true;
+            }
+            if self.is_cancelled.load(Ordering::SeqCst) {
+                return false;
+            }
+            futex::wait(&CHANGES, seen, None);
+        }
+    }
+
+    /// Ends the wait of another thread.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::SeqCst);
+        wake();
+    }
+}
+
+impl Drop for Termination {
+    fn drop(&mut self) {
+        // A signal that was delivered has ended all watches.
+        let _ = STATE.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
+            (state >> WATCHES_BITS == self.delivered_before && state & WATCHES > 0)
+                .then(|| state - 1)
+        });
+    }
+}
+
+/// The handler. It may interrupt any code, so it uses only atomic instructions, the clock, the waking of threads, which does not
+/// fail and so leaves the error number of the interrupted thread alone, and _exit(2).
+extern "C" fn handle(signal: libc::c_int) {
+    let now_ns = monotonic_ns();
+    let delivered = STATE.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
+        (state & WATCHES > 0).then(|| (state & !WATCHES).wrapping_add(1 << WATCHES_BITS))
+    });
+    if delivered.is_ok() {
+        DELIVERED_NS.store(now_ns, Ordering::SeqCst);
+        wake();
+        return;
+    }
+    if now_ns.saturating_sub(DELIVERED_NS.load(Ordering::SeqCst)) > SAME_WISH_NS {
+        // SAFETY: _exit is async-signal-safe (signal-safety(7)) and takes one number.
+        unsafe { libc::_exit(128 + signal) }
+    }
+}
+
+fn install(signal: libc::c_int) -> Result<(), Refused> {
+    // SAFETY: zero is valid for every field: no flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+    action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler is async-signal-safe, `action` outlives the call, and null is allowed for the old action.
+    let returned = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+    Resource::SignalHandler.check(returned)
+}
+
+/// Wakes all waiting threads; each looks again.
+fn wake() {
+    CHANGES.fetch_add(1, Ordering::SeqCst);
+    futex::wake(&CHANGES, i32::MAX as u32);
+}
+
+/// The number of signals delivered, modulo 65,536, above the number of values that wait for the next one.
+static STATE: AtomicU32 = AtomicU32::new(0);
+
+/// The bits of [`STATE`] that count the values.
+const WATCHES: u32 = (1 << WATCHES_BITS) - 1;
+const WATCHES_BITS: u32 = 16;
+
+/// The futex: changes whenever a waiting thread shall look again.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+/// When the last signal was delivered.
+static DELIVERED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// For so long after a signal, another one is the same wish.
+const SAME_WISH_NS: u64 = 1_000_000_000;

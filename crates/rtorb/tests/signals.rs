@@ -1,0 +1,80 @@
+//! The end of an ORB by a signal, which the whole process gets: the only test of its program.
+
+use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbError, SystemException};
+use rtorb_tests::stubs::exchange::{Party, PartyServant};
+use rustix::process::{Signal, getpid, kill_process};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Sends a signal while it is called, and answers when the ORB's function for signals lets it.
+struct Signalled {
+    end: Mutex<Receiver<()>>,
+}
+
+impl PartyServant for Signalled {
+    fn name(&self) -> Result<String, SystemException> {
+        kill_process(getpid(), Signal::TERM).expect("this process");
+        let end = self.end.lock().expect("no panic");
+        end.recv_timeout(Duration::from_secs(60))
+            .map(|()| "answered".to_owned())
+            .map_err(|_| ExceptionKind::Internal.into())
+    }
+
+    fn level(&self) -> Result<i32, SystemException> {
+        Ok(7)
+    }
+
+    fn set_level(&self, _: i32) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_signal_ends_the_orb_after_the_application_has_undone_what_it_did_and_calls_are_answered() {
+    let strategies = [
+        DispatchStrategy::ThreadPerConnection,
+        DispatchStrategy::WorkerPool,
+    ];
+    for dispatch in strategies {
+        let (release, end) = sync_channel(1);
+        let orb = Orb::builder().dispatch(dispatch).build().expect("an ORB");
+        let servant = Signalled {
+            end: Mutex::new(end),
+        };
+        let party = orb.root_poa().expect("it listens").activate(servant);
+        let party: Party = party.expect("room");
+        let text = party.as_object().to_string();
+        orb.shutdown_on_signals(undo(&text, release))
+            .expect("a thread");
+        let again = orb.shutdown_on_signals(|| ());
+        assert!(matches!(again, Err(OrbError::System(e)) if e.kind == ExceptionKind::BadInvOrder));
+        thread::scope(|scope| {
+            let served = scope.spawn(|| orb.run());
+            let party = party_of(&text);
+            assert_eq!(party.name().as_deref(), Ok("answered"), "{dispatch:?}");
+            assert_eq!(served.join().expect("no panic"), Ok(()));
+        });
+        assert!(orb.shutdown_on_signals(|| ()).is_err(), "it has ended");
+    }
+    let orb = Orb::builder().build().expect("an ORB");
+    orb.shutdown_on_signals(|| panic!("there is no signal"))
+        .expect("a thread");
+    orb.destroy().expect("the thread ends with the ORB");
+}
+
+/// Calls the server, which still serves, and lets it answer the call in progress.
+fn undo(text: &str, release: SyncSender<()>) -> impl FnOnce() + Send + 'static {
+    let text = text.to_owned();
+    move || {
+        assert_eq!(party_of(&text).level(), Ok(7));
+        release.send(()).expect("there is room");
+    }
+}
+
+fn party_of(text: &str) -> Party {
+    let orb = Orb::builder().build().expect("an ORB");
+    let object = orb.string_to_object(text).expect("a reference");
+    Party::narrow(&object).expect("it answers")
+}
