@@ -147,6 +147,7 @@ mod tests {
             _minor: u32,
             _completed: CompletionStatus,
             _cause: Option<Cause>,
+            _detail: Option<Box<u8>>,
         }
         assert_eq!(size_of::<SystemException>(), size_of::<Without>());
     }
