@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use rtorb_wire::giop::Version;
-use rtorb_wire::ior::{IiopProfile, Ior};
+use rtorb_wire::ior::{Component, IiopProfile, Ior};
 
 use crate::raw::{REPLY, Stream};
 use crate::recorder::message;
@@ -35,7 +35,7 @@ impl FakeServer {
         Self { address }
     }
 
-    /// A reference to an object of this server, without components.
+    /// A reference to an object of this server, which has no code sets.
     #[must_use]
     pub fn reference(&self) -> String {
         reference_at(&self.address.ip().to_string(), self.address.port())
@@ -94,19 +94,21 @@ pub fn request_id(message: &[u8]) -> Option<u32> {
     message.get(12..16)?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// A reference to an object of an unknown type at a host and port, GIOP 1.2, without components.
+/// A reference to an object of an unknown type at a host and port, GIOP 1.2, of a server that has no code sets.
 ///
 /// # Panics
 ///
 /// The host is no text that a reference can hold.
 #[must_use]
 pub fn reference_at(host: &str, port: u16) -> String {
+    // Without any component it could be that of a URL, to whose server a client names code sets.
+    let orb_type = Component::OrbType(0).to_tagged().expect("a number");
     let profile = IiopProfile {
         version: Version::V1_2,
         host: host.to_owned(),
         port,
         object_key: b"object".to_vec(),
-        components: Vec::new(),
+        components: vec![orb_type],
     };
     let profile = profile.to_tagged().expect("a host name is text");
     Ior {

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use rtorb::any::{Any, Typed};
 use rtorb::cdr::{Encode, WChar, WString};
 use rtorb::endpoint::Endpoint;
+use rtorb::ior::Ior;
 use rtorb::{
     Collocation, CompletionStatus, ExceptionKind, ObjectRef, Orb, OrbBuilder, Poa, PoaPolicies,
 };
@@ -320,11 +321,18 @@ fn check_text(desk: &Desk, wide: Wide) {
         let text = WString::from(text);
         assert_eq!(desk.echo_wstring(&text), Ok(text));
     }
-    let person = Person {
+    let person = person('G');
+    assert_eq!(desk.echo_person(&person), Ok(person));
+}
+
+/// A person with every kind of text.
+#[must_use]
+pub fn person(initial: char) -> Person {
+    Person {
         name: "Grace".to_owned(),
         nickname: "\u{394}".into(),
         titles: vec!["Rear Admiral".to_owned(), "Dr".to_owned()],
-        initial: 'G',
+        initial,
         mark: WChar('\u{2713}'),
         present: true,
         height: 1.625,
@@ -332,8 +340,38 @@ fn check_text(desk: &Desk, wide: Wide) {
         id: 0xfedc_ba98_7654_3210,
         weight: -0.5,
         house: u16::MAX,
-    };
-    assert_eq!(desk.echo_person(&person), Ok(person));
+    }
+}
+
+/// Has a Desk echo text of every kind, by its reference and by URLs that lead to it.
+///
+/// # Panics
+///
+/// An answer is wrong or an exception.
+pub fn check_text_by(reference: &str) {
+    for text in [reference.to_owned(), url_of(reference)] {
+        let orb = Orb::builder().build().expect("nothing is opened");
+        let object = orb.string_to_object(&text).expect("a reference");
+        let desk = Desk::narrow(&object).expect("it is a Desk");
+        check_text(&desk, Wide::Sent);
+        for text in ["100 \u{20ac}", "\u{65e5}\u{672c}"] {
+            assert_eq!(desk.echo_string(text).as_deref(), Ok(text));
+        }
+    }
+}
+
+/// The URL of the object of a reference, GIOP 1.2.
+///
+/// # Panics
+///
+/// It has no IIOP profile.
+#[must_use]
+pub fn url_of(reference: &str) -> String {
+    let ior: Ior = reference.trim().parse().expect("a reference");
+    let profile = ior.iiop_profiles().next().expect("an IIOP profile");
+    let key = profile.object_key.iter();
+    let key: String = key.map(|octet| format!("%{octet:02x}")).collect();
+    format!("corbaloc:iiop:1.2@{}:{}/{key}", profile.host, profile.port)
 }
 
 fn check_exceptions(desk: &Desk) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use rtorb::ObjectRef;
+use rtorb::{ObjectRef, SystemException};
 use rtorb_dynamic::search::{Found, SearchError};
 use rtorb_dynamic::{Failure, Operation, Request, Types};
 use rtorb_lab::inspect::repeat::{Pace, repeat};
@@ -164,7 +164,10 @@ impl Call {
         if self.oneway {
             return match request.send() {
                 Ok(()) => Ok(Answer::Results(Json::Null)),
-                Err(exception) => raised(&exception.into(), &found.types).map(Answer::Exception),
+                Err(exception) => {
+                    explain(request, &exception);
+                    raised(&exception.into(), &found.types).map(Answer::Exception)
+                }
             };
         }
         match request.invoke() {
@@ -172,7 +175,12 @@ impl Call {
                 let json = operation.results_to_json(&found.types, &results);
                 Ok(Answer::Results(json.context("the results have no JSON")?))
             }
-            Err(failure) => raised(&failure, &found.types).map(Answer::Exception),
+            Err(failure) => {
+                if let Failure::System(exception) = &failure {
+                    explain(request, exception);
+                }
+                raised(&failure, &found.types).map(Answer::Exception)
+            }
         }
     }
 
@@ -251,10 +259,22 @@ impl Call {
         operation: &Arc<Operation>,
         found: &Found,
     ) -> anyhow::Result<Request> {
-        let arguments: Vec<Json> = serde_json::from_str(text)
+        let arguments: Vec<Json> = rtorb_dynamic::json::parse(text)
             .map_err(|error| anyhow!("a line is a JSON array of the arguments: {error}"))?;
         let inputs = operation.inputs_from_json(&found.types, &arguments)?;
         Ok(Request::new(object, operation, &found.types, inputs)?)
+    }
+}
+
+/// Says on standard error what is wrong with text or a value, and where: the JSON of an exception has only its numbers.
+fn explain(request: &Request, exception: &SystemException) {
+    use rtorb::ExceptionKind::{BadParam, DataConversion};
+    if !matches!(exception.kind, BadParam | DataConversion) || exception.advice().is_none() {
+        return;
+    }
+    match request.unsent_place(exception) {
+        Some(place) => warn(format!("{place}: {exception}")),
+        None => warn(exception),
     }
 }
 

@@ -37,6 +37,9 @@ pub(crate) struct ClientOptions {
     /// Mapping of CORBA priorities to priorities of this host [default: native, or the configuration file's].
     #[arg(long, value_name = "NAME", value_parser = ["native", "linear", "continuous"])]
     priority_mapping: Option<String>,
+    /// Native code set of char and string data [default: UTF-8, or the configuration file's].
+    #[arg(long, value_name = "NAME", value_parser = ["UTF-8", "ISO-8859-1"])]
+    native_char_code_set: Option<String>,
     /// Continue with a warning if the host refuses real-time scheduling.
     #[arg(long)]
     best_effort: bool,
@@ -98,6 +101,7 @@ impl ClientOptions {
             ("-ORBWait", &self.wait),
             ("-ORBBands", &self.bands),
             ("-ORBPriorityMapping", &self.priority_mapping),
+            ("-ORBNativeCharCodeSet", &self.native_char_code_set),
             ("-ORBBestEffort", &best_effort),
         ]);
         for named in &self.init_ref {

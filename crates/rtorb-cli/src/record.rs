@@ -2,20 +2,19 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
-use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
+use rtorb::Poa;
 use rtorb_dynamic::recording::Record as Call;
 use rtorb_dynamic::search::SearchError;
-use rtorb_dynamic::{Forward, OctetForward, OwnReference};
+use rtorb_dynamic::{OwnReference, Proxy};
 
 use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::orb_options::ServerOptions;
 use crate::output::{line, warn};
 use crate::reference::{self, CallOptions};
-use crate::serving::{Served, Serving, ServingOptions, Sink, recorded};
+use crate::serving::{Served, ServingOptions, Sink};
 
 /// Pass calls on to an object, and print each with its values and times (docs/how-to/serve.md).
 ///
@@ -52,51 +51,44 @@ impl Record {
         if let Some(advice) = self.calling.priority_advice(&target) {
             warn(advice);
         }
-        let types = found.as_ref().map(|found| Arc::clone(&found.types));
-        let mut forward = Forward::new(target, types.unwrap_or_default());
-        if let Some(priority) = self.calling.priority()? {
-            forward = forward.with_priority(&orb, priority);
-        }
-        let own = OwnReference::default();
-        let policies = forward.policies();
-        let serving = match found {
-            Ok(found) => {
-                let activate = recorded(forward, &found, &orb, &own);
-                self.serve(&orb, &own, policies, activate)?
-            }
+        let found = match found {
+            Ok(found) => Some(found),
             Err(SearchError::NotFound { type_id }) => {
                 warn(not_decoded(&type_id));
-                let activate = |poa: &Poa, sink: Sink| {
-                    poa.activate_dynamic(OctetForward::new(forward, &type_id, &orb, sink))
-                };
-                self.serve(&orb, &own, policies, activate)?
+                None
+            }
+            Err(SearchError::Idl(error)) => {
+                warn(format!("{error}\ncalls pass, and their values are bytes"));
+                None
             }
             Err(error) => return Err(interface_error(error)),
         };
+        let priority = self.calling.priority()?;
+        let own = OwnReference::default();
+        let served = Served {
+            policies: Proxy::policies(&target),
+            out: self.out.clone(),
+            target: Some(target.ior().clone()),
+            activate: |poa: &Poa, sink: Sink| {
+                let mut proxy = Proxy::new(target, &orb, sink).with_own_reference(&own);
+                if let Some(found) = found {
+                    proxy = proxy.with_interface(found);
+                }
+                if let Some(priority) = priority {
+                    proxy = proxy.with_priority(priority);
+                }
+                poa.activate_dynamic(proxy)
+            },
+        };
+        let is_json = self.json;
+        let print = move |call: &Call| print(call, is_json);
+        let serving = self.serving.activate(&orb, &own, served, print)?;
         let is_complete = self.serving.run(&serving, || ())?;
         Ok(if is_complete {
             ExitCode::SUCCESS
         } else {
             ExitCode::from(FAILED)
         })
-    }
-
-    fn serve(
-        &self,
-        orb: &Orb,
-        own: &OwnReference,
-        policies: PoaPolicies,
-        activate: impl FnOnce(&Poa, Sink) -> Result<ObjectRef, PoaError>,
-    ) -> anyhow::Result<Serving> {
-        let is_json = self.json;
-        let out = self.out.clone();
-        let served = Served {
-            activate,
-            policies,
-            out,
-        };
-        let print = move |call: &Call| print(call, is_json);
-        self.serving.activate(orb, own, served, print)
     }
 }
 

@@ -67,6 +67,7 @@ impl Serve {
             activate: recorded(Arc::clone(&stand_in), &found, &orb, &own),
             policies: PoaPolicies::default(),
             out: self.record.clone(),
+            target: None,
         };
         let serving = self.serving.activate(&orb, &own, served, |_| ())?;
         let context = Context {

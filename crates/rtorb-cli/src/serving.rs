@@ -8,7 +8,7 @@ use rtorb::ior::Ior;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
 use rtorb_dynamic::search::Found;
-use rtorb_dynamic::{OwnReference, Servant, activate, with_object_key};
+use rtorb_dynamic::{OwnReference, Servant, activate, standing_for, with_object_key};
 
 use crate::named_file;
 use crate::orb_options::usage;
@@ -66,6 +66,9 @@ impl ServingOptions {
             // The client must not see two references that it cannot know to be of one object.
             ior = with_object_key(&ior, key);
         }
+        if let Some(target) = &served.target {
+            ior = standing_for(&ior, target);
+        }
         own.set(&ior);
         root.manager().activate();
         poa.manager().activate();
@@ -101,6 +104,8 @@ pub(crate) struct Served<A> {
     pub(crate) activate: A,
     pub(crate) policies: PoaPolicies,
     pub(crate) out: Option<PathBuf>,
+    /// The reference of the object for which a proxy stands.
+    pub(crate) target: Option<Ior>,
 }
 
 /// The destination of the records of calls.

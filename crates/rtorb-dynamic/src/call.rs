@@ -5,7 +5,7 @@ use rtorb::{CompletionStatus, ExceptionKind, SystemException};
 use serde_json::{Map, Value as Json, json};
 
 use crate::interface::Operation;
-use crate::json::{EXCEPTION, JsonError, WriteError, example, from_json, to_json};
+use crate::json::{EXCEPTION, JsonError, WriteError, example, from_json, parse, to_json};
 use crate::request::{Failure, Results};
 use crate::types::Types;
 
@@ -95,7 +95,7 @@ impl Operation {
         let read = |(index, text): (usize, &_)| {
             let text = AsRef::<str>::as_ref(text);
             let parameter = parameters.next();
-            serde_json::from_str(text).map_err(|error| ArgumentError::Text {
+            parse(text).map_err(|error| ArgumentError::Text {
                 index,
                 name: parameter.map(|it| it.name.clone()).unwrap_or_default(),
                 text: text.chars().take(ADVICE_MAX).collect(),

@@ -16,7 +16,52 @@ pub use write::{WriteError, to_json};
 
 use rtorb::type_code::{Kind, Scope, Shape, TypeCode};
 
+use serde::de::{DeserializeOwned, Error as _};
+
 use crate::types::Types;
+
+/// Parses JSON that is nested as deep as a value may be: 64 sequences, valuetypes or anys, and the structs between them.
+///
+/// # Errors
+/// When the text is no JSON of `T`, or is nested more than 512 deep.
+pub fn parse<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    if depth(text) > DEPTH_MAX {
+        let message = format!("it is nested more than {DEPTH_MAX} deep");
+        return Err(serde_json::Error::custom(message));
+    }
+    let mut parser = serde_json::Deserializer::from_str(text);
+    parser.disable_recursion_limit();
+    let value = T::deserialize(&mut parser)?;
+    parser.end()?;
+    Ok(value)
+}
+
+/// The most brackets that are open at a time, outside of strings.
+fn depth(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    let mut octets = text.bytes();
+    while let Some(octet) = octets.next() {
+        match octet {
+            b'[' | b'{' => {
+                open += 1;
+                most = most.max(open);
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            b'"' => {
+                while let Some(inside) = octets.next().filter(|it| *it != b'"') {
+                    if inside == b'\\' {
+                        octets.next();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    most
+}
+
+/// The deepest JSON that is parsed.
+const DEPTH_MAX: usize = 512;
 
 /// The valuetypes that `types` has, for decoding and encoding.
 pub fn known(types: &Types) -> impl Fn(&str) -> Option<TypeCode> + '_ {

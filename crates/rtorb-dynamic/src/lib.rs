@@ -2,7 +2,7 @@
 //!
 //! [`Types`] has the types and interfaces of IDL that is read at run time, of an interface [`repository`], or that the caller
 //! states. A [`Value`] is of any of these types; [`json`] is its form as text. A [`Request`] calls an operation, and a
-//! [`Servant`] carries operations out. [`Forward`] passes calls on to another object, [`recording`] records them, and a
+//! [`Servant`] carries operations out. [`Proxy`] passes calls on to another object and records them ([`recording`]), and a
 //! [`stand_in`] answers from a table or a recording.
 //!
 //! ```no_run
@@ -29,11 +29,10 @@
 
 mod call;
 mod describe;
-mod forward;
 pub mod interface;
 pub mod json;
-mod octet_forward;
 mod own_reference;
+mod proxy;
 pub mod recording;
 pub mod repository;
 mod request;
@@ -45,10 +44,9 @@ pub mod types;
 pub mod walk;
 
 pub use call::ArgumentError;
-pub use forward::Forward;
 pub use interface::{Interface, Operation};
-pub use octet_forward::OctetForward;
-pub use own_reference::{OwnReference, with_object_key};
+pub use own_reference::{OwnReference, standing_for, with_object_key};
+pub use proxy::Proxy;
 pub use request::{Deferred, Failure, Request, Results};
 pub use rtorb::any::Value;
 pub use servant::{Servant, activate, activate_with_id};

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rtorb_wire::ior::{IiopProfile, Ior, ProfileBody, TaggedProfile};
+use rtorb_wire::giop::Version;
+use rtorb_wire::ior::{
+    IiopProfile, Ior, ProfileBody, TaggedComponent, TaggedProfile, component_tag,
+};
 use rtorb_wire::url::ObjectUrl;
 use serde_json::Value as Json;
 
@@ -39,29 +42,67 @@ impl OwnReference {
 
 /// The same reference with another object key, which is bound to the object.
 pub fn with_object_key(ior: &Ior, key: &str) -> Ior {
-    let changed = |profile: &TaggedProfile| {
-        let object_key = key.as_bytes().to_vec();
-        match ProfileBody::from_tagged(profile).ok()? {
-            ProfileBody::Iiop(mut it) => {
-                it.object_key = object_key;
-                it.to_tagged().ok()
-            }
-            ProfileBody::Uiop(mut it) => {
-                it.object_key = object_key;
-                it.to_tagged().ok()
-            }
-            ProfileBody::Shmiop(mut it) => {
-                it.object_key = object_key;
-                it.to_tagged().ok()
-            }
-            _ => None,
+    changed(ior, |profile| {
+        *profile.object_key = key.as_bytes().to_vec();
+    })
+}
+
+/// The reference `ior` of a proxy, with the GIOP version and the code sets that the reference of its target has: clients use the
+/// same ones as without the proxy.
+///
+/// A URL says nothing of code sets, and its usual version, 1.0, is that of no particular server. Then those of the proxy stay.
+pub fn standing_for(ior: &Ior, target: &Ior) -> Ior {
+    let mut first = None;
+    changed(target, |profile| {
+        first.get_or_insert_with(|| (*profile.version, profile.components.clone()));
+    });
+    let Some((version, components)) = first else {
+        return ior.clone();
+    };
+    let is_code_sets = |it: &TaggedComponent| it.tag == component_tag::CODE_SETS;
+    let is_of_url = target.type_id.is_empty() && components.is_empty();
+    changed(ior, |profile| {
+        if !is_of_url || version.minor > 0 {
+            *profile.version = version.min(*profile.version);
         }
+        if !is_of_url {
+            profile.components.retain(|it| !is_code_sets(it));
+            let of_target = components.iter().filter(|it| is_code_sets(it));
+            profile.components.extend(of_target.cloned());
+        }
+    })
+}
+
+/// The parts that all profiles have.
+struct Parts<'p> {
+    version: &'p mut Version,
+    object_key: &'p mut Vec<u8>,
+    components: &'p mut Vec<TaggedComponent>,
+}
+
+/// A copy of a reference whose profiles `change` has changed; the others stay.
+fn changed(ior: &Ior, mut change: impl FnMut(Parts<'_>)) -> Ior {
+    macro_rules! change {
+        ($profile:ident) => {{
+            change(Parts {
+                version: &mut $profile.version,
+                object_key: &mut $profile.object_key,
+                components: &mut $profile.components,
+            });
+            $profile.to_tagged().ok()
+        }};
+    }
+    let mut one = |profile: &TaggedProfile| match ProfileBody::from_tagged(profile).ok()? {
+        ProfileBody::Iiop(mut it) => change!(it),
+        ProfileBody::Uiop(mut it) => change!(it),
+        ProfileBody::Shmiop(mut it) => change!(it),
+        _ => None,
     };
     let profiles = ior.profiles.iter();
     Ior {
         type_id: ior.type_id.clone(),
         profiles: profiles
-            .map(|it| changed(it).unwrap_or_else(|| it.clone()))
+            .map(|it| one(it).unwrap_or_else(|| it.clone()))
             .collect(),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rtorb::any::Value;
+use rtorb::exception::TextCodeSet;
 use rtorb::thread::ThreadConfig;
 use rtorb::type_code::{Kind, Shape, TypeCode};
 use rtorb::{ExceptionKind, ObjectRef, Orb, SystemException};
@@ -13,6 +14,7 @@ use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::interface::Operation;
 use crate::json::known;
 use crate::types::Types;
+use crate::walk::Part;
 
 /// A request with its arguments. It may be invoked many times.
 #[derive(Clone, Debug)]
@@ -105,8 +107,8 @@ impl Request {
         self.object.invoke_raising(
             &self.operation.name,
             |w| self.write(w),
-            |r| self.read(r),
-            |id, r| self.read_exception(id, r).map(Some),
+            |r| read_results(&self.operation, &self.types, r),
+            |id, r| read_exception(&self.operation, &self.types, id, r).map(Some),
         )
     }
 
@@ -137,6 +139,26 @@ impl Request {
         spawn("rtorb-deferred", thread, invoke).map(|reply| Deferred { reply })
     }
 
+    /// The argument or member with the character that could not be sent: `argument 2 (who).nickname`. `None` if an exception is
+    /// about something else, or if the character is inside of an any.
+    pub fn unsent_place(&self, exception: &SystemException) -> Option<String> {
+        let unsent = exception.unsent_character()?;
+        let character = unsent.character()?;
+        let is_it = |value: &Value| match (value, unsent.code_set()) {
+            (Value::String(text), TextCodeSet::Latin1) => text.contains(character),
+            (Value::Char(it), TextCodeSet::Latin1 | TextCodeSet::Utf8Char)
+            | (Value::WChar(it), TextCodeSet::Utf16WChar) => *it == character,
+            _ => false,
+        };
+        let inputs = self.operation.inputs().zip(&self.inputs).enumerate();
+        let places = inputs.filter_map(|(place, (parameter, value))| {
+            let whole = Part::whole(&self.types, value, &parameter.type_code);
+            let path = path_to(&whole, &is_it)?;
+            Some(format!("argument {} ({}){path}", place + 1, parameter.name))
+        });
+        places.into_iter().next()
+    }
+
     fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         let known = known(&self.types);
         for (parameter, value) in self.operation.inputs().zip(&self.inputs) {
@@ -147,38 +169,65 @@ impl Request {
         }
         Ok(())
     }
+}
 
-    fn read(&self, r: &mut Reader<'_>) -> Result<Results, DecodeError> {
-        let known = known(&self.types);
-        let returns = Value::decode_with(&self.operation.returns, &known, r)?;
-        let outputs = self.operation.outputs();
-        let outputs = outputs.map(|it| Value::decode_with(&it.type_code, &known, r));
-        Ok(Results {
-            returns,
-            outputs: outputs.collect::<Result<_, _>>()?,
-        })
+/// The path to the first part that is wanted: `.stops[2].name`.
+fn path_to(part: &Part<'_>, is_wanted: &impl Fn(&Value) -> bool) -> Option<String> {
+    if is_wanted(part.value()) {
+        return Some(String::new());
     }
-
-    fn read_exception(&self, id: &str, r: &mut Reader<'_>) -> Result<Failure, DecodeError> {
-        let declared = self.operation.exception(id);
-        let is_exception = |it: &&TypeCode| it.kind() == Kind::Except;
-        let found = declared.or_else(|| self.types.by_id(id).filter(is_exception));
-        let Some(type_code) = found else {
-            let repository_id = id.to_owned();
-            return Ok(Failure::Undeclared { repository_id });
+    part.parts().iter().find_map(|inner| {
+        let rest = path_to(inner, is_wanted)?;
+        let dot = if inner.name().starts_with('[') {
+            ""
+        } else {
+            "."
         };
-        let mut members = Vec::new();
-        if let Shape::Except(made) = type_code.unaliased().shape() {
-            let known = known(&self.types);
-            for member in &made.members {
-                members.push(Value::decode_with(&member.type_code, &known, r)?);
-            }
+        Some(format!("{dot}{}{rest}", inner.name()))
+    })
+}
+
+/// Reads the results of an operation.
+pub(crate) fn read_results(
+    operation: &Operation,
+    types: &Types,
+    r: &mut Reader<'_>,
+) -> Result<Results, DecodeError> {
+    let known = known(types);
+    let returns = Value::decode_with(&operation.returns, &known, r)?;
+    let outputs = operation.outputs();
+    let outputs = outputs.map(|it| Value::decode_with(&it.type_code, &known, r));
+    Ok(Results {
+        returns,
+        outputs: outputs.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Reads the members of a user exception, if its type is known.
+pub(crate) fn read_exception(
+    operation: &Operation,
+    types: &Types,
+    id: &str,
+    r: &mut Reader<'_>,
+) -> Result<Failure, DecodeError> {
+    let declared = operation.exception(id);
+    let is_exception = |it: &&TypeCode| it.kind() == Kind::Except;
+    let found = declared.or_else(|| types.by_id(id).filter(is_exception));
+    let Some(type_code) = found else {
+        let repository_id = id.to_owned();
+        return Ok(Failure::Undeclared { repository_id });
+    };
+    let mut members = Vec::new();
+    if let Shape::Except(made) = type_code.unaliased().shape() {
+        let known = known(types);
+        for member in &made.members {
+            members.push(Value::decode_with(&member.type_code, &known, r)?);
         }
-        Ok(Failure::User {
-            type_code: type_code.clone(),
-            members,
-        })
     }
+    Ok(Failure::User {
+        type_code: type_code.clone(),
+        members,
+    })
 }
 
 /// A request whose reply is awaited on a thread of its own.

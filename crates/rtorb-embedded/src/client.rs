@@ -5,7 +5,6 @@ use crate::link::{self, Link, LinkError};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
-use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{ClientState, Receiver, Reply, ReplyError, Side};
 use rtorb_wire::giop::{
     self, ReplyStatus, RequestStart, Response, ServiceContext, Version, contexts,
@@ -46,7 +45,7 @@ impl Client {
     pub fn new(link: Box<dyn Link + Send>, message_octets_max: usize) -> Self {
         Self {
             link,
-            state: ClientState::new(CharCodeSet::Latin1),
+            state: ClientState::new(),
             receiver: Receiver::new(Side::Client, link::limits(message_octets_max)),
             out: Vec::with_capacity(message_octets_max),
             message_octets_max,

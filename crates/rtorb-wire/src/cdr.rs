@@ -71,7 +71,7 @@ pub(crate) use reader::decode_encapsulated;
 pub use reader::{Reader, Remainder};
 pub use reference::{Reference, ReferenceOut};
 pub(crate) use structure::cdr_struct;
-pub use text::CharCodeSet;
+pub use text::{CharCodeSet, UnknownCodeSet};
 pub use value::{Chunk, ValueHead, ValueStart};
 pub use wide::{WChar, WString};
 pub(crate) use writer::encapsulate;

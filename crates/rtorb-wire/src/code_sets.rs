@@ -67,6 +67,22 @@ impl CodeSetComponentInfo {
     }
 }
 
+impl CodeSetComponentInfo {
+    /// The same code sets, of which that one is the native one for `char`.
+    #[must_use]
+    pub fn with_native_char(mut self, native: CharCodeSet) -> Self {
+        let other = match native {
+            CharCodeSet::Latin1 => CharCodeSet::Utf8,
+            CharCodeSet::Utf8 => CharCodeSet::Latin1,
+        };
+        self.char_data = CodeSetComponent {
+            native: native.registry(),
+            conversion: vec![other.registry()],
+        };
+        self
+    }
+}
+
 impl CodeSets {
     /// The data of a [`CODE_SETS`](crate::giop::contexts::CODE_SETS) context, in this machine's byte order.
     pub fn to_data(self) -> [u8; 12] {

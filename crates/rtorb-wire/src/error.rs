@@ -60,6 +60,9 @@ pub enum DecodeError {
     /// A valuetype of another type than the one expected, or an indirection to no earlier value.
     #[error("a valuetype is not of the type expected here")]
     UnknownValue,
+    /// A valuetype that refers to itself, directly or by others.
+    #[error("a valuetype refers to itself, directly or by others: values cannot form a ring here")]
+    Ring,
     /// Values nested deeper than the bound.
     #[error("values are nested more than {max} deep")]
     TooDeep {
@@ -120,6 +123,32 @@ pub enum DecodeError {
     Interrupted,
 }
 
+/// A code set that does not have every character, or not in one unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextCodeSet {
+    /// ISO 8859-1, of `char` and `string`.
+    Latin1,
+    /// UTF-8, of `char`.
+    Utf8Char,
+    /// UTF-16, of `wchar`.
+    Utf16WChar,
+}
+
+impl TextCodeSet {
+    /// The rest of a sentence about a character that it does not have.
+    pub const fn refusal(self) -> &'static str {
+        match self {
+            Self::Latin1 => {
+                "is not in ISO 8859-1, the code set of char and string on the connection"
+            }
+            Self::Utf8Char => {
+                "is no char in UTF-8, the code set of the connection, because it has more than one byte there"
+            }
+            Self::Utf16WChar => "is no wchar in UTF-16, because it has two units there",
+        }
+    }
+}
+
 impl DecodeError {
     pub(crate) const fn bad_tag(what: &'static str, value: u32) -> Self {
         Self::BadTag { what, value }
@@ -156,10 +185,12 @@ pub enum EncodeError {
     #[error("a string contains a zero character")]
     ZeroInString,
     /// A character that the transmission code set does not have (DATA_CONVERSION 1).
-    #[error("U+{character:04X} is not in the code set of the connection")]
+    #[error("U+{character:04X} {}", code_set.refusal())]
     NotInCodeSet {
         /// The character's code point.
         character: u32,
+        /// The code set.
+        code_set: TextCodeSet,
     },
     /// A wide character where GIOP 1.0 forbids it (MARSHAL 5).
     #[error("GIOP 1.0 has no wide characters")]
@@ -185,11 +216,6 @@ pub enum EncodeError {
         /// The bound.
         max: u8,
     },
-    /// Encoded values of a message of another form (MARSHAL).
-    #[error(
-        "the bytes are of a message with another byte order, GIOP version, code set or alignment"
-    )]
-    OtherForm,
     /// A value that must stay in the process, such as a local object (MARSHAL 4).
     #[error("local objects cannot be sent")]
     Local,

@@ -41,13 +41,21 @@ pub const fn of_encoding(error: EncodeError) -> (ExceptionKind, u32) {
             (ExceptionKind::DataConversion, OMG | 1)
         }
         EncodeError::WideInGiop10 => (ExceptionKind::Marshal, OMG | 5),
-        EncodeError::OtherForm => (ExceptionKind::Marshal, 0),
         EncodeError::WrongDiscriminator => (ExceptionKind::BadParam, OMG | 19),
         EncodeError::IncompleteTypeCode => (ExceptionKind::BadTypecode, OMG | 1),
         EncodeError::Local => (ExceptionKind::Marshal, OMG | 4),
-        _ => (ExceptionKind::BadParam, 0),
+        EncodeError::TooDeep { .. } => (ExceptionKind::BadParam, TOO_DEEP),
+        EncodeError::WrongType => (ExceptionKind::BadParam, WRONG_TYPE),
+        EncodeError::ZeroInString => (ExceptionKind::BadParam, ZERO_IN_STRING),
     }
 }
+
+/// Minor code of BAD_PARAM: values to send are nested too deep.
+pub const TOO_DEEP: u32 = RTORB | 0x40;
+/// Minor code of BAD_PARAM: a value to send is not of its type.
+pub const WRONG_TYPE: u32 = RTORB | 0x41;
+/// Minor code of BAD_PARAM: a string to send contains a zero character.
+pub const ZERO_IN_STRING: u32 = RTORB | 0x42;
 
 /// Whether an operation was carried out (CORBA 3, 4.12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

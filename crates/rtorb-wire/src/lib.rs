@@ -61,7 +61,7 @@ mod version;
 
 pub use any::{Any, Typed};
 pub use cdr::{ByteOrder, Decode, Encode, FixedLayout, Reader, Writer};
-pub use error::{DecodeError, EncodeError};
+pub use error::{DecodeError, EncodeError, TextCodeSet};
 pub use ior::Ior;
 pub use type_code::TypeCode;
 pub use valuetype::ValueType;

@@ -43,8 +43,8 @@ impl<T: ValueType> Decode for Option<Arc<T>> {
         match r.value_head()? {
             ValueHead::Null => Ok(None),
             ValueHead::Again { position } => {
-                let value = r.value_at(position).and_then(|value| value.downcast().ok());
-                value.map(Some).ok_or(DecodeError::UnknownValue)
+                let value = r.value_at(position)?.downcast();
+                value.map(Some).map_err(|_| DecodeError::UnknownValue)
             }
             ValueHead::Value(start) => r
                 .keep_value(start.position, |r| read_state::<T>(&start, r))
@@ -444,6 +444,19 @@ mod tests {
             .into_iter()
             .fold(None, |next, number| Some(Arc::new(Link { number, next })));
         assert_eq!((read, r.remaining()), (list, 0));
+    }
+
+    #[test]
+    fn a_ring_of_values_is_called_so() {
+        // A link whose next is itself, and two that name each other.
+        let link = b"\x02\xff\xff\x7f\x0d\0\0\0IDL:Link:1.0\0\0\0\0\x07\0\0\0";
+        let own = [&link[..], b"\xff\xff\xff\xff\xd8\xff\xff\xff"].concat();
+        let two = [&link[..], link, b"\xff\xff\xff\xff\xb4\xff\xff\xff"].concat();
+        for octets in [own, two] {
+            let mut r = Reader::new(&octets, ByteOrder::Little);
+            let read = <Option<Arc<Link>>>::decode(&mut r);
+            assert_eq!(read, Err(DecodeError::Ring), "{octets:02x?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod detail;
 pub mod local;
+pub(crate) mod text;
 
 use crate::endpoint::Endpoint;
 use core::fmt;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use rtorb_wire::exception::{CompletionStatus, ExceptionKind, OMG, RTORB};
+pub use text::{TextCodeSet, UnsentCharacter};
 
 /// Minor codes of INV_POLICY here: which policies do not go together.
 pub(crate) mod inconsistent {
@@ -82,6 +84,8 @@ pub struct SystemException {
     pub cause: Option<Cause>,
     /// The values that it is about, if a local check found it.
     detail: Option<Box<Detail>>,
+    /// The character that could not be sent.
+    unsent: Option<UnsentCharacter>,
 }
 
 /// Where a system exception arose.
@@ -192,6 +196,7 @@ impl SystemException {
             completed,
             cause: None,
             detail: None,
+            unsent: None,
         }
     }
 
@@ -219,6 +224,11 @@ impl SystemException {
         self
     }
 
+    /// The character that could not be sent, for DATA_CONVERSION that arose here.
+    pub const fn unsent_character(&self) -> Option<UnsentCharacter> {
+        self.unsent
+    }
+
     /// The exception for a decoding error, for an operation that was not carried out.
     pub const fn from_decode(error: DecodeError) -> Self {
         let (kind, minor) = exception::of_decoding(error);
@@ -228,7 +238,9 @@ impl SystemException {
     /// The exception for an encoding error, for an operation that was not carried out.
     pub const fn from_encode(error: EncodeError) -> Self {
         let (kind, minor) = exception::of_encoding(error);
-        Self::new(kind, minor, CompletionStatus::No)
+        let mut exception = Self::new(kind, minor, CompletionStatus::No);
+        exception.unsent = UnsentCharacter::of(error);
+        exception
     }
 }
 
@@ -268,6 +280,9 @@ impl fmt::Display for SystemException {
         if let Some(detail) = self.detail() {
             write!(f, ": {detail}")?;
         }
+        if let Some(character) = &self.unsent {
+            write!(f, ": {character}")?;
+        }
         match self.advice() {
             Some(advice) => write!(f, "; {advice}"),
             None => Ok(()),
@@ -280,6 +295,9 @@ impl SystemException {
     pub fn advice(&self) -> Option<&'static str> {
         if let Some(words) = local::words(self.kind, self.minor) {
             return Some(words);
+        }
+        if let Some(advice) = text::advice(self.kind, self.minor, self.unsent) {
+            return Some(advice);
         }
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {

@@ -67,9 +67,9 @@ pub mod thread {
     pub use rustix::io::Errno;
 }
 
-/// Versions of GIOP.
+/// Versions of GIOP, and messages that a proxy passes on as they came.
 pub mod giop {
-    pub use rtorb_wire::giop::Version;
+    pub use rtorb_wire::giop::{PassedReply, PassedRequest, Version};
 }
 
 /// Includes the code that `rtorb_idl::compile("idl/NAME.idl")` generated in the build script.

@@ -1,6 +1,7 @@
 //! Object references, and the invocation of their objects.
 
 mod binding;
+mod passing;
 mod policies;
 pub(crate) mod routes;
 mod sync_scope;
@@ -88,7 +89,7 @@ enum Timeout {
 /// What a call asks of an object.
 #[derive(Clone, Copy, Debug)]
 struct Asked<'x> {
-    kind: InvocationKind,
+    kind: InvocationKind<'x>,
     operation: &'x str,
     response: Response,
     /// The time of the call that this is a part of; `None` for a call that begins now.
@@ -427,7 +428,7 @@ impl ObjectRef {
     /// Calls an operation without arguments that returns whether the object is gone. A LocateReply says that it is not.
     fn ask_whether_gone(
         &self,
-        kind: InvocationKind,
+        kind: InvocationKind<'_>,
         operation: &str,
         time: CallTime,
     ) -> Result<bool, SystemException> {

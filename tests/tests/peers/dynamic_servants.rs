@@ -3,14 +3,27 @@
 use std::sync::Arc;
 
 use rtorb::ior::Ior;
-use rtorb::{CompletionStatus, ExceptionKind, Orb};
+use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb};
 use rtorb_dynamic::search::Search;
-use rtorb_dynamic::{Forward, Types, activate};
+use rtorb_dynamic::{Failure, Operation, Request, Results, Servant, Types, Value, activate};
 use rtorb_tests::fake::{FakeServer, Peer, reply};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::peers::omniorb::{Endpoint, omniorb};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::exchange::Desk;
+
+/// A servant that decodes the values of a call, and calls another object with them.
+struct Forward {
+    target: ObjectRef,
+    types: Arc<Types>,
+}
+
+impl Servant for Forward {
+    fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure> {
+        let operation = Arc::new(operation.clone());
+        Request::new(&self.target, &operation, &self.types, inputs)?.invoke()
+    }
+}
 
 /// A running ORB with proxies.
 struct Proxies {
@@ -44,7 +57,7 @@ impl Proxies {
         let interface = self.types.interface_by_id(target.type_id());
         let interface = interface.expect("it is in the IDL");
         let types = Arc::clone(&self.types);
-        let proxy = Forward::new(target, types);
+        let proxy = Forward { target, types };
         let poa = self.orb.root_poa().expect("the ORB runs");
         let object = activate(&poa, interface, &self.types, proxy).expect("it is activated");
         self.orb.object_to_string(&object)

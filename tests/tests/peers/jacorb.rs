@@ -1,7 +1,7 @@
 //! JacORB, a peer that writes big-endian, both ways.
 
 use rtorb::Orb;
-use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk, check_nested};
+use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk, check_nested, check_text_by, url_of};
 use rtorb_tests::peers::jacorb::jacorb;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
@@ -16,7 +16,9 @@ fn it_calls_us() {
         &ours.text(ours.cubit.as_object()),
         &["0,1,4,1021,4096,100000"],
     );
-    jacorb.call("DeskClient", &ours.text(ours.desk.as_object()), &[]);
+    let desk = ours.text(ours.desk.as_object());
+    jacorb.call("DeskClient", &desk, &[]);
+    jacorb.call("DeskClient", &url_of(&desk), &[]);
 }
 
 #[test]
@@ -33,4 +35,5 @@ fn we_call_it() {
         .expect("it is a Desk");
     check_desk(&desk, Wide::Sent);
     check_nested(&desk);
+    check_text_by(&reference);
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rtorb::cdr::CharCodeSet;
 use rtorb::{DispatchStrategy, ExceptionKind, Orb, PoaPolicies};
 use rtorb_tests::ours::{Ours, activate_readable};
 use rtorb_tests::peers::omniorb::{decoded, omniorb};
@@ -35,6 +36,14 @@ fn every_operation_in_every_version() {
             &[&["-ORBmaxGIOPVersion", version], wide].concat(),
         );
     }
+}
+
+#[test]
+fn a_server_with_its_native_code_set_takes_its_place() {
+    let Some(omniorb) = omniorb() else { return };
+    let ours = Ours::serve_as(Orb::builder().native_char_code_set(CharCodeSet::Latin1));
+    let desk = ours.text(ours.desk.as_object());
+    omniorb.call("desk_client", &desk, &["--high-char"]);
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use rtorb::ior::Ior;
 use rtorb::{Orb, PoaPolicies};
-use rtorb_dynamic::recording::{Log, Recording};
+use rtorb_dynamic::recording::Log;
 use rtorb_dynamic::search::{Found, Search};
 use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn};
-use rtorb_dynamic::{Forward, OwnReference, Servant, activate};
+use rtorb_dynamic::{OwnReference, Proxy, Servant, activate, standing_for};
 use rtorb_tests::ours::Ours;
 use rtorb_tests::peers::omniorb::{Endpoint, OmniOrb, omniorb};
 use rtorb_tests::scratch::Scratch;
@@ -31,6 +32,15 @@ impl Server {
             own: OwnReference::default(),
             running: Some(running),
         }
+    }
+
+    /// Activates a proxy, and returns its reference.
+    fn activate_proxy(&self, proxy: Proxy, target: &Ior) -> String {
+        let poa = self.orb.root_poa().expect("the ORB runs");
+        let object = poa.activate_dynamic(proxy.with_own_reference(&self.own));
+        let ior = standing_for(object.expect("there is room for it").ior(), target);
+        self.own.set(&ior);
+        ior.to_string()
     }
 
     /// Activates the object, and returns its reference.
@@ -81,11 +91,11 @@ impl Client<'_> {
             Arc::new(Log::create(session, 1 << 30).expect("the scratch folder can be written"));
         let own_log = Arc::clone(&log);
         let target = server.orb.string_to_object(target).expect("a reference");
-        let forward = Forward::new(target, Arc::clone(&found.types));
-        let recording = Recording::new(forward, &found, &server.orb, &server.own, move |record| {
+        let ior = target.ior().clone();
+        let proxy = Proxy::new(target, &server.orb, move |record| {
             own_log.write(record).expect("there is room on the disk");
         });
-        let reference = server.activate(&found, recording);
+        let reference = server.activate_proxy(proxy.with_interface(found), &ior);
         let lines = self.omniorb.call(self.program, &reference, self.options);
         assert!(log.is_complete());
         lines

@@ -1,8 +1,11 @@
 //! Our client against omniORB's server: every operation, every version, both transports and byte orders.
 
+use rtorb::cdr::CharCodeSet;
 use rtorb::giop::Version;
 use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder};
-use rtorb_tests::ours::{Wide, check_cubit, check_desk, check_nested};
+use rtorb_tests::ours::{
+    Wide, check_cubit, check_desk, check_nested, check_text_by, person, url_of,
+};
 use rtorb_tests::peers::omniorb::{Endpoint, omniorb};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
@@ -142,6 +145,30 @@ fn a_corbaloc_finds_its_objects_in_every_version() {
         let text = format!("corbaloc:iiop:{version}@{address}/cubit");
         let cubit = Cubit::narrow(&object(Orb::builder(), &text)).expect("it is a Cubit");
         check_cubit(&cubit, &[0, 4, 1021]);
+    }
+}
+
+#[test]
+fn text_passes_by_a_url_as_by_a_reference() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_desks, reference) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &[]);
+    check_text_by(&reference);
+}
+
+#[test]
+fn a_client_with_its_native_code_set_sends_every_char() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let (_desks, reference) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &[]);
+    let latin_1 = || Orb::builder().native_char_code_set(CharCodeSet::Latin1);
+    for text in [&reference, &url_of(&reference)] {
+        let desk = desk_of(latin_1(), text);
+        assert_eq!(desk.echo_person(&person('\u{e9}')), Ok(person('\u{e9}')));
+        check_desk(&desk, Wide::Sent);
+        let refused = desk_of(Orb::builder(), text).echo_person(&person('\u{e9}'));
+        let refused = refused.expect_err("a char of UTF-8 is ASCII");
+        assert_eq!(refused.kind, ExceptionKind::DataConversion, "{refused}");
     }
 }
 

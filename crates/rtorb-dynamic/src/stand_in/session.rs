@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::NoAnswer;
 use super::answer::{Answer, AnswersError, Context, Mistakes, entry};
 use crate::interface::Operation;
-use crate::json::{EXCEPTION, from_json};
+use crate::json::{EXCEPTION, from_json, parse};
 use crate::recording::{Record, named};
 
 /// A recorded session. A call gets the answer of the first record that has its operation and arguments and is not used.
@@ -36,7 +36,7 @@ impl Session {
     /// The repository id of the interface in the first line of a session; `None` if that is no record.
     pub fn interface(text: &str) -> Option<String> {
         let first = text.lines().find(|line| !line.trim().is_empty())?;
-        let record: Record = serde_json::from_str(first).ok()?;
+        let record: Record = parse(first).ok()?;
         Some(record.interface)
     }
 
@@ -100,7 +100,7 @@ fn recorded(
     context: Context<'_>,
 ) -> Result<Option<RecordedCall>, AnswersError> {
     let place = format!("line {}", index + 1);
-    let record = serde_json::from_str::<Record>(line);
+    let record = parse::<Record>(line);
     let record = record.map_err(|error| entry(&place, error.to_string()))?;
     if is_unknown(&record, context) {
         return Ok(None);

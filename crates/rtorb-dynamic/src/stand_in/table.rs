@@ -10,7 +10,7 @@ use super::NoAnswer;
 use super::answer::{Answer, AnswersError, Context, Mistakes, entry};
 use super::condition::{checked, holds};
 use crate::interface::Operation;
-use crate::json::JsonError;
+use crate::json::{JsonError, parse};
 
 /// A table of answers. The first row of an operation whose condition holds is the answer.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Table {
     /// # Errors
     /// [`AnswersError`] has the row, the place in it, and the expected type.
     pub fn from_json(text: &str, context: Context<'_>) -> Result<Self, AnswersError> {
-        let read = serde_json::from_str(text);
+        let read = parse(text);
         Self::new(
             read.map_err(|error| AnswersError::Form(error.to_string()))?,
             context,

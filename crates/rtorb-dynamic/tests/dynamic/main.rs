@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 mod calls;
+mod depth;
 mod idl4_json;
 mod json;
-mod octet_forward;
+mod passing;
+mod proxy;
 mod wrong_json;

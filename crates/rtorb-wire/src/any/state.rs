@@ -36,7 +36,7 @@ impl State {
         match r.value_head()? {
             ValueHead::Null => Ok(None),
             ValueHead::Again { position } => {
-                let value = r.value_at(position).and_then(|it| it.downcast().ok());
+                let value = r.value_at(position)?.downcast().ok();
                 let is_expected =
                     |state: &Arc<Self>| find(scope, &state.repository_id, known).is_some();
                 let state = value.filter(is_expected);

@@ -30,6 +30,8 @@ fn value(
     w: &mut Writer<'_>,
 ) -> Result<(), CopyError> {
     let scope = Scope { type_code, outer };
+    let scope = scope.resolved().ok_or(DecodeError::bad_type_code(0))?;
+    let type_code = scope.type_code;
     let inside = Some(&scope);
     match type_code.shape() {
         Shape::Plain(kind) => plain(*kind, r, w),
@@ -41,20 +43,22 @@ fn value(
         }
         Shape::Fixed { digits, .. } => Ok(w.octets(r.take(usize::from(*digits) / 2 + 1)?)?),
         Shape::Enum(_) => Ok(write_label(type_code, read_label(type_code, r)?, w)?),
-        Shape::Alias(alias) => deeper(r, |r| value(&alias.content, inside, r, w)),
         Shape::Sequence(elements) => {
             let count = r.count(1)?;
             check_bound(count, elements.count)?;
             w.count(count)?;
-            run(&elements.element, count, inside, r, w)
+            deeper(r, |r| run(&elements.element, count, inside, r, w))
         }
-        Shape::Array(elements) => run(&elements.element, elements.count as usize, inside, r, w),
+        Shape::Array(elements) => {
+            let count = elements.count as usize;
+            r.step(|r| run(&elements.element, count, inside, r, w))
+        }
         Shape::Struct(aggregate) | Shape::Except(aggregate) => {
             if let Shape::Except(_) = type_code.shape() {
                 // The repository id.
                 string(0, r, w)?;
             }
-            deeper(r, |r| {
+            r.step(|r| {
                 let mut members = aggregate.members.iter();
                 members.try_for_each(|member| value(&member.type_code, inside, r, w))
             })
@@ -63,7 +67,7 @@ fn value(
             let label = read_label(&union.discriminator, r)?;
             write_label(&union.discriminator, label, w)?;
             match union.select(label) {
-                Some(member) => deeper(r, |r| value(&member.type_code, inside, r, w)),
+                Some(member) => r.step(|r| value(&member.type_code, inside, r, w)),
                 None => Ok(()),
             }
         }
@@ -79,12 +83,10 @@ fn value(
                 state(&scope, r, w)
             }
         }
-        Shape::Recursive(id) => {
-            let found = Scope::find(outer, id).ok_or(DecodeError::bad_type_code(0))?;
-            deeper(r, |r| value(found.type_code, found.outer, r, w))
-        }
         Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) => state(&scope, r, w),
         Shape::Named(kind, _) => Err(unsupported(*kind).into()),
+        // They are resolved above.
+        Shape::Alias(_) | Shape::Recursive(_) => Err(DecodeError::bad_type_code(0).into()),
     }
 }
 
@@ -134,9 +136,7 @@ fn run(
             let octets = r.take(length.unwrap_or(usize::MAX))?;
             Ok(w.octets(octets)?)
         }
-        _ => deeper(r, |r| {
-            (0..count).try_for_each(|_| value(element, outer, r, w))
-        }),
+        _ => (0..count).try_for_each(|_| value(element, outer, r, w)),
     }
 }
 

@@ -130,6 +130,7 @@ pub(super) fn decode(
     known: KnownTypes<'_>,
     r: &mut Reader<'_>,
 ) -> Result<Value, DecodeError> {
+    let scope = &scope.resolved().ok_or(DecodeError::bad_type_code(0))?;
     let type_code = scope.type_code;
     let part = |part, r: &mut Reader<'_>| decode(&scope.inside(part), known, r);
     Ok(match type_code.shape() {
@@ -146,7 +147,6 @@ pub(super) fn decode(
         }
         Shape::Fixed { digits, .. } => Value::Fixed(r.fixed_decimal(*digits)?),
         Shape::Enum(_) => Value::Enum(read_label(type_code, r)? as u32),
-        Shape::Alias(alias) => return r.nested(|r| part(&alias.content, r)),
         Shape::Sequence(elements) => {
             let count = r.count(1)?;
             check_bound(count, elements.count)?;
@@ -154,9 +154,9 @@ pub(super) fn decode(
         }
         Shape::Array(elements) => {
             let count = elements.count as usize;
-            return r.nested(|r| decode_run(&scope.inside(&elements.element), count, known, r));
+            return r.step(|r| decode_run(&scope.inside(&elements.element), count, known, r));
         }
-        Shape::Struct(aggregate) | Shape::Except(aggregate) => r.nested(|r| {
+        Shape::Struct(aggregate) | Shape::Except(aggregate) => r.step(|r| {
             if let Shape::Except(_) = type_code.shape() {
                 r.string_octets()?;
             }
@@ -167,7 +167,7 @@ pub(super) fn decode(
         Shape::Union(union) => {
             let discriminator = read_label(&union.discriminator, r)?;
             let member = union.select(discriminator);
-            let value = member.map(|member| r.nested(|r| part(&member.type_code, r)));
+            let value = member.map(|member| r.step(|r| part(&member.type_code, r)));
             Value::Union {
                 discriminator,
                 value: value.transpose()?.map(Box::new),
@@ -185,11 +185,9 @@ pub(super) fn decode(
         | Shape::ValueBox(_)
         | Shape::Value(_)
         | Shape::Event(_) => Value::Valuetype(State::decode(scope, known, r)?),
-        Shape::Recursive(id) => {
-            let found = scope.enclosing(id).ok_or(DecodeError::bad_type_code(0))?;
-            return r.nested(|r| decode(found, known, r));
-        }
         Shape::Named(kind, _) => return Err(unsupported(*kind)),
+        // They are resolved above.
+        Shape::Alias(_) | Shape::Recursive(_) => return Err(DecodeError::bad_type_code(0)),
     })
 }
 

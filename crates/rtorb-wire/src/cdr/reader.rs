@@ -12,11 +12,18 @@ use crate::DecodeError;
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use arrayvec::ArrayVec;
 use chunks::Chunks;
 use core::any::Any;
 
-/// Values nested deeper than this are refused (TypeCodes, anys, values).
+/// Values nested deeper than this are refused: sequences, maps, optional members, valuetypes, anys, TypeCodes.
 pub(crate) const DEPTH_MAX: u8 = 64;
+
+/// The most structs, unions and arrays around a value that is read by its TypeCode, which a peer may have made.
+const STEPS_MAX: u8 = 128;
+
+/// One level of nesting in `Reader::depth`, whose lower byte counts steps.
+const LEVEL: u16 = 1 << 8;
 
 /// Reads the value of an encapsulation.
 pub(crate) fn decode_encapsulated<T: Decode>(octets: &[u8]) -> Result<T, DecodeError> {
@@ -34,7 +41,8 @@ pub struct Reader<'m> {
     rest: Option<&'m mut dyn Remainder>,
     order: ByteOrder,
     minor: u8,
-    depth: u8,
+    /// The levels of nesting, and in the lower byte the structs, unions and arrays of types that only a TypeCode tells.
+    depth: u16,
     char_code_set: CharCodeSet,
     context: Option<&'m (dyn Any + Send + Sync)>,
     values: Option<Box<Values<'m>>>,
@@ -47,6 +55,8 @@ pub struct Reader<'m> {
 struct Values<'m> {
     /// The values by the position of their tags, with the nesting depth of each.
     read: BTreeMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
+    /// The positions of the values that are being read.
+    open: ArrayVec<usize, { DEPTH_MAX as usize }>,
     /// The nesting depth so far of the value that is being read.
     below: u8,
     chunks: Chunks<'m>,
@@ -237,6 +247,18 @@ impl<'m> Reader<'m> {
         Ok(inner)
     }
 
+    /// The whole stream, from its first byte, whatever was read of it. It waits for the rest of a message.
+    ///
+    /// # Errors
+    /// When the rest does not arrive, or when a long run of bytes was read straight to its destination.
+    pub fn whole(&mut self) -> Result<&'m [u8], DecodeError> {
+        self.buffer_rest()?;
+        if self.shift != 0 || self.hidden != 0 {
+            return Err(DecodeError::Interrupted);
+        }
+        Ok(self.octets)
+    }
+
     /// Runs `read` one level deeper.
     ///
     /// # Errors
@@ -284,16 +306,33 @@ impl<'m> Reader<'m> {
     /// Enters one level of nesting, until [`leave`](Self::leave).
     #[inline]
     pub(crate) fn enter(&mut self) -> Result<(), DecodeError> {
-        if self.depth == DEPTH_MAX {
+        if self.depth >= u16::from_be_bytes([DEPTH_MAX, 0]) {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
         }
-        self.depth += 1;
+        self.depth += LEVEL;
         Ok(())
+    }
+
+    /// Runs `read` inside of one more struct, union or array of a type that only a TypeCode tells.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooDeep`] beyond the bound, or the error of `read`.
+    pub(crate) fn step<T, E: From<DecodeError>>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if self.depth.to_be_bytes()[1] == STEPS_MAX {
+            return Err(DecodeError::TooDeep { max: STEPS_MAX }.into());
+        }
+        self.depth += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
     }
 
     #[inline]
     pub(crate) fn leave(&mut self) {
-        self.depth -= 1;
+        self.depth -= LEVEL;
     }
 
     /// Reads the state of the value that begins at `position`, and keeps the value for later indirections.
@@ -305,9 +344,15 @@ impl<'m> Reader<'m> {
         position: usize,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Arc<T>, DecodeError> {
-        let earlier = core::mem::take(&mut self.values.get_or_insert_default().below);
+        let values = self.values.get_or_insert_default();
+        let earlier = core::mem::take(&mut values.below);
+        // If there are too many, reading it fails.
+        let is_open = values.open.try_push(position).is_ok();
         let value = Arc::new(self.nested(read)?);
         let values = self.values.get_or_insert_default();
+        if is_open {
+            values.open.pop();
+        }
         // A value with indirections can be deeper than its bytes are nested, and dropping it recurses as deep.
         if values.below == DEPTH_MAX {
             return Err(DecodeError::TooDeep { max: DEPTH_MAX });
@@ -319,11 +364,21 @@ impl<'m> Reader<'m> {
     }
 
     /// The value that began at that position.
-    pub(crate) fn value_at(&mut self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        let values = self.values.as_mut()?;
-        let (value, depth) = values.read.get(&position)?;
+    ///
+    /// # Errors
+    /// [`DecodeError::Ring`] if it is still being read, [`DecodeError::UnknownValue`] if there is none.
+    pub(crate) fn value_at(
+        &mut self,
+        position: usize,
+    ) -> Result<Arc<dyn Any + Send + Sync>, DecodeError> {
+        let values = self.values.as_mut().ok_or(DecodeError::UnknownValue)?;
+        if values.open.contains(&position) {
+            return Err(DecodeError::Ring);
+        }
+        let found = values.read.get(&position);
+        let (value, depth) = found.ok_or(DecodeError::UnknownValue)?;
         values.below = values.below.max(*depth);
-        Some(value.clone())
+        Ok(value.clone())
     }
 
     /// The `count` bytes before the position, which must be in memory.

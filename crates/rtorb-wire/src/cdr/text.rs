@@ -1,8 +1,9 @@
 //! `char` and `string` in the transmission code set of the connection.
 
 use super::{Reader, Writer};
-use crate::{DecodeError, EncodeError};
+use crate::{DecodeError, EncodeError, TextCodeSet};
 use alloc::borrow::Cow;
+use core::str::FromStr;
 
 /// A transmission code set for `char` and `string`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,6 +33,27 @@ impl CharCodeSet {
         }
     }
 }
+
+/// Reads a name, or a number of the registry as TAO takes it.
+impl FromStr for CharCodeSet {
+    type Err = UnknownCodeSet;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCodeSet> {
+        let is = |name: &str| text.eq_ignore_ascii_case(name);
+        if is("ISO-8859-1") || is("0x00010001") {
+            Ok(Self::Latin1)
+        } else if is("UTF-8") || is("0x05010001") {
+            Ok(Self::Utf8)
+        } else {
+            Err(UnknownCodeSet)
+        }
+    }
+}
+
+/// A code set that this ORB does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there are the code sets UTF-8 and ISO-8859-1")]
+pub struct UnknownCodeSet;
 
 const LATIN_1: u32 = 0x0001_0001;
 const UTF_8: u32 = 0x0501_0001;
@@ -63,6 +85,7 @@ impl<'a> Writer<'a> {
         if self.char_code_set() == CharCodeSet::Utf8 && !character.is_ascii() {
             return Err(EncodeError::NotInCodeSet {
                 character: u32::from(character),
+                code_set: TextCodeSet::Utf8Char,
             });
         }
         self.primitive(latin1_octet(character)?)
@@ -130,5 +153,6 @@ impl<'m> Reader<'m> {
 fn latin1_octet(character: char) -> Result<u8, EncodeError> {
     u8::try_from(character).map_err(|_| EncodeError::NotInCodeSet {
         character: u32::from(character),
+        code_set: TextCodeSet::Latin1,
     })
 }

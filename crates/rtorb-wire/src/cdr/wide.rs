@@ -1,7 +1,7 @@
 //! `wchar` and `wstring`: UTF-16, in the form of the GIOP version.
 
 use super::{ByteOrder, Reader, Writer};
-use crate::{DecodeError, EncodeError};
+use crate::{DecodeError, EncodeError, TextCodeSet};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -122,7 +122,11 @@ impl Writer<'_> {
     pub fn wide_char(&mut self, character: WChar) -> Result<(), EncodeError> {
         let character = u32::from(character.0);
         let Ok(unit) = u16::try_from(character) else {
-            return Err(EncodeError::NotInCodeSet { character });
+            let code_set = TextCodeSet::Utf16WChar;
+            return Err(EncodeError::NotInCodeSet {
+                character,
+                code_set,
+            });
         };
         match self.giop_minor() {
             0 => Err(EncodeError::WideInGiop10),

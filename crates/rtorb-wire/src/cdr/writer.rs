@@ -264,6 +264,11 @@ impl<'a> Writer<'a> {
         self.minor = minor;
     }
 
+    /// Writes numbers in that byte order from here on.
+    pub(crate) fn set_order(&mut self, order: ByteOrder) {
+        self.order = order;
+    }
+
     /// Checks the message against its limit.
     ///
     /// # Errors

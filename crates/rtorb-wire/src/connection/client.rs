@@ -1,7 +1,6 @@
 //! The client side of a connection: request ids, code sets, pending replies, what a reply means.
 
 use super::ReceiveError;
-use crate::cdr::CharCodeSet;
 use crate::exception::{self, CompletionStatus, ExceptionKind, OMG};
 use crate::giop::{
     AddressingMode, LocateReplyHeader, LocateStatus, MessageType, ReplyHeader, ReplyStatus,
@@ -16,7 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// What a client knows of one connection.
 ///
 /// Threads that share the connection share it. A thread that has the connection for itself pays nothing for that.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ClientState {
     next_request_id: AtomicU32,
     /// True until the server knows the code set of `char` data.
@@ -98,12 +97,20 @@ pub enum ReplyError {
 }
 
 impl ClientState {
-    /// The state of a new connection whose `char` data is sent in that code set.
-    pub const fn new(char_code_set: CharCodeSet) -> Self {
+    /// The state of a new connection on which no code sets are named: `char` data is ISO 8859-1.
+    pub const fn new() -> Self {
         Self {
             next_request_id: AtomicU32::new(0),
-            needs_code_sets: AtomicBool::new(!matches!(char_code_set, CharCodeSet::Latin1)),
+            needs_code_sets: AtomicBool::new(false),
             has_replied: AtomicBool::new(false),
+        }
+    }
+
+    /// The state of a new connection whose first requests name the code sets.
+    pub const fn naming_code_sets() -> Self {
+        Self {
+            needs_code_sets: AtomicBool::new(true),
+            ..Self::new()
         }
     }
 
@@ -416,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_stale_for_sending_only_once_a_reply_came() {
-        let state = ClientState::new(CharCodeSet::Latin1);
+        let state = ClientState::new();
         assert!(!state.needs_code_sets());
         assert!(!state.send_failed(32).is_stale());
         state.note_reply(MessageType::LocateReply);
@@ -427,7 +434,7 @@ mod tests {
     //= GIOP 1.2 §15.4.2.2
     //% test
     fn request_ids_differ_whichever_way_they_are_taken() {
-        let mut state = ClientState::new(CharCodeSet::Latin1);
+        let mut state = ClientState::new();
         let ids = [
             state.next_request_id(),
             state.next_shared_request_id(),

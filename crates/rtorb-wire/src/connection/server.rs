@@ -36,7 +36,14 @@ impl CodeSetState {
         let Some(data) = request.contexts.find(contexts::CODE_SETS) else {
             return Ok(());
         };
-        let named = contexts::CodeSets::from_data(data)?;
+        self.note_named(contexts::CodeSets::from_data(data)?)
+    }
+
+    /// Notes the code sets that a request names.
+    ///
+    /// # Errors
+    /// When they cannot be used. The connection goes on as before.
+    pub fn note_named(&mut self, named: contexts::CodeSets) -> Result<(), CodeSetError> {
         if let Some(known) = self.named {
             return (known == named).then_some(()).ok_or(CodeSetError::Changed);
         }

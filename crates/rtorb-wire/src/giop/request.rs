@@ -30,6 +30,15 @@ impl Response {
             Self::FromTarget => 3,
         }
     }
+
+    /// The octet of a request header of that version.
+    pub(super) const fn octet(self, version: Version) -> u8 {
+        match (version.minor, self) {
+            (2.., _) => self.flags(),
+            (_, Self::None) => 0,
+            _ => 1,
+        }
+    }
 }
 
 /// The header of a received request.
@@ -296,11 +305,7 @@ fn begin_request_to<'a>(
         write_contexts(w, start.contexts)?;
     }
     w.primitive(start.request_id)?;
-    w.primitive(if is_1_2 {
-        start.response.flags()
-    } else {
-        u8::from(start.response != Response::None)
-    })?;
+    w.primitive(start.response.octet(version))?;
     if version.minor > 0 {
         w.octets(&RESERVED)?;
     }

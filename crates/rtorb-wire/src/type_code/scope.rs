@@ -37,6 +37,21 @@ impl<'t> Scope<'t> {
         Self::find(self.outer, id)
     }
 
+    /// The scope of the type behind aliases, and behind a reference to an enclosing type; `None` if that type does not enclose it.
+    pub(crate) fn resolved(&self) -> Option<Self> {
+        let mut scope = *self;
+        loop {
+            scope = match scope.type_code.shape() {
+                Shape::Alias(alias) => Self {
+                    type_code: &alias.content,
+                    ..scope
+                },
+                Shape::Recursive(id) => *Self::find(scope.outer, id)?,
+                _ => return Some(scope),
+            };
+        }
+    }
+
     /// The nearest enclosing type with that id.
     pub(crate) fn find(scope: Option<&'t Self>, id: &str) -> Option<&'t Self> {
         let mut scopes = successors(scope, |scope| scope.outer);

@@ -43,7 +43,7 @@ pub fn read_one_of<E>(
     match r.value_head()? {
         ValueHead::Null => Ok(None),
         ValueHead::Again { position } => {
-            let value = r.value_at(position).ok_or(DecodeError::UnknownValue)?;
+            let value = r.value_at(position)?;
             let mut candidates = candidates.iter();
             let found = candidates.find_map(|candidate| (candidate.shared)(Arc::clone(&value)));
             found.map(Some).ok_or(DecodeError::UnknownValue)

@@ -4,7 +4,8 @@ use rtorb_wire::any::{ExtractError, State, Value};
 use rtorb_wire::cdr::{BoundedSequence, BoundedString, ByteOrder, Fixed, LongDouble, WString};
 use rtorb_wire::type_code::{Kind, Named, Shape};
 use rtorb_wire::{
-    Any, Decode, DecodeError, Encode, EncodeError, Reader, TypeCode, Typed, Writer, valuetype,
+    Any, Decode, DecodeError, Encode, EncodeError, Reader, TextCodeSet, TypeCode, Typed, Writer,
+    valuetype,
 };
 use std::sync::Arc;
 
@@ -162,7 +163,10 @@ fn latin_1_text_survives_both_code_sets() {
     assert_eq!(came, any);
     let greek = Any::from_value(&"\u{3b1}".to_owned()).unwrap();
     let mut w = Writer::new(Vec::new(), 64);
-    let refused = Err(EncodeError::NotInCodeSet { character: 0x3b1 });
+    let refused = Err(EncodeError::NotInCodeSet {
+        character: 0x3b1,
+        code_set: TextCodeSet::Latin1,
+    });
     assert_eq!(greek.encode(&mut w), refused);
 }
 

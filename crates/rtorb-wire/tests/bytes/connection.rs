@@ -1,7 +1,6 @@
 //! Both engines of a connection joined in memory: any split of the bytes, fragments, replies in any order, and every way
 //! for a connection to end. No sockets, no threads, no clock.
 
-use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{
     ClientState, Outbox, Pending, ReceiveError, ReceiveLimits, Receiver, Reply, ReplyError, Side,
 };
@@ -98,7 +97,7 @@ impl Pair {
         Self {
             random: Random(seed),
             client: End::new(Side::Client),
-            state: ClientState::new(CharCodeSet::Utf8),
+            state: ClientState::naming_code_sets(),
             pending: Pending::default(),
             server: End::new(Side::Server),
             served: Vec::new(),
@@ -320,7 +319,7 @@ fn bytes_of_a_peer_that_are_no_reply_end_the_connection() {
 #[test]
 fn a_locate_reply_says_where_the_object_is_and_nothing_of_code_sets() {
     use rtorb_wire::giop::LocateStatus;
-    let state = ClientState::new(CharCodeSet::Utf8);
+    let state = ClientState::naming_code_sets();
     for (status, expected) in [
         (LocateStatus::ObjectHere, Reply::ObjectHere),
         (LocateStatus::UnknownObject, Reply::UnknownObject),

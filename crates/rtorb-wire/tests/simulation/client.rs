@@ -1,7 +1,7 @@
 //! The driver of a client's end: a connection that many calls share.
 
 use rtorb_wire::Writer;
-use rtorb_wire::cdr::{ByteOrder, CharCodeSet};
+use rtorb_wire::cdr::ByteOrder;
 use rtorb_wire::connection::{
     ClientState, Outbox, Pending, ReceiveLimits, Receiver, Reply, ReplyError, Side,
 };
@@ -78,7 +78,7 @@ pub(crate) struct Run<'a> {
 impl Client {
     pub(crate) fn new(format: Format) -> Self {
         Self {
-            state: ClientState::new(CharCodeSet::Latin1),
+            state: ClientState::new(),
             receiver: Receiver::new(Side::Client, LIMITS),
             outbox: Outbox::new(OUTBOX_BYTES_MAX),
             pending: Pending::default(),

@@ -28,6 +28,8 @@ pub(crate) struct ClientCore {
     pub(crate) rt: Arc<RtCore>,
     pub(crate) timing: Arc<Watch>,
     pub(crate) byte_order: ByteOrder,
+    /// The code set of `char` data that is asked for first, and that own references name as the native one.
+    pub(crate) native_char_code_set: CharCodeSet,
     /// Larger messages are sent in fragments.
     pub(crate) fragment_bytes: Option<usize>,
     pub(crate) max_version: Version,

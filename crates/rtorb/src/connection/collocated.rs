@@ -22,8 +22,8 @@ pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
 
 /// True for a request that may be served on the calling thread.
 #[inline]
-pub(crate) fn may_be_collocated(kind: InvocationKind, response: Response) -> bool {
-    response == Response::FromTarget && kind == InvocationKind::Operation
+pub(crate) fn may_be_collocated(kind: InvocationKind<'_>, response: Response) -> bool {
+    response == Response::FromTarget && matches!(kind, InvocationKind::Operation)
 }
 
 /// Calls an object of the same ORB on the calling thread.
@@ -86,7 +86,7 @@ impl Request<'_, '_, '_> {
             .with_char_code_set(self.char_code_set())
             .with_context(invocation.client);
         let kind = header.message_type;
-        let outcome = read_reply(kind, &mut reader, REQUEST_ID, self.results)?;
+        let outcome = read_reply(kind, &mut reader, REQUEST_ID, invocation.kind, self.results)?;
         outcome.ok_or_else(|| ReplyError::Malformed(DecodeError::BadMagic).into())
     }
 }

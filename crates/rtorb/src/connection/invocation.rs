@@ -9,7 +9,7 @@ use crate::realtime::Priority;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
-use rtorb_wire::giop::{self, RequestStart, Response, ServiceContext};
+use rtorb_wire::giop::{self, PassedRequest, RequestStart, Response, ServiceContext};
 use rtorb_wire::{EncodeError, Writer};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Invocation<'x> {
     pub(crate) core: &'x Arc<ClientCore>,
     /// The client of the references in the reply.
     pub(crate) client: &'x Client,
-    pub(crate) kind: InvocationKind,
+    pub(crate) kind: InvocationKind<'x>,
     pub(crate) operation: &'x str,
     pub(crate) response: Response,
     /// That of the whole call, whatever it does: connecting, further routes, forwards and repetitions share it.
@@ -35,8 +35,8 @@ pub(crate) struct Invocation<'x> {
 }
 
 /// The kind of request that an invocation sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InvocationKind {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum InvocationKind<'x> {
     /// An operation.
     Operation,
     /// A LocateRequest; while the server does not know the code sets, the operation of the invocation, since a
@@ -47,6 +47,8 @@ pub(crate) enum InvocationKind {
     },
     /// `_bind_priority_band`: the connection is for the priorities of its band.
     BindBand,
+    /// A request of another client, whose bytes stay as they came. The results are those of any reply but a forward.
+    Passed(&'x PassedRequest<'x>),
 }
 
 /// Writes the arguments; called again when the request has to be sent again.
@@ -116,6 +118,10 @@ impl Invocation<'_> {
             (_, InvocationKind::Locate { .. }, _) if !needs_code_sets => {
                 return self.write_locate_request(w, request_id);
             }
+            (_, InvocationKind::Passed(request), priority) => {
+                let priority = priority.map(Priority::get);
+                return request.write(w, request_id, &route.object_key, priority);
+            }
             _ => self.begin(w, request_id, needs_code_sets)?,
         }
         giop::encode_body(w, route.version, arguments)?;
@@ -139,7 +145,7 @@ impl Invocation<'_> {
         let band = self
             .channel
             .band
-            .filter(|_| self.kind == InvocationKind::BindBand);
+            .filter(|_| matches!(self.kind, InvocationKind::BindBand));
         let band = band.map(|band| contexts::priority_range(band.low, band.high));
         let present = [
             (

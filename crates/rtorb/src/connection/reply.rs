@@ -1,6 +1,6 @@
 //! The end of an invocation: the content of its reply, or an error.
 
-use super::invocation::Invocation;
+use super::invocation::{Invocation, InvocationKind};
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
@@ -54,6 +54,7 @@ pub(super) fn read_reply(
     kind: MessageType,
     reader: &mut Reader<'_>,
     request_id: u32,
+    invocation: InvocationKind<'_>,
     results: Results<'_>,
 ) -> Result<Option<Outcome>, CallError> {
     let reply = Reply::decode(kind, reader, request_id).map_err(ReplyError::Malformed)?;
@@ -66,6 +67,10 @@ pub(super) fn read_reply(
         Reply::ObjectHere => Ok(Some(Outcome::Done)),
         Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
         Reply::UnknownObject => Err(CallError::Exception(local::OBJECT_GONE)),
+        Reply::SystemException(_) if matches!(invocation, InvocationKind::Passed(_)) => {
+            results(ReplyStatus::SystemException, reader).map_err(ReplyError::BadResults)?;
+            Ok(Some(Outcome::Done))
+        }
         Reply::SystemException(body) => Err(CallError::Exception(body.into())),
         Reply::NeedsAddressingMode(mode) => Ok(Some(Outcome::Readdress(mode))),
     }

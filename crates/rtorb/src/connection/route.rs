@@ -5,6 +5,7 @@ use crate::endpoint::Endpoint;
 use crate::realtime::{Priority, Protocol};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::ClientState;
 use rtorb_wire::giop::{Address, AddressingMode, RequestPrefix, Version};
 use rtorb_wire::ior::{Ior, TaggedProfile};
 use std::collections::HashMap;
@@ -74,6 +75,8 @@ pub(crate) struct SharedEndpoint {
     //= CORBA 3 §13.10.2.5
     //# A connection has one code set: references that do not agree on it have different connections.
     pub(crate) char_code_set: CharCodeSet,
+    /// True if the first requests of its connections name the code sets.
+    pub(crate) names_code_sets: bool,
     /// The socket properties of its connections, if a policy sets them.
     pub(crate) protocol: Option<Protocol>,
     /// True if it belongs to one reference and is not in the table (PrivateConnectionPolicy).
@@ -87,6 +90,7 @@ pub(crate) struct SharedEndpoint {
 pub(crate) struct EndpointKey {
     pub(crate) endpoint: Endpoint,
     pub(crate) char_code_set: CharCodeSet,
+    pub(crate) names_code_sets: bool,
     pub(crate) protocol: Option<Protocol>,
 }
 
@@ -116,11 +120,21 @@ impl EndpointTable {
 }
 
 impl SharedEndpoint {
+    /// The state of a new connection.
+    pub(crate) const fn client_state(&self) -> ClientState {
+        if self.names_code_sets {
+            ClientState::naming_code_sets()
+        } else {
+            ClientState::new()
+        }
+    }
+
     /// The endpoint of that key, outside of the table.
     pub(crate) fn new(key: &EndpointKey, is_private: bool) -> Self {
         Self {
             endpoint: Arc::new(key.endpoint.clone()),
             char_code_set: key.char_code_set,
+            names_code_sets: key.names_code_sets,
             protocol: key.protocol,
             is_private,
             connections: SharedConnections::default(),

@@ -128,7 +128,7 @@ impl SharedConnection {
             await_reply: wait.await_reply(),
             char_code_set,
             message_bytes_max: core.limits.message_octets_max,
-            state: ClientState::new(char_code_set),
+            state: invocation.route.endpoint.client_state(),
             used_ns: AtomicU64::new(invocation.deadline.begun_ns()),
             is_closed: AtomicBool::new(false),
             sending: Mutex::new(()),
@@ -272,7 +272,13 @@ impl SharedConnection {
             .reader(bytes)
             .with_char_code_set(self.char_code_set)
             .with_context(invocation.client);
-        let ended = read_reply(header.message_type, &mut reader, request_id, results)?;
+        let ended = read_reply(
+            header.message_type,
+            &mut reader,
+            request_id,
+            invocation.kind,
+            results,
+        )?;
         ended.ok_or_else(|| {
             let other = DecodeError::BadTag {
                 what: "the id of a reply",

@@ -58,7 +58,7 @@ impl SingleConnection {
         let mut connection = Self {
             wait: Wait::new(stream),
             char_code_set,
-            state: ClientState::new(char_code_set),
+            state: invocation.route.endpoint.client_state(),
             receiver: Receiver::new(Side::Client, limits.receive()),
             outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
@@ -229,7 +229,7 @@ impl SingleConnection {
                 reader = reader.with_remainder(&mut unread);
             }
             let kind = message.header.message_type;
-            let ended = read_reply(kind, &mut reader, request_id, results);
+            let ended = read_reply(kind, &mut reader, request_id, invocation.kind, results);
             let (left, error) = (unread.left, unread.error);
             self.is_shut = left > 0;
             self.state.note_reply(kind);

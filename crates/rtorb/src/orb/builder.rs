@@ -31,6 +31,7 @@ use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
+use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,7 @@ pub struct OrbBuilder {
     pub(super) limits: Limits,
     pub(super) strategies: Strategies,
     byte_order: ByteOrder,
+    pub(super) native_char_code_set: CharCodeSet,
     fragment_octets: Option<usize>,
     connect_timeout: Duration,
     /// What the application chose; else [`ROUND_TRIP_TIMEOUT`].
@@ -137,6 +139,7 @@ impl Default for OrbBuilder {
             limits: Limits::default(),
             strategies: Strategies::default(),
             byte_order: ByteOrder::NATIVE,
+            native_char_code_set: CharCodeSet::Utf8,
             fragment_octets: None,
             connect_timeout: Duration::from_secs(5),
             round_trip_timeout: None,
@@ -267,6 +270,7 @@ impl OrbBuilder {
         let client = Arc::new(ClientCore {
             limits: self.limits,
             byte_order: self.byte_order,
+            native_char_code_set: self.native_char_code_set,
             fragment_bytes: self.fragment_octets,
             max_version: self.max_version,
             connect_timeout: self.connect_timeout,
@@ -446,6 +450,13 @@ options! {
 
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     byte_order(order: ByteOrder) => byte_order = order;
+
+    /// The native code set of `char` and `string` data; UTF-8 by default. References to objects of this ORB name it first, and calls ask
+    /// for it first.
+    ///
+    /// In UTF-8 a `char` is ASCII. With ISO 8859-1, a server exchanges every `char` with a client that has ISO 8859-1, such as one of
+    /// omniORB, and still takes UTF-8 from others.
+    native_char_code_set(set: CharCodeSet) => native_char_code_set = set;
 
     /// Runs threads with a CORBA priority under SCHED_RR instead of SCHED_FIFO.
     round_robin() => round_robin = true;

@@ -49,6 +49,7 @@ options! {
     PriorityMapping "native|linear|continuous" => priority_mapping by choice,
     SchedPolicy "SCHED_FIFO|SCHED_RR" => sched_policy by choice,
     BestEffort "yes|no" => best_effort by yes_or_no,
+    NativeCharCodeSet "UTF-8|ISO-8859-1" => native_char_code_set by choice,
     ConnectTimeoutMs "N" => connect_timeout_ms by positive_milliseconds,
     RoundTripTimeoutMs "N" => round_trip_timeout_ms by milliseconds,
     Collocation "direct|transport" => collocation by choice,
@@ -136,6 +137,8 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
         // CORBA names an ORB to find it again in its process. Here each ORB is a value, so the name has no effect.
         "id" | "Id" => return Ok(()),
         "Endpoint" | "endPoint" => "ListenEndpoints",
+        // The names of TAO and of omniORB.
+        "NativeCharCodeset" | "nativeCharCodeSet" => "NativeCharCodeSet",
         other => other,
     };
     let option = OPTIONS.iter().find(|option| option.name == name);
@@ -424,6 +427,7 @@ mod tests {
             (&["-ORBPriorityMapping", "log"], "linear"),
             (&["-ORBSchedPolicy", "SCHED_OTHER"], "SCHED_RR"),
             (&["-ORBBestEffort", "maybe"], "yes"),
+            (&["-ORBNativeCharCodeSet", "EBCDIC"], "ISO-8859-1"),
             (&["-ORBRoundTripTimeoutMs", "2s"], "2000"),
             (&["-ORBConnectTimeoutMs", "0"], "1 or more"),
             (&["-ORBListenEndpoints", "ftp://x"], "iiop://"),

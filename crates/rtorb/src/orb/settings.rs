@@ -18,6 +18,7 @@ use crate::strategies::{
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
 use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::cdr::CharCodeSet;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,6 +61,9 @@ pub(super) struct Settings {
     pub(super) sched_policy: Option<RoundRobin>,
     /// Whether to continue if the host refuses real-time scheduling.
     pub(super) best_effort: Option<bool>,
+    /// The native code set of `char` and `string` data. A server that exchanges `char` above ASCII needs `ISO-8859-1`.
+    #[serde(deserialize_with = "text")]
+    pub(super) native_char_code_set: Option<CharCodeSet>,
     /// The longest time until a connection is open, resolving the host name included.
     pub(super) connect_timeout_ms: Option<NonZeroU64>,
     /// How objects of the same ORB are called: on the calling thread, or by a transport.
@@ -158,6 +162,7 @@ impl Settings {
             self.round_trip_timeout_ms.map(|ms| Some(timeout(ms))),
         );
         replace(&mut builder.collocation, self.collocation);
+        replace(&mut builder.native_char_code_set, self.native_char_code_set);
         replace(&mut builder.best_effort, self.best_effort);
         replace(
             &mut builder.round_robin,

@@ -476,6 +476,7 @@ impl Poa {
             object_key,
             rt: &self.adapter.rt,
             priority,
+            native_char_code_set: self.core.server.client.core.native_char_code_set,
         };
         let ior = published::ior(&self.core, &published);
         ObjectRef::new(self.client.clone(), ior)
@@ -600,6 +601,7 @@ impl ObjectAdapter for Adapter {
             object_key,
             rt: &self.rt,
             priority,
+            native_char_code_set: orb.server.client.core.native_char_code_set,
         };
         published::ior(&orb, &published)
     }

@@ -25,6 +25,12 @@ pub trait DynamicServant: Send + Sync {
     fn interface_definition(&self) -> Option<ObjectRef> {
         None
     }
+
+    /// True if it passes each request on to another object ([`ServerCall::passed`]). Then it also gets the operations that every
+    /// object has, such as `_is_a` and `_non_existent`, and requests whose text is in a code set that this ORB does not have.
+    fn is_proxy(&self) -> bool {
+        false
+    }
 }
 
 impl Poa {
@@ -92,5 +98,9 @@ impl<S: DynamicServant> Servant for Dynamic<S> {
     fn interface_definition(&self) -> Option<Ior> {
         let definition = self.0.interface_definition()?;
         Some(definition.ior().clone())
+    }
+
+    fn is_proxy(&self) -> bool {
+        self.0.is_proxy()
     }
 }

@@ -7,6 +7,7 @@ use crate::dispatch::pool::Lane;
 use crate::endpoint::{Endpoint, host_identity, host_name};
 use crate::realtime::{Priority, PriorityModel, Protocol};
 use crate::transport::Listener;
+use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetComponentInfo;
 use rtorb_wire::giop::Version;
 use rtorb_wire::ior::{
@@ -24,6 +25,7 @@ pub(crate) struct Published<'a> {
     pub(crate) rt: &'a RtPolicies,
     /// Its own priority, if it has one and its adapter is SERVER_DECLARED.
     pub(crate) priority: Option<Priority>,
+    pub(crate) native_char_code_set: CharCodeSet,
 }
 
 /// Makes a reference to an object: a SHMIOP profile for each way through shared memory, which clients of this host take first;
@@ -162,7 +164,7 @@ fn iiop_profile(object: &Published<'_>, addresses: &Addresses) -> Option<TaggedP
         (None, Some(_)) => (host_name(), 0),
         (None, None) => return None,
     };
-    let mut components = common_components().to_vec();
+    let mut components = common_components(object.native_char_code_set).to_vec();
     if !object.rt.is_plain() {
         // TAO takes a single endpoint without a lane here; further endpoints are alternate addresses.
         let has_lane = |address: &&Address<_>| address.lane.is_some();
@@ -240,7 +242,7 @@ fn paths<'a>(
     let has_lanes = addresses.iter().any(|address| address.lane.is_some());
     let profiles_max = if has_lanes { 1 } else { addresses.len() };
     addresses.iter().take(profiles_max).map(move |address| {
-        let mut components = common_components().to_vec();
+        let mut components = common_components(object.native_char_code_set).to_vec();
         if !object.rt.is_plain() {
             let endpoints = if has_lanes {
                 addresses.iter().map(tao_unix_endpoint).collect()
@@ -300,10 +302,10 @@ fn policies(object: &Published<'_>) -> Option<Component> {
 /// ORB_TYPE of this ORB: `rtb` and a zero.
 const ORB_TYPE: u32 = 0x7274_6200;
 
-fn common_components() -> [Component; 2] {
+fn common_components(native: CharCodeSet) -> [Component; 2] {
     [
         Component::OrbType(ORB_TYPE),
-        Component::CodeSets(CodeSetComponentInfo::supported()),
+        Component::CodeSets(CodeSetComponentInfo::supported().with_native_char(native)),
     ]
 }
 

@@ -6,8 +6,8 @@ use crate::realtime::{Priority, Protocol};
 use crate::strategies::Collocation;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::code_sets::{self, CodeSetComponentInfo};
-use rtorb_wire::giop::RequestPrefix;
+use rtorb_wire::code_sets::{CodeSetComponentInfo, negotiate};
+use rtorb_wire::giop::{RequestPrefix, Version};
 use rtorb_wire::ior::{
     self, Component, IiopProfile, Ior, ListenPoint, OmniUnixTrans, ProfileBody, ShmiopProfile,
     TaggedComponent, UiopProfile,
@@ -215,7 +215,7 @@ fn route_maker<'o>(
         Body::Shmiop(profile) => (profile.version, &profile.object_key),
     };
     let version = version.min(core.max_version);
-    let char_code_set = char_code_set(&profile.components);
+    let code_sets = code_sets(&profile.components, version, core.native_char_code_set);
     // A key that fits into no message is found out when a request is made.
     let prefix = RequestPrefix::new(version, core.byte_order, object_key)
         .ok()
@@ -239,7 +239,8 @@ fn route_maker<'o>(
             core.collocation == Collocation::Direct && client.host.is_collocated(&endpoint);
         let key = EndpointKey {
             endpoint,
-            char_code_set,
+            char_code_set: code_sets.unwrap_or_default(),
+            names_code_sets: code_sets.is_some(),
             protocol: protocol.copied(),
         };
         Some(Route {
@@ -260,22 +261,33 @@ fn route_maker<'o>(
     }
 }
 
-/// The code set of `char` data sent to a server with these components.
+/// The code set of `char` data sent to a server with these components, which the client names to it; `None` if it names none: then
+/// `char` data is ISO 8859-1.
 ///
-/// Strings here are UTF-8, so that is asked for first; ISO 8859-1 is what holds without a component, and what is left
-/// when a server has neither (CORBA 3, 13.10.2.6).
-fn char_code_set(components: &[Component]) -> CharCodeSet {
-    let chosen = components.iter().find_map(|component| match component {
-        Component::CodeSets(server) => {
-            let mut client = CodeSetComponentInfo::supported();
-            client.char_data.conversion.clear();
-            code_sets::negotiate(server, &client).ok()
-        }
+/// Strings here are UTF-8, so that is asked for first, unless the application has chosen another native code set. A profile
+/// without any component is that of a URL, or was made from one, and says nothing of the server. ORBs have UTF-8 and UTF-16, and a
+/// server that does not know code sets ignores the service context that names them.
+fn code_sets(
+    components: &[Component],
+    version: Version,
+    native: CharCodeSet,
+) -> Option<CharCodeSet> {
+    if components.is_empty() {
+        // Code sets are negotiated since GIOP 1.1. In GIOP 1.0, char data is ISO 8859-1.
+        return (version.minor > 0).then_some(native);
+    }
+    let server = components.iter().find_map(|component| match component {
+        Component::CodeSets(server) => Some(server),
         _ => None,
-    });
-    chosen
-        .and_then(|sets| CharCodeSet::from_registry(sets.char_data))
-        .unwrap_or_default()
+    })?;
+    let mut client = CodeSetComponentInfo::supported().with_native_char(native);
+    if native == CharCodeSet::Utf8 {
+        client.char_data.conversion.clear();
+    }
+    let chosen = negotiate(server, &client).ok();
+    let char_data = chosen.and_then(|sets| CharCodeSet::from_registry(sets.char_data));
+    // What is left when a server has neither (CORBA 3, 13.10.2.6).
+    (version.minor > 0).then(|| char_data.unwrap_or_default())
 }
 
 /// The components that can be read; one that cannot says nothing about the others.

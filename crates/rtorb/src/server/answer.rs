@@ -9,11 +9,13 @@ use super::workspace::Workspace;
 use crate::exception::SystemException;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
-    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Version,
+    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Serves a request in the thread that reads the connection.
 // Always: it is in the path of every call, and its other callers are rare.
@@ -26,7 +28,7 @@ pub(super) fn request(
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
-    if let Err(error) = code_sets.note(&request) {
+    if let Err(error) = note_code_sets(session, workspace, code_sets, &request) {
         let version = message.header.version;
         refuse(session, workspace, version, &request, &error.into());
         return Ok(Next::Done);
@@ -35,6 +37,50 @@ pub(super) fn request(
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, message.header.version, &request, char_code_set);
     Ok(upcall::serve(&request, arguments, reply, 0, workspace))
+}
+
+/// Notes the code sets that a request names, if it does.
+///
+/// # Errors
+/// When they cannot be used. The connection goes on as before.
+#[inline]
+pub(super) fn note_code_sets(
+    session: &Session,
+    workspace: &mut Workspace,
+    code_sets: &mut CodeSetState,
+    request: &RequestHeader<'_>,
+) -> Result<(), CodeSetError> {
+    if request.contexts.is_empty() {
+        return Ok(());
+    }
+    note_named(session, workspace, code_sets, request)
+}
+
+fn note_named(
+    session: &Session,
+    workspace: &mut Workspace,
+    code_sets: &mut CodeSetState,
+    request: &RequestHeader<'_>,
+) -> Result<(), CodeSetError> {
+    let Some(data) = request.contexts.find(contexts::CODE_SETS) else {
+        return Ok(());
+    };
+    let named = contexts::CodeSets::from_data(data)?;
+    let noted = code_sets.note_named(named);
+    if matches!(noted, Err(CodeSetError::Unsupported(_))) {
+        let key = request.target.object_key()?;
+        let object = target::find(&session.orb, key, &mut workspace.names);
+        let is_proxy = (object.as_ref()).is_some_and(|object| object.servant.is_proxy());
+        // If this is the last use of a deactivated object, its servant is dropped here, and may panic.
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(object)));
+        if !is_proxy {
+            return noted;
+        }
+    } else {
+        noted?;
+    }
+    session.note_code_sets(named);
+    Ok(())
 }
 
 /// Serves a request that was taken out of its connection at `arrived_ns`.

@@ -1,6 +1,7 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
 use super::core::ServerCore;
+use super::servant::Servant;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException};
 use crate::interface::UserException;
@@ -8,8 +9,8 @@ use crate::timing::{Arrivals, OperationTiming, Serving};
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{
-    self, ReplyStatus, RequestHeader, Response, ServiceContext, SystemExceptionBody, Version,
-    contexts,
+    self, PassedReply, PassedRequest, ReplyStatus, RequestHeader, Response, ServiceContext,
+    SystemExceptionBody, Version, contexts,
 };
 use rtorb_wire::{Decode, EncodeError, Reader, Writer};
 
@@ -119,6 +120,23 @@ impl<'m> ServerCall<'m> {
         self.reply.send(self.out, ReplyStatus::NoException, encode)
     }
 
+    /// The request as it came, to be [passed](crate::ObjectRef::pass) to another object.
+    ///
+    /// # Errors
+    /// MARSHAL, COMPLETED_NO, when it cannot be read again.
+    pub fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException> {
+        let code_sets = self.reply.session.and_then(Session::code_sets);
+        Ok(PassedRequest::parse(self.arguments.whole()?, code_sets)?)
+    }
+
+    /// Sends the reply of another object's server as it came. Sends nothing for a oneway.
+    ///
+    /// # Errors
+    /// When it is larger than a message may be; the client gets that exception instead.
+    pub fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException> {
+        self.reply.pass(self.out, reply)
+    }
+
     /// Sends a user exception. Sends nothing for a oneway.
     ///
     /// # Errors
@@ -180,10 +198,11 @@ impl<'m> Reply<'m> {
         }
     }
 
-    /// Sends the reply before the upcall to a client that waits only for the arrival of its request (SYNC_WITH_SERVER).
+    /// Sends the reply before the upcall to a client that waits only for the arrival of its request (SYNC_WITH_SERVER). A proxy has
+    /// the reply of another server.
     #[inline]
-    pub(super) fn send_early(&mut self, out: &mut Vec<u8>) {
-        if self.response == Response::BeforeInvocation {
+    pub(super) fn send_early(&mut self, out: &mut Vec<u8>, servant: &dyn Servant) {
+        if self.response == Response::BeforeInvocation && !servant.is_proxy() {
             let _ = self.send(out, ReplyStatus::NoException, |_| Ok(()));
         }
     }
@@ -207,6 +226,27 @@ impl<'m> Reply<'m> {
             .begin(&mut w, status)
             .and_then(|()| giop::encode_body(&mut w, self.version, body))
             .and_then(|()| giop::end_message(&mut w));
+        self.send_encoded(out, w, encoded)
+    }
+
+    /// Sends the reply of another server, with the id of this request.
+    #[cold]
+    fn pass(&mut self, out: &mut Vec<u8>, reply: &PassedReply) -> Result<(), SystemException> {
+        if self.is_sent || self.response == Response::None {
+            return Ok(());
+        }
+        let mut w = Writer::new(core::mem::take(out), self.orb.limits.message_octets_max);
+        let encoded = reply.write(&mut w, self.request_id);
+        self.send_encoded(out, w, encoded)
+    }
+
+    #[inline(always)]
+    fn send_encoded(
+        &mut self,
+        out: &mut Vec<u8>,
+        w: Writer<'_>,
+        encoded: Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
         if encoded.is_ok() {
             self.is_sent = true;
             if let Some(session) = self.session {

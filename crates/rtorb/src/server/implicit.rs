@@ -14,6 +14,12 @@ pub(super) fn invoke(
     call: &mut ServerCall<'_>,
 ) -> Option<Result<(), SystemException>> {
     match request.operation {
+        b"_is_a" | b"_non_existent" | b"_not_existent" | b"_repository_id" | b"_interface"
+        | b"_component" | b"_domain_managers"
+            if target.is_proxy() =>
+        {
+            None
+        }
         b"_is_a" => Some(is_a(target, call)),
         b"_non_existent" | b"_not_existent" => Some(
             target

@@ -137,7 +137,8 @@ impl Reading {
             });
         }
         let request = RequestHeader::decode(&mut message.reader())?;
-        if let Err(error) = self.code_sets.note(&request) {
+        let code_sets = &mut self.code_sets;
+        if let Err(error) = answer::note_code_sets(session, workspace, code_sets, &request) {
             let version = message.header.version;
             answer::refuse(session, workspace, version, &request, &error.into());
             return Ok(None);

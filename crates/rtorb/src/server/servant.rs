@@ -23,6 +23,12 @@ pub(crate) trait Servant: Send + Sync {
         None
     }
 
+    /// True if it passes requests on to another object: also those for the operations that every object has, and those whose text is
+    /// in a code set that this ORB does not have.
+    fn is_proxy(&self) -> bool {
+        false
+    }
+
     /// OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
     fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
         Ok(())

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Outbox;
+use rtorb_wire::giop::contexts::CodeSets;
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
 use rustix::io::Errno;
@@ -23,6 +24,8 @@ pub(crate) struct Session {
     pub(crate) pool: ThreadpoolId,
     /// The minor version of the last message. The connection's own messages have the same version.
     minor: AtomicU8,
+    /// The code sets that the client named last, for `char` in the upper half; 0 for none. A proxy passes them on.
+    code_sets: AtomicU64,
     is_shared: AtomicBool,
     /// False from when a message arrives to when a request is served. If several requests are in progress, it may be true.
     is_answered: AtomicBool,
@@ -83,6 +86,7 @@ impl Session {
             stream,
             pool,
             minor: AtomicU8::new(NO_MINOR),
+            code_sets: AtomicU64::new(0),
             is_shared: AtomicBool::new(false),
             is_answered: AtomicBool::new(true),
             gives_way: AtomicBool::new(false),
@@ -252,6 +256,22 @@ impl Session {
     pub(super) fn note_answered(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
         self.may_be_bulk.store(false, Ordering::Relaxed);
+    }
+
+    /// Keeps the code sets that the client has named.
+    #[cold]
+    pub(super) fn note_code_sets(&self, named: CodeSets) {
+        let both = u64::from(named.char_data) << 32 | u64::from(named.wchar_data);
+        self.code_sets.store(both, Ordering::Relaxed);
+    }
+
+    /// The code sets that the client named last.
+    pub(super) fn code_sets(&self) -> Option<CodeSets> {
+        let both = self.code_sets.load(Ordering::Relaxed);
+        (both != 0).then_some(CodeSets {
+            char_data: (both >> 32) as u32,
+            wchar_data: both as u32,
+        })
     }
 
     /// Notes that bytes arrived. The number of accepted connections serves as the clock, because it costs no system call.

@@ -56,6 +56,11 @@ impl<'o> Target<'o> {
         Ok(object)
     }
 
+    /// True if the object is there, and passes requests on.
+    pub(super) fn is_proxy(self) -> bool {
+        self.object.is_some_and(|object| object.servant.is_proxy())
+    }
+
     /// True if the object is there.
     ///
     /// # Errors

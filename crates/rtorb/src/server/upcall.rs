@@ -122,7 +122,7 @@ fn invoke<'m>(
     object.manager.admit()?;
     let running = begin(&orb.rt, &object, request, call, thread)?;
     // Not before: after an early reply, the client cannot be forwarded any more.
-    call.reply.send_early(call.out);
+    call.reply.send_early(call.out, &*object.servant);
     let around = IN_UPCALL.replace(orb.epoch);
     // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
     let (lent, id) = (&mut *call, &names.id);

@@ -9,7 +9,7 @@ use rtorb_wire::exception::{NOT_UNDERSTOOD, broken_rule};
 use crate::Limits;
 use crate::exception::{
     COLLOCATED_DEPTH, Cause, CompletionStatus, ExceptionKind, NO_USABLE_PROFILE, OMG, Phase, RTORB,
-    SystemException, inconsistent, local, oneway,
+    SystemException, inconsistent, local, oneway, text,
 };
 
 #[test]
@@ -116,6 +116,7 @@ fn minor_codes() -> String {
         .take_while(|minor| broken_rule(*minor).is_some())
         .map(|minor| (ExceptionKind::Marshal, minor));
     let all = of_the_standard.into_iter().chain(local).chain(depth);
+    let all = all.chain(text::CODES);
     for (kind, minor) in all.chain(oneways).chain(policies).chain(rules) {
         let exception = SystemException::new(kind, minor, CompletionStatus::No);
         let advice = exception.advice().expect("each of these has a text");

@@ -1,0 +1,216 @@
+//! Messages that pass through a proxy: their bytes stay as they came.
+
+use super::contexts::{self, CodeSets};
+use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
+use super::{
+    BODY_ALIGNMENT, HEADER_OCTETS, Header, MessageType, ReplyHeader, RequestHeader, Target,
+    begin_message, end_message,
+};
+use crate::{DecodeError, EncodeError, Reader, Writer};
+use alloc::vec::Vec;
+
+/// A request as it came, to be sent to another object.
+///
+/// Byte order, GIOP version, operation, service contexts and body stay. The request id and the object key change.
+#[derive(Clone, Debug)]
+pub struct PassedRequest<'m> {
+    header: Header,
+    request: RequestHeader<'m>,
+    /// The bytes of the principal, which GIOP 1.2 does not have.
+    principal: &'m [u8],
+    body: &'m [u8],
+    /// The position of the body in the message.
+    body_at: usize,
+    code_sets: Option<CodeSets>,
+}
+
+impl<'m> PassedRequest<'m> {
+    /// Reads the header of a whole request, on a connection whose client named these code sets.
+    ///
+    /// # Errors
+    /// When the bytes are not a request.
+    pub fn parse(message: &'m [u8], code_sets: Option<CodeSets>) -> Result<Self, DecodeError> {
+        let header = Header::parse(message, usize::MAX)?.ok_or(DecodeError::BadMagic)?;
+        let mut r = header.reader(message);
+        let request = RequestHeader::decode(&mut r)?;
+        let body_at = r.position();
+        let principal = match header.version.minor {
+            0 | 1 => principal(&header, message)?,
+            _ => &[],
+        };
+        Ok(Self {
+            header,
+            request,
+            principal,
+            body: message.get(body_at..).unwrap_or_default(),
+            body_at,
+            code_sets,
+        })
+    }
+
+    /// Its header.
+    pub const fn request(&self) -> &RequestHeader<'m> {
+        &self.request
+    }
+
+    /// The code sets that the client named for its connection.
+    pub const fn code_sets(&self) -> Option<CodeSets> {
+        self.code_sets
+    }
+
+    /// The encoded arguments.
+    pub const fn body(&self) -> &'m [u8] {
+        self.body
+    }
+
+    /// Writes the request for another object, and on another connection. `priority` replaces the CORBA priority that the client
+    /// sent. The writer must be empty.
+    ///
+    /// Service contexts about the client's own connection stay behind: each request names the client's code sets, because the
+    /// other connection is new to the server; and no reply may come on a bidirectional connection that is not there.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    pub fn write(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        object_key: &[u8],
+        priority: Option<i16>,
+    ) -> Result<(), EncodeError> {
+        let code_sets = self.code_sets.map(CodeSets::to_data);
+        let priority = priority.map(contexts::priority);
+        let own = [
+            (contexts::CODE_SETS, code_sets.as_ref().map(|it| &it[..])),
+            (
+                contexts::RT_CORBA_PRIORITY,
+                priority.as_ref().map(|it| &it[..]),
+            ),
+        ];
+        let is_kept = |context: &ServiceContext<'_>| match context.id {
+            contexts::CODE_SETS | contexts::BI_DIR_IIOP => false,
+            contexts::RT_CORBA_PRIORITY => priority.is_none(),
+            _ => true,
+        };
+        let own = own.into_iter();
+        let own = own.filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
+        let mut list: Vec<_> = self.request.contexts.iter().filter(is_kept).collect();
+        list.extend(own);
+        w.set_order(self.header.order);
+        self.write_header(w, request_id, object_key, &list)?;
+        if !self.body.is_empty() && w.position() % BODY_ALIGNMENT != self.body_at % BODY_ALIGNMENT {
+            // Another key, or other contexts, have moved the body of an old version by half its alignment.
+            list.push(FILLER);
+            w.truncate(0);
+            self.write_header(w, request_id, object_key, &list)?;
+        }
+        w.octets(self.body)?;
+        end_message(w)
+    }
+
+    fn write_header(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        object_key: &[u8],
+        list: &[ServiceContext<'_>],
+    ) -> Result<(), EncodeError> {
+        let version = self.header.version;
+        begin_message(w, version, MessageType::Request)?;
+        if version.minor < 2 {
+            write_contexts(w, list)?;
+        }
+        w.primitive(request_id)?;
+        w.primitive(self.request.response.octet(version))?;
+        if version.minor > 0 {
+            w.octets(&[0; 3])?;
+        }
+        Target::encode_key(w, object_key)?;
+        w.terminated_octets(self.request.operation)?;
+        if version.minor < 2 {
+            return w.counted_octets(self.principal);
+        }
+        write_contexts(w, list)?;
+        if self.body.is_empty() {
+            return Ok(());
+        }
+        w.align(BODY_ALIGNMENT)
+    }
+}
+
+/// A context that no receiver knows, and so ignores. Its 12 bytes move what follows by 4 modulo 8.
+//= CORBA 3 §13.7
+//# A service context is an id and bytes. A receiver ignores contexts that it does not know.
+const FILLER: ServiceContext<'static> = ServiceContext {
+    id: 0x7274_6200,
+    data: &[0; 4],
+};
+
+/// The principal at the end of a request header of GIOP 1.0 or 1.1.
+fn principal<'m>(header: &Header, message: &'m [u8]) -> Result<&'m [u8], DecodeError> {
+    let mut r = header.reader(message);
+    ServiceContexts::decode(&mut r)?;
+    r.primitive::<u32>()?;
+    r.primitive::<u8>()?;
+    if header.version.minor > 0 {
+        r.take(3)?;
+    }
+    Target::decode(&mut r)?;
+    r.string_octets()?;
+    r.octets()
+}
+
+/// A reply as it came, to be sent to another client.
+///
+/// Everything but the request id stays.
+#[derive(Clone, Debug)]
+pub struct PassedReply {
+    header: Header,
+    message: Vec<u8>,
+}
+
+impl PassedReply {
+    /// Copies a whole reply.
+    ///
+    /// # Errors
+    /// When the bytes are not a reply.
+    pub fn copy(message: &[u8]) -> Result<Self, DecodeError> {
+        let header = Header::parse(message, usize::MAX)?.ok_or(DecodeError::BadMagic)?;
+        ReplyHeader::decode(&mut header.reader(message))?;
+        let message = message.to_vec();
+        Ok(Self { header, message })
+    }
+
+    /// Its header, and a reader of its body.
+    ///
+    /// # Errors
+    /// None, because the header was read before.
+    pub fn read(&self) -> Result<(ReplyHeader<'_>, Reader<'_>), DecodeError> {
+        let mut r = self.header.reader(&self.message);
+        Ok((ReplyHeader::decode(&mut r)?, r))
+    }
+
+    /// Writes the reply with another request id. The writer must be empty.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    pub fn write(&self, w: &mut Writer<'_>, request_id: u32) -> Result<(), EncodeError> {
+        w.set_order(self.header.order);
+        begin_message(w, self.header.version, MessageType::Reply)?;
+        w.octets(self.message.get(HEADER_OCTETS..).unwrap_or_default())?;
+        w.patch_u32(self.id_at(), request_id);
+        end_message(w)
+    }
+
+    /// The position of the request id.
+    fn id_at(&self) -> usize {
+        if self.header.version.minor >= 2 {
+            return HEADER_OCTETS;
+        }
+        let mut r = self.header.reader(&self.message);
+        match ServiceContexts::decode(&mut r).and_then(|_| r.align(4)) {
+            Ok(()) => r.position(),
+            Err(_) => HEADER_OCTETS,
+        }
+    }
+}
