@@ -10,6 +10,7 @@ mod interfaces;
 mod lookup;
 mod operations;
 mod scopes;
+mod shared;
 mod structs;
 mod supply;
 mod times;
@@ -27,6 +28,7 @@ use crate::parser::Specification;
 use crate::preprocess::EventKind;
 use crate::source::{Location, Position, SourceMap};
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
+use crate::{Options, OtherCompiler};
 
 use ids::{Identity, Prefix};
 use scopes::{Entity, Scope, ScopeId, ScopeKind};
@@ -36,6 +38,7 @@ use scopes::{Entity, Scope, ScopeId, ScopeKind};
 pub(crate) fn check(
     specification: &Specification,
     orb: &[Definition],
+    options: &Options,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Tree {
@@ -48,6 +51,7 @@ pub(crate) fn check(
         saved_prefixes: Vec::new(),
         orb: supply::by_name(orb),
         sources,
+        shared_with: options.shared_with,
         is_whole: !diagnostics.has_errors(),
         effective: HashSet::new(),
         diagnostics,
@@ -58,6 +62,7 @@ pub(crate) fn check(
     };
     checker.definitions(&specification.definitions);
     checker.check_annotations(&specification.annotations);
+    checker.check_shared(specification);
     checker.finish()
 }
 
@@ -75,6 +80,7 @@ struct Checker<'c> {
     /// The declarations of the built-in module CORBA that are not taken yet.
     orb: HashMap<&'c str, &'c Definition>,
     sources: &'c SourceMap,
+    shared_with: Option<OtherCompiler>,
     diagnostics: &'c mut Diagnostics,
     lost: &'c HashSet<Rc<str>>,
     incomplete: bool,

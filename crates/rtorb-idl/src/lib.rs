@@ -84,6 +84,17 @@ pub struct Options {
     pub undefines: Vec<String>,
     /// Rust names of declarations, as if each had the annotation `@rust_name`: `Module::Interface::operation=rust_name`.
     pub rust_names: Vec<String>,
+    /// Another compiler that also reads the files. The files are read as it would read them, with its macros in the place of
+    /// `__RTORB_IDL__` and the other predefined ones, and there is a warning about everything that it refuses.
+    pub shared_with: Option<OtherCompiler>,
+}
+
+/// A compiler that may read the same files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OtherCompiler {
+    /// omniidl of omniORB 4.2.
+    Omniidl,
 }
 
 /// The result of a run.
@@ -143,7 +154,13 @@ fn run(
     let tokens = read(&mut sources, &mut diagnostics);
     let specification = parser::parse(tokens, &mut diagnostics);
     let orb = builtin_orb(&mut sources);
-    let mut tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
+    let mut tree = check::check(
+        &specification,
+        &orb.definitions,
+        options,
+        &sources,
+        &mut diagnostics,
+    );
     if !diagnostics.has_errors() {
         let wrong = renames::apply(&options.rust_names, &mut tree);
         wrong.into_iter().for_each(|one| diagnostics.push(one));

@@ -60,4 +60,5 @@ pub mod timer;
 mod usage;
 pub mod waiting_word;
 
+pub use refused::cpu_group::CpuGroup;
 pub use refused::{Refused, Resource};

@@ -146,8 +146,8 @@ impl Checker<'_> {
     /// Takes `CORBA::X`, and in module CORBA plain `X`, from the built-in module.
     fn supply_first(&mut self, name: &ScopedName) -> bool {
         match &name.parts[..] {
-            [first, second, ..] if first.text == "CORBA" => self.supply(&second.text),
-            [first, ..] => self.in_module_corba() && self.supply(&first.text),
+            [first, second, ..] if first.text == "CORBA" => self.supply(second),
+            [first, ..] => self.in_module_corba() && self.supply(first),
             [] => false,
         }
     }
@@ -157,8 +157,8 @@ impl Checker<'_> {
         let owner = self.scopes[scope].item;
         let corba = owner.is_some_and(|item| self.tree.item(item).is_module_corba());
         let missing = match &name.parts[..] {
-            [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(&second.text),
-            _ => Some(&part.text).filter(|_| corba),
+            [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(second),
+            _ => Some(part).filter(|_| corba),
         };
         if let Some(missing) = missing.filter(|_| found.is_empty())
             && self.supply(missing)
@@ -183,9 +183,11 @@ impl Checker<'_> {
         if let Entity::Item(id) = outer.entity
             && let Some((at, enumerator)) = self.enumerator(id, &part.text)
         {
+            let location = enumerator.location;
+            self.warn_of_refusal(part.location, "the name of an enum before its enumerator");
             return Some(Symbol {
                 name: part.text.clone(),
-                location: enumerator.location,
+                location,
                 entity: Entity::Enumerator(id, at),
                 introduced: false,
             });

@@ -163,7 +163,13 @@ impl Checker<'_> {
             ["uint64"] => Type::ULongLong,
             _ => return None,
         };
-        self.find_quietly(name).is_none().then_some(ty)
+        if self.find_quietly(name).is_some() {
+            return None;
+        }
+        if ty != Type::TypeCode {
+            self.warn_of_refusal(name.location(), "the integer types of IDL 4");
+        }
+        Some(ty)
     }
 
     pub(super) fn in_module_corba(&self) -> bool {

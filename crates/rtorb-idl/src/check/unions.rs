@@ -98,6 +98,9 @@ impl Checker<'_> {
                 label,
             );
         }
+        if let Type::Octet | Type::WChar | Type::Int8 = self.tree.resolved(&ty) {
+            self.warn_of_refusal(spec.location, "discriminators of this type");
+        }
         allowed.then_some(ty)
     }
 
@@ -113,6 +116,10 @@ impl Checker<'_> {
             && let Type::Named(id) = *self.tree.resolved(discriminator)
             && let Some((at, _)) = self.enumerator(id, &name.first().text)
         {
+            if self.find_quietly(name) != Some(Entity::Enumerator(id, at)) {
+                let what = "an enumerator as a label where its enum is not visible";
+                self.warn_of_refusal(expression.location, what);
+            }
             let used = name.first();
             labels.names.insert(used.text.to_lowercase(), used.clone());
             return Some(Value::Enumerator(id, at));

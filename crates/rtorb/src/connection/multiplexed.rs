@@ -12,7 +12,7 @@ use super::single::SingleConnection;
 use super::without_waiting::Unavailable;
 use super::{Channel, exclusive, opening};
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::realtime::ClientThread;
 use crate::strategies::WaitStrategy;
 use crate::wait::SharedWait;
@@ -32,7 +32,7 @@ pub(super) fn call<'a>(
 ) -> Result<Outcome, SystemException> {
     let endpoint = &invocation.route.endpoint;
     if invocation.client.host.would_deadlock(&endpoint.endpoint) {
-        return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
+        return Err(local::WOULD_DEADLOCK);
     }
     let slot = endpoint.connections.slot(multiplexed, invocation);
     let current = match &slot.connection {
@@ -346,7 +346,7 @@ impl Multiplexed {
             };
             match close_one(true).or_else(|| close_one(false)) {
                 Some(place) => drop(open.remove(place)),
-                None => return Err(ExceptionKind::NoResources.into()),
+                None => return Err(local::CONNECTIONS_FULL),
             }
         }
         open.push(OpenConnection {

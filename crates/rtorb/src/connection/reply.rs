@@ -3,7 +3,7 @@
 use super::invocation::Invocation;
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use rtorb_wire::connection::{Deadline, Reply, ReplyError};
 use rtorb_wire::giop::{AddressingMode, MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
@@ -65,7 +65,7 @@ pub(super) fn read_reply(
         }
         Reply::ObjectHere => Ok(Some(Outcome::Done)),
         Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
-        Reply::UnknownObject => Err(CallError::Exception(ExceptionKind::ObjectNotExist.into())),
+        Reply::UnknownObject => Err(CallError::Exception(local::OBJECT_GONE)),
         Reply::SystemException(body) => Err(CallError::Exception(body.into())),
         Reply::NeedsAddressingMode(mode) => Ok(Some(Outcome::Readdress(mode))),
     }

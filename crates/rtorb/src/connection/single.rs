@@ -3,7 +3,7 @@
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, Phase, SystemException, local};
 use crate::outgoing;
 use crate::transport::Unsent;
 use crate::wait::read::{self, Unread};
@@ -274,7 +274,7 @@ impl SingleConnection {
             };
             let watched = watchdog.watch(&self.wait, timeout_ns);
             watched.map_err(|refused| {
-                SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
+                local::THREAD_REFUSED.with_cause(Cause {
                     phase: Phase::Send,
                     endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
                     elapsed: Duration::ZERO,

@@ -2,9 +2,12 @@
 
 use super::Orb;
 use super::config_file::read_bounded;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{ExceptionKind, SystemException, local};
 use crate::reference::ObjectRef;
+use crate::suggest;
 use crate::wait;
+use core::error::Error as _;
+use core::fmt;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::ior::Ior;
 use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
@@ -41,7 +44,7 @@ impl Left {
     fn after_one(self) -> Result<Self, SystemException> {
         let indirections = self.indirections.checked_sub(1);
         Ok(Self {
-            indirections: indirections.ok_or(BAD_SPECIFIC_PART)?,
+            indirections: indirections.ok_or(local::REFERENCES_IN_CIRCLE)?,
             ..self
         })
     }
@@ -52,7 +55,7 @@ const INDIRECTIONS_MAX: usize = 8;
 
 fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, SystemException> {
     let left = left.after_one()?;
-    match ObjectUrl::parse(text).map_err(malformed)? {
+    match ObjectUrl::parse(text).map_err(|error| malformed(text, error))? {
         ObjectUrl::Ior(ior) => of_ior(orb, ior),
         ObjectUrl::Corbaloc(location) => of_location(orb, &location, left),
         ObjectUrl::Corbaname { context, name } => {
@@ -60,14 +63,17 @@ fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, System
             if name.is_empty() {
                 return Ok(context);
             }
-            let name = parse_name(&name).map_err(malformed)?;
+            let parsed = parse_name(&name).map_err(|error| malformed(&name, error))?;
+            let not_bound = || local::NOT_BOUND.with_detail(Quoted(&name));
             match left.deadline {
-                Some(deadline) => look_up(&context.with_deadline(deadline), &name),
-                None => look_up(&context, &name),
+                Some(deadline) => look_up(&context.with_deadline(deadline), &parsed, not_bound),
+                None => look_up(&context, &parsed, not_bound),
             }
         }
         ObjectUrl::File { path } => {
-            let text = read_bounded(Path::new(&path)).map_err(|_| BAD_SPECIFIC_PART)?;
+            let text = read_bounded(Path::new(&path)).map_err(|error| {
+                local::UNREADABLE_FILE.with_detail(format_args!("{}: {error}", Quoted(&path)))
+            })?;
             resolve_within(orb, &text, left)
         }
     }
@@ -75,18 +81,54 @@ fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, System
 
 fn resolve_initial_within(orb: &Orb, name: &str, left: Left) -> Result<ObjectRef, SystemException> {
     let text = orb.core.initial_references.lock().get(name).cloned();
-    resolve_within(orb, &text.ok_or(ExceptionKind::InvObjref)?, left)
+    resolve_within(orb, &text.ok_or_else(|| not_initial(orb, name))?, left)
 }
 
-const BAD_SPECIFIC_PART: SystemException = SystemException::omg(ExceptionKind::BadParam, 9);
-
-fn malformed(error: UrlError) -> SystemException {
-    SystemException::omg(ExceptionKind::BadParam, error.minor())
+/// The exception for a name that the ORB does not have, with one that it has and that is like it.
+fn not_initial(orb: &Orb, name: &str) -> SystemException {
+    let known = orb.list_initial_services();
+    let near = suggest::closest(name, known.iter().map(String::as_str));
+    let name = Quoted(name);
+    local::NO_INITIAL_REFERENCE.with_detail(match near {
+        Some(near) => format!("there is no initial reference {name}: did you mean {near:?}?"),
+        None if known.is_empty() => {
+            format!("there is no initial reference {name}: the ORB has none")
+        }
+        None => format!(
+            "there is no initial reference {name}: the ORB has {}",
+            known.join(", ")
+        ),
+    })
 }
+
+fn malformed(text: &str, error: UrlError) -> SystemException {
+    let exception = SystemException::omg(ExceptionKind::BadParam, error.minor());
+    match (error, error.source()) {
+        // The words of the minor code say the same.
+        (UrlError::Scheme, _) => exception.with_detail(Quoted(text)),
+        (_, Some(source)) => exception.with_detail(format_args!("{error}: {source}")),
+        (_, None) => exception.with_detail(format_args!("{}: {error}", Quoted(text))),
+    }
+}
+
+/// The beginning of a text, as it is written in Rust.
+struct Quoted<'t>(&'t str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(QUOTED_CHARACTERS_MAX) {
+            Some((end, _)) => write!(f, "{:?}...", &self.0[..end]),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+/// What is enough to recognise a text.
+const QUOTED_CHARACTERS_MAX: usize = 60;
 
 fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
     if ior.is_nil() {
-        return Err(ExceptionKind::InvObjref.into());
+        return Err(local::NIL_REFERENCE);
     }
     Ok(ObjectRef::new(orb.client(), ior))
 }
@@ -98,16 +140,19 @@ fn of_location(orb: &Orb, location: &Location, left: Left) -> Result<ObjectRef, 
     }
 }
 
-/// Resolves a name in a naming context; BAD_PARAM 10 if the name is not bound.
-fn look_up(context: &ObjectRef, name: &[NameComponent]) -> Result<ObjectRef, SystemException> {
-    let not_bound = SystemException::omg(ExceptionKind::BadParam, 10);
+/// Resolves a name in a naming context; `not_bound` makes the exception for a name that is not bound.
+fn look_up(
+    context: &ObjectRef,
+    name: &[NameComponent],
+    not_bound: impl Fn() -> SystemException,
+) -> Result<ObjectRef, SystemException> {
     let bound = context.invoke_raising(
         "resolve",
         |w| encode_name(name, w),
         Option::<ObjectRef>::decode,
-        |_, _| Ok(Some(not_bound.clone())),
+        |_, _| Ok(Some(not_bound())),
     )?;
-    bound.ok_or(not_bound)
+    bound.ok_or_else(not_bound)
 }
 
 fn encode_name<'a>(name: &'a [NameComponent], w: &mut Writer<'a>) -> Result<(), EncodeError> {

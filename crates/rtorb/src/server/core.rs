@@ -4,7 +4,7 @@ use super::listeners::Server;
 use super::object_table::ObjectTable;
 use crate::connection::WeakClient;
 use crate::endpoint::{Endpoint, ListenEndpoint};
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::Watch;
@@ -65,7 +65,7 @@ impl ServerCore {
     #[inline]
     pub(crate) fn check_running(&self) -> Result<(), SystemException> {
         if self.is_stopping() {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+            return Err(local::SHUT_DOWN);
         }
         Ok(())
     }
