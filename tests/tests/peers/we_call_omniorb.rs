@@ -152,7 +152,9 @@ fn a_corbaloc_finds_its_objects_in_every_version() {
 fn text_passes_by_a_url_as_by_a_reference() {
     let Some(omniorb) = omniorb() else { return };
     let scratch = Scratch::new();
-    let (_desks, reference) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &[]);
+    // Its native code set must have the text, because it converts it.
+    let options = ["-ORBnativeCharCodeSet", "UTF-8"];
+    let (_desks, reference) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &options);
     check_text_by(&reference);
 }
 
