@@ -25,7 +25,11 @@ fn event(payload: usize, any_value: Any) -> Event {
 
 fn serving(builder: rtorb::OrbBuilder) -> Orb {
     let orb = builder.listen("iiop://127.0.0.1:0").expect("an endpoint");
-    let orb = orb.best_effort_telling(|_| {}).build().expect("an ORB");
+    let orb = orb
+        .best_effort()
+        .on_warning(|_| {})
+        .build()
+        .expect("an ORB");
     orb.root_poa().expect("it listens");
     let own = orb.clone();
     std::thread::spawn(move || own.run().expect("it serves"));

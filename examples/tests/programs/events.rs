@@ -12,7 +12,8 @@ fn the_consumer_gets_what_the_supplier_pushes() {
         .strategies(strategies(DispatchStrategy::ThreadPerConnection))
         .listen("iiop://127.0.0.1:0")
         .expect("an endpoint")
-        .best_effort_telling(|_| {})
+        .best_effort()
+        .on_warning(|_| {})
         .limits(config.limits(Limits::default()))
         .build()
         .expect("an ORB");

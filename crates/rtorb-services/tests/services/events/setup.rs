@@ -65,7 +65,8 @@ pub(crate) fn serve(config: ChannelConfig) -> Served {
         .collocation(Collocation::Transport)
         .listen("iiop://127.0.0.1:0")
         .expect("an endpoint")
-        .best_effort_telling(|_| {})
+        .best_effort()
+        .on_warning(|_| {})
         .limits(config.limits(rtorb::Limits::default()))
         .build()
         .expect("an ORB");
