@@ -243,6 +243,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb_os::thread::{ThreadConfig, spawn};
 
     impl Watchdog {
         /// Ends the waits that are due on virtual time, and returns when to look again.
