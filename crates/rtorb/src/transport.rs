@@ -17,8 +17,8 @@ use crate::tests::network as calls;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_wire::cdr::Segment;
-use rustix::event::PollFlags;
 use rustix::event::epoll::EventFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt};
 #[cfg(not(test))]
@@ -483,6 +483,12 @@ impl Listener {
         }
         set_up.apply(&self.socket)?;
         Ok(*self.set_up.get_or_init(|| set_up) == set_up)
+    }
+
+    /// True if a client waits to be accepted.
+    pub(crate) fn has_client(&self) -> bool {
+        let mut interest = [PollFd::new(&self.socket, PollFlags::IN)];
+        matches!(poll(&mut interest, Some(&Timespec::default())), Ok(1..))
     }
 
     /// Takes one waiting connection; `AGAIN` when there is none.

@@ -43,11 +43,23 @@ pub(crate) struct ServerState {
     server: OnceLock<Server>,
     opening: Mutex<()>,
     is_stopping: AtomicBool,
+    /// The threads of the dispatch strategy serve, or did.
+    is_served: AtomicBool,
     /// Requests without room in a queue.
     refused: AtomicU64,
 }
 
 impl ServerState {
+    /// Notes that the threads of the dispatch strategy serve.
+    pub(crate) fn note_served(&self) {
+        self.is_served.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the threads of the dispatch strategy serve, or did.
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_served.load(Ordering::Relaxed)
+    }
+
     /// Counts a request that is refused because a queue has no room.
     pub(crate) fn note_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);

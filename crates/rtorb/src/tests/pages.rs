@@ -69,6 +69,7 @@ fn steps() -> String {
         (Phase::Send, ExceptionKind::CommFailure),
         (Phase::AwaitReply, ExceptionKind::Transient),
         (Phase::AwaitReply, ExceptionKind::Timeout),
+        (Phase::AwaitUnserved, ExceptionKind::Timeout),
         (Phase::DecodeReply, ExceptionKind::Marshal),
         (Phase::Forward, ExceptionKind::Transient),
         (Phase::Listen, ExceptionKind::NoResources),
