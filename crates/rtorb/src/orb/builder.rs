@@ -15,7 +15,7 @@ use crate::realtime::{
     Policy, PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
     default_network_mapping,
 };
-use crate::server::{ObjectTable, ServerCore, ServerState};
+use crate::server::{Buffers, ObjectTable, ServerCore, ServerState};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
 };
@@ -222,6 +222,8 @@ impl OrbBuilder {
         // For the system, zero means no timeout; more than a day is cut to a day.
         let timeout = self.limits.send_timeout;
         self.limits.send_timeout = timeout.clamp(SEND_TIMEOUT_MIN, WAIT_MAX);
+        let idle = self.limits.idle_buffer_time;
+        self.limits.idle_buffer_time = idle.clamp(IDLE_BUFFER_TIME_MIN, WAIT_MAX);
         self
     }
 
@@ -297,6 +299,7 @@ impl OrbBuilder {
                 shared_memory: self.shared_memory,
                 epoch: epoch(),
                 objects: ObjectTable::new(client.limits.objects_max),
+                buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {
                     core: Arc::clone(&client),
                     host: host.clone() as Weak<dyn Host>,
@@ -553,6 +556,9 @@ const WAIT_MAX: Duration = Duration::from_secs(86_400);
 
 /// The shortest timeout of opening a connection.
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
+
+/// The shortest time after which a silent connection gives its buffer back.
+const IDLE_BUFFER_TIME_MIN: Duration = Duration::from_millis(10);
 
 /// The shortest timeout of sending a reply.
 const SEND_TIMEOUT_MIN: Duration = Duration::from_millis(1);

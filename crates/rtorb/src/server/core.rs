@@ -1,5 +1,6 @@
 //! The server side of an ORB: its bounds, its objects, and its listeners once it serves.
 
+use super::buffers::Buffers;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
 use crate::connection::WeakClient;
@@ -31,6 +32,8 @@ pub(crate) struct ServerCore {
     /// Distinguishes this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
+    /// Receive buffers for connections that have none.
+    pub(crate) buffers: Buffers,
     /// The client of references in requests.
     pub(crate) client: WeakClient,
     pub(crate) state: ServerState,
