@@ -3,6 +3,7 @@
 //! The pages are also read as files, so they link to code by its place in the repository. The site gets a copy of each such file.
 
 mod markdown;
+mod site;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,24 +12,18 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::metadata::target_folder;
 use crate::sources::{files_below, rust_files};
 use markdown::{anchors, fragments, is_elsewhere, targets, with_targets};
 
-/// Checks the pages, and builds the site.
+/// Checks the pages, builds the site, and checks its links.
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
-    let faults = check(workspace)?;
-    for fault in &faults {
-        eprintln!("{fault}");
-    }
-    ensure!(
-        faults.is_empty(),
-        "{} faults in the pages and their links",
-        faults.len()
-    );
-    let mdbook = installed(workspace)?;
-    let source = workspace.join("target/book-source");
+    refuse(&check(workspace)?, "the pages and their links")?;
+    let target = target_folder(workspace)?;
+    let mdbook = installed(&target)?;
+    let source = target.join("book-source");
     stage(workspace, &source)?;
-    let site = workspace.join("target/book");
+    let site = target.join("book");
     let status = Command::new(&mdbook)
         .arg("build")
         .arg(&source)
@@ -37,7 +32,17 @@ pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
         .status()
         .with_context(|| mdbook.display().to_string())?;
     ensure!(status.success(), "{}: {status}", mdbook.display());
+    refuse(&site::faults(&site)?, "the links of the site")?;
     println!("Book: {}", site.join("index.html").display());
+    Ok(())
+}
+
+/// Prints the faults; fails if there is one.
+fn refuse(faults: &[String], what: &str) -> anyhow::Result<()> {
+    for fault in faults {
+        eprintln!("{fault}");
+    }
+    ensure!(faults.is_empty(), "{} faults in {what}", faults.len());
     Ok(())
 }
 
@@ -59,9 +64,9 @@ const COPIES: &str = "files";
 const MDBOOK: &str = "mdbook";
 const MDBOOK_VERSION: &str = "0.5.4";
 
-/// The program that builds the site. Installs it below `target/tools` if it is missing or has another version.
-fn installed(workspace: &Path) -> anyhow::Result<PathBuf> {
-    let root = workspace.join("target/tools");
+/// The program that builds the site. Installs it below the target folder if it is missing or has another version.
+fn installed(target: &Path) -> anyhow::Result<PathBuf> {
+    let root = target.join("tools");
     let program = root.join("bin").join(MDBOOK);
     let version = Command::new(&program).arg("--version").output();
     let is_there = version.is_ok_and(|output| {
@@ -221,8 +226,7 @@ fn resolve(
     }
 }
 
-/// Copies the pages to `source`, with every file outside of `docs` to which they link. The names of these copies end in `.txt`, so that
-/// a browser shows them.
+/// Copies the pages to `source`, with every file outside of `docs` to which they link.
 fn stage(workspace: &Path, source: &Path) -> anyhow::Result<()> {
     let docs = workspace.join(DOCS);
     if source.exists() {
@@ -239,7 +243,7 @@ fn stage(workspace: &Path, source: &Path) -> anyhow::Result<()> {
         let text = with_targets(&read(&file)?, |target| {
             let outside = beside(&file, target).filter(|path| !path.starts_with(&docs))?;
             let place = outside.strip_prefix(workspace).ok()?.to_owned();
-            let link = format!("{}{COPIES}/{}.txt", "../".repeat(depth), place.display());
+            let link = format!("{}{COPIES}/{}", "../".repeat(depth), copied(&place));
             copies.insert(place);
             Some(link)
         });
@@ -250,12 +254,15 @@ fn stage(workspace: &Path, source: &Path) -> anyhow::Result<()> {
         if !from.is_file() {
             bail!("a page links to {}, which is no file", place.display());
         }
-        copy(
-            &from,
-            &source.join(COPIES).join(format!("{}.txt", place.display())),
-        )?;
+        copy(&from, &source.join(COPIES).join(copied(&place)))?;
     }
     Ok(())
+}
+
+/// The name of a file's copy. It ends in `.txt`, so that a browser shows it, and has no `.md`: the builder would make a page of that link.
+fn copied(place: &Path) -> String {
+    let name = place.display().to_string();
+    format!("{}.txt", name.strip_suffix(".md").unwrap_or(&name))
 }
 
 /// The path of a link's target beside a page, without `..`; `None` for a place on the web, or outside of everything.

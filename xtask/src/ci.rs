@@ -6,9 +6,11 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 
+use crate::metadata::target_folder;
+
 /// One call of a program.
 struct Step {
-    /// As a user calls it; a path is one below the workspace.
+    /// As a user calls it; a path is one below the target folder.
     program: &'static str,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
@@ -25,7 +27,7 @@ const STEPS: [Step; 11] = [
         environment: &[],
     },
     Step {
-        program: "target/static/rtorb",
+        program: "static/rtorb",
         arguments: &["lab", "kernels", "fetch", "6.12", "6.12-rt"],
         environment: &[],
     },
@@ -47,10 +49,7 @@ const STEPS: [Step; 11] = [
     Step {
         program: CARGO,
         arguments: &["test", "-p", "rtorb-os", "--release", "--test", "loom"],
-        environment: &[
-            ("RUSTFLAGS", "--cfg loom"),
-            ("CARGO_TARGET_DIR", "target/loom"),
-        ],
+        environment: &[("RUSTFLAGS", "--cfg loom"), (TARGET_FOLDER, "loom")],
     },
     Step {
         program: CARGO,
@@ -90,20 +89,24 @@ const STEPS: [Step; 11] = [
 
 /// Runs every step with the peers required, and stops at the first that fails.
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
+    let target = target_folder(workspace)?;
     for step in STEPS {
         let shown = format!("{} {}", step.program, step.arguments.join(" "));
         println!("== {shown}");
         let start = Instant::now();
         let mut command = match step.program {
             CARGO => Command::new(CARGO),
-            path => Command::new(workspace.join(path)),
+            path => Command::new(target.join(path)),
         };
-        command
-            .current_dir(workspace)
-            .args(step.arguments)
-            .envs(step.environment.iter().copied());
+        command.current_dir(workspace).args(step.arguments);
+        for (name, value) in step.environment {
+            match *name {
+                TARGET_FOLDER => command.env(name, target.join(value)),
+                name => command.env(name, value),
+            };
+        }
         if std::env::var_os(KERNELS).is_none() {
-            command.env(KERNELS, workspace.join("target/kernels"));
+            command.env(KERNELS, target.join("kernels"));
         }
         let status = command.status().with_context(|| shown.clone())?;
         ensure!(status.success(), "{shown}: {status}");
@@ -113,5 +116,7 @@ pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
 }
 
 const CARGO: &str = "cargo";
+/// Where cargo builds. The value in a step is a folder below the target folder.
+const TARGET_FOLDER: &str = "CARGO_TARGET_DIR";
 /// Where `rtorb lab` keeps kernels.
 const KERNELS: &str = "RTORB_KERNELS";

@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::metadata::target_folder;
 use crate::valgrind::Counted;
 
 /// What to do with the counts.
@@ -103,7 +104,7 @@ impl Count {
 
 fn count(workspace: &Path) -> anyhow::Result<BTreeMap<String, Count>> {
     let program = build(workspace)?;
-    let scratch = workspace.join("target/instructions");
+    let scratch = target_folder(workspace)?.join("instructions");
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let mut calls = BTreeMap::new();
     for transport in ["tcp", "unix"] {
@@ -228,8 +229,7 @@ fn build(workspace: &Path) -> anyhow::Result<PathBuf> {
         status.success(),
         "cargo build --release --package {PROGRAM}: {status}"
     );
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into());
-    Ok(workspace.join(target).join("release").join(PROGRAM))
+    Ok(target_folder(workspace)?.join("release").join(PROGRAM))
 }
 
 fn compiler() -> anyhow::Result<String> {

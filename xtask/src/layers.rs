@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use crate::metadata::{Metadata, Package};
 use crate::modules::cycles;
-use crate::sources::{code, rust_files};
+use crate::sources::{Line, code, rust_files};
 use crate::test_files::{forgotten, never_run};
 
 /// Prints what is broken, and fails if anything is.
@@ -185,20 +185,20 @@ const BELOW_THE_COMMAND: &[&str] = &[
     "rtorb-os",
 ];
 
-/// Words that may not stand in the code of a package, and why.
+/// Words that may not stand in the code of packages, and why.
 struct Ban {
-    package: &'static str,
-    /// Only lines with this text are looked at.
+    packages: &'static [&'static str],
+    /// Only lines with this text are looked at. An import over several lines is one.
     on_lines_with: &'static str,
     words: &'static [&'static str],
-    /// The files in which they may stand, each with its reason.
+    /// The ends of the paths of files in which they may stand, each with its reason.
     but_in: &'static [(&'static str, &'static str)],
     why: &'static str,
 }
 
 const BANS: &[Ban] = &[
     Ban {
-        package: "rtorb-wire",
+        packages: &["rtorb-wire"],
         on_lines_with: "",
         words: &[
             "std::net",
@@ -215,14 +215,14 @@ const BANS: &[Ban] = &[
         why: "rtorb-wire does no input or output, waits for nothing and knows no time",
     },
     Ban {
-        package: "rtorb-embedded",
+        packages: &["rtorb-embedded"],
         on_lines_with: "",
         words: &["extern crate std", "std::net", "std::thread", "std::time"],
         but_in: &[],
         why: "rtorb-embedded runs where there is no operating system",
     },
     Ban {
-        package: "rtorb",
+        packages: &["rtorb"],
         on_lines_with: "thread::",
         words: &[
             "thread::spawn",
@@ -234,14 +234,47 @@ const BANS: &[Ban] = &[
         why: "threads are made in rtorb-os only: named, with policy, priority, affinity and stack",
     },
     Ban {
-        package: "rtorb",
+        packages: ON_THE_CALL_PATH,
         on_lines_with: "std::sync::",
-        words: &["Mutex", "RwLock", "Condvar", "mpsc"],
-        but_in: &[],
+        words: &["Mutex", "RwLock", "Condvar", "Barrier", "mpsc"],
+        but_in: &[
+            (
+                "rtorb-os/src/thread.rs",
+                "the creator of a thread waits until it has begun, and holds no lock",
+            ),
+            (
+                "rtorb-services/src/events/channel.rs",
+                "the creator of a thread waits until it has begun, and holds no lock",
+            ),
+        ],
         why: "std's locks do not inherit priority; take them from rtorb-os",
     },
     Ban {
-        package: "rtorb",
+        packages: ON_THE_CALL_PATH,
+        on_lines_with: "",
+        words: &["OnceLock", "LazyLock"],
+        but_in: &[
+            (
+                "rtorb-services/src/naming/changes.rs",
+                "only the leader sets an answer, and no thread waits for one by it",
+            ),
+            (
+                "rtorb-services/src/events/plain/consumer_proxy.rs",
+                "it is set before another thread has it, and only looked at from then on",
+            ),
+            (
+                "rtorb-services/src/events/plain/supplier_proxy.rs",
+                "it is set before another thread has it, and only looked at from then on",
+            ),
+            (
+                "rtorb-services/src/events/plain/core.rs",
+                "a client that connects may wait for another one that moves a value; no event does",
+            ),
+        ],
+        why: "a thread that waits for the value gives no priority to the one that makes it; take rtorb_os::set_once::SetOnce",
+    },
+    Ban {
+        packages: &["rtorb"],
         on_lines_with: "SystemTime",
         words: &["SystemTime"],
         but_in: &[(
@@ -250,6 +283,15 @@ const BANS: &[Ban] = &[
         )],
         why: "the time of day jumps; measure and wait by the monotonic clock",
     },
+];
+
+/// The packages whose code runs in calls and in what services do for them.
+const ON_THE_CALL_PATH: &[&str] = &[
+    "rtorb-wire",
+    "rtorb-os",
+    "rtorb",
+    "rtorb-embedded",
+    "rtorb-services",
 ];
 
 /// Packages under which no thread may start behind the caller's back, and what would start one.
@@ -364,7 +406,7 @@ fn words(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
         .context("a manifest is in a folder")?;
     let bans: Vec<_> = BANS
         .iter()
-        .filter(|ban| ban.package == package.name)
+        .filter(|ban| ban.packages.contains(&package.name.as_str()))
         .collect();
     if bans.is_empty() {
         return Ok(());
@@ -372,9 +414,9 @@ fn words(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
     for file in rust_files(&folder.join("src"))? {
         let bans: Vec<_> = bans
             .iter()
-            .filter(|ban| !ban.but_in.iter().any(|(but, _)| file == folder.join(but)))
+            .filter(|ban| !ban.but_in.iter().any(|(but, _)| file.ends_with(but)))
             .collect();
-        for line in code(&file)? {
+        for line in with_whole_imports(code(&file)?) {
             for ban in bans
                 .iter()
                 .filter(|ban| line.code.contains(ban.on_lines_with))
@@ -386,6 +428,22 @@ fn words(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The lines, with each import on one of them.
+fn with_whole_imports(lines: Vec<Line>) -> Vec<Line> {
+    let mut whole: Vec<Line> = Vec::new();
+    let mut is_open = false;
+    for line in lines {
+        let begins = line.code.trim_start().starts_with("use ") || line.code.contains(" use ");
+        let ends = line.code.contains(';');
+        match whole.last_mut().filter(|_| is_open) {
+            Some(import) => import.code.push_str(&line.code),
+            None => whole.push(line),
+        }
+        is_open = (is_open || begins) && !ends;
+    }
+    whole
 }
 
 /// No top module of a library uses one that uses it, directly or through others. Cargo and [`LAYERS`] keep cycles of crates out.
@@ -436,13 +494,26 @@ fn breach(place: &str, why: &str) -> Breach {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAYERS, check};
+    use super::{LAYERS, Line, check, with_whole_imports};
 
     #[test]
     fn the_workspace_keeps_its_layers() {
         let broken = check(&crate::workspace()).expect("cargo answers");
         let lines: Vec<_> = broken.iter().map(ToString::to_string).collect();
         assert!(lines.is_empty(), "\n{}", lines.join("\n"));
+    }
+
+    #[test]
+    fn an_import_over_several_lines_is_looked_at_as_one() {
+        let text = "use core::fmt;\npub use std::sync::{\n    Arc,\n    Condvar,\n};\nfn f() {\n}";
+        let lines = text.lines().zip(1..).map(|(code, number)| Line {
+            number,
+            code: code.to_owned(),
+        });
+        let whole = with_whole_imports(lines.collect());
+        let import = &whole[1];
+        assert!(import.code.contains("std::sync::") && import.code.contains("Condvar"));
+        assert_eq!((import.number, whole.len()), (2, 4));
     }
 
     #[test]

@@ -6,6 +6,33 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The folder that cargo builds into: `target` in the workspace, or what CARGO_TARGET_DIR or a configuration names.
+pub(crate) fn target_folder(workspace: &Path) -> anyhow::Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Built {
+        target_directory: PathBuf,
+    }
+    let built: Built = ask(workspace, &["--no-deps"])?;
+    Ok(built.target_directory)
+}
+
+/// What `cargo metadata` says of the workspace.
+fn ask<T: DeserializeOwned>(workspace: &Path, options: &[&str]) -> anyhow::Result<T> {
+    let mut command = Command::new("cargo");
+    command
+        .current_dir(workspace)
+        .args(["metadata", "--format-version", "1"])
+        .args(options);
+    let output = command.output().context("cargo metadata")?;
+    ensure!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).context("cargo metadata")
+}
 
 /// The packages of the workspace and of everything that they need on this platform.
 #[derive(Debug, Deserialize)]
@@ -18,21 +45,7 @@ pub(crate) struct Metadata {
 impl Metadata {
     /// Asks cargo, for the platform that this program was built for.
     pub(crate) fn of(workspace: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new("cargo");
-        command.current_dir(workspace).args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--filter-platform",
-            PLATFORM,
-        ]);
-        let output = command.output().context("cargo metadata")?;
-        ensure!(
-            output.status.success(),
-            "cargo metadata: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        serde_json::from_slice(&output.stdout).context("cargo metadata")
+        ask(workspace, &["--filter-platform", PLATFORM])
     }
 
     /// The packages of the workspace.
@@ -138,3 +151,51 @@ struct EdgeKind {
 
 /// Only Linux is supported, so what other systems would link does not count.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs};
+
+    use super::*;
+    use crate::sources::{code, rust_files};
+
+    #[test]
+    fn the_target_folder_is_the_one_that_cargo_builds_into() {
+        let folder = env::temp_dir().join(format!("rtorb-target-{}", std::process::id()));
+        for below in ["src", ".cargo"] {
+            fs::create_dir_all(folder.join(below)).expect("a folder of our own");
+        }
+        for (name, text) in [
+            ("Cargo.toml", "[package]\nname = \"one\"\n"),
+            ("src/lib.rs", ""),
+            (
+                ".cargo/config.toml",
+                "[build]\ntarget-dir = \"elsewhere\"\n",
+            ),
+        ] {
+            fs::write(folder.join(name), text).expect("a file of our own");
+        }
+        let found = target_folder(&folder);
+        fs::remove_dir_all(&folder).expect("it is ours");
+        // The variable, where it is set, is stronger than a file.
+        let named = env::var_os("CARGO_TARGET_DIR");
+        let wanted = folder.join(named.unwrap_or_else(|| "elsewhere".into()));
+        assert_eq!(found.expect("cargo knows it"), wanted);
+    }
+
+    #[test]
+    fn no_command_takes_the_target_folder_for_granted() {
+        let folder = crate::workspace().join("xtask/src");
+        for file in rust_files(&folder).expect("the sources can be read") {
+            for line in code(&file).expect("a file of sources") {
+                let guess = line.code.contains("workspace.join(\"target");
+                assert!(
+                    !guess,
+                    "{}: {}: use target_folder",
+                    file.display(),
+                    line.number
+                );
+            }
+        }
+    }
+}

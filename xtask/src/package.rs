@@ -2,7 +2,8 @@
 //!
 //! The whole workspace is packaged. The packages that may be published are unpacked beside each other, away from the workspace, and
 //! checked there.
-//! Then `examples/template` is built with them as its only source of rtorb, and its client calls its server.
+//! Then a copy of `examples/template` that the README's commands make is built with them as its only source of rtorb, and its client calls
+//! its server. The tutorial's programs are checked in the copy that the commands of the tutorial make.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,13 +13,14 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, target_folder};
 
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
     let place = Place::new(workspace)?;
     let packages = place.package(workspace)?;
     place.check(&packages)?;
-    place.try_template(workspace, &packages)
+    place.try_template(workspace, &packages)?;
+    place.try_tutorial(workspace, &packages)
 }
 
 /// A package that was unpacked: its name, and its folder.
@@ -35,8 +37,8 @@ struct Place {
 
 impl Place {
     fn new(workspace: &Path) -> anyhow::Result<Self> {
-        let folder = workspace.join("target/package");
-        for made in ["crates", "template"] {
+        let folder = target_folder(workspace)?.join("package");
+        for made in ["crates", "copies"] {
             let made = folder.join(made);
             if made.exists() {
                 fs::remove_dir_all(&made).with_context(|| made.display().to_string())?;
@@ -86,24 +88,66 @@ impl Place {
     }
 
     fn try_template(&self, workspace: &Path, packages: &[Package]) -> anyhow::Result<()> {
-        let folder = self.folder.join("template");
-        let original = workspace.join("examples/template");
-        for file in TEMPLATE {
-            let copy = folder.join(file);
-            fs::create_dir_all(copy.parent().context("it is in a folder")?)?;
-            fs::copy(original.join(file), copy).with_context(|| file.to_owned())?;
+        let folder = self.copy(workspace, "README.md", packages)?;
+        succeed(&mut self.cargo("build", &folder))?;
+        self.call()
+    }
+
+    fn try_tutorial(&self, workspace: &Path, packages: &[Package]) -> anyhow::Result<()> {
+        let folder = self.copy(workspace, "docs/tutorial/first-object.md", packages)?;
+        let written = workspace.join("examples/thermostat");
+        for files in ["build.rs", "idl", "src"] {
+            succeed(
+                Command::new("cp")
+                    .arg("-r")
+                    .arg(written.join(files))
+                    .arg(&folder),
+            )?;
         }
+        succeed(&mut self.cargo("check", &folder))?;
+        println!("The tutorial's programs were checked in the copy that its commands make.");
+        Ok(())
+    }
+
+    /// Makes a copy of the template by the commands of a page, as if the workspace's folder were `rtorb`. Returns its folder, in which the
+    /// packages are the only source of rtorb.
+    fn copy(&self, workspace: &Path, page: &str, packages: &[Package]) -> anyhow::Result<PathBuf> {
+        let text = fs::read_to_string(workspace.join(page)).context(page.to_owned())?;
+        let commands = commands(&text).with_context(|| format!("{page} copies no template"))?;
+        let checkout = self.folder.join("copies/rtorb");
+        fs::create_dir_all(&checkout)?;
+        let template = Command::new("cp")
+            .args(["-r", "--parents", "examples/template"])
+            .arg(&checkout)
+            .current_dir(workspace)
+            .status();
+        ensure!(
+            template.is_ok_and(|it| it.success()),
+            "cp examples/template"
+        );
+        let shell = Command::new("sh")
+            .args(["-e", "-c", &format!("{commands}\npwd")])
+            .current_dir(&checkout)
+            .output()
+            .context("sh")?;
+        let complaint = String::from_utf8_lossy(&shell.stderr);
+        ensure!(shell.status.success(), "{page}: {commands}{complaint}");
+        let folder = PathBuf::from(String::from_utf8_lossy(&shell.stdout).trim());
         let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
         let (own, patched) = manifest
             .split_once(PATCH)
             .context("the template has a patch")?;
+        let is_changed = patched.contains("\"../rtorb/crates/rtorb\"");
+        ensure!(
+            is_changed,
+            "{page}: the copy is not for a folder beside rtorb"
+        );
         let needed = packages
             .iter()
             .filter(|package| patched.contains(&format!("\n{} = ", package.name)));
         fs::write(folder.join("Cargo.toml"), own.to_owned() + &patch(needed))?;
         fs::copy(&self.lock, folder.join("Cargo.lock"))?;
-        succeed(&mut self.cargo("build", &folder))?;
-        self.call()
+        Ok(folder)
     }
 
     /// The template's client calls its server.
@@ -165,6 +209,16 @@ fn patch<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
     lines
 }
 
+/// The commands of a page that copy the template and change the copy, up to the first one of cargo.
+fn commands(page: &str) -> Option<String> {
+    let mut blocks = page.split("```sh\n").skip(1);
+    let block = blocks.find(|block| block.starts_with("cp -r examples/template"))?;
+    let lines = block
+        .lines()
+        .take_while(|line| *line != "```" && !line.starts_with("cargo "));
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
 fn succeed(command: &mut Command) -> anyhow::Result<()> {
     let status = command.status().with_context(|| format!("{command:?}"))?;
     ensure!(status.success(), "{command:?}: {status}");
@@ -172,11 +226,3 @@ fn succeed(command: &mut Command) -> anyhow::Result<()> {
 }
 
 const PATCH: &str = "[patch.crates-io]";
-/// What the template consists of.
-const TEMPLATE: [&str; 5] = [
-    "Cargo.toml",
-    "build.rs",
-    "idl/valve.idl",
-    "src/bin/client.rs",
-    "src/bin/server.rs",
-];

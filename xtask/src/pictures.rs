@@ -9,6 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
+use crate::metadata::target_folder;
+
 /// A photograph of the report.
 struct Picture {
     file: &'static str,
@@ -39,7 +41,7 @@ const FOLDER: &str = "docs/pictures";
 
 /// Makes every picture, of the report in a folder, or of a new one.
 pub(crate) fn run(workspace: &Path, report: Option<&str>) -> anyhow::Result<()> {
-    let work = workspace.join("target/pictures");
+    let work = target_folder(workspace)?.join("pictures");
     fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let report = match report {
         Some(folder) => PathBuf::from(folder),

@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 
 use crate::debian;
+use crate::metadata::target_folder;
 
 const TABLE: &str = "docs/reference/portability.md";
 /// The crates of the table's columns. The second has the first one as it is without the standard library.
@@ -68,7 +69,7 @@ fn rows(text: &str) -> Vec<Row> {
 
 /// `builds`, or `refused` where the crate says itself what it lacks.
 fn check(workspace: &Path, target: &str, name: &str) -> anyhow::Result<&'static str> {
-    let mut command: Command = debian::cargo(&workspace.join("target/portability"))?;
+    let mut command: Command = debian::cargo(&target_folder(workspace)?.join("portability"))?;
     command
         .current_dir(workspace)
         .args(["check", "--locked", "--quiet", "-Zbuild-std=core,alloc"])

@@ -1,4 +1,4 @@
-//! `cargo xtask rtos`: guests that run real-time kernels, for the tests and the kernel laboratory, at `target/rtos/NAME`.
+//! `cargo xtask rtos`: guests that run real-time kernels, for the tests and the kernel laboratory, at `rtos/NAME` in the target folder.
 //!
 //! They need the standard library's source for their processor, which the usual toolchain does not have. Debian's has it.
 
@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use crate::debian;
+use crate::metadata::target_folder;
 
 /// A guest: a crate in `rtos/`, outside of the workspace.
 struct Guest {
@@ -30,7 +31,7 @@ const GUESTS: [Guest; 2] = [
 /// Builds every guest, and says where it is and how large.
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
     let linker = linker()?;
-    let target_folder = workspace.join("target/rtos");
+    let target_folder = target_folder(workspace)?.join("rtos");
     for guest in &GUESTS {
         let status = debian::cargo(&target_folder)?
             .current_dir(workspace.join("rtos").join(guest.name))

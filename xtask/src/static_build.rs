@@ -1,4 +1,5 @@
-//! `cargo xtask static`: `rtorb` as one file that runs on a board with nothing else, at `target/static/rtorb`.
+//! `cargo xtask static`: `rtorb` as one file that runs on a board with nothing else, at `static/rtorb` in the target
+//! folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use crate::elf;
+use crate::metadata::target_folder;
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(crate) fn run(workspace: &Path, mode: Mode) -> anyhow::Result<()> {
         "{} is not statically linked: it names an interpreter or a library",
         built.display()
     );
-    let folder = workspace.join("target/static");
+    let folder = target_folder(workspace)?.join("static");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let placed = folder.join("rtorb");
     // A program that runs cannot be written to, and can be replaced.
@@ -42,10 +44,41 @@ pub(crate) fn run(workspace: &Path, mode: Mode) -> anyhow::Result<()> {
         file.len() as f64 / 1e6
     );
     match mode {
+        Mode::Dist if libc.target.starts_with(ARCHITECTURE_OF_PAGES) => {
+            compare(workspace, file.len())
+        }
         Mode::Dist => Ok(()),
         Mode::Try => try_in_empty_root(&placed),
     }
 }
+
+/// Fails if a page says another size than that of the file.
+fn compare(workspace: &Path, octets: usize) -> anyhow::Result<()> {
+    let megabytes = octets as f64 / 1e6;
+    for page in PAGES {
+        let path = workspace.join(page);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let said = said(&text).with_context(|| format!("{page} does not say the file's size"))?;
+        ensure!(
+            (megabytes / said - 1.0).abs() <= SIZE_TOLERANCE,
+            "the file is made, but {page} says that it has {said} MB, and it has {megabytes:.1} MB: correct the page"
+        );
+    }
+    Ok(())
+}
+
+/// The megabytes that a page says: `one file of 38 MB`.
+fn said(page: &str) -> Option<f64> {
+    let (_, rest) = page.split_once("one file of ")?;
+    let (number, _) = rest.split_once(" MB")?;
+    number.parse().ok()
+}
+
+/// The pages that say how large the file is, and the architecture that they say it of.
+const PAGES: [&str; 2] = ["README.md", "docs/how-to/board.md"];
+const ARCHITECTURE_OF_PAGES: &str = "x86_64-";
+/// Compilers and C libraries differ by less, and a reader who plans for a board does not mind.
+const SIZE_TOLERANCE: f64 = 0.15;
 
 /// The C library that is linked in.
 struct Libc {
@@ -124,8 +157,7 @@ fn build(workspace: &Path, libc: &Libc, mode: Mode) -> anyhow::Result<PathBuf> {
         "cargo build for {}: {status}",
         libc.target
     );
-    Ok(workspace
-        .join("target")
+    Ok(target_folder(workspace)?
         .join(&libc.target)
         .join(folder)
         .join("rtorb"))
@@ -209,4 +241,19 @@ fn output(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
         .with_context(shown)?;
     ensure!(output.status.success(), "{}: {}", shown(), output.status);
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_says_another_size_is_found() {
+        let workspace = crate::workspace();
+        let page = fs::read_to_string(workspace.join(PAGES[0])).expect("the page can be read");
+        let octets = (said(&page).expect("it says a size") * 1e6) as usize;
+        compare(&workspace, octets).expect("all pages say the same");
+        let error = compare(&workspace, octets / 2).expect_err("it has half of that");
+        assert!(error.to_string().contains("correct the page"), "{error}");
+    }
 }

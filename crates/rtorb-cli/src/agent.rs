@@ -10,7 +10,7 @@ use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::roles::allow_on_agent;
 
 use crate::executable;
-use crate::output::line;
+use crate::output::{line, note};
 
 /// Run servers for a laboratory on another host, which runs `rtorb measure --agent ADDR:PORT`.
 ///
@@ -41,12 +41,12 @@ impl Agent {
         let mut server = Server::bind(&self.listen, executable, allow_on_agent, interrupt)?;
         let address = server.address();
         if !address.ip().is_loopback() {
-            eprintln!(
+            note!(
                 "warning: there is no authentication: anyone who reaches {address} can start servers here. Use it only on a network that you trust"
             );
         }
         line(format!("agent listens on {address}"))?;
-        server.run(&mut |text| eprintln!("{text}"));
+        server.run(&mut |text| note!("{text}"));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::exit_status::FAILED;
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
-use crate::output::{line, print_json};
+use crate::output::{line, note, print_json};
 use crate::reference::{self, CallOptions};
 
 /// The benchmark server and client.
@@ -94,7 +94,7 @@ impl Serve {
                 None => line(text)?,
             }
             for endpoint in server.orb().endpoints() {
-                eprintln!("serving a Cubit at {endpoint}");
+                note!("serving a Cubit at {endpoint}");
             }
             anyhow::Ok(())
         })?;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use rtorb_idl::diagnostic::Diagnostic;
-use rtorb_idl::{OperationTiming, Options, Outcome, rust};
+use rtorb_idl::{OperationTiming, Options, OtherCompiler, Outcome, rust};
 use rtorb_results::summary::Table;
 use rtorb_sched::times::text_of_ns;
 use serde_json::json;
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::colour;
 use crate::exit_status::FAILED;
 use crate::named_file;
-use crate::output::{line, print_json, print_table};
+use crate::output::{line, note, print_beside, print_json, print_table};
 
 /// Check IDL files, and generate Rust from them.
 #[derive(Debug, Args)]
@@ -36,6 +36,10 @@ enum IdlSubcommand {
 struct Check {
     #[command(flatten)]
     sources: SourceOptions,
+    /// Also warn of what another compiler refuses, which reads the same files. They are read with that compiler's macros, so what
+    /// stands in `#ifdef __RTORB_IDL__` is left out.
+    #[arg(long = "for", value_name = "COMPILER")]
+    shared_with: Option<SharedWith>,
     /// Print one JSON object: the files, each with its diagnostics and the timings of its operations in nanoseconds.
     #[arg(long)]
     json: bool,
@@ -49,6 +53,13 @@ struct Build {
     /// Folder for the generated files: NAME.rs for each NAME.idl. Without it, the text is printed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+}
+
+/// A compiler that may read the same files.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SharedWith {
+    /// omniidl of omniORB 4.2.
+    Omniidl,
 }
 
 #[derive(Debug, Args)]
@@ -95,7 +106,7 @@ impl Check {
             .sources
             .files
             .iter()
-            .map(|file| (file, self.sources.check(file)))
+            .map(|file| (file, self.sources.check(file, self.shared_with)))
             .collect();
         if self.json {
             let files: Vec<_> = outcomes
@@ -130,7 +141,7 @@ impl Build {
     fn run(&self) -> anyhow::Result<bool> {
         let mut valid = true;
         for file in &self.sources.files {
-            let outcome = self.sources.check(file);
+            let outcome = self.sources.check(file, None);
             print_diagnostics(&outcome);
             let Some(tree) = &outcome.tree else {
                 valid = false;
@@ -161,12 +172,13 @@ impl Build {
 }
 
 impl SourceOptions {
-    fn check(&self, file: &Path) -> Outcome {
+    fn check(&self, file: &Path, shared_with: Option<SharedWith>) -> Outcome {
         let options = Options {
             include_dirs: self.include_dirs.clone(),
             defines: self.defines.clone(),
             undefines: self.undefines.clone(),
             rust_names: self.rust_names.clone(),
+            shared_with: shared_with.map(|SharedWith::Omniidl| OtherCompiler::Omniidl),
         };
         rtorb_idl::check(&[file.to_owned()], &options)
     }
@@ -206,12 +218,12 @@ fn print_timings(timings: &[OperationTiming]) -> anyhow::Result<()> {
 
 /// Prints to standard error, so that generated text can be piped.
 fn print_diagnostics(outcome: &Outcome) {
-    eprint!("{}", outcome.render(colour::on_stderr()));
+    print_beside(&outcome.render(colour::on_stderr()));
 }
 
 fn print_all_diagnostics(diagnostics: &[Diagnostic], outcome: &Outcome) {
     for diagnostic in diagnostics {
-        eprintln!(
+        note!(
             "{}\n",
             diagnostic.render(&outcome.sources, colour::on_stderr())
         );

@@ -47,7 +47,7 @@ impl Ior {
 
 /// Describes an IOR as it is. An ORB resolves a URL first.
 fn describe(argument: &str) -> anyhow::Result<Description> {
-    let text = inspect::reference_text(argument).map_err(usage)?;
+    let text = reference::text_of(argument)?;
     if inspect::is_ior(&text) {
         let name = inspect::shortened(argument);
         return Description::parse(&text).map_err(|error| usage(format!("{name}: {error}")));

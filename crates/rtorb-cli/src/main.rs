@@ -1,5 +1,6 @@
 //! The command `rtorb`: arguments in, text out. The library crates do the work; each subcommand is one file here.
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
 

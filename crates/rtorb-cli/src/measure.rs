@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::executable;
 use crate::exit_status::FAILED;
-use crate::output::{columns, indented, line, print_json};
+use crate::output::{columns, indented, line, note, print_json};
 use crate::progress::Report;
 use crate::run_summary;
 
@@ -120,7 +120,7 @@ pub(crate) fn run_experiments(
         if folders.len() > 1 {
             // Runs of one process may begin within one second.
             context.run = format!("{}-{number}", context.run);
-            eprintln!("run {number} of {}", folders.len());
+            note!("run {number} of {}", folders.len());
         }
         if number == 1 {
             print_preflight(&context);
@@ -137,7 +137,7 @@ pub(crate) fn run_experiments(
         }
         if let Some((agent, why)) = context.launcher.agent_lost() {
             let address = agent.address();
-            eprintln!(
+            note!(
                 "rtorb: the agent at {address} was lost: {why}; the report has what was measured before"
             );
             break;
@@ -302,7 +302,7 @@ fn measure_each(
             }
             Err(LabError::Interrupted) => break,
             Err(error) => {
-                eprintln!("{}: failed: {error}", experiment.name());
+                note!("{}: failed: {error}", experiment.name());
                 measured.failures.push(Failure {
                     experiment: experiment.name().to_owned(),
                     why: error.to_string(),
@@ -322,7 +322,7 @@ fn print_preflight(context: &Context) {
                 finding.what
             );
             for part in indented(&text, ["", "  "], columns()) {
-                eprintln!("{part}");
+                note!("{part}");
             }
         }
     }
@@ -340,14 +340,14 @@ fn print_agent(agent: &Agent) {
         .map_or("no real-time priority".to_owned(), |priority| {
             format!("SCHED_FIFO {priority}")
         });
-    eprintln!(
+    note!(
         "servers run on the agent's host, {}: Linux {}, on {cpu} with {policy}",
         agent.address(),
         host.kernel_release
     );
     for finding in preflight::findings(host) {
         if finding.severity == preflight::Severity::Unfit {
-            eprintln!(
+            note!(
                 "the agent's host is not fit for real time: {}",
                 finding.what
             );

@@ -8,6 +8,7 @@ use rtorb_sched::text_file::{FileErrors, open, read_bounded};
 
 use crate::colour;
 use crate::orb_options::usage;
+use crate::output::note;
 
 /// An error of a file that the command line names.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +61,7 @@ pub(crate) fn file_error(errors: FileErrors) -> anyhow::Error {
         count => format!("{count} mistakes"),
     };
     let remedy = errors.remedy().map(|remedy| format!("; {remedy}"));
-    eprintln!("{}\n", errors.render(colour::on_stderr()));
+    note!("{}\n", errors.render(colour::on_stderr()));
     usage(format!(
         "{}: {counted}{}",
         errors.path().display(),

@@ -1,4 +1,6 @@
-//! Text to standard output. A closed pipe (`rtorb ... | head`) is no error.
+//! Text to standard output and standard error. A closed pipe (`rtorb ... 2>&1 | head`) is no error.
+//!
+//! `println` and `eprintln` would panic; clippy refuses them in this crate.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -51,6 +53,19 @@ pub(crate) fn warn(text: impl Display) {
     let name = Tone::Bad.paint("rtorb:");
     let text = printable(&text.to_string());
     let _ = writeln!(anstream::stderr(), "{name} {text}");
+}
+
+/// Prints a line on standard error, with the arguments of `format`, as `eprintln` does. If nobody reads it, the work goes on.
+macro_rules! note {
+    ($($argument:tt)*) => {
+        $crate::output::print_beside(&format!("{}\n", format_args!($($argument)*)))
+    };
+}
+pub(crate) use note;
+
+/// Prints text on standard error. If nobody reads it, the work goes on.
+pub(crate) fn print_beside(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Replaces control characters, which would act on a terminal, and cuts a text that no one reads to its end.

@@ -6,6 +6,8 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rtorb_lab::experiment::Progress;
 
+use crate::output::note;
+
 /// Reports the progress of one experiment on standard error.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -36,7 +38,7 @@ impl Report {
         bar.set_message("starts");
         bar.tick();
         if !on_terminal {
-            eprintln!("{name}: starts");
+            note!("{name}: starts");
         }
         Self {
             name,
@@ -51,7 +53,7 @@ impl Report {
     /// Prints one line: the name, and how long the experiment took.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
-        eprintln!("{}: {:.0} s", self.name, self.begun.elapsed().as_secs_f64());
+        note!("{}: {:.0} s", self.name, self.begun.elapsed().as_secs_f64());
     }
 }
 
@@ -70,7 +72,7 @@ impl Progress for Report {
         self.bar.inc(1);
         let tenths = |done: usize| done * 10 / self.steps.max(1);
         if !self.on_terminal && tenths(self.done) > tenths(self.done - 1) {
-            eprintln!(
+            note!(
                 "{}: {} % ({next})",
                 self.name,
                 self.done * 100 / self.steps.max(1)
@@ -82,7 +84,7 @@ impl Progress for Report {
         if self.on_terminal {
             self.bar.println(text)
         } else {
-            eprintln!("{}: {text}", self.name)
+            note!("{}: {text}", self.name)
         }
     }
 }

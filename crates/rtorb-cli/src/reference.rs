@@ -9,6 +9,7 @@ use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException};
 use rtorb_lab::inspect;
 
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
+use crate::output::note;
 
 /// Options of calls to an object.
 #[derive(Debug, Args)]
@@ -87,9 +88,19 @@ fn set_priority(orb: &Orb, number: i16) -> anyhow::Result<()> {
     })
 }
 
+/// Returns the text of a REF. If it is wrapped, as a mail client does, says so.
+pub(crate) fn text_of(argument: &str) -> anyhow::Result<String> {
+    let found = inspect::reference_text(argument).map_err(usage)?;
+    if found.was_wrapped {
+        let name = inspect::shortened(argument);
+        note!("rtorb: left out the white space inside {name:?}: a mail client may have wrapped it");
+    }
+    Ok(found.text)
+}
+
 /// Returns the object of a REF.
 pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
-    let text = inspect::reference_text(argument).map_err(usage)?;
+    let text = text_of(argument)?;
     orb.string_to_object(&text).map_err(|exception| {
         let said = format!("{}: {exception}", inspect::shortened(argument));
         if exception.kind == ExceptionKind::InvObjref && text.contains("rir:") {

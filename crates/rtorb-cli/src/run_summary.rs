@@ -163,7 +163,7 @@ fn key_figure(results: &Results) -> String {
     let Some(first) = results.highlights.first() else {
         return results.title.clone();
     };
-    let value = format!("{} {}", first.shown(), first.unit);
+    let value = format!("{} {}", first.shown(), first.shown_unit());
     format!("{}: {}", value.trim_end(), first.what)
 }
 
@@ -185,7 +185,7 @@ fn short_verdicts(results: &Results) -> String {
     let counts = [
         (verdicts.held, "held"),
         (verdicts.missed, "MISSED"),
-        (verdicts.not_judged, "open"),
+        (verdicts.not_judged, "not judged"),
         (results.lost.len(), "LOST"),
     ];
     let counted = counts.iter().filter(|(count, _)| *count > 0);

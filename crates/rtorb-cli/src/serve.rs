@@ -14,7 +14,7 @@ use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
 use crate::named_file::read_text;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
-use crate::output::warn;
+use crate::output::{note, warn};
 use crate::serving::{Served, ServingOptions, recorded};
 
 /// Serve an object whose answers are in a table, or in a recorded session (docs/how-to/serve.md).
@@ -121,10 +121,10 @@ impl Source {
 fn report(stand_in: &StandIn, is_complete: bool) -> ExitCode {
     let (unanswered, unused) = (stand_in.unanswered(), stand_in.unused());
     if unused > 0 {
-        eprintln!("{unused} recorded calls did not come");
+        note!("{unused} recorded calls did not come");
     }
     if unanswered > 0 {
-        eprintln!("{unanswered} calls had no answer");
+        note!("{unanswered} calls had no answer");
     }
     if unanswered == 0 && is_complete {
         ExitCode::SUCCESS

@@ -12,7 +12,7 @@ use rtorb_dynamic::{OwnReference, Servant, activate, with_object_key};
 
 use crate::named_file;
 use crate::orb_options::usage;
-use crate::output::warn;
+use crate::output::{note, warn};
 
 /// Options of the served object.
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ impl ServingOptions {
                 named_file::write(file, text.as_bytes())?;
             }
             for endpoint in serving.orb.endpoints() {
-                eprintln!("serving {} at {endpoint}", serving.ior.type_id);
+                note!("serving {} at {endpoint}", serving.ior.type_id);
             }
             anyhow::Ok(())
         })?;

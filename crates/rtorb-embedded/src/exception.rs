@@ -41,6 +41,12 @@ impl SystemException {
         self
     }
 
+    /// The exception for an object that does not have the interface that it is narrowed to.
+    pub(crate) const fn wrong_interface(_found: &str, _wanted: &str) -> Self {
+        let minor = exception::WRONG_INTERFACE;
+        Self::new(ExceptionKind::BadParam, minor, CompletionStatus::No)
+    }
+
     /// The exception for a decoding error, for an operation that was not carried out.
     #[must_use]
     pub const fn from_decode(error: DecodeError) -> Self {

@@ -13,6 +13,7 @@ pub use interrupts::Interrupts;
 pub use kernel::KernelOptions;
 pub use memory::MemoryMoves;
 pub use network::{Interface, InterfaceInterrupt, Network};
+pub use quota::CpuQuota;
 pub use stolen::{StolenTime, stolen_ms};
 
 mod cpus;
@@ -23,6 +24,7 @@ mod interrupts;
 mod kernel;
 mod memory;
 mod network;
+mod quota;
 mod stolen;
 mod virtualisation;
 
@@ -90,6 +92,9 @@ pub struct Host {
     /// What the control group of this process has of it.
     #[serde(default)]
     pub real_time_groups: RealTimeGroups,
+    /// The CPU quota of the control groups of this process, if any.
+    #[serde(default)]
+    pub cpu_quota: Option<CpuQuota>,
     /// The clock source in use.
     pub clock_source: Option<String>,
     /// Whether the kernel trusts an x86 CPU's own counter as a clock; `None` on other machines.
@@ -224,6 +229,7 @@ impl Host {
             rt_runtime_us: system.number("/proc/sys/kernel/sched_rt_runtime_us"),
             rt_period_us: system.number("/proc/sys/kernel/sched_rt_period_us"),
             real_time_groups: RealTimeGroups::of(system, configuration),
+            cpu_quota: CpuQuota::of(system),
             clock_source: clocks(system, "current"),
             tsc_trusted: tsc_trusted(system, &cpuinfo),
             clock_resolution_ns: answers.clock_resolution_ns,

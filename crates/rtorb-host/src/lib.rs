@@ -3,6 +3,7 @@
 //!
 //! Everything is read from /proc, /sys and /dev, or asked by netlink. What cannot be read is `None`, never a guess.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod cpu_use;
 pub mod description;

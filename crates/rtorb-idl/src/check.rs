@@ -10,6 +10,7 @@ mod interfaces;
 mod lookup;
 mod operations;
 mod scopes;
+mod shared;
 mod structs;
 mod supply;
 mod times;
@@ -27,6 +28,7 @@ use crate::parser::Specification;
 use crate::preprocess::EventKind;
 use crate::source::{Location, Position, SourceMap};
 use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
+use crate::{Options, OtherCompiler};
 
 use ids::{Identity, Prefix};
 use scopes::{Entity, Scope, ScopeId, ScopeKind};
@@ -36,6 +38,7 @@ use scopes::{Entity, Scope, ScopeId, ScopeKind};
 pub(crate) fn check(
     specification: &Specification,
     orb: &[Definition],
+    options: &Options,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Tree {
@@ -48,15 +51,18 @@ pub(crate) fn check(
         saved_prefixes: Vec::new(),
         orb: supply::by_name(orb),
         sources,
+        shared_with: options.shared_with,
         is_whole: !diagnostics.has_errors(),
         effective: HashSet::new(),
         diagnostics,
         lost: &specification.lost,
         incomplete: specification.incomplete,
         included_twice: HashSet::new(),
+        case_reported: HashSet::new(),
     };
     checker.definitions(&specification.definitions);
     checker.check_annotations(&specification.annotations);
+    checker.check_shared(specification);
     checker.finish()
 }
 
@@ -74,6 +80,7 @@ struct Checker<'c> {
     /// The declarations of the built-in module CORBA that are not taken yet.
     orb: HashMap<&'c str, &'c Definition>,
     sources: &'c SourceMap,
+    shared_with: Option<OtherCompiler>,
     diagnostics: &'c mut Diagnostics,
     lost: &'c HashSet<Rc<str>>,
     incomplete: bool,
@@ -83,6 +90,8 @@ struct Checker<'c> {
     effective: HashSet<Location>,
     /// Lines of files that were included twice, and have been reported.
     included_twice: HashSet<Position>,
+    /// Declarations that differ in case only from a used name, and have been reported.
+    case_reported: HashSet<Location>,
 }
 
 /// The checker's facts about an item, which the tree does not contain.

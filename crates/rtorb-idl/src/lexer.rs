@@ -83,7 +83,7 @@ impl Lexer {
     }
 
     /// The rest of the line without comments, for directives that do not consist of tokens. Does not read the end of the line.
-    pub(crate) fn rest_of_line(&mut self) -> (String, Location) {
+    pub(crate) fn rest_of_line(&mut self, diagnostics: &mut Diagnostics) -> (String, Location) {
         self.take_while(|next| matches!(next, ' ' | '\t'));
         let start = self.here();
         let mut text = String::new();
@@ -102,7 +102,7 @@ impl Lexer {
             text.push(next);
             self.bump();
         }
-        self.take_while(|next| next != '\n');
+        self.line_comment_text(diagnostics);
         let text = text.trim_end().to_owned();
         let length = u32::try_from(text.chars().count()).unwrap_or(1).max(1);
         (text, Location { length, ..start })
@@ -157,7 +157,7 @@ impl Lexer {
     fn skip_blanks(&mut self, diagnostics: &mut Diagnostics) {
         loop {
             match (self.peek(), self.peek_second()) {
-                (Some('/'), Some('/')) => self.line_comment(),
+                (Some('/'), Some('/')) => self.line_comment(diagnostics),
                 (Some('/'), Some('*')) => self.block_comment(diagnostics),
                 (Some('\n'), _) => return,
                 (Some('\u{1a}'), None) => {

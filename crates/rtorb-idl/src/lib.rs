@@ -13,7 +13,7 @@
 //! # Built-in declarations
 //! * `CORBA::TypeCode`, and other names of module CORBA that a specification uses: they are taken from a built-in `orb.idl`,
 //!   one declaration at a time. `#include <orb.idl>`, `TypeCode.idl`, `IOP.idl` and `Components.idl` are built in, and are used
-//!   if no include directory has them.
+//!   if no include directory has them; so are the files `tao/*.pidl` and `tao/orb.idl` of TAO as far as they are in module CORBA.
 //! * The macros `__RTORB_IDL__`, `_PRE_3_0_COMPILER_` (with it the OMG's files use `#include` instead of `import`),
 //!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`. [`Options::undefines`] removes them.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
@@ -23,16 +23,17 @@
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
 //!
 //! # Deviations from the standard
-//! Accepted with a warning: a name that differs only in case from a name used before it in the scope (`Color color`), from the
-//! enclosing scope, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of a declaration that is
+//! Accepted with a warning: a name that differs only in case from a name used in its scope, before or behind it (`Color color`),
+//! from the enclosing scope, or from a keyword younger than CORBA 2.2 (`Factory`); `CORBA::Object`; `import` of a declaration that is
 //! not included; a semicolon behind a pragma; a definition with another prefix than its forward declaration, if one of the two
-//! is `omg.org` (this one applies).
+//! is `omg.org` (this one applies); a member of a union with the name of an enumerator that is a label; a `default` behind labels that
+//! cover all values; anonymous types of parameters and attributes; a local interface in the state of a valuetype.
 //!
 //! An instance of a template module is the module's text with the arguments in the place of the parameters. Other names in it
 //! have the meaning that they have at the place of the instance. An instance of a template that is not declared (in a file that
 //! was not found) has unknown contents.
 //!
-//! Accepted without a warning: anonymous sequences, arrays and strings everywhere; an integer as the value of a floating-point
+//! Accepted without a warning: anonymous sequences, arrays and strings in other types; an integer as the value of a floating-point
 //! constant, and both in one expression; words of components and of IDL 4 as names (`port`, `map`, `int16`); enumerators
 //! written as `Color::red`, or used as labels where their enum is not visible; a comma behind the last enumerator.
 //!
@@ -83,6 +84,17 @@ pub struct Options {
     pub undefines: Vec<String>,
     /// Rust names of declarations, as if each had the annotation `@rust_name`: `Module::Interface::operation=rust_name`.
     pub rust_names: Vec<String>,
+    /// Another compiler that also reads the files. The files are read as it would read them, with its macros in the place of
+    /// `__RTORB_IDL__` and the other predefined ones, and there is a warning about everything that it refuses.
+    pub shared_with: Option<OtherCompiler>,
+}
+
+/// A compiler that may read the same files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OtherCompiler {
+    /// omniidl of omniORB 4.2.
+    Omniidl,
 }
 
 /// The result of a run.
@@ -142,7 +154,13 @@ fn run(
     let tokens = read(&mut sources, &mut diagnostics);
     let specification = parser::parse(tokens, &mut diagnostics);
     let orb = builtin_orb(&mut sources);
-    let mut tree = check::check(&specification, &orb.definitions, &sources, &mut diagnostics);
+    let mut tree = check::check(
+        &specification,
+        &orb.definitions,
+        options,
+        &sources,
+        &mut diagnostics,
+    );
     if !diagnostics.has_errors() {
         let wrong = renames::apply(&options.rust_names, &mut tree);
         wrong.into_iter().for_each(|one| diagnostics.push(one));

@@ -32,6 +32,7 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
         failed_at: None,
         lost: HashSet::new(),
         annotations: Vec::new(),
+        last_commas: Vec::new(),
         modules: Vec::new(),
         templates: Vec::new(),
         instantiated: 0,
@@ -41,6 +42,7 @@ pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Speci
         definitions,
         lost: parser.lost,
         annotations: parser.annotations,
+        last_commas: parser.last_commas,
         incomplete: input.incomplete,
     }
 }
@@ -53,6 +55,8 @@ pub(crate) struct Specification {
     pub(crate) lost: HashSet<Rc<str>>,
     /// Every annotation, except those that are reported already.
     pub(crate) annotations: Vec<Annotation>,
+    /// The commas behind the last enumerators of enums.
+    pub(crate) last_commas: Vec<Location>,
     /// True if a file was not found.
     pub(crate) incomplete: bool,
 }
@@ -77,6 +81,7 @@ struct Parser<'d> {
     failed_at: Option<usize>,
     lost: HashSet<Rc<str>>,
     annotations: Vec<Annotation>,
+    last_commas: Vec<Location>,
     /// The names of the modules around the next token, outermost first.
     modules: Vec<Rc<str>>,
     templates: Vec<Template>,

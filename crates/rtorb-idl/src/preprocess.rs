@@ -10,10 +10,10 @@ mod macros;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::Options;
 use crate::diagnostic::Diagnostics;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::source::{Location, SourceFile, SourceMap};
+use crate::{Options, OtherCompiler};
 
 use macros::Macros;
 
@@ -130,14 +130,18 @@ impl<'r> Preprocessor<'r> {
     /// is defined; then they use `#include`.
     fn predefine(&mut self) {
         let mut text = String::new();
-        let predefined = [
+        let own = [
             "__RTORB_IDL__",
             "HAS_LongLong",
             "HAS_LongDouble",
             "_PRE_3_0_COMPILER_",
         ];
+        let predefined: &[&str] = match self.options.shared_with {
+            None => &own,
+            Some(OtherCompiler::Omniidl) => &["__OMNIIDL__"],
+        };
         let given = self.options.defines.iter().map(String::as_str);
-        for define in predefined.into_iter().chain(given) {
+        for define in predefined.iter().copied().chain(given) {
             let (name, value) = define.split_once('=').unwrap_or((define, "1"));
             text.push_str(&format!("#define {name} {value}\n"));
         }

@@ -40,7 +40,7 @@ pub fn is_guest() -> bool {
 pub fn boot() {
     let done = prepare().and_then(|()| work());
     if let Err(error) = &done {
-        eprintln!("rtorb guest: {error}");
+        let _ = writeln!(io::stderr(), "rtorb guest: {error}");
     }
     switch_off(u8::from(done.is_err()));
 }
@@ -201,7 +201,7 @@ fn switch_off(status: u8) {
     let ports = OpenOptions::new().write(true).open("/dev/port");
     let off = ports.and_then(|ports| ports.write_all_at(&[status], EXIT_PORT));
     if let Err(error) = off {
-        eprintln!("rtorb guest: cannot be switched off: {error}");
+        let _ = writeln!(io::stderr(), "rtorb guest: cannot be switched off: {error}");
     }
 }
 

@@ -6,9 +6,11 @@
 //! replaces a measurement on the target. What a sample was spent in, a repetition of its run with an instruction trace says:
 //! [`explain`].
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod baseline;
 pub mod board;
+mod built;
 pub mod campaign;
 pub mod catalogue;
 pub mod comparison;

@@ -12,8 +12,10 @@ use rtorb_lab::LabError;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::tools::run_tool;
 
+use crate::built;
+
 /// The file that guests run: the one that the user `named`; else `executable` itself, when it is statically linked; else the one
-/// that `cargo xtask static` made in the same workspace.
+/// that `cargo xtask static` made in the checkout that `executable` was built in, or in the current folder.
 ///
 /// # Errors
 /// That there is none that can be used, and how to make one; or the interrupt.
@@ -30,21 +32,18 @@ pub fn find(
     if check(executable).is_ok() {
         return Ok(executable.to_owned());
     }
-    let mut folders = executable.ancestors();
-    let target = folders.find(|folder| folder.ends_with("target"));
-    let beside = target.map(|target| target.join("static/rtorb"));
-    match beside.filter(|program| program.is_file()) {
-        Some(program) => {
-            check(&program)?;
-            is_this_version(&program, interrupt)?;
-            Ok(program)
-        }
-        None => Err(LabError::Incomplete {
-            what: format!(
-                "guests need a statically linked rtorb, and {} is not: {MAKE_ONE}",
-                executable.display()
-            ),
-        }),
+    let program = built::find(executable, "static/rtorb").ok_or_else(|| none(executable))?;
+    check(&program)?;
+    is_this_version(&program, interrupt)?;
+    Ok(program)
+}
+
+fn none(executable: &Path) -> LabError {
+    LabError::Incomplete {
+        what: format!(
+            "guests need a statically linked rtorb, and {} is not: {MAKE_ONE}",
+            executable.display()
+        ),
     }
 }
 
@@ -122,8 +121,7 @@ fn is_this_version(program: &Path, interrupt: &Interrupt) -> Result<(), LabError
     }
 }
 
-const MAKE_ONE: &str =
-    "`cargo xtask static` makes one at target/static/rtorb, and --program FILE names another";
+const MAKE_ONE: &str = "run `cargo xtask static` in a checkout of rtorb, and then this command there; or name a file: --program FILE";
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -137,9 +135,10 @@ mod tests {
         fs::write(&text, "#!/bin/sh\n").unwrap();
         let error = find(Some(&text), &text, &Interrupt::new()).unwrap_err();
         assert!(error.to_string().contains("cargo xtask static"), "{error}");
-        // Not below a folder `target`, and no program itself.
-        let error = find(None, &text, &Interrupt::new()).unwrap_err();
-        assert!(error.to_string().contains("--program"), "{error}");
+        let error = none(&text).to_string();
+        for said in ["is not: run `cargo xtask static`", "--program FILE"] {
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]

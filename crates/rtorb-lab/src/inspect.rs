@@ -14,9 +14,9 @@ pub mod repeat;
 ///
 /// # Errors
 /// That it is neither, in words that help. The text is short, however long the argument or the file is.
-pub fn reference_text(argument: &str) -> Result<String, String> {
+pub fn reference_text(argument: &str) -> Result<ReferenceText, String> {
     if has_scheme(argument) {
-        return Ok(argument.to_owned());
+        return Ok(ReferenceText::of(argument));
     }
     if argument.trim().is_empty() {
         return Err("the reference is empty: give an IOR:, a corbaloc: or a corbaname:, or a file that holds one".to_owned());
@@ -51,7 +51,37 @@ pub fn reference_text(argument: &str) -> Result<String, String> {
             "the file {name} is longer than any reference: it has more than {REFERENCE_BYTES_MAX} bytes"
         ));
     }
-    Ok(text.to_owned())
+    Ok(ReferenceText::of(text))
+}
+
+/// The text of a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferenceText {
+    /// The text, without white space inside an `IOR:`.
+    pub text: String,
+    /// True if there was white space inside it. A mail client that wraps lines leaves some.
+    pub was_wrapped: bool,
+}
+
+impl ReferenceText {
+    fn of(text: &str) -> Self {
+        let is_wrapped = is_ior(text)
+            && text.contains(|one: char| one.is_ascii_whitespace())
+            && text[IOR.len()..]
+                .chars()
+                .all(|one| one.is_ascii_hexdigit() || one.is_ascii_whitespace());
+        if !is_wrapped {
+            let text = text.to_owned();
+            return Self {
+                text,
+                was_wrapped: false,
+            };
+        }
+        Self {
+            text: text.split_ascii_whitespace().collect(),
+            was_wrapped: text.trim().contains(|one: char| one.is_ascii_whitespace()),
+        }
+    }
 }
 
 /// Returns the beginning of a text, enough to recognise it.
@@ -91,6 +121,7 @@ pub fn is_of_tao(ior: &Ior) -> bool {
     })
 }
 
+const IOR: &str = "IOR:";
 const SCHEMES: [&str; 4] = ["ior", "corbaloc", "corbaname", "file"];
 /// A reference of ten thousand profiles fits.
 const REFERENCE_BYTES_MAX: u64 = 1 << 20;
@@ -103,16 +134,16 @@ mod tests {
 
     #[test]
     fn references_are_told_from_files() {
-        assert_eq!(reference_text("IOR:00").unwrap(), "IOR:00");
+        assert_eq!(reference_text("IOR:00").unwrap().text, "IOR:00");
         assert_eq!(
-            reference_text("corbaloc:iiop:host:1/key").unwrap(),
+            reference_text("corbaloc:iiop:host:1/key").unwrap().text,
             "corbaloc:iiop:host:1/key"
         );
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cubit.ior");
         std::fs::write(&path, "IOR:0102\n").unwrap();
         assert_eq!(
-            reference_text(&path.display().to_string()).unwrap(),
+            reference_text(&path.display().to_string()).unwrap().text,
             "IOR:0102"
         );
         let name = path.display().to_string();

@@ -4,6 +4,7 @@
 //! [`rtorb_results::Results`]. Scripts read these as JSON, and `rtorb-report` makes a page of them. The laboratory changes nothing of
 //! what it measures, and contains no number that was not measured.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod contestants;
 mod effort;

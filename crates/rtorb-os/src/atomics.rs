@@ -4,13 +4,15 @@
 //! each may read by the memory model (`tests/loom.rs`). Locks that only the kernel can model are not replaced, except the
 //! mutex of the slab and the futex of the ring and of the waiting word, which have models here.
 
-pub(crate) use model::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell, fence, futex};
+pub(crate) use model::{
+    AtomicPtr, AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell, fence, futex,
+};
 
 #[cfg(not(loom))]
 mod model {
     pub(crate) use crate::futex;
     pub(crate) use crate::sync::Mutex;
-    pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
     /// `core::cell::UnsafeCell` with loom's methods.
     #[derive(Debug)]
@@ -36,7 +38,7 @@ mod model {
 #[cfg(loom)]
 mod model {
     pub(crate) use loom::cell::UnsafeCell;
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
     /// Loom's mutex. It needs no poisoning, because a panic ends the model.
     #[derive(Debug)]

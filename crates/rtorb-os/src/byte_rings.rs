@@ -5,8 +5,9 @@
 //! * The segment is a memfd that nobody can shrink or grow (`F_SEAL_SHRINK`, `F_SEAL_GROW`), so that no access can fault.
 //! * Each end keeps its own positions in its own memory. It checks the position of the peer each time that it reads it.
 //! * Bytes are copied from the segment into private memory before anyone looks at them. There is no reference to bytes in the
-//!   segment: Rust assumes that what a reference leads to does not change, and the peer may change it.
+//!   segment: Rust assumes that what a reference leads to does not change, and the peer may change it. `shared_copy` copies.
 
+use crate::shared_copy::{copy_in, copy_out};
 use crate::waiting_word::{Place, WaitingWord};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -17,22 +18,56 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
-/// One end of two rings: it sends through the one and receives from the other.
-///
-/// One thread at a time sends, and one receives. Others may end the connection at any moment.
+/// One end of two rings, with the only values that send and receive there.
+#[derive(Debug)]
+pub struct Duplex {
+    /// What all threads share: waiting, waking and ending.
+    pub rings: Arc<ByteRings>,
+    /// Sends through the one ring.
+    pub sender: Sender,
+    /// Receives from the other.
+    pub receiver: Receiver,
+}
+
+/// One end of two rings, as all its threads share it. [`Sender`] and [`Receiver`] move the bytes.
 #[derive(Debug)]
 pub struct ByteRings {
     base: NonNull<u8>,
     /// Bytes that each ring has room for, a power of two.
     capacity: usize,
     side: Side,
-    /// Bytes that this end has sent.
+    /// Bytes that this end has sent. Only its sender writes it.
     sent: AtomicU64,
-    /// Of these, the bytes that the peer is known to have taken.
-    taken: AtomicU64,
-    /// Bytes that this end has received.
+    /// Bytes that this end has received. Only its receiver writes it.
     received: AtomicU64,
+}
+
+/// Sends the bytes of one end. There is one, and one thread at a time uses it:
+///
+/// ```compile_fail,E0596
+/// fn send_beside_others(sender: &rtorb_os::byte_rings::Sender) {
+///     let _ = sender.send(&[]);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Sender {
+    rings: Arc<ByteRings>,
+    /// Bytes of those sent that the peer is known to have taken.
+    taken: u64,
+}
+
+/// Receives the bytes of one end. There is one, and one thread at a time uses it:
+///
+/// ```compile_fail,E0596
+/// fn receive_beside_others(receiver: &rtorb_os::byte_rings::Receiver) {
+///     let _ = receiver.receive(&mut []);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Receiver {
+    rings: Arc<ByteRings>,
 }
 
 /// The end that made the segment, or the one that opened it.
@@ -93,10 +128,10 @@ const _: () = assert!(
 
 // SAFETY: the segment stays mapped as long as `self`, all positions are atomic, and no reference leads to the other bytes.
 unsafe impl Send for ByteRings {}
-// SAFETY: as above. Threads that send at once mix their bytes, as two writers of a pipe do, and nothing worse.
+// SAFETY: as above. Only the sender and the receiver reach the other bytes, and there is one of each.
 unsafe impl Sync for ByteRings {}
 
-impl ByteRings {
+impl Duplex {
     /// Makes a segment with two rings of `capacity` bytes, and returns its maker's end and the file for the peer.
     ///
     /// # Errors
@@ -108,7 +143,8 @@ impl ByteRings {
         let file = memfd_create("rtorb", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, segment_bytes(capacity) as u64)?;
         fcntl_add_seals(&file, seals())?;
-        Ok((Self::map(&file, capacity, Side::Maker)?, file))
+        let rings = ByteRings::map(&file, capacity, Side::Maker)?;
+        Ok((Self::of(rings), file))
     }
 
     /// Opens the segment that a peer made and sent.
@@ -124,46 +160,79 @@ impl ByteRings {
         if !is_capacity(capacity) || usize::try_from(bytes) != Ok(segment_bytes(capacity)) {
             return Err(Errno::INVAL);
         }
-        Self::map(file, capacity, Side::Opener)
+        ByteRings::map(file, capacity, Side::Opener).map(Self::of)
     }
 
-    /// Sends as many bytes of the parts as there is room for, and returns their number. [Call](Self::call_peer) the peer then.
+    fn of(rings: ByteRings) -> Self {
+        let rings = Arc::new(rings);
+        Self {
+            sender: Sender {
+                rings: Arc::clone(&rings),
+                taken: 0,
+            },
+            receiver: Receiver {
+                rings: Arc::clone(&rings),
+            },
+            rings,
+        }
+    }
+}
+
+impl Sender {
+    /// Sends as many bytes of the parts as there is room for, and returns their number.
+    /// [Call](ByteRings::call_peer) the peer then.
     ///
     /// # Errors
     /// [`BrokenRing`] if the peer wrote nonsense.
     #[inline]
-    pub fn send(&self, parts: &[IoSlice<'_>]) -> Result<usize, BrokenRing> {
-        let sent = self.sent.load(Ordering::Relaxed);
+    pub fn send(&mut self, parts: &[IoSlice<'_>]) -> Result<usize, BrokenRing> {
+        let rings = &*self.rings;
+        let sent = rings.sent.load(Ordering::Relaxed);
         let bytes = parts.iter().map(|part| part.len()).sum();
-        let mut room = self.capacity - (sent - self.taken.load(Ordering::Relaxed)) as usize;
+        let mut room = rings.capacity - (sent - self.taken) as usize;
         if room < bytes {
-            room = self.room()?;
+            (room, self.taken) = rings.room()?;
         }
         let mut position = sent;
         for part in parts {
             let count = part.len().min(room);
-            self.copy_in(position, &part[..count]);
+            self.put(position, &part[..count]);
             position += count as u64;
             room -= count;
         }
-        self.sent.store(position, Ordering::Relaxed);
-        self.outgoing()
-            .sender
-            .position
-            .store(position, Ordering::Release);
+        rings.sent.store(position, Ordering::Relaxed);
+        let end = &rings.outgoing().sender;
+        end.position.store(position, Ordering::Release);
         Ok((position - sent) as usize)
     }
 
-    /// Receives as many bytes as there are and `into` has room for. [Call](Self::call_peer) the peer then.
+    /// Copies bytes into the outgoing ring. There must be room for them.
+    #[inline]
+    fn put(&self, position: u64, bytes: &[u8]) {
+        let rings = &*self.rings;
+        let (to, until_end) = rings.place(rings.side, position);
+        let first = bytes.len().min(until_end);
+        // SAFETY: `place` returns a place in the ring with `until_end` bytes behind it, and private bytes are not in the ring.
+        unsafe { copy_in(to, bytes.as_ptr(), first) };
+        if first < bytes.len() {
+            let (to, _) = rings.place(rings.side, 0);
+            let rest = &bytes[first..];
+            // SAFETY: a message part is shorter than the ring, because there was room for it.
+            unsafe { copy_in(to, rest.as_ptr(), rest.len()) };
+        }
+    }
+}
+
+impl Receiver {
+    /// Receives as many bytes as there are and `into` has room for. [Call](ByteRings::call_peer) the peer then.
     ///
     /// # Errors
     /// [`BrokenRing`] if the peer wrote nonsense.
     #[inline]
-    pub fn receive(&self, into: &mut [u8]) -> Result<usize, BrokenRing> {
-        let count = self.receivable()?.min(into.len());
+    pub fn receive(&mut self, into: &mut [u8]) -> Result<usize, BrokenRing> {
+        let count = self.rings.receivable()?.min(into.len());
         // SAFETY: `into` has room for `count` bytes, and is no part of the segment.
-        unsafe { self.copy_out(into.as_mut_ptr(), count) };
-        self.advance(count);
+        unsafe { self.take(into.as_mut_ptr(), count) };
         Ok(count)
     }
 
@@ -172,15 +241,14 @@ impl ByteRings {
     /// # Errors
     /// [`BrokenRing`] if the peer wrote nonsense.
     pub fn receive_behind(
-        &self,
+        &mut self,
         into: &mut Vec<u8>,
         bytes_max: usize,
     ) -> Result<usize, BrokenRing> {
         let spare = into.spare_capacity_mut();
-        let count = self.receivable()?.min(spare.len()).min(bytes_max);
+        let count = self.rings.receivable()?.min(spare.len()).min(bytes_max);
         // SAFETY: the spare room has at least `count` bytes, and is no part of the segment.
-        unsafe { self.copy_out(spare.as_mut_ptr().cast(), count) };
-        self.advance(count);
+        unsafe { self.take(spare.as_mut_ptr().cast(), count) };
         let length = into.len() + count;
         // SAFETY: the first `count` bytes behind the old length were just written.
         unsafe { into.set_len(length) };
@@ -191,11 +259,46 @@ impl ByteRings {
     ///
     /// # Errors
     /// [`BrokenRing`] if the peer wrote nonsense.
-    pub fn discard(&self) -> Result<(), BrokenRing> {
-        self.advance(self.receivable()?);
+    pub fn discard(&mut self) -> Result<(), BrokenRing> {
+        let count = self.rings.receivable()?;
+        self.advance(count);
         Ok(())
     }
 
+    /// Copies the next bytes of the incoming ring to `into`, and notes that they were received.
+    ///
+    /// # Safety
+    /// `into` must have room for `count` bytes outside of the segment, and `count` must be at most the capacity.
+    #[inline]
+    unsafe fn take(&mut self, into: *mut u8, count: usize) {
+        let rings = &*self.rings;
+        let from_side = rings.side.other();
+        let (from, until_end) = rings.place(from_side, rings.received.load(Ordering::Relaxed));
+        let first = count.min(until_end);
+        // SAFETY: `place` returns a place in the ring with `until_end` bytes behind it; the caller vouches for `into`.
+        unsafe { copy_out(into, from, first) };
+        if first < count {
+            let (from, _) = rings.place(from_side, 0);
+            // SAFETY: `first` is less than `count`, for which `into` has room.
+            let into = unsafe { into.add(first) };
+            // SAFETY: the rest is shorter than the ring, and `into` has room for it.
+            unsafe { copy_out(into, from, count - first) };
+        }
+        self.advance(count);
+    }
+
+    /// Notes that `count` bytes were received.
+    #[inline]
+    fn advance(&mut self, count: usize) {
+        let rings = &*self.rings;
+        let received = rings.received.load(Ordering::Relaxed) + count as u64;
+        rings.received.store(received, Ordering::Relaxed);
+        let end = &rings.incoming().receiver;
+        end.position.store(received, Ordering::Release);
+    }
+}
+
+impl ByteRings {
     /// True if there is what is awaited.
     ///
     /// # Errors
@@ -204,7 +307,7 @@ impl ByteRings {
     pub fn is_ready(&self, awaited: Awaited) -> Result<bool, BrokenRing> {
         match awaited {
             Awaited::Bytes => Ok(self.receivable()? > 0),
-            Awaited::Room => Ok(self.room()? >= self.capacity / 2),
+            Awaited::Room => Ok(self.room()?.0 >= self.capacity / 2),
         }
     }
 
@@ -273,7 +376,7 @@ impl ByteRings {
     /// Notes the CPU on which this thread runs, for the peer.
     #[inline]
     pub fn note_cpu(&self, cpu: usize) {
-        let number = u32::try_from(cpu + 1).unwrap_or(0);
+        let number = u32::try_from(cpu.saturating_add(1)).unwrap_or(0);
         self.outgoing().sender.cpu.store(number, Ordering::Relaxed);
     }
 
@@ -292,13 +395,12 @@ impl ByteRings {
         self.distance(sent, self.received.load(Ordering::Relaxed))
     }
 
-    /// Bytes that can be sent.
+    /// Bytes that can be sent, and the position up to which the peer has taken bytes.
     #[inline]
-    fn room(&self) -> Result<usize, BrokenRing> {
+    fn room(&self) -> Result<(usize, u64), BrokenRing> {
         let taken = self.outgoing().receiver.position.load(Ordering::Acquire);
         let waiting = self.distance(self.sent.load(Ordering::Relaxed), taken)?;
-        self.taken.store(taken, Ordering::Relaxed);
-        Ok(self.capacity - waiting)
+        Ok((self.capacity - waiting, taken))
     }
 
     #[inline]
@@ -306,52 +408,6 @@ impl ByteRings {
         match sent.wrapping_sub(received) {
             bytes if bytes <= self.capacity as u64 => Ok(bytes as usize),
             _ => Err(BrokenRing),
-        }
-    }
-
-    /// Notes that `count` bytes were received.
-    #[inline]
-    fn advance(&self, count: usize) {
-        let received = self.received.load(Ordering::Relaxed) + count as u64;
-        self.received.store(received, Ordering::Relaxed);
-        self.incoming()
-            .receiver
-            .position
-            .store(received, Ordering::Release);
-    }
-
-    /// Copies bytes into the outgoing ring. There must be room for them.
-    #[inline]
-    fn copy_in(&self, position: u64, bytes: &[u8]) {
-        let (to, until_end) = self.place(self.side, position);
-        let first = bytes.len().min(until_end);
-        // SAFETY: `place` returns a place in the ring with `until_end` bytes behind it, and private bytes are not in the ring.
-        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), first) };
-        if first < bytes.len() {
-            let (to, _) = self.place(self.side, 0);
-            let rest = &bytes[first..];
-            // SAFETY: a message part is shorter than the ring, because there was room for it.
-            unsafe { to.copy_from_nonoverlapping(rest.as_ptr(), rest.len()) };
-        }
-    }
-
-    /// Copies the next bytes of the incoming ring to `into`.
-    ///
-    /// # Safety
-    /// `into` must have room for `count` bytes outside of the segment, and `count` must be at most the capacity.
-    #[inline]
-    unsafe fn copy_out(&self, into: *mut u8, count: usize) {
-        let (from, until_end) =
-            self.place(self.side.other(), self.received.load(Ordering::Relaxed));
-        let first = count.min(until_end);
-        // SAFETY: `place` returns a place in the ring with `until_end` bytes behind it; the caller vouches for `into`.
-        unsafe { into.copy_from_nonoverlapping(from, first) };
-        if first < count {
-            let (from, _) = self.place(self.side.other(), 0);
-            // SAFETY: `first` is less than `count`, for which `into` has room.
-            let into = unsafe { into.add(first) };
-            // SAFETY: the rest is shorter than the ring, and `into` has room for it.
-            unsafe { into.copy_from_nonoverlapping(from, count - first) };
         }
     }
 
@@ -411,7 +467,6 @@ impl ByteRings {
             capacity,
             side,
             sent: AtomicU64::new(0),
-            taken: AtomicU64::new(0),
             received: AtomicU64::new(0),
         })
     }

@@ -41,7 +41,7 @@ pub fn process_heap_calls() -> u64 {
     PROCESS_CALLS.load(Ordering::Relaxed)
 }
 
-/// Stops counting. While stopped, a heap call costs one relaxed load more.
+/// Stops counting, of heap calls and of locks. While stopped, each costs one relaxed load more.
 pub fn stop_counting() {
     STOPPED.store(true, Ordering::Relaxed);
 }
@@ -51,9 +51,15 @@ pub fn start_counting() {
     STOPPED.store(false, Ordering::Relaxed);
 }
 
+/// True between [`stop_counting`] and [`start_counting`].
+#[inline]
+pub(crate) fn is_stopped() -> bool {
+    STOPPED.load(Ordering::Relaxed)
+}
+
 #[inline]
 fn count() {
-    if STOPPED.load(Ordering::Relaxed) {
+    if is_stopped() {
         return;
     }
     // A thread that ends has no counter any more.

@@ -12,8 +12,9 @@
 //! | a bounded queue of requests for a pool of threads | [`ring::Ring`] |
 //! | the bounds of such a queue | [`admission::Admission`] |
 //! | a table with lock-free lookup | [`slab::Slab`] |
-//! | two streams of bytes between two processes, in memory that they share | [`byte_rings::ByteRings`] |
+//! | two streams of bytes between two processes, in memory that they share | [`byte_rings::Duplex`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
+//! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | SIGTERM and SIGINT as an event | [`termination::Termination`] |
 //! | a periodic signal, to measure what interrupts cost | [`signal_timer`] |
@@ -21,7 +22,7 @@
 //! | memory without page faults | [`memory`] |
 //! | a child process that only ends, to load a host with forks | [`process`] |
 //! | a network of a thread's own | [`namespace`] |
-//! | counting heap calls, locks, page faults and context switches of a path | [`heap::heap_calls`], [`sync::lock_calls`], [`memory::thread_page_faults`], [`sched::thread_switches`] |
+//! | counting heap calls, locks, page faults and context switches of a path | [`heap::heap_calls`], `sync::lock_calls` (feature `count-locks`), [`memory::thread_page_faults`], [`sched::thread_switches`] |
 //!
 //! It is the only part of the ORB that depends on the operating system, sockets aside: `docs/reference/portability.md` lists what each module needs
 //! of one. The build refuses other systems than Linux.
@@ -45,6 +46,9 @@ mod refused;
 pub mod replay;
 pub mod ring;
 pub mod sched;
+pub mod set_once;
+#[cfg(not(loom))]
+mod shared_copy;
 pub mod shared_memory;
 pub mod signal_timer;
 pub mod slab;
@@ -56,4 +60,5 @@ pub mod timer;
 mod usage;
 pub mod waiting_word;
 
+pub use refused::cpu_group::CpuGroup;
 pub use refused::{Refused, Resource};

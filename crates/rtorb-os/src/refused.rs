@@ -1,12 +1,16 @@
 //! Refusals of the host, with what to do about them.
 
+pub(crate) mod cpu_group;
+
 use crate::policy::SchedPolicy;
 use core::fmt;
 use rustix::io::Errno;
+use std::borrow::Cow;
+use std::path::Path;
 
 /// The host refused something that real-time work needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the host refused {resource} ({errno}): {}", .resource.remedy(*.errno))]
+#[error("the host refused {resource} ({errno}): {}", .resource.remedy(*.errno, Path::new("/")))]
 pub struct Refused {
     /// What the program asked for.
     pub resource: Resource,
@@ -63,7 +67,25 @@ impl Resource {
         check(returned).map_err(|errno| self.refused(errno))
     }
 
-    fn remedy(self, errno: Errno) -> &'static str {
+    /// What to do. `root` is the folder with /proc and /sys: the control group of the process may be the cause.
+    fn remedy(self, errno: Errno, root: &Path) -> Cow<'static, str> {
+        let is_of_group = matches!(
+            self,
+            Self::Policy(SchedPolicy::Fifo(_) | SchedPolicy::RoundRobin(_))
+        );
+        let usual = self.usual_remedy(errno);
+        if !is_of_group || errno != Errno::PERM {
+            return usual.into();
+        }
+        let has_right = cpu_group::holds_sys_nice(root);
+        match cpu_group::refusal(root, has_right) {
+            None => usual.into(),
+            Some(why) if has_right => why.into(),
+            Some(why) => format!("{why}; and {usual}").into(),
+        }
+    }
+
+    fn usual_remedy(self, errno: Errno) -> &'static str {
         match self {
             Self::Policy(SchedPolicy::Deadline { .. }) if errno == Errno::INVAL => {
                 "choose 1024 ns <= runtime <= deadline <= period, and a period within \
@@ -172,7 +194,48 @@ mod tests {
         for (resource, errno, remedy) in rows {
             let text = resource.refused(errno).to_string();
             assert!(text.contains(&resource.to_string()), "{text}");
+            let text = resource.remedy(errno, Path::new("/nowhere"));
             assert!(text.contains(remedy), "{text}");
         }
+    }
+
+    #[test]
+    fn a_control_group_without_real_time_time_is_named_as_the_cause() {
+        let machine = std::env::temp_dir().join(format!("rtorb-os-refused-{}", std::process::id()));
+        let file = |path: &str, text: &str| {
+            let path = machine.join(path);
+            std::fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        };
+        file("proc/self/cgroup", "4:cpu:/measure\n");
+        file(
+            "proc/self/mountinfo",
+            "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+        );
+        file("sys/fs/cgroup/cpu/measure/cpu.rt_runtime_us", "0\n");
+        let said = |policy| {
+            Resource::Policy(policy)
+                .remedy(Errno::PERM, &machine)
+                .into_owned()
+        };
+        let fifo = said(SchedPolicy::Fifo(50));
+        let cause = "the control group /measure has no real-time time: `echo $$ > /sys/fs/cgroup/cpu/cgroup.procs`";
+        assert!(
+            fifo.starts_with(cause) && fifo.contains("CAP_SYS_NICE"),
+            "{fifo}"
+        );
+        file("proc/self/status", "CapEff:\t000001ffffffffff\n");
+        let fifo = said(SchedPolicy::RoundRobin(50));
+        assert!(
+            fifo.starts_with(cause) && !fifo.contains("CAP_SYS_NICE"),
+            "{fifo}"
+        );
+        let deadline = said(SchedPolicy::Deadline {
+            runtime_ns: 1,
+            deadline_ns: 2,
+            period_ns: 3,
+        });
+        assert!(!deadline.contains("/measure"), "{deadline}");
+        std::fs::remove_dir_all(machine).expect("it is ours");
     }
 }

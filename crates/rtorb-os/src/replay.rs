@@ -32,7 +32,7 @@ mod tests {
     fn there_is_one_address() {
         let before = samples_taken();
         sample_taken();
-        assert_eq!(samples_taken(), before + 1);
+        assert!(samples_taken() > before);
         assert_ne!(sample_taken_address(), 0);
         assert_eq!(sample_taken_address(), sample_taken_address());
     }

@@ -253,6 +253,27 @@ fn loom_slab_entering_sees_the_whole_entry() {
 }
 
 #[test]
+fn loom_slab_two_threads_grow_it_at_once_and_each_entry_is_found() {
+    model(3, || {
+        // One more than a segment of the model, and than a directory of it.
+        for before in [0, 2, 4] {
+            let slab = Arc::new(Slab::new(6));
+            for value in 0..before {
+                slab.insert(Box::new(value)).expect("room");
+            }
+            let other = {
+                let slab = slab.clone();
+                thread::spawn(move || slab.insert(Box::new(7)).expect("room"))
+            };
+            let ours = slab.insert(Box::new(8)).expect("room");
+            let theirs = other.join().unwrap();
+            assert_eq!(**slab.enter(ours).expect("there"), 8);
+            assert_eq!(**slab.enter(theirs).expect("there"), 7);
+        }
+    });
+}
+
+#[test]
 fn loom_recheck_lock_has_one_holder_and_loses_no_event() {
     model(3, || {
         let shared = Arc::new((AtomicU32::new(0), RecheckLock::new(0)));

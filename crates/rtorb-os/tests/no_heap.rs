@@ -4,7 +4,9 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::heap::{CountingAllocator, heap_calls};
 use rtorb_os::ring::Ring;
 use rtorb_os::sched::current_policy;
-use rtorb_os::sync::{CeilingMutex, Condvar, Mutex, lock_calls};
+#[cfg(feature = "count-locks")]
+use rtorb_os::sync::lock_calls;
+use rtorb_os::sync::{CeilingMutex, Condvar, Mutex};
 use rtorb_os::timer::PeriodicTimer;
 
 #[global_allocator]
@@ -33,6 +35,7 @@ fn locks_rings_and_timers_make_no_heap_call_in_use() {
     assert_eq!(heap_calls(&mut work).1, 0);
 }
 
+#[cfg(feature = "count-locks")]
 #[test]
 fn a_push_and_a_pop_take_no_lock() {
     let ring = Ring::new(2);

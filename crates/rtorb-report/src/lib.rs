@@ -3,6 +3,7 @@
 //! [`write()`] and [`write_run`] make it. [`matrix`] is the table that a reader of a comparison of kernels needs first.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod campaign;
 mod figures;
 mod groups;
@@ -15,6 +16,7 @@ mod page;
 mod papers;
 mod prose;
 mod section;
+mod words;
 
 pub use page::{Failure, Run, render, render_run, write, write_run};
 pub use prose::{PAPERS, Paper};

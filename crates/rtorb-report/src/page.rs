@@ -6,6 +6,7 @@ use askama::Template;
 use rtorb_results::campaign::PREFIX;
 use rtorb_results::{Claim, Results, Verdict, write_atomically};
 
+use crate::answer::Answer;
 use crate::campaign::{Beside, CampaignPart};
 use crate::groups::Group;
 use crate::headline::Headline;
@@ -115,6 +116,7 @@ fn render_page(
         last: moment(timed.iter().map(|results| &results.started).max()),
         runs: runs(&timed),
         is_emulated: timed.len() < shown.len(),
+        answer: Answer::of(&shown),
         headline: Headline::of(&shown, beside),
         groups: crate::groups::of(sections),
         hosts,
@@ -138,6 +140,8 @@ struct Page<'a> {
     last: String,
     /// How many runs the results are of.
     runs: usize,
+    /// What a reader asks first, where calls were timed.
+    answer: Option<Answer>,
     /// What kernels are chosen by, where the page is of one campaign over them.
     headline: Option<Headline<'a>>,
     groups: Vec<Group<'a>>,

@@ -302,6 +302,46 @@ fn results_of_two_hosts_never_look_like_those_of_one() {
 }
 
 #[test]
+fn the_page_begins_with_what_a_call_costs_and_explains_its_words() {
+    let page = report::render(&[results()], &ORDER).unwrap();
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let answer = place("What does a call cost here? Can a loop of 1 kHz make one?");
+    assert!(answer < place("class=\"words overview\""));
+    assert!(page.contains("<td>over TCP</td><td>7.50 µs</td><td>8.9"));
+    assert!(page.contains("Yes, in this run."));
+    assert!(page.contains("<code>htb</code>") && page.contains("8.68 yields"));
+    let none = report::render(&[declared()], &ORDER).unwrap();
+    assert!(!none.contains("1 kHz"));
+}
+
+#[test]
+fn statistics_that_are_alike_can_be_told_apart() {
+    let page = report::render(&[declared()], &ORDER).unwrap();
+    // Lines by their points and dashes, of which a legend shows little.
+    for (symbol, dash) in [
+        ("triangle-down", "dot"),
+        ("diamond-open", "longdashdot"),
+        ("triangle-up", "dash"),
+    ] {
+        assert!(
+            page.contains(&format!("\"symbol\":\"{symbol}\"")),
+            "{symbol}"
+        );
+        assert!(page.contains(&format!("\"dash\":\"{dash}\"")), "{dash}");
+    }
+    // Bars by a colour that the legend has too.
+    let mut bars = declared();
+    bars.plots[1].values = vec![StatisticName::P50, StatisticName::Max];
+    let page = report::render(&[bars], &ORDER).unwrap();
+    for alpha in ["7f", "ff"] {
+        assert!(
+            page.contains(&format!("\"color\":\"#2f7ed8{alpha}\"")),
+            "{alpha}"
+        );
+    }
+}
+
+#[test]
 fn every_figure_says_which_series_it_was_drawn_from() {
     let page = report::render(&[declared()], &ORDER).unwrap();
     let figures = page.matches("data-figure>").count();

@@ -1,7 +1,8 @@
 //! Claims: statements about results, each with a number, a limit and a verdict that a bad run can turn.
 //!
 //! A claim about times is judged by the 95 % interval of the median of its rounds. Above the limit, the claim is missed; below, it
-//! is held. If the limit lies within the interval, the rounds differ too much to tell, and the claim is not judged.
+//! is held. If the limit lies within the interval, the rounds differ too much to tell, and the claim is not judged. A claim about each round
+//! is judged by the largest one.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +16,14 @@ pub struct Claim {
     pub id: String,
     /// The statement in words.
     pub statement: String,
-    /// The measured value: the median of the rounds, or a count.
+    /// The measured value: the median of the rounds, the largest of them if the claim is about each, or a count.
     pub value: f64,
     /// The largest value with which the claim is held.
     pub limit: f64,
     /// The unit of value, limit and interval.
     pub unit: String,
-    /// The ends of the 95 % interval of the median; `None` for a count, which is exact, and for fewer than two rounds.
+    /// The ends of the 95 % interval of the median; `None` for a count, which is exact, for the largest round, and for fewer than two
+    /// rounds.
     pub interval: Option<[f64; 2]>,
     /// The number of rounds with a value; `None` for a count.
     pub rounds: Option<usize>,
@@ -98,6 +100,26 @@ impl Claim {
                 let (low, high) = (with_unit(low, unit), with_unit(high, unit));
                 claim.not_judged(format!("the rounds differ too much: {low} to {high}"))
             }
+        })
+    }
+
+    /// A claim that is held if the value of every round is at most `limit`; `None` without any round. The largest decides, so there is no
+    /// interval. One round is not judged: it agrees with itself.
+    pub fn each_at_most(
+        id: impl Into<String>,
+        statement: impl Into<String>,
+        rounds: &ByRound,
+        limit: f64,
+        unit: &str,
+    ) -> Option<Self> {
+        let largest = rounds.values().into_iter().reduce(f64::max)?;
+        let claim = Self {
+            rounds: Some(rounds.len()),
+            ..Self::counted(id, statement, largest, limit, unit)
+        };
+        Some(match rounds.len() {
+            1 => claim.not_judged("one round shows no spread"),
+            _ => claim,
         })
     }
 
@@ -208,6 +230,23 @@ mod tests {
             assert!(!claim.reason.is_empty());
         }
         assert!(Claim::at_most("x", "", &ByRound::default(), 1.0, "").is_none());
+    }
+
+    #[test]
+    fn a_claim_about_each_round_is_judged_by_the_largest() {
+        let judged = |rounds: &[f64]| Claim::each_at_most("x", "", &rounds.into(), 10.0, "%");
+        let [held, missed] = [&[0.3, 9.9, 0.0][..], &[0.3, 0.3, 0.0, 12.8, 0.0]].map(judged);
+        assert_eq!(
+            held.map(|it| (it.value, it.verdict)),
+            Some((9.9, Verdict::Held))
+        );
+        assert_eq!(
+            missed.map(|it| (it.value, it.verdict)),
+            Some((12.8, Verdict::Missed))
+        );
+        let alone = judged(&[0.0]).map(|it| it.verdict);
+        assert_eq!(alone, Some(Verdict::NotJudged));
+        assert_eq!(judged(&[]), None);
     }
 
     #[test]

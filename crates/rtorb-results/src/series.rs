@@ -132,12 +132,14 @@ pub struct Highlight {
 }
 
 impl Highlight {
-    /// The value with as many digits as mean something.
+    /// The value with as many digits as mean something, in the unit of [`Self::shown_unit`].
     #[must_use]
     pub fn shown(&self) -> String {
-        let shown = match self.value {
-            large if large >= 1_000.0 => format!("{large:.0}"),
-            us if us >= 10.0 && ["us", "k instr"].contains(&self.unit.as_str()) => {
+        let (value, unit) = fitting(self.value, &self.unit);
+        let shown = match value {
+            large if large.abs() >= 1_000.0 => format!("{large:.0}"),
+            ms if unit != self.unit => format!("{ms:.2}"),
+            us if us.abs() >= 10.0 && ["us", "k instr"].contains(&unit) => {
                 format!("{us:.1}")
             }
             other => format!("{other:.2}"),
@@ -146,6 +148,22 @@ impl Highlight {
             Some(whole) => whole.to_owned(),
             None => shown,
         }
+    }
+
+    /// The unit of [`Self::shown`]: a time from 1,000 us on is in ms.
+    #[must_use]
+    pub fn shown_unit(&self) -> &str {
+        fitting(self.value, &self.unit).1
+    }
+}
+
+/// A value in the unit that a reader expects of its size: of a time in microseconds, milliseconds from 1,000 on, and seconds from a
+/// million on. Other units stay.
+pub(crate) fn fitting(value: f64, unit: &str) -> (f64, &str) {
+    match (unit, value.abs()) {
+        ("us", large) if large >= 1e6 => (value / 1e6, "s"),
+        ("us", large) if large >= 1e3 => (value / 1e3, "ms"),
+        _ => (value, unit),
     }
 }
 
@@ -177,6 +195,7 @@ pub struct LostRound {
 
 /// With as many digits as tell it from a limit.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
+    let (value, unit) = fitting(value, unit);
     let shown = match value.abs() {
         small if small < 10.0 => format!("{value:.3}"),
         medium if medium < 100.0 => format!("{value:.2}"),
@@ -227,4 +246,35 @@ pub struct Published {
     pub published: String,
     /// Ours.
     pub ours: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_the_unit_that_fits_it() {
+        let of = |value: f64, unit: &str| {
+            let highlight = Highlight {
+                what: String::new(),
+                value,
+                unit: unit.to_owned(),
+                beside: String::new(),
+            };
+            format!("{} {}", highlight.shown(), highlight.shown_unit())
+        };
+        for (value, unit, shown) in [
+            (31_343.2, "us", "31.34 ms"),
+            (999.9, "us", "999.9 us"),
+            (-0.52, "us", "-0.52 us"),
+            (-2_500.0, "us", "-2.50 ms"),
+            (1_200_000.0, "us", "1.20 s"),
+            (31_343.2, "k instr", "31343 k instr"),
+            (3_444.0, "KiB", "3444 KiB"),
+        ] {
+            assert_eq!(of(value, unit), shown);
+        }
+        assert_eq!(with_unit(31_343.2, "us"), "31.34 ms");
+        assert_eq!(with_unit(0.31, "%"), "0.31 %");
+    }
 }

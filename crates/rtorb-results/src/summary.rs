@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::series::fitting;
 use crate::statistics::Statistics;
 use crate::{Labels, Results, Series};
 
@@ -27,7 +28,7 @@ pub fn finding(results: &Results) -> Option<String> {
     });
     conclusion.or_else(|| {
         let key = results.highlights.first()?;
-        let figure = format!("{}: {} {}", key.what, key.shown(), key.unit);
+        let figure = format!("{}: {} {}", key.what, key.shown(), key.shown_unit());
         Some(match key.beside.as_str() {
             "" => format!("{}.", figure.trim_end()),
             beside => format!("{}, {beside}.", figure.trim_end()),
@@ -105,6 +106,7 @@ pub fn medians(results: &Results) -> Table {
     let lone = lone(results, &columns);
     columns.retain(|name| !lone.contains(name));
     let rows = distinct(calls(results).map(|series| place(series, &lone).0));
+    let unit = results.time_unit().of_thousand();
     let mut cells: BTreeMap<(usize, usize), String> = BTreeMap::new();
     for series in calls(results) {
         let (row, column) = place(series, &lone);
@@ -114,13 +116,13 @@ pub fn medians(results: &Results) -> Table {
             let mark = if series.wrong > 0 { " WRONG" } else { "" };
             cells.insert(
                 (row, column),
-                format!("{}{mark}", microseconds(series.median_of_rounds())),
+                format!("{}{mark}", in_cell(series.median_of_rounds(), unit)),
             );
         }
     }
     let cell = |row, column| cells.get(&(row, column)).cloned().unwrap_or_default();
     Table {
-        head: std::iter::once(format!("{}, median", results.time_unit().of_thousand()))
+        head: std::iter::once(format!("{unit}, median"))
             .chain(columns.iter().cloned())
             .collect(),
         rows: rows
@@ -171,7 +173,8 @@ pub fn tails(results: &Results) -> Table {
     if let Some(table) = columns::tails(results) {
         return table;
     }
-    let head = [results.time_unit().of_thousand(), "contestant", "count"]
+    let unit = results.time_unit().of_thousand();
+    let head = [unit, "contestant", "count"]
         .into_iter()
         .chain(Statistics::NAMES);
     let row = |series: &Series| {
@@ -181,7 +184,7 @@ pub fn tails(results: &Results) -> Table {
             series.count.to_string(),
         ]
         .into_iter()
-        .chain(series.statistics.in_order().map(microseconds))
+        .chain(series.statistics.in_order().map(|ns| in_cell(ns, unit)))
         .collect()
     };
     Table {
@@ -289,6 +292,17 @@ pub fn contestants(results: &Results) -> Vec<String> {
     };
     names.sort_by_key(place);
     names
+}
+
+/// A time in a table of times in `unit`: in another unit, with its name, if it is too large for that one.
+fn in_cell(ns: f64, unit: &str) -> String {
+    large_time(ns, unit).unwrap_or_else(|| microseconds(ns))
+}
+
+/// A time that is too large for `unit`, with its own unit: `31.34 ms`.
+fn large_time(ns: f64, unit: &str) -> Option<String> {
+    let (value, fitting) = fitting(ns / 1e3, unit);
+    (fitting != unit).then(|| format!("{value:.2} {fitting}"))
 }
 
 /// Nanoseconds as microseconds with as many digits as mean something.

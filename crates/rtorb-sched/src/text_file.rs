@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use crate::suggest;
+
 /// A mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
@@ -292,42 +294,11 @@ pub fn line_of(text: &str, byte: usize) -> usize {
     1 + before.filter(|byte| **byte == b'\n').count()
 }
 
-/// Returns the name most similar to a misspelt one, if any is similar: a suggestion. A name with one slip is always similar.
-/// Other names are compared by the Jaro-Winkler measure, in which the first characters count more. Case does not matter. Of very
-/// many or very long names only the first ones are compared, which bounds the time.
+/// Returns the name most similar to a misspelt one, if any is similar: a suggestion. The time that it takes is bounded.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if wrong.len() > NAME_BYTES_MAX {
-        return None;
-    }
-    let wrong = wrong.to_lowercase();
-    let a_word = wrong.chars().count() > 2;
-    let alike = |name: &str| {
-        let name = name.to_lowercase();
-        if a_word && strsim::osa_distance(&wrong, &name) <= 1 {
-            return 1.0;
-        }
-        strsim::jaro_winkler(&wrong, &name)
-    };
-    let mut left = COMPARED_MAX;
-    names
-        .take_while(|name| {
-            let cost = name.len().saturating_mul(wrong.len());
-            left = left.saturating_sub(cost);
-            left > 0
-        })
-        .map(|name| (alike(name), name))
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .filter(|(alike, _)| *alike >= ALIKE_AT_LEAST)
-        .map(|(_, name)| name)
+    suggest::closest(wrong, names)
 }
-
-/// Pairs of bytes: 50,000 names of twenty bytes each.
-const COMPARED_MAX: usize = 20_000_000;
-/// Nobody misspells a longer name, and to compare it takes long.
-const NAME_BYTES_MAX: usize = 1_000;
-/// Of 1. Unrelated names of a system reach half of it by chance.
-const ALIKE_AT_LEAST: f64 = 0.8;
 /// The most bytes of a line that is shown.
 const LINE_SHOWN_MAX: usize = 2_000;
 const FILE_BYTES_MAX: u64 = 64 << 20;

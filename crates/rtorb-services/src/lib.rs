@@ -8,6 +8,7 @@
 //! | events from suppliers to consumers: filtered, correlated, by priority | [`events`] |
 //! | priorities from rates and deadlines, off line and at run time | [`scheduling`] |
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod events;
 pub mod naming;

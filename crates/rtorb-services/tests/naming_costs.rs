@@ -14,8 +14,16 @@ use std::thread;
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
 
-/// One test, since the counters of the process count whatever runs beside it.
-#[test]
+fn main() {
+    if std::env::args().any(|word| word == "--ignored") {
+        return what_names_cost_here();
+    }
+    rtorb_tests::alone::run(
+        "a_name_costs_the_same_however_many_there_are",
+        a_name_costs_the_same_however_many_there_are,
+    );
+}
+
 fn a_name_costs_the_same_however_many_there_are() {
     serve(NamingConfig::default(), |root, client| {
         bind(root, client, 0..10);
@@ -40,9 +48,8 @@ fn count(root: &NamingContextExt) -> (u64, u64) {
     )
 }
 
-/// `cargo test -p rtorb-services --release --test naming_costs -- --ignored --nocapture` on a quiet machine.
-#[test]
-#[ignore = "a measurement, which asserts nothing of time"]
+/// A measurement, which asserts nothing of time: `cargo test -p rtorb-services --release --test naming_costs -- --ignored` on a
+/// quiet machine.
 fn what_names_cost_here() {
     let directory = tempfile::tempdir().expect("a directory");
     let config = NamingConfig::stored_at(directory.path().join("names"));

@@ -14,6 +14,9 @@ pub const OMG: u32 = 0x4f4d_0000;
 /// Minor codes of this ORB carry `rtb` in the upper 20 bits.
 pub const RTORB: u32 = 0x7274_6000;
 
+/// The minor code of BAD_PARAM for an object that does not have the interface that it is narrowed to.
+pub const WRONG_INTERFACE: u32 = RTORB | 0x10;
+
 /// The exception and the minor code for an error of decoding.
 pub const fn of_decoding(error: DecodeError) -> (ExceptionKind, u32) {
     match error {

@@ -8,6 +8,7 @@ pub use crate::poa::{ServedBy, unknown_operation};
 pub use crate::reference::ObjectRef;
 pub use crate::server::ServerCall;
 pub use crate::timing::{Criticality, OperationTiming};
+pub use rtorb_os::set_once::SetOnce;
 pub use rtorb_wire::codegen::*;
 
 mod macros;
@@ -20,9 +21,9 @@ macro_rules! typed {
     ($name:ident = $type_code:expr) => {
         impl $crate::codegen::Typed for $name {
             fn type_code() -> $crate::codegen::TypeCode {
-                static TYPE_CODE: ::std::sync::LazyLock<$crate::codegen::TypeCode> =
-                    ::std::sync::LazyLock::new(|| $type_code);
-                ::core::clone::Clone::clone(&*TYPE_CODE)
+                static TYPE_CODE: $crate::codegen::SetOnce<$crate::codegen::TypeCode> =
+                    $crate::codegen::SetOnce::new();
+                ::core::clone::Clone::clone(TYPE_CODE.get_or_make(|| $type_code))
             }
         }
     };

@@ -2,9 +2,9 @@
 
 use core::fmt;
 use core::str::FromStr;
+use rtorb_os::set_once::SetOnce;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 /// An address of a transport.
 ///
@@ -211,8 +211,8 @@ pub(crate) fn host_name() -> String {
 
 /// The identity of this host for peers that share its memory: the number of its last boot, else its name.
 pub(crate) fn host_identity() -> &'static str {
-    static IDENTITY: OnceLock<String> = OnceLock::new();
-    IDENTITY.get_or_init(|| {
+    static IDENTITY: SetOnce<String> = SetOnce::new();
+    IDENTITY.get_or_make(|| {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot = boot.trim();
         if boot.is_empty() {

@@ -1,7 +1,12 @@
 //! System exceptions. Errors of the layers below become exceptions here.
 
+mod detail;
+pub mod local;
+
 use crate::endpoint::Endpoint;
 use core::fmt;
+use core::num::NonZeroI32;
+use detail::Detail;
 use rtorb_wire::{DecodeError, EncodeError, exception};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -47,8 +52,8 @@ pub(crate) mod oneway {
 
 /// A CORBA system exception, and its cause where this ORB knows it.
 ///
-/// Only `kind`, `minor` and `completed` are sent to a client; the [`Cause`] stays on the side where it was found. The text of an
-/// exception has all of these, and advice where the remedy is clear.
+/// Only `kind`, `minor` and `completed` are sent to a client; the [`Cause`] and the [detail](Self::detail) stay on the side where
+/// they were found. The text of an exception has all of these, and advice where the remedy is clear.
 ///
 /// ```
 /// use rtorb::{CompletionStatus, ExceptionKind};
@@ -75,6 +80,8 @@ pub struct SystemException {
     pub completed: CompletionStatus,
     /// Where it arose, if that was in this process.
     pub cause: Option<Cause>,
+    /// The values that it is about, if a local check found it.
+    detail: Option<Box<Detail>>,
 }
 
 /// Where a system exception arose.
@@ -114,24 +121,25 @@ impl Cause {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", std::io::Error::from(*self))]
-pub struct OsError(i32);
+pub struct OsError(NonZeroI32);
 
 impl OsError {
     /// The number, as `errno` has it.
     pub const fn raw(self) -> i32 {
-        self.0
+        self.0.get()
     }
 }
 
 impl From<Errno> for OsError {
     fn from(errno: Errno) -> Self {
-        Self(errno.raw_os_error())
+        // No error has the number 0.
+        Self(NonZeroI32::new(errno.raw_os_error()).unwrap_or(NonZeroI32::MAX))
     }
 }
 
 impl From<OsError> for std::io::Error {
     fn from(error: OsError) -> Self {
-        Self::from_raw_os_error(error.0)
+        Self::from_raw_os_error(error.raw())
     }
 }
 
@@ -188,6 +196,7 @@ impl SystemException {
             minor,
             completed,
             cause: None,
+            detail: None,
         }
     }
 
@@ -261,6 +270,9 @@ impl fmt::Display for SystemException {
         if let Some(cause) = &self.cause {
             write!(f, ": {cause}")?;
         }
+        if let Some(detail) = self.detail() {
+            write!(f, ": {detail}")?;
+        }
         match self.advice() {
             Some(advice) => write!(f, "; {advice}"),
             None => Ok(()),
@@ -271,6 +283,9 @@ impl fmt::Display for SystemException {
 impl SystemException {
     /// The remedy, where it is clear.
     pub fn advice(&self) -> Option<&'static str> {
+        if let Some(words) = local::words(self.kind, self.minor) {
+            return Some(words);
+        }
         let phase = self.cause.as_ref().map(|cause| cause.phase);
         match (self.kind, phase) {
             (_, Some(Phase::Resolve)) => Some("check the host name in the reference"),
@@ -285,9 +300,6 @@ impl SystemException {
             (_, Some(Phase::Listen)) => {
                 Some("choose an address of this host and a port or path that is free")
             }
-            (_, Some(Phase::Schedule)) => Some(
-                "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority; `rtorb check` says more",
-            ),
             (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => self.unsent_oneway(),
             (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
                 "servers send the call in a circle: find out where each believes the object to be",
@@ -315,9 +327,6 @@ impl SystemException {
             (ExceptionKind::Marshal, _) => exception::broken_rule(self.minor).or(Some(
                 "client and server disagree on the types, or a limit was passed",
             )),
-            (ExceptionKind::BadInvOrder, _) if self.minor == OMG | 3 => Some(
-                "a servant of a reactive server called its own server: use thread_per_connection",
-            ),
             (ExceptionKind::ImpLimit, _) if self.minor == COLLOCATED_DEPTH => Some(
                 "collocated calls within each other: find out whether they end; if they do, raise `collocated_depth_max` in \
                  `Limits` and the stack of the thread",
@@ -344,8 +353,8 @@ impl SystemException {
         Some(match self.minor.checked_sub(OMG)? {
             7 => "a reference begins with IOR:, corbaloc:, corbaname: or file:",
             8 => "an address in it cannot be understood: write corbaloc:iiop:1.2@HOST:PORT/KEY",
-            9 => "what stands behind the scheme cannot be understood, or read",
-            10 => "it is no reference, or the name in a corbaname: is not bound",
+            9 => "what stands behind the scheme cannot be understood",
+            10 => "it is no reference: copy all of what the server printed",
             _ => return None,
         })
     }
@@ -377,11 +386,12 @@ impl SystemException {
                 "PriorityBandedConnection needs an object whose adapter has a PriorityModel: take the override away"
             }
             inconsistent::NO_BAND => {
-                "no band of PriorityBandedConnection has the calling thread's priority: set RTCurrent, or add a band"
+                "no band of PriorityBandedConnection has the call's priority: give one that a band has (RTCurrent's set_the_priority in \
+                 a program, `--priority` of the command), or add a band"
             }
             inconsistent::NO_LANE => {
-                "no lane of the server has the calling thread's priority or band: set RTCurrent to a lane's priority, or add \
-                 a lane or a band that has one"
+                "no lane of the server has the call's priority or band: give the priority of a lane (RTCurrent's set_the_priority in \
+                 a program, `--priority` of the command), or add a lane or a band that has one"
             }
             inconsistent::NO_PROTOCOL => {
                 "the reference has no profile of a protocol in ClientProtocol: add one of the reference's"

@@ -1,6 +1,6 @@
 //! Traits of types that are generated from IDL. `rtorb-embedded` compiles this file too, by a symbolic link.
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::SystemException;
 use crate::reference::ObjectRef;
 use crate::timing::OperationTiming;
 use rtorb_wire::{Decode, Encode};
@@ -71,6 +71,9 @@ pub fn narrow<I: Interface>(object: &ObjectRef) -> Result<I, SystemException> {
     if object.type_id() == I::REPOSITORY_ID || object.is_a(I::REPOSITORY_ID)? {
         Ok(I::unchecked_narrow(object.clone()))
     } else {
-        Err(ExceptionKind::BadParam.into())
+        Err(SystemException::wrong_interface(
+            object.type_id(),
+            I::REPOSITORY_ID,
+        ))
     }
 }

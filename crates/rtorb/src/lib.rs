@@ -1,6 +1,7 @@
 // `rtorb-tests` compiles the programs of this page: they need generated code.
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod clock;
 #[doc(hidden)]
@@ -18,6 +19,7 @@ mod realtime;
 mod reference;
 mod server;
 mod strategies;
+mod suggest;
 #[cfg(test)]
 mod tests;
 pub mod timing;

@@ -20,7 +20,7 @@ pub use rt_orb::RtOrb;
 use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
@@ -210,7 +210,7 @@ impl Orb {
     /// BAD_INV_ORDER 3 in a servant of this ORB, whose thread would wait for itself.
     pub fn destroy(&self) -> Result<(), SystemException> {
         if is_in_upcall(&self.core.adapters.server) {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
+            return Err(local::WOULD_DEADLOCK);
         }
         self.core.stop();
         self.core.adapters.pools.join();

@@ -18,7 +18,8 @@ pub(crate) use call_priority::CallPriority;
 pub(crate) use client_threads::{ClientThread, ClientThreads};
 pub(crate) use core::RtCore;
 pub(crate) use current::{
-    Running, caller_policy, caller_priority, refusal, set_thread_priority, thread_priority,
+    Running, caller_policy, caller_priority, is_without_priority, of_mapping, refusal,
+    set_thread_priority, thread_priority,
 };
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub(crate) use mutex::NamedMutexes;

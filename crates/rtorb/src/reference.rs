@@ -11,7 +11,7 @@ use crate::connection::{
 };
 use crate::endpoint::Endpoint;
 use crate::exception::{
-    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, oneway,
+    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, local, oneway,
 };
 use crate::realtime::{Policy, Priority};
 use crate::timing::OperationTiming;
@@ -247,7 +247,7 @@ impl ObjectRef {
                 Ok(())
             },
         )?;
-        reply.unwrap_or_else(|| Err(SystemException::from(ExceptionKind::Internal).into()))
+        reply.unwrap_or_else(|| Err(local::CONTRADICTION.into()))
     }
 
     /// Sends a oneway. `Ok` means that the transport has taken it, or with [`SyncScope::None`] that it will be sent without any
@@ -451,7 +451,7 @@ impl Inner {
                 }
             }
         }
-        Err(last.unwrap_or_else(|| self.no_route()))
+        Err(last.unwrap_or_else(|| self.no_route(priority)))
     }
 
     /// Sets the route of an invocation; false if the invocation may not use it.
@@ -537,11 +537,11 @@ impl Inner {
     }
 
     #[cold]
-    fn no_route(&self) -> SystemException {
-        if self.routes.is_empty() {
-            return self.unusable();
+    fn no_route(&self, priority: Option<BandedPriority>) -> SystemException {
+        match priority {
+            Some(priority) if !self.routes.is_empty() => priority.no_lane(&self.routes),
+            _ => self.unusable(),
         }
-        invalid(inconsistent::NO_LANE)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::realtime::{NetworkPriority, Protocol};
 use crate::tests::network as calls;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::set_once::SetOnce;
 use rtorb_wire::cdr::Segment;
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,7 +26,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFla
 use socket as calls;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A connected stream socket, blocking, or memory with such a socket beside it.
 #[derive(Debug)]
@@ -419,7 +420,7 @@ pub(crate) struct Listener {
     pub(crate) bound: Endpoint,
     /// Host and port for references, if it is a TCP port.
     published: Vec<Endpoint>,
-    set_up: OnceLock<SetUp>,
+    set_up: SetOnce<SetUp>,
     /// The socket file that this listener made.
     file: Option<unix::SocketFile>,
     ended: AtomicBool,
@@ -467,7 +468,7 @@ impl Listener {
             socket,
             published: published(listen, &bound),
             bound,
-            set_up: OnceLock::new(),
+            set_up: SetOnce::new(),
             file,
             ended: AtomicBool::new(false),
         })
@@ -482,7 +483,7 @@ impl Listener {
             return Ok(false);
         }
         set_up.apply(&self.socket)?;
-        Ok(*self.set_up.get_or_init(|| set_up) == set_up)
+        Ok(*self.set_up.get_or_make(|| set_up) == set_up)
     }
 
     /// True if a client waits to be accepted.

@@ -4,7 +4,7 @@
 use rtorb::{FixedPriority, Link, LinkError, Object, Server, Tie};
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Write, stdout};
 use std::net::{TcpListener, TcpStream};
 
 /// More than any message of this example has: sequences of 4,096 structs.
@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
         .and_then(|port| port.parse().ok())
         .unwrap_or(0);
     let listener = TcpListener::bind(("127.0.0.1", port))?;
-    println!("corbaloc:iiop:{}/cubit", listener.local_addr()?);
+    writeln!(stdout(), "corbaloc:iiop:{}/cubit", listener.local_addr()?)?;
     let cubit = Tie::<Cubit, _>::new(Cuber::new());
     let objects = [Object {
         key: KEY,

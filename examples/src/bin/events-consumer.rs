@@ -6,6 +6,7 @@ use rtorb::Orb;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_services::events::client::{Arrival, Received, Receiver, channel_of};
 use rtorb_services::events::subscribe::Interest;
+use std::io::{Write, stderr, stdout};
 use std::time::Duration;
 
 const SOURCE: i32 = 1;
@@ -30,18 +31,18 @@ fn main() -> anyhow::Result<()> {
     ]);
     let qos = wish.rt_info(priority).consumer_qos();
     let receiver = Receiver::connect(&channel, &poa, &qos, 1024)?;
-    println!("connected");
+    writeln!(stdout(), "connected")?;
     let (mut arrival, end_ns) = (Arrival::default(), monotonic_ns() + 30_000_000_000);
     let mut events = 0;
     while events < 100 {
         match receiver.next(&mut arrival, end_ns) {
             Received::Event if arrival.event.header.r#type == TEMPERATURE => events += 1,
-            Received::Event => eprintln!("nothing came for a second"),
+            Received::Event => writeln!(stderr(), "nothing came for a second")?,
             Received::Nothing => bail!("{events} events came in 30 s"),
             Received::Disconnected => bail!("the channel has ended"),
         }
     }
-    println!("{events} events");
+    writeln!(stdout(), "{events} events")?;
     receiver.disconnect()?;
     orb.shutdown();
     serving.join().expect("the server does not panic")?;

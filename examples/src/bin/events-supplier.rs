@@ -10,6 +10,7 @@ use rtorb::rt::Priority;
 use rtorb_services::events::client::{Supplier, channel_of};
 use rtorb_services::events::pushing::PushPlan;
 use rtorb_services::events::subscribe::Publications;
+use std::io::{Write, stdout};
 use std::time::Duration;
 
 /// What this supplier is, and what it says: types of applications begin at 16.
@@ -50,7 +51,11 @@ fn main() -> anyhow::Result<()> {
         return Err(exception.into());
     }
     supplier.arrived()?;
-    println!("{} events, late by {latest_ns} ns at most", pushed.events);
+    writeln!(
+        stdout(),
+        "{} events, late by {latest_ns} ns at most",
+        pushed.events
+    )?;
     supplier.disconnect()?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 use anyhow::Context;
 use rtorb::Orb;
+use std::io::{Write, stdout};
 
 rtorb::include_idl!("greeter");
 
@@ -14,6 +15,6 @@ fn main() -> anyhow::Result<()> {
 
     let orb = Orb::builder().build()?;
     let greeter = Greeter::narrow(&orb.string_to_object(&reference)?)?;
-    println!("{}", greeter.greet(&name)?);
+    writeln!(stdout(), "{}", greeter.greet(&name)?)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Serves a Greeter: prints its reference, and answers until it is stopped.
 #![forbid(unsafe_code)]
 use rtorb::{Orb, SystemException};
+use std::io::{Write, stdout};
 
 rtorb::include_idl!("greeter");
 
@@ -15,7 +16,7 @@ impl GreeterServant for Host {
 fn main() -> anyhow::Result<()> {
     let orb = Orb::builder().args(std::env::args())?.build()?;
     let greeter: Greeter = orb.root_poa()?.activate(Host)?;
-    println!("{}", orb.object_to_string(greeter.as_object()));
+    writeln!(stdout(), "{}", orb.object_to_string(greeter.as_object()))?;
     orb.run()?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use rtorb::Orb;
 use rtorb::rt::Priority;
+use std::io::{Write, stdout};
 
 rtorb::include_idl!("greeter");
 
@@ -18,6 +19,6 @@ fn main() -> anyhow::Result<()> {
     orb.rt_current()
         .set_the_priority(Priority::new(priority)?)?;
     let greeter = Greeter::narrow(&orb.string_to_object(&reference)?)?;
-    println!("{}", greeter.greet("world")?);
+    writeln!(stdout(), "{}", greeter.greet("world")?)?;
     Ok(())
 }

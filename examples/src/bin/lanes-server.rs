@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 use rtorb::rt::{LanedThreadpool, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::{Orb, PoaPolicies, SystemException};
+use std::io::{Write, stderr, stdout};
 
 rtorb::include_idl!("greeter");
 
@@ -17,7 +18,9 @@ impl GreeterServant for Host {
 }
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().on_warning(|warning| eprintln!("{warning}"));
+    let builder = Orb::builder().on_warning(|warning| {
+        let _ = writeln!(stderr(), "{warning}");
+    });
     let orb = builder.args(std::env::args())?.build()?;
     let rt_orb = orb.rt_orb();
     let lanes = LanedThreadpool {
@@ -31,7 +34,7 @@ fn main() -> anyhow::Result<()> {
         .with(rt_orb.create_threadpool_policy(pool));
     let poa = orb.root_poa()?.create_poa("Lanes", policies)?;
     let greeter: Greeter = poa.activate(Host { orb: orb.clone() })?;
-    println!("{}", orb.object_to_string(greeter.as_object()));
+    writeln!(stdout(), "{}", orb.object_to_string(greeter.as_object()))?;
     orb.run()?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 use rtorb::{Orb, SystemException};
 use rtorb_os::clock::thread_cpu_ns;
+use std::io::{Write, stdout};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -47,27 +48,29 @@ fn main() -> anyhow::Result<()> {
     for degrees in [45, 90, 720] {
         motor.turn(degrees)?;
     }
-    println!("the motor is at {} degrees", motor.angle()?);
+    writeln!(stdout(), "the motor is at {} degrees", motor.angle()?)?;
     let violation = violations.recv()?;
-    println!(
+    writeln!(
+        stdout(),
         "{}: {:?} of {:?} was {:?}, at the {:?}",
         violation.operation.name(),
         violation.kind,
         violation.limit,
         violation.observed,
         violation.side,
-    );
+    )?;
     orb.shutdown();
     let _ = served.join();
     for counts in orb.timing() {
-        println!(
+        writeln!(
+            stdout(),
             "{} at the {:?}: {} calls, {} overruns, {} deadlines missed",
             counts.operation.name(),
             counts.side,
             counts.calls,
             counts.overruns,
             counts.deadline_misses,
-        );
+        )?;
     }
     Ok(())
 }

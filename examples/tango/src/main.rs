@@ -1,6 +1,8 @@
 //! Serves motors as devices of Tango, by the names that are its arguments, until it is stopped.
 #![forbid(unsafe_code)]
 
+use std::io::{Write, stdout};
+
 use anyhow::Context;
 use rtorb::Orb;
 use rtorb::endpoint::Endpoint;
@@ -28,7 +30,7 @@ fn main() -> anyhow::Result<()> {
     let address = address
         .context("clients of Tango need a TCP endpoint: -ORBListenEndpoints iiop://HOST:PORT")?;
     for name in &names {
-        println!("tango://{address}/{name}#dbase=no");
+        writeln!(stdout(), "tango://{address}/{name}#dbase=no")?;
     }
     orb.run()?;
     Ok(())

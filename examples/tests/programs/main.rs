@@ -1,5 +1,6 @@
 //! The programs of this package work, and the pages show them as they are.
 
+mod closed_outputs;
 mod events;
 mod lanes;
 mod readme;

@@ -126,10 +126,13 @@ fn a_client_of_a_server_that_is_killed_gets_an_exception_soon() {
 fn a_server_is_not_disturbed_by_clients_that_are_killed() {
     for (name, dispatch) in DispatchStrategy::ALL {
         let scratch = Scratch::new();
-        let builder = Orb::builder().dispatch(dispatch);
+        let ior = scratch.join("ior");
         let listen = endpoint(&scratch.join("socket"));
-        let ours = Ours::serve_as(builder.listen(&listen).expect("an endpoint"));
-        let reference = ours.text(ours.cubit.as_object());
+        let dispatch = dispatch.to_string();
+        let arguments = ["serve", &ior.display().to_string(), &listen, &dispatch];
+        // A process of its own, because its descriptors are counted.
+        let (server, reference) = Running::until_written(&mut program(&arguments), &ior);
+        let open_files = || open_files(&server);
         let good = cubit(Orb::builder().round_trip_timeout(Some(SOON)), &reference);
         assert_eq!(good.cube_long(3), Ok(27), "{name}");
         let before = open_files();
@@ -150,10 +153,10 @@ fn a_server_is_not_disturbed_by_clients_that_are_killed() {
     }
 }
 
-/// File descriptors of this process. One connection of a client has one.
-fn open_files() -> usize {
-    fs::read_dir("/proc/self/fd")
-        .expect("/proc is there")
+/// File descriptors of a server. One connection of a client has one.
+fn open_files(server: &Running) -> usize {
+    fs::read_dir(format!("/proc/{}/fd", server.id()))
+        .expect("it runs")
         .count()
 }
 

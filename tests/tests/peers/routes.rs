@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use rtorb::exception::OMG;
+use rtorb::exception::local;
 use rtorb::{ExceptionKind, Orb, OrbBuilder};
 use rtorb_tests::fake::reference_at;
 use rtorb_tests::ours::Ours;
@@ -166,7 +166,7 @@ fn names_and_files_may_lead_to_one_another_but_not_for_ever() {
         let failed = orb.resolve_initial_references(name).expect_err(name);
         assert_eq!(
             (failed.kind, failed.minor),
-            (ExceptionKind::BadParam, OMG | 9),
+            (ExceptionKind::BadParam, local::REFERENCES_IN_CIRCLE.minor),
             "{failed}"
         );
     }

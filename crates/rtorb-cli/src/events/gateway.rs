@@ -15,9 +15,8 @@ use rtorb_services::events::gateway::{
 
 use crate::exit_status::FAILED;
 use crate::orb_options::ServerOptions;
-use crate::orb_options::usage;
-use crate::output::{line, print_json, warn};
-use crate::reference::{CallOptions, duration};
+use crate::output::{line, note, print_json, warn};
+use crate::reference::{CallOptions, duration, text_of};
 
 /// Forward the events of one channel that the consumers of another want, until it is interrupted.
 ///
@@ -61,7 +60,7 @@ impl Gateway {
         let interrupt = Interrupt::on_signals()?;
         let orb = self.calling.serving_orb(&self.server)?;
         for argument in [&self.from, &self.to] {
-            inspect::reference_text(argument).map_err(usage)?;
+            text_of(argument)?;
         }
         let ends = Ends {
             from: find(&orb, &self.from),
@@ -119,16 +118,16 @@ impl Gateway {
 fn find(orb: &Orb, argument: &str) -> Find {
     let (orb, argument) = (orb.clone(), argument.to_owned());
     Box::new(move || {
-        let text = inspect::reference_text(&argument).map_err(|error| {
+        let found = inspect::reference_text(&argument).map_err(|error| {
             warn(format!("{argument}: {error}"));
             SystemException::from(rtorb::ExceptionKind::InvObjref)
         })?;
-        channel_of(&orb, &text)
+        channel_of(&orb, &found.text)
     })
 }
 
 fn print_news(news: &News) {
-    eprintln!("gateway: {news}");
+    note!("gateway: {news}");
 }
 
 /// The interval of checks for an interrupt.

@@ -24,7 +24,7 @@ use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 use super::list;
 use crate::named_file::{self, file_error};
 use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
-use crate::output::{print_json, warn};
+use crate::output::{note, print_json, warn};
 use crate::reference::{builder, duration, object};
 
 /// Serve an event channel until SIGTERM or SIGINT, or until a client destroys it.
@@ -159,11 +159,11 @@ impl Serve {
             write_reference(file, channel.reference().as_object())?;
         }
         for endpoint in orb.endpoints() {
-            eprintln!("serving an event channel at {endpoint}, key EventService");
+            note!("serving an event channel at {endpoint}, key EventService");
         }
         if orb.strategies().dispatch == DispatchStrategy::Lanes {
             let lanes = self.server.take_lanes().unwrap_or_default();
-            eprintln!(
+            note!(
                 "suppliers and other clients need the priority of a lane, or get INV_POLICY; the lanes (PRIORITY:THREADS) are {lanes}"
             );
         }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::text;
 use crate::exit_status::FAILED;
 use crate::orb_options::{ServerOptions, UsageError};
-use crate::output::{line, warn};
+use crate::output::{line, note, warn};
 use crate::reference::{CallOptions, duration};
 
 /// Show the events of a channel, one a line, until it is interrupted.
@@ -99,7 +99,7 @@ impl Watch {
         let serving = super::spawn_server(&orb)?;
         let receiver = Receiver::connect(&channel, &poa, &qos, WAITING_MAX)
             .map_err(|error| anyhow!("{}: {error}", self.reference))?;
-        eprintln!("watching {}", self.reference);
+        note!("watching {}", self.reference);
         let mut tally = Tally::default();
         let end = self.watch(&receiver, &interrupt, &mut tally)?;
         let missed = receiver.missed();
@@ -230,7 +230,7 @@ impl Watch {
                     findings.numbered, findings.lost, findings.repeated, findings.out_of_order
                 );
             }
-            eprintln!("{text}");
+            note!("{text}");
         }
         if end == End::Disconnected {
             warn("the channel disconnected this consumer, or no longer exists");

@@ -26,7 +26,7 @@ use super::answer::{heading, paragraph, verdict};
 use crate::colour::Tone;
 use crate::executable;
 use crate::exit_status::FAILED;
-use crate::output::{columns, indented, line, print_json, print_table};
+use crate::output::{columns, indented, line, note, print_json, print_table};
 use crate::progress::Report;
 use crate::run_summary::of_host;
 
@@ -145,7 +145,7 @@ fn print_host(context: &Context) -> anyhow::Result<()> {
     let noise = Noise::measure(context)?;
     let text = format!("{} Now: {noise}.", of_host(&findings));
     for text in indented(&text, ["", "  "], columns()) {
-        eprintln!("{text}");
+        note!("{text}");
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::exit_status::FAILED;
 use crate::named_file::unreadable;
-use crate::output::{line, print_json, warn};
+use crate::output::{line, note, print_json, warn};
 use crate::reference;
 
 /// A file of names, and what to do with them.
@@ -59,7 +59,7 @@ impl Loading {
                 bar.set_message(text);
                 bar.tick();
             } else {
-                eprintln!("{text}")
+                note!("{text}")
             }
         })?;
         bar.finish_and_clear();

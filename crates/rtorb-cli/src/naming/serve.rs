@@ -12,6 +12,7 @@ use rtorb_services::naming::{NamingConfig, NamingError, NamingService, StoreErro
 
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
+use crate::output::note;
 
 /// Serve names until SIGTERM or SIGINT.
 ///
@@ -80,20 +81,20 @@ impl Serve {
     fn print_start(&self, orb: &Orb, service: &NamingService) {
         let statistics = service.statistics();
         match &self.store {
-            Some(place) => eprintln!(
+            Some(place) => note!(
                 "names are kept in {}: {} of them in {} contexts",
                 place.display(),
                 statistics.bindings,
                 statistics.contexts
             ),
             None => {
-                eprintln!(
+                note!(
                     "names are kept in memory only and are lost when this process ends: see --store"
                 )
             }
         }
         for endpoint in orb.endpoints() {
-            eprintln!("serving names at {endpoint}");
+            note!("serving names at {endpoint}");
         }
     }
 }

@@ -10,6 +10,7 @@ use rtorb_services::scheduling::{Scheduling, SchedulingConfig};
 use super::{strategies, strategy};
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
+use crate::output::note;
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
 #[derive(Debug, Args)]
@@ -60,7 +61,7 @@ impl Serve {
                 named_file::write(file, text.as_bytes())?;
             }
             for endpoint in orb.endpoints() {
-                eprintln!("serving a Scheduler at {endpoint}");
+                note!("serving a Scheduler at {endpoint}");
             }
             anyhow::Ok(())
         })?;

@@ -229,8 +229,8 @@ fn marked_packets_pass_bulk_data_on_the_slow_link_of_an_emulated_machine() {
 
 /// The statically linked program, where a kernel and an emulator are there too; otherwise says what is missing.
 fn guest_program() -> Option<PathBuf> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let built = || workspace.join("target/static/rtorb");
+    // The folder of temporary files is in the target folder.
+    let built = || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("static/rtorb");
     let program = std::env::var_os("RTORB_STATIC").map_or_else(built, PathBuf::from);
     let has_emulator = Command::new("qemu-system-x86_64").arg("--version").output();
     let missing = match (program.is_file(), has_emulator) {

@@ -146,3 +146,31 @@ fn options_undefine_macros_and_choose_names() {
     let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
     assert!(text.contains("pub fn write_level("), "{text}");
 }
+
+#[test]
+fn constructs_that_omniidl_refuses_are_warned_of_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("thermostat.idl");
+    let text = "exception Wrong {};\ninterface Thermostat {\n  attribute double target setraises (Wrong);\n\
+                #ifdef __RTORB_IDL__\n  @deadline(\"10ms\")\n#endif\n  void shut_off();\n};\n";
+    std::fs::write(&file, text).unwrap();
+    let said = |options: &[&str]| {
+        let assert = rtorb()
+            .args(["idl", "check"])
+            .args(options)
+            .arg(&file)
+            .assert()
+            .success();
+        String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+    };
+    assert_eq!(said(&[]), "");
+    let warned = said(&["--for", "omniidl"]);
+    for word in [
+        "omniidl refuses exceptions of attributes",
+        "thermostat.idl:3",
+        "#ifdef __RTORB_IDL__",
+    ] {
+        assert!(warned.contains(word), "{word} in {warned}");
+    }
+    assert!(!warned.contains("annotations"), "it is hidden: {warned}");
+}

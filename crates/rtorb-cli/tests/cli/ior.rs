@@ -89,6 +89,35 @@ fn corbaloc_and_files_are_shown_too() {
 }
 
 #[test]
+fn a_reference_that_a_mail_client_wrapped_is_read_with_a_notice() {
+    let wrapped: String = PLAIN
+        .as_bytes()
+        .chunks(76)
+        .map(|line| String::from_utf8_lossy(line) + "\r\n")
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrapped.ior");
+    std::fs::write(&file, &wrapped).unwrap();
+    let file = file.to_str().unwrap();
+    for reference in [file, wrapped.as_str()] {
+        let assert = rtorb().args(["ior", "show", reference]).assert().success();
+        let output = assert.get_output();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), shown(PLAIN));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("left out the white space"), "{said}");
+    }
+    // Every command that takes a REF reads it so: the host of this one does not exist.
+    for command in [&["ping", file][..], &["call", file, "f"]] {
+        let assert = rtorb().args(command).assert().failure();
+        let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(said.contains("left out the white space"), "{said}");
+        assert!(!said.contains("hexadecimal"), "{said}");
+    }
+    let assert = rtorb().args(["ior", "show", PLAIN]).assert().success();
+    assert!(assert.get_output().stderr.is_empty());
+}
+
+#[test]
 fn what_is_no_reference_is_misuse() {
     for wrong in ["IOR:0", "IOR:01", "IOR:xyz", "nonsense", "corbaloc:iiop:"] {
         let assert = rtorb().args(["ior", "show", wrong]).assert().code(2);

@@ -145,7 +145,9 @@ fn own_program(folder: &Path) -> Option<PathBuf> {
         ),
         (!has("qemu-system-x86_64"), "QEMU (Debian: qemu-system-x86)"),
         (
-            !workspace.join("target/static/rtorb").is_file(),
+            !Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .with_file_name("static/rtorb")
+                .is_file(),
             "target/static/rtorb (`cargo xtask static --try`)",
         ),
         (!is_cached(), "a kernel (`rtorb lab kernels fetch 6.12-rt`)"),

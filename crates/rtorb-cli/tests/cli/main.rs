@@ -6,6 +6,7 @@ mod call;
 mod calls;
 mod campaigns;
 mod check;
+mod closed_outputs;
 mod colours;
 mod completions;
 mod contestants;

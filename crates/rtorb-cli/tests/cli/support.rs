@@ -82,6 +82,13 @@ impl CubitServer {
     }
 }
 
+/// An output that nobody reads any more, as behind `| head`: each write fails with EPIPE.
+pub(crate) fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
 /// Says that a test was skipped, and why.
 ///
 /// # Panics

@@ -3,11 +3,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::support::{skip, within};
+use crate::support::{closed_pipe, skip, within};
 
 /// A line of the table.
 struct WrongUse {
@@ -20,6 +20,21 @@ struct WrongUse {
 
 #[test]
 fn every_wrong_use_has_its_status_and_a_short_answer() {
+    assert_no_faults(fault);
+}
+
+#[test]
+fn a_wrong_use_whose_outputs_are_closed_has_the_same_status() {
+    assert_no_faults(|one, folder| {
+        let mut child = start(one, folder, [closed_pipe(), closed_pipe()])?;
+        let status = within(TIMEOUT, || child.try_wait().unwrap()).and_then(|s| s.code());
+        let fault = format!("line {}: status {status:?}, not {}", one.line, one.status);
+        (status != Some(one.status)).then_some(fault)
+    });
+}
+
+/// Looks for faults of all lines of the table.
+fn assert_no_faults(fault: impl Fn(&WrongUse, &Path) -> Option<String> + Sync) {
     let folder = tempfile::tempdir().unwrap();
     write_files(folder.path());
     let table = table();
@@ -154,27 +169,28 @@ fn fault(one: &WrongUse, folder: &Path) -> Option<String> {
 
 /// Runs the command. Returns nothing if this host has no unprivileged user that can run it.
 fn answer(one: &WrongUse, folder: &Path) -> Option<Output> {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
-    command.args(&one.arguments).current_dir(folder);
-    if one.unprivileged && rustix::process::getuid().is_root() {
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = match command.spawn() {
-        Err(error) if one.unprivileged => {
-            skip(&format!("another user cannot run the command: {error}"));
-            return None;
-        }
-        child => child.unwrap(),
-    };
+    let mut child = start(one, folder, [Stdio::piped(), Stdio::piped()])?;
     // An answer that does not fit into a pipe, or a command that serves instead of refusing, does not end by itself.
     if within(TIMEOUT, || child.try_wait().unwrap()).is_none() {
         child.kill().unwrap();
     }
     Some(child.wait_with_output().unwrap())
+}
+
+fn start(one: &WrongUse, folder: &Path, [output, errors]: [Stdio; 2]) -> Option<Child> {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rtorb"));
+    command.args(&one.arguments).current_dir(folder);
+    if one.unprivileged && rustix::process::getuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
+    match command.spawn() {
+        Err(error) if one.unprivileged => {
+            skip(&format!("another user cannot run the command: {error}"));
+            None
+        }
+        child => Some(child.unwrap()),
+    }
 }
 
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,9 +1,8 @@
 //! Real-time group scheduling: whether the control group of this process may use real-time policies at all.
 //!
-//! A kernel with CONFIG_RT_GROUP_SCHED gives real-time time to groups. In the first hierarchy a group has what
-//! `cpu.rt_runtime_us` says, and a new one has none; the second hierarchy has no way to give it, so that only the root group
-//! has any (Documentation/scheduler/sched-rt-group.rst and admin-guide/cgroup-v2.rst, "CPU").
+//! [`CpuGroup`] says which group has real-time time.
 
+use rtorb_os::CpuGroup;
 use serde::{Deserialize, Serialize};
 
 use super::kernel::is_set;
@@ -18,14 +17,21 @@ pub struct RealTimeGroups {
     pub group: Option<String>,
     /// Microseconds of each period that the group's real-time tasks may use; 0 is none: SCHED_FIFO is refused.
     pub runtime_us: Option<i64>,
+    /// The file that moves a process to the root group, if it can be reached from here.
+    #[serde(default)]
+    pub root_procs: Option<String>,
 }
 
 impl RealTimeGroups {
     pub(super) fn of(system: &System, configuration: Option<&str>) -> Self {
-        let first = First::find(system);
+        let found = CpuGroup::find(&system.root);
+        let runtime_us = found
+            .as_ref()
+            .and_then(|group| group.rt_runtime_us(&system.root));
         let built = configuration.map(active_by_default);
         // The file is there only in such a kernel.
-        let by_file = first.as_ref().map(|first| first.runtime_us.is_some());
+        let first = found.as_ref().filter(|group| group.version == 1);
+        let by_file = first.map(|_| runtime_us.is_some());
         let chosen = system
             .boot_option("rt_group_sched")
             .and_then(|option| option.0);
@@ -37,17 +43,31 @@ impl RealTimeGroups {
             (Some(Built::OnDemand), _) => Some(false),
             (None, _) => by_file,
         };
-        let (group, runtime_us) = match (active, first) {
-            (Some(true), Some(first)) => (Some(first.group), first.runtime_us),
-            (Some(true), None) => second(system),
-            _ => (None, None),
+        let Some(group) = found.filter(|_| active == Some(true)) else {
+            return Self {
+                active,
+                ..Self::default()
+            };
         };
         Self {
             active,
-            group,
-            runtime_us,
+            runtime_us: match group.version {
+                1 => runtime_us,
+                _ => second(system, &group),
+            },
+            root_procs: group.root_procs(&system.root),
+            group: Some(group.name),
         }
     }
+}
+
+/// Of a group of the second hierarchy, where only the root group has real-time time.
+fn second(system: &System, group: &CpuGroup) -> Option<i64> {
+    if group.name == "/" {
+        return system.number("/proc/sys/kernel/sched_rt_runtime_us");
+    }
+    let controllers = format!("{}/cgroup.controllers", group.folder);
+    system.read(&controllers).map(|_| 0)
 }
 
 enum Built {
@@ -65,65 +85,4 @@ fn active_by_default(configuration: &str) -> Built {
     } else {
         Built::Yes
     }
-}
-
-/// The group of this process in the first hierarchy.
-struct First {
-    group: String,
-    runtime_us: Option<i64>,
-}
-
-impl First {
-    fn find(system: &System) -> Option<Self> {
-        let groups = system.read("/proc/self/cgroup")?;
-        let group = groups.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let controllers = parts.next()?;
-            controllers
-                .split(',')
-                .any(|name| name == "cpu")
-                .then_some(())?;
-            parts.next()
-        })?;
-        let mounts = system.read("/proc/self/mountinfo")?;
-        let (root, mount) = mounts.lines().find_map(cpu_mount)?;
-        // In a container the mounted part of the hierarchy begins below its root.
-        let inside = group.strip_prefix(root.trim_end_matches('/')).unwrap_or("");
-        let path = format!("{mount}{}", inside.trim_end_matches('/'));
-        Some(Self {
-            group: group.to_owned(),
-            runtime_us: system.number(&format!("{path}/cpu.rt_runtime_us")),
-        })
-    }
-}
-
-/// Which part of the hierarchy with the `cpu` controller is mounted, and where (proc_pid_mountinfo(5)).
-fn cpu_mount(line: &str) -> Option<(&str, &str)> {
-    let (mount, file_system) = line.split_once(" - ")?;
-    let mut words = file_system.split(' ');
-    let is_cpu =
-        words.next() == Some("cgroup") && words.nth(1)?.split(',').any(|option| option == "cpu");
-    let mut fields = mount.split(' ').skip(3);
-    is_cpu.then_some((fields.next()?, fields.next()?))
-}
-
-/// In the second hierarchy a task belongs, for the CPU, to the nearest group that has the controller.
-fn second(system: &System) -> (Option<String>, Option<i64>) {
-    let groups = system.read("/proc/self/cgroup").unwrap_or_default();
-    let Some(group) = groups.lines().find_map(|line| line.strip_prefix("0::")) else {
-        return (None, None);
-    };
-    let mut inner = group.trim_end_matches('/');
-    while !inner.is_empty() {
-        let controllers = format!("/sys/fs/cgroup{inner}/cgroup.controllers");
-        match system.read(&controllers) {
-            None => return (Some(group.to_owned()), None),
-            Some(names) if names.split(' ').any(|name| name == "cpu") => {
-                return (Some(inner.to_owned()), Some(0));
-            }
-            Some(_) => inner = inner.rsplit_once('/').map_or("", |(outer, _)| outer),
-        }
-    }
-    let of_all = system.number("/proc/sys/kernel/sched_rt_runtime_us");
-    (Some("/".to_owned()), of_all)
 }

@@ -7,6 +7,7 @@ use crate::system::cpu_list;
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![
         isolation(host),
+        quota(host),
         nohz(host),
         rcu_callbacks(host),
         governor(host),
@@ -48,6 +49,44 @@ fn isolation(host: &Host) -> Finding {
         format!("no CPU is isolated (of {} online)", host.cpus_online),
         how,
     )
+}
+
+fn quota(host: &Host) -> Finding {
+    const SUBJECT: Subject = Subject {
+        id: "cpu-quota",
+        topic: Topic::Cpus,
+        why: "a control group that has used up its quota stands still until its next period begins; only threads with a real-time \
+              policy go on",
+    };
+    let Some(quota) = &host.cpu_quota else {
+        return SUBJECT.good("no CPU quota limits this process");
+    };
+    let counted = match (quota.throttled_periods, quota.periods) {
+        (Some(throttled), Some(periods)) => format!(
+            "; it was stopped in {throttled} of {periods} periods, for {} ms in all",
+            quota.throttled_us.unwrap_or(0) / 1_000
+        ),
+        _ => String::new(),
+    };
+    let what = format!(
+        "the control group {} may use {} us of CPU time in each {} us{counted}",
+        quota.group, quota.quota_us, quota.period_us
+    );
+    let none = if quota.file.ends_with("cpu.max") {
+        "max"
+    } else {
+        "-1"
+    };
+    let how = format!(
+        "remove the quota (`echo {none} > {}` as root; CPUQuota= in systemd, --cpus of a container, a limit of cpu in Kubernetes), or \
+         give the threads that have deadlines a real-time policy",
+        quota.file
+    );
+    if quota.throttled_periods.is_some_and(|periods| periods > 0) && !host.fifo_granted {
+        SUBJECT.unfit(what, &how)
+    } else {
+        SUBJECT.advice(what, &how)
+    }
 }
 
 fn nohz(host: &Host) -> Finding {

@@ -2,6 +2,7 @@
 
 use super::{Finding, Subject, Topic};
 use crate::description::Host;
+use rtorb_os::CpuGroup;
 
 pub(super) fn findings(host: &Host) -> Vec<Finding> {
     vec![
@@ -24,14 +25,36 @@ fn fifo(host: &Host) -> Finding {
     if host.fifo_granted {
         return SUBJECT.good("SCHED_FIFO is granted");
     }
-    SUBJECT.unfit(
-        format!(
-            "SCHED_FIFO is refused (real-time priority limit {})",
-            shown(host.rtprio_limit)
+    const HOW: &str = "run with the capability CAP_SYS_NICE, or set `rtprio 99` for the user in /etc/security/limits.conf (systemd: \
+                       LimitRTPRIO=99); in a container, add --cap-add SYS_NICE --ulimit rtprio=99";
+    let has_right = holds(host, "CAP_SYS_NICE") || host.rtprio_limit.is_none_or(|limit| limit > 0);
+    match cause_in_group(host) {
+        Some((cause, remedy)) if has_right => {
+            SUBJECT.unfit(format!("SCHED_FIFO is refused: {cause}"), &remedy)
+        }
+        Some((cause, remedy)) => SUBJECT.unfit(
+            format!("SCHED_FIFO is refused: {cause}"),
+            &format!("{remedy}; and {HOW}"),
         ),
-        "run with the capability CAP_SYS_NICE, or set `rtprio 99` for the user in /etc/security/limits.conf (systemd: \
-         LimitRTPRIO=99); in a container, add --cap-add SYS_NICE --ulimit rtprio=99",
-    )
+        None => SUBJECT.unfit(
+            format!(
+                "SCHED_FIFO is refused (real-time priority limit {})",
+                shown(host.rtprio_limit)
+            ),
+            HOW,
+        ),
+    }
+}
+
+/// Why the control group of this process refuses SCHED_FIFO, if it does, and what to do.
+fn cause_in_group(host: &Host) -> Option<(String, String)> {
+    let groups = &host.real_time_groups;
+    let has_none = groups.active == Some(true) && groups.runtime_us == Some(0);
+    has_none.then(|| {
+        let name = groups.group.as_deref().unwrap_or("unknown");
+        let remedy = CpuGroup::remedy(groups.root_procs.as_deref());
+        (CpuGroup::cause(name), remedy)
+    })
 }
 
 fn groups(host: &Host) -> Finding {
@@ -41,21 +64,20 @@ fn groups(host: &Host) -> Finding {
         why: "a kernel with CONFIG_RT_GROUP_SCHED gives real-time time to control groups, and a new group has none: \
               SCHED_FIFO is refused in it whatever the limits allow",
     };
-    const HOW: &str = "move the process to the root group (`echo PID > /sys/fs/cgroup/cgroup.procs`); in the first hierarchy \
-                       (cgroup v1) you may also write a share to cpu.rt_runtime_us of the group and of those above it; \
-                       or boot with rt_group_sched=0, which newer kernels know, or one without CONFIG_RT_GROUP_SCHED";
+    if let Some((cause, remedy)) = cause_in_group(host) {
+        return if host.fifo_granted {
+            SUBJECT.advice(
+                format!("{cause} of its own, though SCHED_FIFO was granted here"),
+                &remedy,
+            )
+        } else {
+            SUBJECT.unfit(format!("{cause}: SCHED_FIFO is refused"), &remedy)
+        };
+    }
     let groups = &host.real_time_groups;
     let group = groups.group.as_deref().unwrap_or("unknown");
     match (groups.active, groups.runtime_us) {
         (Some(false), _) => SUBJECT.good("real-time time is not divided between control groups"),
-        (Some(true), Some(0)) if host.fifo_granted => SUBJECT.advice(
-            format!("the control group {group} has no real-time time of its own, though SCHED_FIFO was granted here"),
-            HOW,
-        ),
-        (Some(true), Some(0)) => SUBJECT.unfit(
-            format!("the control group {group} has no real-time time: SCHED_FIFO is refused"),
-            HOW,
-        ),
         (Some(true), Some(_)) if group == "/" => SUBJECT.good(
             "real-time time is divided between control groups, and this process is in the root group",
         ),

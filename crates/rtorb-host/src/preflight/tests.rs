@@ -239,6 +239,33 @@ fn a_group_without_real_time_time_is_why_fifo_is_refused() {
     machine.file(share, "0\n");
     assert_eq!(groups(false).severity, Severity::Unfit);
     assert_eq!(groups(true).severity, Severity::Advice);
+    // One cause and one command, of the hierarchy that is mounted, in both findings.
+    let mut host = machine.describe();
+    host.fifo_granted = false;
+    let found = findings(&host);
+    let (fifo, groups_how) = (find(&found, "fifo"), groups(false).how);
+    assert!(
+        fifo.what.contains("/measure has no real-time time"),
+        "{}",
+        fifo.what
+    );
+    assert!(fifo.how.starts_with(&groups_how), "{}", fifo.how);
+    assert!(
+        groups_how.contains("> /sys/fs/cgroup/cpu,cpuacct/cgroup.procs`"),
+        "{groups_how}"
+    );
+    assert!(
+        !fifo.how.contains("CAP_SYS_NICE"),
+        "the right is held: {}",
+        fifo.how
+    );
+    host.capabilities = Some(Vec::new());
+    let found = findings(&host);
+    assert!(
+        find(&found, "fifo")
+            .how
+            .contains("; and run with the capability CAP_SYS_NICE")
+    );
     machine.without(share);
     assert_eq!(
         groups(false).severity,
@@ -265,6 +292,8 @@ fn in_the_second_hierarchy_only_the_root_group_has_real_time_time() {
     assert_eq!(groups().runtime_us, Some(0));
     let found = findings(&machine.describe());
     assert_eq!(find(&found, "rt-groups").severity, Severity::Unfit);
+    let how = &find(&found, "rt-groups").how;
+    assert!(how.contains("> /sys/fs/cgroup/cgroup.procs`"), "{how}");
     machine.file(&format!("{slice}/cgroup.controllers"), "memory pids");
     assert_eq!(groups().group.as_deref(), Some("/"));
     assert_eq!(groups().runtime_us, Some(950_000));
@@ -278,6 +307,87 @@ fn in_the_second_hierarchy_only_the_root_group_has_real_time_time() {
     assert_eq!(groups().active, Some(false));
     machine.file("/proc/cmdline", "rt_group_sched=1");
     assert_eq!(groups().active, Some(true));
+}
+
+#[test]
+fn a_quota_of_either_hierarchy_is_found_with_the_periods_in_which_it_stopped_the_group() {
+    let machine = Machine::virtual_machine();
+    let group = "/sys/fs/cgroup/cpu,cpuacct/measure";
+    machine.file(&format!("{group}/cpu.cfs_quota_us"), "-1\n");
+    machine.file(&format!("{group}/cpu.cfs_period_us"), "100000\n");
+    assert_eq!(machine.describe().cpu_quota, None);
+    machine.file(&format!("{group}/cpu.cfs_quota_us"), "50000\n");
+    machine.file(
+        &format!("{group}/cpu.stat"),
+        "nr_periods 70\nnr_throttled 12\nthrottled_time 552000000\n",
+    );
+    let found = findings(&machine.describe());
+    let quota = find(&found, "cpu-quota");
+    assert_eq!(quota.severity, Severity::Advice);
+    assert_eq!(
+        quota.what,
+        "the control group /measure may use 50000 us of CPU time in each 100000 us; it was stopped in 12 of 70 periods, for 552 ms in all"
+    );
+    assert!(
+        quota
+            .how
+            .contains(&format!("`echo -1 > {group}/cpu.cfs_quota_us`")),
+        "{}",
+        quota.how
+    );
+
+    // The smallest of the groups around the process counts, also one that encloses its own.
+    let machine = Machine::laptop();
+    let slice = "/sys/fs/cgroup/user.slice";
+    let scope = format!("{slice}/user-1000.slice/session-2.scope");
+    machine.file(&format!("{scope}/cgroup.controllers"), "cpu\n");
+    machine.file(&format!("{scope}/cpu.max"), "max 100000\n");
+    machine.file(
+        &format!("{slice}/user-1000.slice/cpu.max"),
+        "90000 100000\n",
+    );
+    machine.file(&format!("{slice}/cpu.max"), "20000 50000\n");
+    machine.file(
+        &format!("{slice}/cpu.stat"),
+        "usage_usec 5\nnr_periods 9\nnr_throttled 0\nthrottled_usec 0\n",
+    );
+    let quota = |machine: &Machine| find(&findings(&machine.describe()), "cpu-quota").clone();
+    assert!(
+        quota(&machine)
+            .what
+            .contains("/user.slice may use 20000 us"),
+        "{}",
+        quota(&machine).what
+    );
+    assert_eq!(quota(&machine).severity, Severity::Advice);
+    machine.file(
+        &format!("{slice}/cpu.stat"),
+        "nr_periods 9\nnr_throttled 4\nthrottled_usec 120000\n",
+    );
+    assert_eq!(
+        quota(&machine).severity,
+        Severity::Unfit,
+        "no thread can have a real-time policy"
+    );
+    assert!(
+        quota(&machine)
+            .how
+            .contains(&format!("`echo max > {slice}/cpu.max`"))
+    );
+    let mut host = machine.describe();
+    host.fifo_granted = true;
+    assert_eq!(
+        find(&findings(&host), "cpu-quota").severity,
+        Severity::Advice
+    );
+    for wrong in ["", "x", "1 2 3", "-5 100000", "99999999999999999999 1"] {
+        machine.file(&format!("{slice}/cpu.max"), wrong);
+        let what = quota(&machine).what;
+        assert!(
+            what.contains("/user-1000.slice may use 90000 us"),
+            "{wrong}: {what}"
+        );
+    }
 }
 
 #[test]
@@ -320,6 +430,7 @@ fn a_host_of_older_results_is_read() {
         "cpus_rcu_nocbs",
         "interrupts",
         "real_time_groups",
+        "cpu_quota",
         "tsc_trusted",
         "stolen",
         "rttime_limit_us",

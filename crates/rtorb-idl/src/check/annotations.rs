@@ -60,6 +60,18 @@ impl Checker<'_> {
         found
     }
 
+    /// Checks the value of `@bit_bound` of an enum. It has no effect, about which there is a warning, too.
+    pub(super) fn check_bit_bound_of_enum(&mut self, annotations: &[Annotation]) {
+        if self
+            .annotated_number(annotations, BIT_BOUND, 1..=ENUM_BITS_MAX)
+            .is_some()
+        {
+            let places = annotations.iter().rfind(|one| one.name == BIT_BOUND);
+            self.effective
+                .remove(&places.map(|one| one.location).unwrap_or_default());
+        }
+    }
+
     /// Reports annotations on timing that do not belong to an operation or attribute. Warns about others without an effect: once
     /// for each name that never has one.
     pub(super) fn check_annotations(&mut self, all: &[Annotation]) {
@@ -141,6 +153,8 @@ enum Effect {
     None(&'static str),
 }
 
+/// The most bits of an enum (IDL 4.2, 8.3.4.1).
+const ENUM_BITS_MAX: u32 = 32;
 /// The annotation of a member that a value may be without.
 pub(super) const OPTIONAL: &str = "optional";
 /// The annotation with the number of bits of a bitmask.

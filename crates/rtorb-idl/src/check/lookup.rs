@@ -67,23 +67,23 @@ impl Checker<'_> {
     /// The symbols of a scope and its bases with this name; several if it is ambiguous.
     fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
         let key = name.to_lowercase();
-        // A member `color` does not hide the type `Color`.
-        let meant = |symbol: &&Symbol| {
-            symbol.name == name || matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
-        };
-        if let Some(own) = self.scopes[scope]
-            .names
-            .get(&key)
-            .filter(|own| with_introduced || !own.introduced)
-        {
-            return Some(own).filter(meant).cloned().into_iter().collect();
+        let own = self.scopes[scope].names.get(&key);
+        let own = own.filter(|own| with_introduced || !own.introduced);
+        if let Some(own) = own.filter(|own| !is_hidden_by_case(own, name)) {
+            return vec![own.clone()];
         }
+        let mut found = self.inherited_by(scope, &key);
+        found.retain(|symbol| !is_hidden_by_case(symbol, name));
+        found
+    }
+
+    /// The symbols for `key` of the bases of a scope.
+    fn inherited_by(&self, scope: ScopeId, key: &str) -> Vec<Symbol> {
         let mut found = Vec::new();
         let mut visited = Vec::new();
         for &base in &self.scopes[scope].bases {
-            self.inherited(base, &key, &mut visited, &mut found);
+            self.inherited(base, key, &mut visited, &mut found);
         }
-        found.retain(|symbol| meant(&symbol));
         found
     }
 
@@ -94,6 +94,7 @@ impl Checker<'_> {
             .map(visible)
             .find(|(found, _)| !found.is_empty());
         if let Some((found, scope)) = found {
+            self.check_case(name.first(), scope);
             return Some((self.only(found, name.first())?, scope));
         }
         if self.supply_first(name) {
@@ -103,11 +104,50 @@ impl Checker<'_> {
         None
     }
 
+    /// Warns about members, operations and parameters between the current scope and `declared_in` that differ from `used` in case
+    /// only. The same declarations behind the use are reported where they stand.
+    fn check_case(&mut self, used: &Name, declared_in: ScopeId) {
+        let key = used.text.to_lowercase();
+        let mut hidden = Vec::new();
+        for scope in self.enclosing() {
+            let own = self.scopes[scope].names.get(&key).cloned();
+            hidden.extend(own.into_iter().chain(self.inherited_by(scope, &key)));
+            if scope == declared_in {
+                break;
+            }
+        }
+        hidden.retain(|symbol| is_hidden_by_case(symbol, &used.text));
+        for Symbol { name, location, .. } in hidden {
+            let declared = Name {
+                text: name,
+                location,
+            };
+            self.warn_of_case(&declared, used);
+        }
+    }
+
+    /// Warns, once for each declaration, that a name differs in case only from one that is used in its scope (7.20.3). This is no
+    /// error, because it is frequent in real files (`Color color`).
+    pub(super) fn warn_of_case(&mut self, declared: &Name, used: &Name) {
+        if self.case_reported.insert(declared.location) {
+            let warning = Diagnostic::warning(format!(
+                "`{}` differs in case only from `{}`, which is used here",
+                declared.text, used.text
+            ))
+            .at(
+                declared.location,
+                "accepted, though the standard forbids it",
+            )
+            .at(used.location, "used here");
+            self.diagnostics.push(warning);
+        }
+    }
+
     /// Takes `CORBA::X`, and in module CORBA plain `X`, from the built-in module.
     fn supply_first(&mut self, name: &ScopedName) -> bool {
         match &name.parts[..] {
-            [first, second, ..] if first.text == "CORBA" => self.supply(&second.text),
-            [first, ..] => self.in_module_corba() && self.supply(&first.text),
+            [first, second, ..] if first.text == "CORBA" => self.supply(second),
+            [first, ..] => self.in_module_corba() && self.supply(first),
             [] => false,
         }
     }
@@ -117,8 +157,8 @@ impl Checker<'_> {
         let owner = self.scopes[scope].item;
         let corba = owner.is_some_and(|item| self.tree.item(item).is_module_corba());
         let missing = match &name.parts[..] {
-            [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(&second.text),
-            _ => Some(&part.text).filter(|_| corba),
+            [first, second, ..] if scope == GLOBAL && first.text == "CORBA" => Some(second),
+            _ => Some(part).filter(|_| corba),
         };
         if let Some(missing) = missing.filter(|_| found.is_empty())
             && self.supply(missing)
@@ -143,9 +183,11 @@ impl Checker<'_> {
         if let Entity::Item(id) = outer.entity
             && let Some((at, enumerator)) = self.enumerator(id, &part.text)
         {
+            let location = enumerator.location;
+            self.warn_of_refusal(part.location, "the name of an enum before its enumerator");
             return Some(Symbol {
                 name: part.text.clone(),
-                location: enumerator.location,
+                location,
                 entity: Entity::Enumerator(id, at),
                 introduced: false,
             });
@@ -267,6 +309,11 @@ impl Checker<'_> {
         let meant = suggest::closest(text, known.into_iter())?;
         Some(format!("did you mean `{meant}`?"))
     }
+}
+
+/// True for a member `color` where the name `Color` is looked up: the member has another meaning, and does not hide the type.
+fn is_hidden_by_case(symbol: &Symbol, name: &str) -> bool {
+    symbol.name != name && !matches!(symbol.entity, Entity::Item(_) | Entity::Enumerator(..))
 }
 
 /// Types of other languages that users write in IDL.

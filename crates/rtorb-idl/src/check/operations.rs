@@ -13,6 +13,7 @@ use crate::tree::{
 use super::Checker;
 use super::annotations::ONEWAY;
 use super::scopes::{Entity, ScopeKind};
+use super::types::RESULT;
 
 /// The operations, attributes and factories of an interface, valuetype or home.
 #[derive(Debug, Default)]
@@ -61,7 +62,8 @@ impl Checker<'_> {
         declared: &OperationDcl,
         entity: Entity,
     ) -> Option<Operation> {
-        let returns = self.declared_type(&declared.returns, "the result");
+        let returns = self.declared_type(&declared.returns, RESULT);
+        self.check_named(&declared.returns, RESULT, declared.name.location);
         self.declare(&declared.name, entity);
         // An operation is a scope: exceptions are looked up among its parameters first (7.20.1).
         let scope = self.new_scope(ScopeKind::Closed, None);
@@ -95,6 +97,7 @@ impl Checker<'_> {
         let mut parameters = Vec::with_capacity(declared.len());
         for parameter in declared {
             let ty = self.declared_type(&parameter.ty, "the parameter");
+            self.check_named(&parameter.ty, "the parameter", parameter.name.location);
             self.declare(&parameter.name, Entity::Other("a parameter"));
             parameters.push(ty.map(|ty| Parameter {
                 direction: parameter.direction,
@@ -147,6 +150,9 @@ impl Checker<'_> {
 
     fn attribute(&mut self, preamble: &Preamble, declared: &AttributeDcl) -> Vec<Attribute> {
         let ty = self.declared_type(&declared.ty, "the attribute");
+        if let Some(first) = declared.names.first() {
+            self.check_named(&declared.ty, "the attribute", first.location);
+        }
         let get_raises = self.raises(&declared.get_raises);
         let set_raises = self.raises(&declared.set_raises);
         for name in &declared.names {

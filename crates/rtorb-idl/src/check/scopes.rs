@@ -148,12 +148,18 @@ impl Checker<'_> {
         }
     }
 
-    /// A used name keeps its meaning until the end of the scope (7.20.3). A difference only in case (`Color color`) is a
-    /// warning, because it is frequent in real files.
+    /// A used name keeps its meaning until the end of the scope (7.20.3).
     fn report_introduced(&mut self, name: &Name, used: &Symbol) {
         let text = &name.text;
-        let diagnostic = if used.name == *text {
-            let outer = self.full_name(used);
+        if used.name != *text {
+            let used = Name {
+                text: used.name.clone(),
+                location: used.location,
+            };
+            return self.warn_of_case(name, &used);
+        }
+        let outer = self.full_name(used);
+        let diagnostic =
             Diagnostic::error(format!("`{text}` is declared after its use in this scope"))
                 .at(name.location, "declared with another meaning here")
                 .at(
@@ -162,15 +168,7 @@ impl Checker<'_> {
                 )
                 .help(format!(
                     "choose another name, or write the outer name in full: `{outer}`"
-                ))
-        } else {
-            Diagnostic::warning(format!(
-                "`{text}` differs in case only from `{}`, which is used here",
-                used.name
-            ))
-            .at(name.location, "accepted, though the standard forbids it")
-            .at(used.location, "used here")
-        };
+                ));
         self.diagnostics.push(diagnostic);
     }
 

@@ -222,6 +222,7 @@ impl Checker<'_> {
         let kind = ItemKind::Enum {
             enumerators: Vec::new(),
         };
+        self.check_bit_bound_of_enum(&preamble.annotations);
         let id = self.declare_item(preamble, name, kind);
         let mut enumerators = Vec::with_capacity(written.len());
         for (at, enumerator) in written.iter().enumerate() {

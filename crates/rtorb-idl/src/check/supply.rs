@@ -29,10 +29,12 @@ pub(super) fn by_name(definitions: &[Definition]) -> HashMap<&str, &Definition> 
 
 impl Checker<'_> {
     /// Declares `CORBA::name` if the built-in module has it; true if so.
-    pub(super) fn supply(&mut self, name: &str) -> bool {
+    pub(super) fn supply(&mut self, name: &Name) -> bool {
+        let (name, at) = (name.text.as_str(), name.location);
         let Some(definition) = self.orb.remove(name) else {
             return false;
         };
+        self.check_supply_shared(name, at);
         self.orb
             .retain(|_, other| !std::ptr::eq(*other, definition));
         let outer = std::mem::replace(&mut self.current, GLOBAL);

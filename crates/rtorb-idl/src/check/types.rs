@@ -82,6 +82,31 @@ impl Checker<'_> {
         Some(ty)
     }
 
+    /// The type of `what`, whose name is at `name`, needs a name itself (CORBA 3.3 part 1, 7.13: `param_type_spec`).
+    pub(super) fn check_named(&mut self, spec: &TypeSpec, what: &str, name: Location) {
+        let (location, kind) = (spec.location, &spec.kind);
+        let is_anonymous = matches!(
+            kind,
+            TypeKind::Sequence { .. } | TypeKind::Map { .. } | TypeKind::Fixed(_)
+        );
+        // An argument of a template module may be anonymous. It stands where the module is instantiated.
+        let is_argument = location.file != name.file || location > name;
+        if !is_anonymous || is_argument {
+            return;
+        }
+        let diagnostic = if what == RESULT {
+            Diagnostic::error(format!("the type of {what} has no name"))
+                .at(location, "an operation cannot return an anonymous type")
+        } else {
+            Diagnostic::warning(format!("the type of {what} has no name")).at(
+                location,
+                "accepted, though the standard and other compilers refuse it",
+            )
+        };
+        let help = "declare it before with `typedef`, and use its name here";
+        self.diagnostics.push(diagnostic.help(help));
+    }
+
     fn named_type(&mut self, name: &crate::ast::ScopedName) -> Option<Type> {
         if let Some(ty) = self.predefined(name) {
             return Some(ty);
@@ -138,7 +163,13 @@ impl Checker<'_> {
             ["uint64"] => Type::ULongLong,
             _ => return None,
         };
-        self.find_quietly(name).is_none().then_some(ty)
+        if self.find_quietly(name).is_some() {
+            return None;
+        }
+        if ty != Type::TypeCode {
+            self.warn_of_refusal(name.location(), "the integer types of IDL 4");
+        }
+        Some(ty)
     }
 
     pub(super) fn in_module_corba(&self) -> bool {
@@ -321,3 +352,6 @@ impl Checker<'_> {
         self.item_of(&Type::Named(id)).or(Some(id))
     }
 }
+
+/// The result of an operation in messages.
+pub(super) const RESULT: &str = "the result";

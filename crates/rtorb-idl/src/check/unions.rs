@@ -40,7 +40,7 @@ impl Checker<'_> {
                     CaseLabel::Value(expression) => {
                         let value = discriminator
                             .as_ref()
-                            .and_then(|ty| self.label(expression, ty));
+                            .and_then(|ty| self.label(&mut labels, expression, ty));
                         if let Some(value) = value
                             && self.new_label(&mut labels, &value, expression.location)
                         {
@@ -60,6 +60,7 @@ impl Checker<'_> {
                 member: tree_member(&case.preamble, &case.declared.declarator, ty),
             });
         }
+        self.check_names_of_labels(&labels, body);
         if body.cases.is_empty() {
             let message = format!("the union `{}` is empty", name.text);
             self.error(name.location, message, "expected at least one `case`");
@@ -67,8 +68,10 @@ impl Checker<'_> {
         let possible = discriminator.as_ref().and_then(|ty| self.value_count(ty));
         let covers_all = possible.is_some_and(|possible| labels.seen.len() as u128 >= possible);
         if let Some(location) = labels.default.filter(|_| covers_all) {
-            let label = "the labels already cover every value of the discriminator";
-            self.error(location, "this `default` is never selected", label);
+            let label =
+                "accepted, though the labels already cover every value of the discriminator";
+            let warning = Diagnostic::warning("this `default` is never selected");
+            self.diagnostics.push(warning.at(location, label));
         }
         Union {
             discriminator: discriminator.unwrap_or_default(),
@@ -95,19 +98,55 @@ impl Checker<'_> {
                 label,
             );
         }
+        if let Type::Octet | Type::WChar | Type::Int8 = self.tree.resolved(&ty) {
+            self.warn_of_refusal(spec.location, "discriminators of this type");
+        }
         allowed.then_some(ty)
     }
 
     /// The value of a label. An enumerator is also found if the enum itself is not visible.
-    fn label(&mut self, expression: &Expression, discriminator: &Type) -> Option<Value> {
+    fn label(
+        &mut self,
+        labels: &mut Labels,
+        expression: &Expression,
+        discriminator: &Type,
+    ) -> Option<Value> {
         if let ExpressionKind::Name(name) = &expression.kind
             && name.parts.len() == 1
             && let Type::Named(id) = *self.tree.resolved(discriminator)
             && let Some((at, _)) = self.enumerator(id, &name.first().text)
         {
+            if self.find_quietly(name) != Some(Entity::Enumerator(id, at)) {
+                let what = "an enumerator as a label where its enum is not visible";
+                self.warn_of_refusal(expression.location, what);
+            }
+            let used = name.first();
+            labels.names.insert(used.text.to_lowercase(), used.clone());
             return Some(Value::Enumerator(id, at));
         }
         self.evaluate(expression, discriminator)
+    }
+
+    /// Warns about members with the name of an enumerator that is a label: the union is one scope (7.20.2).
+    fn check_names_of_labels(&mut self, labels: &Labels, body: &UnionBody) {
+        for case in &body.cases {
+            let member = &case.declared.declarator.name;
+            match labels.names.get(&member.text.to_lowercase()) {
+                Some(used) if used.text == member.text => {
+                    let text = &member.text;
+                    let message = format!("the member `{text}` has the name of a label");
+                    let warning = Diagnostic::warning(message)
+                        .at(member.location, "accepted, though the standard forbids it")
+                        .at(
+                            used.location,
+                            "an enumerator with the same name is used here",
+                        );
+                    self.diagnostics.push(warning);
+                }
+                Some(used) => self.warn_of_case(member, used),
+                None => {}
+            }
+        }
     }
 
     fn default_label(&mut self, labels: &mut Labels, location: Location) {
@@ -159,5 +198,7 @@ impl Checker<'_> {
 #[derive(Default)]
 struct Labels {
     seen: HashMap<i128, Location>,
+    /// The enumerators that are labels by their simple name in lower case.
+    names: HashMap<String, Name>,
     default: Option<Location>,
 }

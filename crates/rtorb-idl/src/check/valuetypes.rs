@@ -53,9 +53,10 @@ impl Checker<'_> {
                 DefinitionKind::State { public, members } => {
                     let found = self.declared_members(&definition.preamble, members);
                     if found.first().is_some_and(|first| self.is_local(&first.ty)) {
-                        let message = "the state of a valuetype cannot be local";
-                        let label = "a local object cannot leave its process";
-                        self.error(members.ty.location, message, label);
+                        let message = "the state of a valuetype should not be local";
+                        let label = "accepted, though a local object cannot leave its process";
+                        let warning = Diagnostic::warning(message).at(members.ty.location, label);
+                        self.diagnostics.push(warning);
                     }
                     state.extend(found.into_iter().map(|member| StateMember {
                         is_public: *public,

@@ -14,8 +14,8 @@ pub(crate) struct Comment {
 }
 
 impl Lexer {
-    pub(super) fn line_comment(&mut self) {
-        let text = self.take_while(|next| next != '\n');
+    pub(super) fn line_comment(&mut self, diagnostics: &mut Diagnostics) {
+        let text = self.line_comment_text(diagnostics);
         let body = text.strip_prefix("//");
         let body = body.and_then(|body| body.strip_prefix(['/', '!']));
         let Some(body) = body.filter(|body| !body.starts_with('/')) else {
@@ -30,6 +30,17 @@ impl Lexer {
                 trailing,
             }),
         }
+    }
+
+    /// Reads a `//` comment, with the lines that backslashes join with it.
+    pub(super) fn line_comment_text(&mut self, diagnostics: &mut Diagnostics) -> String {
+        let (start, start_at) = (self.here(), self.at);
+        let text = self.take_while(|next| next != '\n');
+        if self.line > start.line && !self.quiet {
+            let warning = continued(start, &self.text[start_at..self.at]);
+            warning.into_iter().for_each(|one| diagnostics.push(one));
+        }
+        text
     }
 
     pub(super) fn block_comment(&mut self, diagnostics: &mut Diagnostics) {
@@ -83,6 +94,32 @@ impl Lexer {
             self.comments.push(Comment { lines, trailing });
         }
     }
+}
+
+/// The warning about a `//` comment that begins at `start`, if a backslash at the end of its line hides text of the next line.
+fn continued(start: Location, comment: &str) -> Option<Diagnostic> {
+    let mut lines = comment.lines();
+    let first = lines.next()?.strip_suffix('\\')?;
+    let is_hidden = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    lines.find(|line| is_hidden(line))?;
+    let backslash = Location {
+        column: start
+            .column
+            .saturating_add(u32::try_from(first.chars().count()).ok()?),
+        ..start
+    };
+    let warning = Diagnostic::warning("this comment continues on the next line").at(
+        backslash,
+        "a backslash at the end of a line joins it with the next one",
+    );
+    let is_of_two_bytes = first.ends_with(|last| ('\u{80}'..='\u{ff}').contains(&last));
+    Some(if is_of_two_bytes {
+        warning
+            .note("in Shift-JIS the second byte of some characters is the byte of a backslash, 0x5c: the compiler reads bytes and sees a backslash")
+            .help("write a full stop behind the character, or store the file as UTF-8")
+    } else {
+        warning.help("write another character behind the backslash, or a comment `/* ... */`")
+    })
 }
 
 fn strip_trailing_mark(body: &str) -> (bool, &str) {

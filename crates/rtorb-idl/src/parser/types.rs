@@ -264,7 +264,11 @@ impl Parser<'_> {
                 .help("IDL 4 writes `@value(3) NAME`; on the wire an enumerator is its position");
             return Err(self.fail(diagnostic));
         }
-        if !self.take(",") && !self.peek().is("}") {
+        if self.take(",") {
+            if self.peek().is("}") {
+                self.last_commas.push(self.last());
+            }
+        } else if !self.peek().is("}") {
             return Err(self.expected("`,` or `}`"));
         }
         Ok(())

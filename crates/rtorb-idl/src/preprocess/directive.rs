@@ -30,12 +30,12 @@ impl Preprocessor<'_> {
                     return self.line_marker(lexer, number, location);
                 }
                 "error" => {
-                    let (text, _) = lexer.rest_of_line();
+                    let (text, _) = lexer.rest_of_line(self.diagnostics);
                     self.diagnostics
                         .error(location, format!("#error: {text}"), "");
                 }
                 "warning" => {
-                    let (text, _) = lexer.rest_of_line();
+                    let (text, _) = lexer.rest_of_line(self.diagnostics);
                     self.diagnostics
                         .push(Diagnostic::warning(format!("#warning: {text}")).at(location, ""));
                 }
@@ -50,7 +50,7 @@ impl Preprocessor<'_> {
                     .error(location, "this is not a preprocessor directive", label);
             }
         }
-        lexer.rest_of_line();
+        lexer.rest_of_line(self.diagnostics);
     }
 
     fn conditional(&mut self, lexer: &mut Lexer, word: &str, location: Location) {
@@ -58,7 +58,7 @@ impl Preprocessor<'_> {
             "if" | "ifdef" | "ifndef" if self.conditions.len() >= CONDITIONS_MAX => {
                 let message = format!("conditions are nested more than {CONDITIONS_MAX} deep");
                 self.diagnostics.error(location, message, "");
-                lexer.rest_of_line();
+                lexer.rest_of_line(self.diagnostics);
                 return;
             }
             "if" => ("if", self.condition(lexer, location)),
@@ -69,7 +69,7 @@ impl Preprocessor<'_> {
                     let message = format!("`#{word}` without `#if`");
                     let label = "no condition is open here";
                     self.diagnostics.error(location, message, label);
-                    lexer.rest_of_line();
+                    lexer.rest_of_line(self.diagnostics);
                     return;
                 };
                 // The group before this line was read, so the other groups of the condition are skipped.
@@ -149,7 +149,7 @@ impl Preprocessor<'_> {
             }
             _ => {}
         }
-        lexer.rest_of_line();
+        lexer.rest_of_line(self.diagnostics);
         was_done && word != "endif"
     }
 
@@ -168,7 +168,7 @@ impl Preprocessor<'_> {
             }
         };
         if name.kind != TokenKind::Newline {
-            lexer.rest_of_line();
+            lexer.rest_of_line(self.diagnostics);
         }
         found
     }
@@ -204,7 +204,7 @@ impl Preprocessor<'_> {
         let mut ahead = lexer.clone();
         let line = self.rest_tokens(&mut ahead);
         self.macros.define(&line, location, self.diagnostics);
-        lexer.rest_of_line();
+        lexer.rest_of_line(self.diagnostics);
     }
 
     /// `#line 7 "file"` and `# 7 "file" 1 3`.

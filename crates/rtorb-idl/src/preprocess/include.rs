@@ -35,7 +35,7 @@ impl Preprocessor<'_> {
 
     /// `#include "file"`, `#include <file>` and `#include MACRO`.
     pub(super) fn include_directive(&mut self, lexer: &mut Lexer, directive: Location) {
-        let (text, location) = lexer.rest_of_line();
+        let (text, location) = lexer.rest_of_line(self.diagnostics);
         let spelled = if text.starts_with(['"', '<']) {
             text
         } else {
@@ -101,13 +101,7 @@ impl Preprocessor<'_> {
             .find(name, quoted)
             .or_else(|| self.find(&name.replace('\\', "/"), quoted));
         let Some(path) = found else {
-            match builtin::file(name) {
-                Some(text) => self.read(
-                    SourceFile::new(format!("<built in>/{name}"), text).included_from(location),
-                ),
-                None => self.not_found(name, quoted, location),
-            }
-            return;
+            return self.include_built_in(name, quoted, location);
         };
         if self.once.iter().any(|once| same_file(once, &path)) {
             return;
@@ -138,6 +132,20 @@ impl Preprocessor<'_> {
                 self.diagnostics.error(location, message, "included here");
             }
         }
+    }
+
+    fn include_built_in(&mut self, name: &str, quoted: bool, location: Location) {
+        let Some(text) = builtin::file(name) else {
+            return self.not_found(name, quoted, location);
+        };
+        if self.options.shared_with.is_some() && !OF_EVERY_COMPILER.contains(&name) {
+            let warning = Diagnostic::warning(format!("omniidl has no file `{name}`"))
+                .at(location, "built into this compiler")
+                .help("add the directory that contains it: `-I DIRECTORY`, for both compilers");
+            self.diagnostics.push(warning);
+        }
+        let name = format!("<built in>/{name}");
+        self.read(SourceFile::new(name, text).included_from(location));
     }
 
     /// Quoted names are looked for beside the including file first (CORBA 3.3 part 1, 7.3: as in C++).
@@ -197,6 +205,8 @@ impl Preprocessor<'_> {
     }
 }
 
+/// The built-in files that omniidl finds, too.
+const OF_EVERY_COMPILER: [&str; 1] = ["orb.idl"];
 /// Files within each other.
 const INCLUDES_MAX: usize = 64;
 /// Files of a run, each inclusion counted.

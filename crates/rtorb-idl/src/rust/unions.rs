@@ -171,13 +171,18 @@ impl<'t> Shape<'t> {
 
     fn decode(&self) -> TokenStream {
         let selector = &self.selector;
-        let labelled = self.variants.iter().filter(|variant| !variant.is_default);
-        let labelled = labelled.map(|variant| {
+        let covers_all = self.union.covers_all;
+        let has_arm = |variant: &&Variant<'_>| {
+            !variant.is_default || (covers_all && !variant.labels.is_empty())
+        };
+        let labelled = self.variants.iter().filter(has_arm).map(|variant| {
             let labels = &variant.labels;
             let made = make(variant);
             quote!(#(#labels)|* => #made,)
         });
+        // A default behind labels that cover all values is never selected.
         let default = self.variants.iter().find(|variant| variant.is_default);
+        let default = default.filter(|_| !covers_all);
         let otherwise = default.map(make).or_else(|| self.never());
         let otherwise = otherwise.map(|made| quote!(_ => #made,));
         quote! {

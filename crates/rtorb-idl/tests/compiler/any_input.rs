@@ -1,7 +1,7 @@
 //! For any input, a run ends without a panic and returns a tree or an error.
 
 use proptest::prelude::*;
-use rtorb_idl::{Options, Outcome, check_text};
+use rtorb_idl::{Options, OtherCompiler, Outcome, check_text};
 
 const RIGHT: [&str; 12] = [
     include_str!("../right/annotations.idl"),
@@ -19,6 +19,11 @@ const RIGHT: [&str; 12] = [
 ];
 
 fn run(text: &str) -> Outcome {
+    let shared = Options {
+        shared_with: Some(OtherCompiler::Omniidl),
+        ..Options::default()
+    };
+    check_text("input.idl", text, &shared).render(false);
     let outcome = check_text("input.idl", text, &Options::default());
     assert_eq!(
         outcome.tree.is_none(),

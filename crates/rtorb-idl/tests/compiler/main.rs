@@ -5,3 +5,4 @@ mod any_input;
 mod compile;
 mod peers;
 mod rust_any_input;
+mod shared;

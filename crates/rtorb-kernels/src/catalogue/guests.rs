@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rtorb_lab::LabError;
 
 use super::Kernel;
+use crate::built;
 use crate::sha256::sha256;
 
 /// A guest that this program knows.
@@ -38,16 +39,17 @@ pub fn is_guest(name: &str) -> bool {
     GUESTS.iter().any(|guest| guest.name == name)
 }
 
-/// The guest of that name, in the folder that RTORB_GUESTS names, or in `target/rtos` of the workspace that this program is in.
+/// The guest of that name, in the folder that RTORB_GUESTS names; or else the one that `cargo xtask rtos` made in the checkout that this
+/// program was built in, or in the current folder.
 ///
 /// # Errors
 /// That it was not built, and how to build it.
 pub fn guest(name: &str) -> Result<Kernel, LabError> {
-    let image = folder()?.join(name);
+    let image = image(name)?;
     let octets = fs::read(&image).map_err(|_| LabError::Incomplete {
         what: format!(
             "the guest {name} is not built: there is no {}. In rtorb's workspace: apt install rustc-web cargo-web rust-web-src, \
-             then `cargo xtask rtos`. RTORB_GUESTS names another folder",
+             then `cargo xtask rtos`, and this command there. RTORB_GUESTS names another folder",
             image.display()
         ),
     })?;
@@ -61,12 +63,12 @@ pub fn guest(name: &str) -> Result<Kernel, LabError> {
     })
 }
 
-fn folder() -> Result<PathBuf, LabError> {
+/// Where the guest should be.
+fn image(name: &str) -> Result<PathBuf, LabError> {
     if let Some(named) = std::env::var_os("RTORB_GUESTS") {
-        return Ok(named.into());
+        return Ok(Path::new(&named).join(name));
     }
     let executable = std::env::current_exe().map_err(LabError::file("this program"))?;
-    let mut folders = executable.ancestors();
-    let target = folders.find(|folder| folder.ends_with("target"));
-    Ok(target.unwrap_or(Path::new("target")).join("rtos"))
+    let file = format!("rtos/{name}");
+    Ok(built::find(&executable, &file).unwrap_or_else(|| Path::new("target").join(file)))
 }

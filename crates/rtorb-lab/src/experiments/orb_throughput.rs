@@ -157,7 +157,8 @@ fn plots() -> Vec<Plot> {
         Plot {
         derived: "time_above_raw".to_owned(),
         caption: "The call less the raw exchange of the same octets on the same transport, median over rounds. What the servant does \
-                  is in it too, and is the larger part for long sequences."
+                  is in it too, and is the larger part for long sequences. Below zero, the host disturbed the raw exchange more than the \
+                  call."
             .to_owned(),
         choose: names(&["transport"]),
         lines: names(&["orb"]),
@@ -170,8 +171,8 @@ fn plots() -> Vec<Plot> {
             ..above_raw("above-raw", "What the ORB adds to the octets")
         },
         Plot {
-            caption: "The bars without an ORB are the physical limit: two processes that hand each other the same octets. Choose a name \
-                      in the legend to hide or show it."
+            caption: "The bars without an ORB are two processes that send each other the same octets and do nothing else. A call that stands \
+                      below them was measured when the host was quieter. Choose a name in the legend to hide or show it."
                 .to_owned(),
             of: labels([("len", 0usize.into())]),
             lines: names(&["orb", "transport"]),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rtorb_wire::ior::{
     IiopProfile, Ior, ProfileBody, ShmiopProfile, TaggedComponent, TaggedProfile, UiopProfile,
-    profile_tag,
+    component_tag, profile_tag,
 };
 use rtorb_wire::url::UrlError;
 use rtorb_wire::{Decode, Reader};
@@ -12,6 +12,7 @@ use serde::Serialize;
 
 mod components;
 mod real_time;
+mod security;
 
 pub use real_time::{Band, ClientProtocol, LaneEndpoint, RealTime};
 
@@ -128,8 +129,13 @@ impl fmt::Display for FieldValue {
 
 fn describe_profile(profile: &TaggedProfile) -> Profile {
     let name = profile_name(profile.tag).to_owned();
+    let mut host = None;
     let (fields, components) = match ProfileBody::from_tagged(profile) {
-        Ok(ProfileBody::Iiop(body)) => (iiop_fields(&body), body.components),
+        Ok(ProfileBody::Iiop(body)) => {
+            let fields = iiop_fields(&body);
+            host = Some(body.host);
+            (fields, body.components)
+        }
         Ok(ProfileBody::Uiop(body)) => (uiop_fields(&body), body.components),
         Ok(ProfileBody::Shmiop(body)) => (shmiop_fields(&body), body.components),
         Ok(ProfileBody::Components(components)) => (Vec::new(), components),
@@ -141,7 +147,7 @@ fn describe_profile(profile: &TaggedProfile) -> Profile {
         name,
         fields,
         real_time: RealTime::of(profile.tag, &components),
-        components: describe_components(profile.tag, &components),
+        components: describe_components(profile.tag, host.as_deref(), &components),
     }
 }
 
@@ -183,22 +189,63 @@ fn key_fields(key: &[u8]) -> Vec<Field> {
         Field::new("object_key", hex(key)),
         Field::number("object_key_octets", key.len() as u64),
     ];
-    if !key.is_empty() && key.iter().all(|octet| (b' '..=b'~').contains(octet)) {
-        fields.push(Field::new("object_key_text", String::from_utf8_lossy(key)));
+    let mut runs = key.split(|octet| !is_printable(*octet));
+    if runs.any(|run| run.len() >= RUN_MIN) || runs_through(key) {
+        fields.push(Field::new("object_key_text", printable(key)));
     }
     fields
 }
 
-fn describe_components(profile_tag: u32, components: &[TaggedComponent]) -> Vec<Component> {
-    components
-        .iter()
-        .map(|component| Component {
+/// The text of bytes: those that are not printable as `\xNN`.
+fn printable(octets: &[u8]) -> String {
+    let text = |octet: &u8| {
+        if is_printable(*octet) {
+            char::from(*octet).to_string()
+        } else {
+            format!("\\x{octet:02x}")
+        }
+    };
+    octets.iter().map(text).collect()
+}
+
+fn is_printable(octet: u8) -> bool {
+    (b' '..=b'~').contains(&octet)
+}
+
+fn runs_through(key: &[u8]) -> bool {
+    !key.is_empty() && key.iter().copied().all(is_printable)
+}
+
+fn describe_components(
+    profile_tag: u32,
+    host: Option<&str>,
+    components: &[TaggedComponent],
+) -> Vec<Component> {
+    let describe = |component: &TaggedComponent| {
+        let told = components::fields(profile_tag, component.tag, &component.data);
+        let mut fields = told.unwrap_or_else(|error| malformed(&error, &component.data));
+        if let (component_tag::SSL_SEC_TRANS, Some(host)) = (component.tag, host) {
+            fields.extend(ssl_address(host, &fields));
+        }
+        Component {
             tag: component.tag,
             name: components::name(component.tag).to_owned(),
-            fields: components::fields(profile_tag, component.tag, &component.data)
-                .unwrap_or_else(|error| malformed(&error, &component.data)),
-        })
-        .collect()
+            fields,
+        }
+    };
+    components.iter().map(describe).collect()
+}
+
+/// The address of a `TAG_SSL_SEC_TRANS`: its port on the host of the profile.
+fn ssl_address(host: &str, fields: &[Field]) -> Option<Field> {
+    let port = fields.iter().find(|field| field.name == "port")?;
+    let FieldValue::Number(port) = port.value else {
+        return None;
+    };
+    Some(Field::new(
+        "address",
+        address(host, u16::try_from(port).ok()?),
+    ))
 }
 
 fn malformed(error: &rtorb_wire::DecodeError, data: &[u8]) -> Vec<Field> {
@@ -252,6 +299,9 @@ fn references(reader: &mut Reader<'_>) -> Result<Vec<String>, rtorb_wire::Decode
     let iors: Vec<Ior> = Decode::decode(reader)?;
     Ok(iors.iter().map(short_reference).collect())
 }
+
+/// The printable bytes in a row that are probably text.
+const RUN_MIN: usize = 3;
 
 #[cfg(test)]
 mod tests;

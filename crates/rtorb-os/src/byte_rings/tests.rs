@@ -2,37 +2,38 @@ use super::*;
 use crate::clock::monotonic_ns;
 use std::thread;
 
-fn pair(capacity: usize) -> (ByteRings, ByteRings, OwnedFd) {
-    let (maker, file) = ByteRings::create(capacity).expect("the host has memory");
-    let opener = ByteRings::open(&file, capacity).expect("it was made so");
+fn pair(capacity: usize) -> (Duplex, Duplex, OwnedFd) {
+    let (maker, file) = Duplex::create(capacity).expect("the host has memory");
+    let opener = Duplex::open(&file, capacity).expect("it was made so");
     (maker, opener, file)
 }
 
-fn send(rings: &ByteRings, bytes: &[u8]) -> usize {
-    rings.send(&[IoSlice::new(bytes)]).expect("an honest peer")
+fn send(duplex: &mut Duplex, bytes: &[u8]) -> usize {
+    let sent = duplex.sender.send(&[IoSlice::new(bytes)]);
+    sent.expect("an honest peer")
 }
 
 #[test]
 fn bytes_come_out_of_the_other_end_in_their_order_and_only_there() {
-    let (maker, opener, _file) = pair(CAPACITY_MIN);
+    let (mut maker, mut opener, _file) = pair(CAPACITY_MIN);
     let parts = [b"ab".as_slice(), b"", b"cde"].map(IoSlice::new);
-    assert_eq!(maker.send(&parts), Ok(5));
-    assert_eq!(send(&opener, b"xyz"), 3);
+    assert_eq!(maker.sender.send(&parts), Ok(5));
+    assert_eq!(send(&mut opener, b"xyz"), 3);
     let mut room = [0; 4];
-    assert_eq!(opener.receive(&mut room), Ok(4));
+    assert_eq!(opener.receiver.receive(&mut room), Ok(4));
     assert_eq!(&room, b"abcd");
     let mut behind = Vec::with_capacity(8);
     behind.push(b'-');
-    assert_eq!(opener.receive_behind(&mut behind, 9), Ok(1));
+    assert_eq!(opener.receiver.receive_behind(&mut behind, 9), Ok(1));
     assert_eq!(behind, b"-e");
-    assert_eq!(opener.receive(&mut room), Ok(0));
-    assert_eq!(maker.receive(&mut room), Ok(3));
+    assert_eq!(opener.receiver.receive(&mut room), Ok(0));
+    assert_eq!(maker.receiver.receive(&mut room), Ok(3));
     assert_eq!(&room[..3], b"xyz");
 }
 
 #[test]
 fn a_ring_takes_its_capacity_and_wraps_at_its_end() {
-    let (maker, opener, _file) = pair(CAPACITY_MIN);
+    let (mut maker, mut opener, _file) = pair(CAPACITY_MIN);
     let (mut next_sent, mut next_received) = (0u8, 0u8);
     let mut room = vec![0; CAPACITY_MIN];
     // The lengths have no common factor with the capacity, so that every offset is met.
@@ -40,24 +41,27 @@ fn a_ring_takes_its_capacity_and_wraps_at_its_end() {
         let bytes: Vec<u8> = (0..CAPACITY_MIN + 1)
             .map(|step| next_sent.wrapping_add(step as u8))
             .collect();
-        let sent = send(&maker, &bytes[..(round * 13) % (CAPACITY_MIN + 2)]);
+        let sent = send(&mut maker, &bytes[..(round * 13) % (CAPACITY_MIN + 2)]);
         next_sent = next_sent.wrapping_add(sent as u8);
         let length = (round * 7) % CAPACITY_MIN;
-        let received = opener.receive(&mut room[..length]).expect("honest");
+        let received = opener
+            .receiver
+            .receive(&mut room[..length])
+            .expect("honest");
         for byte in &room[..received] {
             assert_eq!(*byte, next_received);
             next_received = next_received.wrapping_add(1);
         }
     }
-    opener.discard().expect("honest");
-    assert_eq!(send(&maker, &vec![1; CAPACITY_MIN + 1]), CAPACITY_MIN);
-    assert_eq!(send(&maker, &[1]), 0);
+    opener.receiver.discard().expect("honest");
+    assert_eq!(send(&mut maker, &vec![1; CAPACITY_MIN + 1]), CAPACITY_MIN);
+    assert_eq!(send(&mut maker, &[1]), 0);
 }
 
 #[test]
 fn threads_of_both_ends_wait_for_each_other_and_lose_no_byte() {
     const BYTES: usize = 8 << 20;
-    let (maker, opener, _file) = pair(CAPACITY_MIN);
+    let (mut maker, mut opener, _file) = pair(CAPACITY_MIN);
     let deadline_ns = monotonic_ns() + 60_000_000_000;
     let wait = |rings: &ByteRings, awaited| {
         rings.announce(awaited, Place::Word);
@@ -76,26 +80,26 @@ fn threads_of_both_ends_wait_for_each_other_and_lose_no_byte() {
             let mut sent = 0;
             while sent < BYTES {
                 let until = BYTES.min(sent + 1 + sent % 5000);
-                match send(&maker, &bytes[sent..until]) {
-                    0 => wait(&maker, Awaited::Room),
+                match send(&mut maker, &bytes[sent..until]) {
+                    0 => wait(&maker.rings, Awaited::Room),
                     count => sent += count,
                 }
-                assert!(!maker.call_peer(Awaited::Bytes), "it has no doorbell");
+                assert!(!maker.rings.call_peer(Awaited::Bytes), "it has no doorbell");
             }
         });
         let mut received = 0;
         let mut room = [0; 999];
         while received < BYTES {
-            let count = opener.receive(&mut room).expect("honest");
-            if opener.has_made_room() {
-                assert!(!opener.call_peer(Awaited::Room), "it has no doorbell");
+            let count = opener.receiver.receive(&mut room).expect("honest");
+            if opener.rings.has_made_room() {
+                assert!(!opener.rings.call_peer(Awaited::Room), "it has no doorbell");
             }
             for (offset, byte) in room[..count].iter().enumerate() {
                 assert_eq!(*byte, ((received + offset) % 251) as u8);
             }
             received += count;
             if count == 0 {
-                wait(&opener, Awaited::Bytes);
+                wait(&opener.rings, Awaited::Bytes);
             }
         }
     });
@@ -106,29 +110,29 @@ fn the_end_of_a_peer_is_seen_and_wakes_a_sleeper() {
     let (maker, opener, _file) = pair(CAPACITY_MIN);
     thread::scope(|scope| {
         scope.spawn(|| {
-            opener.announce(Awaited::Bytes, Place::Word);
-            if !opener.has_peer_ended(Awaited::Bytes) {
-                opener.sleep(Awaited::Bytes, None);
+            opener.rings.announce(Awaited::Bytes, Place::Word);
+            if !opener.rings.has_peer_ended(Awaited::Bytes) {
+                opener.rings.sleep(Awaited::Bytes, None);
             }
         });
-        maker.end(Awaited::Room);
+        maker.rings.end(Awaited::Room);
     });
-    assert!(opener.has_peer_ended(Awaited::Bytes));
-    assert!(!opener.has_peer_ended(Awaited::Room));
+    assert!(opener.rings.has_peer_ended(Awaited::Bytes));
+    assert!(!opener.rings.has_peer_ended(Awaited::Room));
     drop(maker);
-    assert!(opener.has_peer_ended(Awaited::Room));
+    assert!(opener.rings.has_peer_ended(Awaited::Room));
 }
 
 #[test]
 fn a_peer_that_waits_at_its_doorbell_is_to_be_rung_once() {
     let (maker, opener, _file) = pair(CAPACITY_MIN);
-    assert!(!maker.call_peer(Awaited::Bytes));
-    opener.announce(Awaited::Bytes, Place::Doorbell);
-    assert!(maker.call_peer(Awaited::Bytes));
-    assert!(!maker.call_peer(Awaited::Bytes));
-    opener.announce(Awaited::Bytes, Place::Doorbell);
-    opener.withdraw(Awaited::Bytes);
-    assert!(!maker.call_peer(Awaited::Bytes));
+    assert!(!maker.rings.call_peer(Awaited::Bytes));
+    opener.rings.announce(Awaited::Bytes, Place::Doorbell);
+    assert!(maker.rings.call_peer(Awaited::Bytes));
+    assert!(!maker.rings.call_peer(Awaited::Bytes));
+    opener.rings.announce(Awaited::Bytes, Place::Doorbell);
+    opener.rings.withdraw(Awaited::Bytes);
+    assert!(!maker.rings.call_peer(Awaited::Bytes));
 }
 
 #[test]
@@ -137,7 +141,7 @@ fn a_segment_keeps_its_size_and_any_other_file_is_refused() {
     for bytes in [0, 1 << 20] {
         assert_eq!(ftruncate(&file, bytes), Err(Errno::PERM));
     }
-    let open = |file, capacity| ByteRings::open(file, capacity).map(|_| ());
+    let open = |file, capacity| Duplex::open(file, capacity).map(|_| ());
     assert_eq!(open(&file, 2 * CAPACITY_MIN), Err(Errno::INVAL));
     assert_eq!(open(&file, 0), Err(Errno::INVAL));
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -145,7 +149,7 @@ fn a_segment_keeps_its_size_and_any_other_file_is_refused() {
     ftruncate(&unsealed, segment_bytes(CAPACITY_MIN) as u64).expect("it is not sealed");
     assert_eq!(open(&unsealed, CAPACITY_MIN), Err(Errno::PERM));
     for capacity in [0, 1, CAPACITY_MIN / 2, CAPACITY_MIN + 1, 2 * CAPACITY_MAX] {
-        assert!(ByteRings::create(capacity).is_err(), "{capacity}");
+        assert!(Duplex::create(capacity).is_err(), "{capacity}");
     }
 }
 
@@ -172,10 +176,11 @@ fn scribble(rings: &ByteRings, mut random: u64, words: usize) {
 
 #[test]
 fn positions_that_cannot_be_are_an_error() {
-    let (maker, opener, _file) = pair(CAPACITY_MIN);
-    assert_eq!(send(&maker, &[7; 10]), 10);
+    let (mut maker, mut opener, _file) = pair(CAPACITY_MIN);
+    assert_eq!(send(&mut maker, &[7; 10]), 10);
     let position = |value| {
         maker
+            .rings
             .outgoing()
             .sender
             .position
@@ -184,21 +189,26 @@ fn positions_that_cannot_be_are_an_error() {
     let mut room = [0; CAPACITY_MIN];
     for wrong in [CAPACITY_MIN as u64 + 1, u64::MAX, 1 << 63] {
         position(wrong);
-        assert_eq!(opener.receive(&mut room), Err(BrokenRing), "{wrong}");
-        assert_eq!(opener.is_ready(Awaited::Bytes), Err(BrokenRing));
+        assert_eq!(
+            opener.receiver.receive(&mut room),
+            Err(BrokenRing),
+            "{wrong}"
+        );
+        assert_eq!(opener.rings.is_ready(Awaited::Bytes), Err(BrokenRing));
     }
     position(10);
-    assert_eq!(opener.receive(&mut room), Ok(10));
+    assert_eq!(opener.receiver.receive(&mut room), Ok(10));
     // Backwards.
     position(9);
-    assert_eq!(opener.receive(&mut room), Err(BrokenRing));
+    assert_eq!(opener.receiver.receive(&mut room), Err(BrokenRing));
     opener
+        .rings
         .incoming()
         .receiver
         .position
         .store(11, Ordering::SeqCst);
     assert_eq!(
-        maker.send(&[IoSlice::new(&room)]),
+        maker.sender.send(&[IoSlice::new(&room)]),
         Err(BrokenRing),
         "the peer has taken more than was sent"
     );
@@ -207,20 +217,20 @@ fn positions_that_cannot_be_are_an_error() {
 #[test]
 fn a_peer_that_scribbles_while_it_is_read_causes_errors_and_nothing_worse() {
     for seed in 0..200 {
-        let (maker, opener, _file) = pair(CAPACITY_MIN);
+        let (maker, mut opener, _file) = pair(CAPACITY_MIN);
         let (failures, received) = thread::scope(|scope| {
-            scope.spawn(|| scribble(&maker, seed, 2000));
+            scope.spawn(|| scribble(&maker.rings, seed, 2000));
             let mut room = [0; 100];
             let (mut failures, mut received) = (0, 0);
             for _ in 0..500 {
-                match opener.receive(&mut room) {
+                match opener.receiver.receive(&mut room) {
                     Ok(count) => received += count,
                     Err(BrokenRing) => failures += 1,
                 }
-                failures += usize::from(opener.send(&[IoSlice::new(&room)]).is_err());
-                opener.call_peer(Awaited::Bytes);
-                opener.announce(Awaited::Room, Place::Word);
-                opener.sleep(Awaited::Room, Some(monotonic_ns()));
+                failures += usize::from(opener.sender.send(&[IoSlice::new(&room)]).is_err());
+                opener.rings.call_peer(Awaited::Bytes);
+                opener.rings.announce(Awaited::Room, Place::Word);
+                opener.rings.sleep(Awaited::Room, Some(monotonic_ns()));
             }
             (failures, received)
         });

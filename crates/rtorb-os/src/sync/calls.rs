@@ -1,5 +1,6 @@
 //! Counters of locks, so that a test can show that a path takes none.
 
+use crate::heap;
 use crate::thread::thread_id;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -54,11 +55,17 @@ pub fn process_lock_calls() -> LockCalls {
 
 #[inline]
 pub(super) fn count() {
+    if heap::is_stopped() {
+        return;
+    }
     ALL.set(ALL.get() + 1);
     own_share().all.fetch_add(1, Ordering::Relaxed);
 }
 
 pub(super) fn count_contended() {
+    if heap::is_stopped() {
+        return;
+    }
     CONTENDED.set(CONTENDED.get() + 1);
     own_share().contended.fetch_add(1, Ordering::Relaxed);
 }

@@ -53,8 +53,9 @@ impl Condvar {
 
     /// Unlocks the mutex, waits for a notification, and locks the mutex again.
     ///
-    /// # Panics
-    /// As [`Mutex::lock`].
+    /// # Aborts
+    /// If the mutex cannot be locked again, where [`Mutex::lock`] would panic: after a panic, the guard would still give access to
+    /// the value, which another thread may use.
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
         self.wait_requeued(guard.lock_word(), None);
     }
@@ -62,8 +63,8 @@ impl Condvar {
     /// As [`wait`](Self::wait), until `deadline_ns` of [`monotonic_ns`](crate::clock::monotonic_ns) at the latest, plus the
     /// time to lock the mutex again. False if the deadline passed without a notification.
     ///
-    /// # Panics
-    /// As [`Mutex::lock`].
+    /// # Aborts
+    /// As [`wait`](Self::wait).
     pub fn wait_until<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, deadline_ns: u64) -> bool {
         self.wait_requeued(guard.lock_word(), Some(deadline_ns))
     }
@@ -98,11 +99,13 @@ impl Condvar {
             deadline.as_ref(),
             lock.word(),
         );
+        let without_mutex = AbortIfDropped;
         match woken {
             Ok(()) => lock.woken_as_holder(),
             // Notified before it slept, interrupted or timed out: the thread does not hold the mutex.
             Err(_) => lock.lock_again(),
         }
+        core::mem::forget(without_mutex);
         self.waiters.fetch_sub(1, Ordering::SeqCst);
         match woken {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR) => true,
@@ -134,6 +137,15 @@ impl Condvar {
                 Err(errno) => explain(errno),
             }
         }
+    }
+}
+
+/// Ends the process if a panic drops it.
+struct AbortIfDropped;
+
+impl Drop for AbortIfDropped {
+    fn drop(&mut self) {
+        std::process::abort();
     }
 }
 
@@ -245,6 +257,34 @@ mod tests {
         assert!(mutex.try_lock().is_none());
         drop(guard);
         assert!(mutex.try_lock().is_some());
+    }
+
+    /// In a process of its own, which is to be aborted.
+    #[test]
+    fn a_thread_that_cannot_have_its_mutex_back_gets_no_access_to_the_value() {
+        const IN_CHILD: &str = "RTORB_OS_LEAKS_A_GUARD";
+        if std::env::var_os(IN_CHILD).is_some() {
+            let (mutex, changed) = (Mutex::new(()), Condvar::new());
+            let mut guard = mutex.lock();
+            let waited = catch_unwind(AssertUnwindSafe(|| {
+                std::thread::scope(|scope| {
+                    // It leaks its guard, and with it what a reference to the value may be.
+                    scope.spawn(|| core::mem::forget(mutex.lock()));
+                    changed.wait_until(&mut guard, monotonic_ns() + 50_000_000)
+                })
+            }));
+            println!("goes on with {guard:?}: {waited:?}");
+            std::process::exit(0);
+        }
+        let name = "sync::condvar::tests::a_thread_that_cannot_have_its_mutex_back_gets_no_access_to_the_value";
+        let own = std::env::current_exe().expect("a program");
+        let mut child = std::process::Command::new(own);
+        let ran = child
+            .args(["--exact", name, "--nocapture"])
+            .env(IN_CHILD, "1");
+        let output = ran.output().expect("it runs");
+        let status = std::os::unix::process::ExitStatusExt::signal(&output.status);
+        assert_eq!(status, Some(libc::SIGABRT), "{output:?}");
     }
 
     #[test]

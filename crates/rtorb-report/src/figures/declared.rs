@@ -181,6 +181,7 @@ impl Drawing<'_> {
                         .dash(self.dash(value, at))
                         .width(2.0),
                 )
+                .marker(Marker::new().symbol(symbol(value, self.values())).size(7))
                 .hover_template(format!("%{{x}}: %{{y:,.4~r}} {}", self.scale.unit));
             drawn.add_trace(trace);
         }
@@ -196,11 +197,7 @@ impl Drawing<'_> {
                 .collect();
             let bar = Bar::new(x, y)
                 .name(self.trace_name(at, value))
-                .marker(
-                    Marker::new()
-                        .color(self.color(at))
-                        .opacity(bar_opacity(value, self.values())),
-                )
+                .marker(Marker::new().color(bar_color(self.color(at), value, self.values())))
                 .hover_template(format!("%{{x}}: %{{y:,.4~r}} {}", self.scale.unit));
             drawn.add_trace(bar);
         }
@@ -405,14 +402,20 @@ impl Drawing<'_> {
     }
 
     /// Whether lines that have the first of several labels in common share a colour, and the dash tells them apart: only where
-    /// the dash does not tell statistics apart already.
+    /// the dash does not tell statistics apart already, and where there are several colours.
     fn has_families(&self) -> bool {
         let dashed = match self.plot.kind {
             PlotKind::Lines => self.values().len() == 1,
             PlotKind::Percentiles => true,
             PlotKind::Bars | PlotKind::Histogram => false,
         };
-        dashed && self.lines.len() > 1
+        let first = |names: &Labels| names.get(&self.lines[0]).cloned();
+        let all_share = || {
+            let mut firsts = self.names.iter().map(first);
+            let one = firsts.next();
+            firsts.all(|other| Some(other) == one)
+        };
+        dashed && self.lines.len() > 1 && !all_share()
     }
 
     /// Which colour a line has, and its place among those of the same colour.
@@ -529,17 +532,30 @@ fn dash(value: StatisticName, line: usize) -> DashType {
         StatisticName::Max => DashType::Dash,
         StatisticName::P90 | StatisticName::P99 => DashType::DashDot,
         StatisticName::Stddev => DashType::LongDash,
-        StatisticName::Mean | StatisticName::P50 if line >= LINE_COLORS.len() => {
-            DashType::LongDashDot
-        }
-        StatisticName::Mean | StatisticName::P50 | StatisticName::CallsPerSecond => DashType::Solid,
+        StatisticName::Mean => DashType::LongDashDot,
+        StatisticName::P50 if line >= LINE_COLORS.len() => DashType::LongDashDot,
+        StatisticName::P50 | StatisticName::CallsPerSecond => DashType::Solid,
     }
 }
 
-/// Several statistics of one line share its colour, from faint to full.
-fn bar_opacity(value: StatisticName, of: &[StatisticName]) -> f64 {
+/// Several statistics of one line differ in their points too: two of them may lie upon each other, and a legend shows little of a dash.
+fn symbol(value: StatisticName, of: &[StatisticName]) -> MarkerSymbol {
+    match value {
+        _ if of.len() < 2 => MarkerSymbol::Circle,
+        StatisticName::Min => MarkerSymbol::TriangleDown,
+        StatisticName::Mean => MarkerSymbol::DiamondOpen,
+        StatisticName::Stddev => MarkerSymbol::CrossOpen,
+        StatisticName::P50 | StatisticName::CallsPerSecond => MarkerSymbol::Circle,
+        StatisticName::P90 | StatisticName::P99 => MarkerSymbol::Square,
+        StatisticName::Max => MarkerSymbol::TriangleUp,
+    }
+}
+
+/// Several statistics of one line share its colour, from faint to full. The colour itself is faint, so that it is in the legend too.
+fn bar_color(color: &str, value: StatisticName, of: &[StatisticName]) -> String {
     let place = of.iter().position(|one| *one == value).unwrap_or(0);
-    (place + 1) as f64 / of.len().max(1) as f64
+    let alpha = 255 * (place + 1) / of.len().max(1);
+    format!("{color}{alpha:02x}")
 }
 
 fn statistic(name: StatisticName) -> &'static str {

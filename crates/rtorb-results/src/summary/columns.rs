@@ -1,7 +1,7 @@
 //! The tables of an experiment that says which labels name its columns: the other labels name the rows.
 
 use super::words::{part_of, said_of, shown, unit_in, values_of, varying};
-use super::{Table, calls};
+use super::{Table, calls, large_time};
 use crate::statistics::Statistics;
 use crate::{Labels, Results, Series};
 
@@ -128,7 +128,9 @@ fn cell(results: &Results, series: &Series, unit: &str) -> String {
 /// A value, with its unit unless the corner of the table has it.
 fn with_unit(results: &Results, (value, unit): (f64, &str), in_corner: &str) -> String {
     let own = unit_in(results, unit);
-    if own == in_corner {
+    if let Some(large) = large_time(value, &own).filter(|_| unit == "ns") {
+        large
+    } else if own == in_corner {
         shown(value, unit)
     } else {
         format!("{} {own}", shown(value, unit))

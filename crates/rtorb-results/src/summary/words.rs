@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{microseconds, phrase};
+use super::{large_time, microseconds, phrase};
 use crate::{LabelValue, Labels, Results, Series};
 
 /// A label in words. A name stands for itself, a number with what it is a number of.
@@ -82,6 +82,12 @@ pub fn varying(series: &[&Series]) -> Vec<String> {
         .into_iter()
         .filter(|(_, of_each)| of_each.windows(2).any(|pair| pair[0] != pair[1]));
     differ.map(|(name, _)| name.clone()).collect()
+}
+
+/// A real time with the unit that fits it: `9.45 us`, `31.34 ms`.
+#[must_use]
+pub fn time(ns: f64) -> String {
+    large_time(ns, "us").unwrap_or_else(|| format!("{} us", shown(ns, "ns")))
 }
 
 /// A value of a series without its unit where [`shown_unit`] says it, and with it where each has its own.

@@ -17,7 +17,8 @@ impl ComponentLoading {
         );
         if !self.lanes.is_empty() {
             text.push_str(
-                "\n# A lane for each priority at which it is called.\ndispatch = \"lanes\"\n",
+                "\n# A lane for each priority at which it is called. Adapters with a PriorityModel policy use them: make no thread pool\n\
+                 # in the program, or the lanes exist twice.\ndispatch = \"lanes\"\n",
             );
         }
         for LaneLoading { priority, threads } in &self.lanes {
@@ -27,7 +28,10 @@ impl ComponentLoading {
             );
         }
         if !self.bands.is_empty() {
-            text.push_str("\n# Connections of its own for each priority at which it calls.\n");
+            text.push_str(
+                "\n# Connections of its own for each priority at which it calls. A thread that has set no priority, as at the start,\n\
+                 # takes another connection, to the lane of the server's priority.\n",
+            );
         }
         for (low, high) in &self.bands {
             let _ = write!(text, "[[bands]]\nlow = {low}\nhigh = {high}\n\n");

@@ -10,7 +10,8 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
     EventChannelRemoveObserverError, EventChannelServant, Observer, ProxyPushConsumer,
     ProxyPushSupplier, SupplierAdmin, SupplierAdminServant,
 };
-use rtorb::{ExceptionKind, PoaError, SystemException};
+use rtorb::exception::local;
+use rtorb::{PoaError, SystemException};
 use std::sync::Arc;
 
 /// The servant of the channel itself.
@@ -100,6 +101,6 @@ impl SupplierAdminServant for ForSuppliers {
 fn exception(error: PoaError) -> SystemException {
     match error {
         PoaError::System(exception) => exception,
-        _ => ExceptionKind::ObjAdapter.into(),
+        _ => local::NOT_ACTIVATED,
     }
 }

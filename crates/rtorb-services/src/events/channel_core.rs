@@ -18,6 +18,7 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, ProxyPushSupplierConnectPushConsumerError, TypeError,
 };
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb::exception::local;
 use rtorb::rt::{Priority, RtCurrent};
 use rtorb::{ExceptionKind, ObjectRef, Orb, Poa, SystemException};
 use rtorb_os::clock::monotonic_ns;
@@ -229,7 +230,7 @@ impl ChannelCore {
         if !Arc::ptr_eq(self.lane_of(priority), consumer.lane()) {
             return Err(TypeError.into());
         }
-        let departed = || SystemException::from(ExceptionKind::ObjectNotExist);
+        let departed = || local::PROXY_GONE;
         let keys = subscribed.keys.clone();
         let mut registry = self.registry.lock();
         let subscriber = registry.resubscribed(consumer, subscribed);

@@ -6,6 +6,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::codegen::EncodeError;
+use rtorb::exception::local;
 use rtorb::rt::{Policy, Priority};
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SyncScope, SystemException};
 use std::time::Duration;
@@ -145,7 +146,7 @@ impl ConsumerConnection for RemoteConsumer {
 
     fn ping(&self) -> Result<(), SystemException> {
         if self.calls.non_existent()? {
-            return Err(ExceptionKind::ObjectNotExist.into());
+            return Err(local::OBJECT_GONE);
         }
         Ok(())
     }

@@ -8,7 +8,6 @@ use super::subscriptions::Matching;
 use super::wake_signal::WakeSignal;
 use core::cmp::Ordering as Order;
 use core::ops::RangeInclusive;
-use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::rt::Priority;
 use rtorb_os::sync::Mutex;
 use std::collections::BinaryHeap;
@@ -25,7 +24,6 @@ pub(crate) struct Lane<C> {
     intake: Option<Intake>,
     ready: Mutex<ReadyQueue<C>>,
     signal: WakeSignal,
-    is_stopping: AtomicBool,
 }
 
 /// Consumers with something to send, each at most once.
@@ -74,7 +72,6 @@ impl<C> Lane<C> {
                 arrivals: 0,
             }),
             signal: WakeSignal::default(),
-            is_stopping: AtomicBool::new(false),
         }
     }
 
@@ -139,12 +136,11 @@ impl<C> Lane<C> {
 
     /// Asks the lane's thread to end after the turn in progress.
     pub(crate) fn stop(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        self.wake();
+        self.signal.stop();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::SeqCst)
+        self.signal.is_stopping()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The keeper's mailbox: the way in which other threads give it work.
 
 use super::wake_signal::WakeSignal;
-use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::sync::Mutex;
 use std::collections::VecDeque;
 
@@ -10,7 +9,6 @@ use std::collections::VecDeque;
 pub(crate) struct Mailbox<T> {
     items: Mutex<VecDeque<T>>,
     signal: WakeSignal,
-    is_stopping: AtomicBool,
 }
 
 impl<T> Mailbox<T> {
@@ -19,7 +17,6 @@ impl<T> Mailbox<T> {
         Self {
             items: Mutex::new(VecDeque::with_capacity(items_max)),
             signal: WakeSignal::default(),
-            is_stopping: AtomicBool::new(false),
         }
     }
 
@@ -41,11 +38,10 @@ impl<T> Mailbox<T> {
 
     /// Asks the thread to end after the work in progress.
     pub(crate) fn stop(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        self.signal.wake();
+        self.signal.stop();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::SeqCst)
+        self.signal.is_stopping()
     }
 }

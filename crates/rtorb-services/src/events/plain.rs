@@ -18,8 +18,9 @@ pub use config::{PlainConfig, PlainError, PlainStatistics};
 
 use std::sync::Arc;
 
+use rtorb::exception::local;
 use rtorb::thread::ThreadConfig;
-use rtorb::{ExceptionKind, Poa, SystemException};
+use rtorb::{Poa, SystemException};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, spawn};
 
@@ -122,7 +123,7 @@ impl ConsumerAdminServant for Admin {
     }
 
     fn obtain_pull_supplier(&self) -> Result<Option<ProxyPullSupplier>, SystemException> {
-        Err(ExceptionKind::NoImplement.into())
+        Err(local::PULL_MODEL)
     }
 }
 
@@ -132,6 +133,6 @@ impl SupplierAdminServant for Admin {
     }
 
     fn obtain_pull_consumer(&self) -> Result<Option<ProxyPullConsumer>, SystemException> {
-        Err(ExceptionKind::NoImplement.into())
+        Err(local::PULL_MODEL)
     }
 }

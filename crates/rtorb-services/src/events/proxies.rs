@@ -11,8 +11,9 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ProxyPushSupplierServant, SupplierQos, TypeError,
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
+use rtorb::SystemException;
 use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::exception::local;
 use rtorb_os::clock::coarse_monotonic_ns;
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
@@ -48,9 +49,9 @@ impl ConsumerProxy {
     fn consumer(&self) -> Result<Arc<Consumer>, SystemException> {
         match &*self.state.lock() {
             ProxyState::Connected { consumer, .. } => Ok(Arc::clone(consumer)),
-            ProxyState::Unconnected => Err(ExceptionKind::BadInvOrder.into()),
+            ProxyState::Unconnected => Err(local::NOT_CONNECTED),
             // The keeper may not have deactivated the proxy yet.
-            ProxyState::Disconnected => Err(ExceptionKind::ObjectNotExist.into()),
+            ProxyState::Disconnected => Err(local::PROXY_GONE),
         }
     }
 }
@@ -63,7 +64,7 @@ impl ProxyPushSupplierServant for ConsumerProxy {
         consumer: Option<&PushConsumer>,
         qos: &ConsumerQos,
     ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
-        let consumer = consumer.ok_or(SystemException::from(ExceptionKind::BadParam))?;
+        let consumer = consumer.ok_or(local::NIL_ARGUMENT)?;
         let mut state = self.state.lock();
         let connected = match &*state {
             ProxyState::Unconnected => None,
@@ -73,13 +74,11 @@ impl ProxyPushSupplierServant for ConsumerProxy {
             } if reference == consumer => Some(connected),
             ProxyState::Connected { .. } => return Err(AlreadyConnected.into()),
             ProxyState::Disconnected => {
-                return Err(SystemException::from(ExceptionKind::ObjectNotExist).into());
+                return Err(local::PROXY_GONE.into());
             }
         };
         let request = self.core.subscription(qos).map_err(|error| match error {
-            SubscriptionError::TooManyEntries { .. } => {
-                SystemException::from(ExceptionKind::ImpLimit).into()
-            }
+            SubscriptionError::TooManyEntries { .. } => local::TOO_MANY_ENTRIES.into(),
             _ => ProxyPushSupplierConnectPushConsumerError::from(TypeError),
         })?;
         if let Some(connected) = connected {
@@ -155,7 +154,7 @@ impl SupplierProxy {
         let supplier: Option<PushSupplier> = call.argument()?;
         let qos: SupplierQos = call.argument()?;
         if qos.publications.len() > self.core.config().entries_max {
-            return Err(ExceptionKind::ImpLimit.into());
+            return Err(local::TOO_MANY_ENTRIES);
         }
         let reference = supplier.as_ref().map(PushSupplier::as_object);
         let call_timeout = self.core.config().ping_timeout;

@@ -5,7 +5,8 @@ use super::filter::Key;
 use super::statistics::Departed;
 use super::subscriptions::Subscriber;
 use super::supplier::Supplier;
-use rtorb::{ExceptionKind, ObjectRef, SystemException};
+use rtorb::exception::local;
+use rtorb::{ObjectRef, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,7 +84,7 @@ impl Registry {
         activate: impl FnOnce(u64) -> Result<ObjectRef, SystemException>,
     ) -> Result<ObjectRef, SystemException> {
         if self.consumers.len() >= consumers_max {
-            return Err(ExceptionKind::NoResources.into());
+            return Err(local::SERVICE_FULL);
         }
         self.last_number += 1;
         let object = activate(self.last_number)?;
@@ -106,7 +107,7 @@ impl Registry {
         activate: impl FnOnce(&Arc<Supplier>) -> Result<ObjectRef, SystemException>,
     ) -> Result<ObjectRef, SystemException> {
         if self.suppliers.len() >= suppliers_max {
-            return Err(ExceptionKind::NoResources.into());
+            return Err(local::SERVICE_FULL);
         }
         self.last_number += 1;
         let supplier = Arc::new(Supplier::new(self.last_number));
@@ -126,13 +127,13 @@ impl Registry {
     /// OBJECT_NOT_EXIST if there is no such proxy, NO_RESOURCES if all slots are taken.
     pub(crate) fn take_slot(&mut self, number: u64) -> Result<usize, SystemException> {
         if !self.consumers.contains_key(&number) {
-            return Err(ExceptionKind::ObjectNotExist.into());
+            return Err(local::PROXY_GONE);
         }
         if self.free_slots.is_empty() {
             self.free_departed();
         }
         let slot = self.free_slots.pop();
-        slot.ok_or_else(|| ExceptionKind::NoResources.into())
+        slot.ok_or(local::SERVICE_FULL)
     }
 
     /// Notes that a consumer with a [slot](Self::take_slot) connected to its proxy.

@@ -8,6 +8,7 @@ use rtorb_os::futex;
 pub(crate) struct WakeSignal {
     count: AtomicU32,
     is_asleep: AtomicBool,
+    is_stopping: AtomicBool,
 }
 
 impl WakeSignal {
@@ -20,15 +21,27 @@ impl WakeSignal {
         }
     }
 
+    /// Asks the waiting thread to end: from now on no wait lasts.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
+    }
+
     /// The wake-ups so far. Read it, then look for work, then call [`wait`](Self::wait): so no wake-up is lost.
     pub(crate) fn count(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }
 
     /// Sleeps until the count differs from `seen`, at most until `deadline_ns`. May return early.
+    ///
+    /// It looks for the stop too, because a caller that asked for it before it read the count would not see it again.
     pub(crate) fn wait(&self, seen: u32, deadline_ns: Option<u64>) {
         self.is_asleep.store(true, Ordering::SeqCst);
-        if self.count() == seen {
+        if self.count() == seen && !self.is_stopping() {
             futex::wait(&self.count, seen, deadline_ns);
         }
         self.is_asleep.store(false, Ordering::SeqCst);
@@ -58,6 +71,20 @@ mod tests {
                 seen = signal.count();
             }
         });
+    }
+
+    #[test]
+    fn no_wait_lasts_after_a_stop_whenever_the_count_was_read() {
+        let signal = WakeSignal::default();
+        let before = signal.count();
+        // A thread has just found that it need not stop.
+        assert!(!signal.is_stopping());
+        signal.stop();
+        let late_ns = monotonic_ns() + 20_000_000_000;
+        for seen in [before, signal.count()] {
+            signal.wait(seen, Some(late_ns));
+            assert!(monotonic_ns() < late_ns, "the stop was lost");
+        }
     }
 
     #[test]

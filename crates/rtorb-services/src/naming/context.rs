@@ -16,6 +16,7 @@ use crate::stubs::naming::cos_naming::{
     BindingIterator, BindingList, NamingContext, NamingContextExt,
 };
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb::exception::local;
 use rtorb::ior::{Ior, object_key};
 use rtorb::url::NameComponent;
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Orb, Poa, PoaPolicies, SystemException};
@@ -179,7 +180,7 @@ impl Naming {
 
     /// The target of `bind`.
     pub(super) fn object(&self, object: Option<&ObjectRef>) -> Result<Target, SystemException> {
-        let object = object.ok_or(ExceptionKind::BadParam)?;
+        let object = object.ok_or(local::NIL_ARGUMENT)?;
         Ok(Target::Object(self.bounded(object.ior())?))
     }
 
@@ -188,7 +189,7 @@ impl Naming {
         &self,
         context: Option<&NamingContext>,
     ) -> Result<Target, SystemException> {
-        let context = context.ok_or(ExceptionKind::BadParam)?.as_object();
+        let context = context.ok_or(local::NIL_ARGUMENT)?.as_object();
         match self.own(context) {
             Some(id) => Ok(Target::Context(id)),
             None => Ok(Target::Elsewhere(self.bounded(context.ior())?)),
@@ -216,7 +217,7 @@ impl Naming {
         if octets_of(ior) <= self.config.reference_octets_max {
             Ok(Arc::new(ior.clone()))
         } else {
-            Err(ExceptionKind::ImpLimit.into())
+            Err(local::REFERENCE_TOO_LONG)
         }
     }
 
@@ -288,14 +289,14 @@ fn raised(error: ChangeError, name: &[NameComponent]) -> NamingException {
         ChangeError::Refused(Refusal::NotObject) => {
             return not_found(NotFoundReason::NotObject, name, name.len() - 1);
         }
-        ChangeError::Refused(Refusal::IsRoot) => ExceptionKind::NoPermission.into(),
-        ChangeError::Refused(Refusal::Full) => ExceptionKind::NoResources.into(),
+        ChangeError::Refused(Refusal::IsRoot) => local::ROOT_CONTEXT,
+        ChangeError::Refused(Refusal::Full) => local::SERVICE_FULL,
         // Handled by the caller.
-        ChangeError::Refused(Refusal::Stopped(_)) => ExceptionKind::Internal.into(),
-        ChangeError::Busy => ExceptionKind::Transient.into(),
-        ChangeError::TooLate => ExceptionKind::Timeout.into(),
+        ChangeError::Refused(Refusal::Stopped(_)) => local::CONTRADICTION,
+        ChangeError::Busy => local::SERVICE_BUSY,
+        ChangeError::TooLate => local::CHANGE_NOT_BEGUN,
         ChangeError::LateInCommit => {
-            SystemException::from(ExceptionKind::Timeout).with_completion(CompletionStatus::Maybe)
+            local::CHANGE_NOT_CONFIRMED.with_completion(CompletionStatus::Maybe)
         }
         ChangeError::NotKept(error) => error.failure.exception(error.completed),
     };

@@ -8,7 +8,8 @@ use crate::stubs::naming::cos_naming::{
     NamingContextDestroyError, NamingContextExtResolveStrError, NamingContextRebindContextError,
     NamingContextRebindError, NamingContextResolveError, NamingContextUnbindError,
 };
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::SystemException;
+use rtorb::exception::local;
 
 /// Any exception of CosNaming or a system exception.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ macro_rules! errors {
                     NamingException::System(exception) => Self::System(exception),
                     // No operation raises an exception that it does not declare.
                     #[allow(unreachable_patterns, reason = "an operation may declare all")]
-                    _ => Self::System(ExceptionKind::Internal.into()),
+                    _ => Self::System(local::CONTRADICTION),
                 }
             }
         }

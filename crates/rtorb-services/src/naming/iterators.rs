@@ -6,6 +6,7 @@ use super::tree::{BindingKey, Cursor, Target, Tree};
 use crate::stubs::naming::cos_naming::{
     Binding, BindingIterator, BindingIteratorServant, BindingList, BindingType,
 };
+use rtorb::exception::local;
 use rtorb::poa::IdAssignment;
 use rtorb::{ExceptionKind, Orb, Poa, PoaError, PoaPolicies, SystemException};
 use rtorb_os::sync::Mutex;
@@ -78,7 +79,7 @@ impl Iterators {
                 self.open.lock().used.remove(&id);
                 Err(match error {
                     PoaError::System(exception) => exception,
-                    _ => ExceptionKind::ObjAdapter.into(),
+                    _ => local::NOT_ACTIVATED,
                 })
             }
         }
@@ -152,7 +153,7 @@ impl BindingIteratorServant for IteratorServant {
     fn next_n(&self, how_many: u32) -> Result<(bool, BindingList), SystemException> {
         // Naming 1.3, 2.3.2.
         if how_many == 0 {
-            return Err(ExceptionKind::BadParam.into());
+            return Err(local::NOTHING_WANTED);
         }
         self.iterators.open.lock().touch(self.id);
         let mut cursor = self.cursor.lock();

@@ -3,8 +3,8 @@
 use super::config::NamingConfig;
 use super::exception::NamingException;
 use crate::stubs::naming::cos_naming::{self, naming_context::InvalidName};
+use rtorb::exception::local;
 use rtorb::url::{self, NameComponent};
-use rtorb::{ExceptionKind, SystemException};
 
 /// Checks the bounds of a name.
 pub(super) fn checked(
@@ -17,7 +17,7 @@ pub(super) fn checked(
     let octets_max = config.component_octets_max;
     let is_long = |part: &NameComponent| part.id.len() > octets_max || part.kind.len() > octets_max;
     if name.len() > config.name_components_max || name.iter().any(is_long) {
-        return Err(SystemException::from(ExceptionKind::ImpLimit).into());
+        return Err(local::NAME_TOO_LONG.into());
     }
     Ok(name)
 }

@@ -17,6 +17,7 @@ use crate::stubs::naming::cos_naming::{
     NamingContextResolveError, NamingContextServant, NamingContextUnbindError,
 };
 use rtorb::codegen::{Decode, DecodeError, Encode, Reader, ServedBy, ServerCall};
+use rtorb::exception::local;
 use rtorb::url::{self, UrlError};
 use rtorb::{ObjectRef, PoaError, SystemException};
 use std::sync::Arc;
@@ -139,9 +140,9 @@ impl NamingContextServant for ContextServant {
     fn new_context(&self) -> Result<Option<NamingContext>, SystemException> {
         match self.naming.change(self.context, &[], Change::NewContext) {
             Ok(Lookup::Here(done)) => Ok(Some(self.created(done))),
-            Ok(Lookup::Elsewhere(..)) => Err(rtorb::ExceptionKind::Internal.into()),
+            Ok(Lookup::Elsewhere(..)) => Err(local::CONTRADICTION),
             Err(NamingException::System(exception)) => Err(exception),
-            Err(_) => Err(rtorb::ExceptionKind::Internal.into()),
+            Err(_) => Err(local::CONTRADICTION),
         }
     }
 
@@ -242,7 +243,7 @@ impl ServedBy<DirectContext> for NamingContextExt {
             Err(NamingException::InvalidName(exception)) => call.raise(&exception),
             Err(NamingException::System(exception)) => Err(exception),
             Err(NamingException::AlreadyBound(_) | NamingException::NotEmpty(_)) => {
-                Err(rtorb::ExceptionKind::Internal.into())
+                Err(local::CONTRADICTION)
             }
         }
     }

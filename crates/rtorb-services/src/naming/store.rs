@@ -8,6 +8,7 @@ use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
 use rtorb::codegen::{Decode, Encode, Reader, Writer};
+use rtorb::exception::local;
 use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
 use rtorb_os::sync::Mutex;
@@ -142,7 +143,7 @@ impl Disk for Store {
 
 /// Makes a unique identity from the kernel's random numbers.
 pub(super) fn new_identity() -> Result<u64, rtorb::SystemException> {
-    let internal = |_| rtorb::SystemException::from(rtorb::ExceptionKind::Internal);
+    let internal = |_| local::NO_RANDOM_NUMBERS;
     random().map_err(internal)
 }
 

@@ -12,7 +12,8 @@ use crate::stubs::rtec_scheduler::rtec_scheduler::{
     SchedulerSetRtInfoEnableStateError, SchedulerSetRtInfoEnableStateSeqError,
     SchedulerSetSeqError, UnknownPriorityLevel, UnknownTask,
 };
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::SystemException;
+use rtorb::exception::local;
 
 /// The exceptions that this service raises.
 ///
@@ -36,7 +37,7 @@ macro_rules! errors {
                     $(SchedulerException::$exception => Self::$exception($exception),)*
                     SchedulerException::System(exception) => Self::System(exception),
                     // No operation raises an exception that it does not declare.
-                    _ => Self::System(ExceptionKind::Internal.into()),
+                    _ => Self::System(local::CONTRADICTION),
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! Schedulers in other processes, ours or TAO's.
 
+use rtorb::SystemException;
+use rtorb::exception::local;
 use rtorb::rt::Priority;
-use rtorb::{ExceptionKind, SystemException};
 use rtorb_sched::Dispatching;
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ impl Schedule {
     /// The exceptions of the calls; INTERNAL if the answers contradict each other; BAD_INV_ORDER if nothing is scheduled.
     pub fn ask(scheduler: &Scheduler) -> Result<Self, SystemException> {
         let configs = scheduler.get_config_infos().map_err(|error| match error {
-            SchedulerGetConfigInfosError::NotScheduled(_) => ExceptionKind::BadInvOrder.into(),
+            SchedulerGetConfigInfosError::NotScheduled(_) => local::NOT_SCHEDULED,
             SchedulerGetConfigInfosError::System(exception) => exception,
             _ => contradiction(),
         })?;
@@ -110,7 +111,7 @@ fn is_scheduled(scheduler: &Scheduler, info: &RtInfo) -> Result<bool, SystemExce
 }
 
 fn contradiction() -> SystemException {
-    ExceptionKind::Internal.into()
+    local::ANSWERS_CONTRADICT
 }
 
 impl Level {

@@ -1,6 +1,6 @@
 //! The operations of a scheduling service by handle and by name, and their dependencies.
 
-use rtorb::ExceptionKind;
+use rtorb::exception::local;
 use rtorb_sched::{
     CallGraph, CallKind, Criticality, Importance, Operation, OperationCall, OperationKind,
     PriorityRange, Strategy,
@@ -94,15 +94,13 @@ impl Table {
 
     pub(super) fn create(&mut self, name: &str) -> Result<i32, SchedulerException> {
         if check_name(name).is_err() {
-            return Err(SchedulerException::System(ExceptionKind::BadParam.into()));
+            return Err(SchedulerException::System(local::WRONG_NAME));
         }
         if self.by_name.contains_key(name) {
             return Err(SchedulerException::DuplicateName);
         }
         if self.entries.len() >= self.infos_max || self.next_handle == i32::MAX {
-            return Err(SchedulerException::System(
-                ExceptionKind::NoResources.into(),
-            ));
+            return Err(SchedulerException::System(local::SERVICE_FULL));
         }
         let handle = self.next_handle;
         self.next_handle += 1;
@@ -217,12 +215,10 @@ impl Table {
         self.check(handle)?;
         self.check(dependency)?;
         if number_of_calls < 1 {
-            return Err(SchedulerException::System(ExceptionKind::BadParam.into()));
+            return Err(SchedulerException::System(local::WRONG_NUMBER));
         }
         if self.dependencies.len() >= self.dependencies_max {
-            return Err(SchedulerException::System(
-                ExceptionKind::NoResources.into(),
-            ));
+            return Err(SchedulerException::System(local::SERVICE_FULL));
         }
         self.dependencies.push(DependencyInfo {
             dependency_type,
@@ -335,7 +331,7 @@ impl Entry {
 
     /// The same operation with other characteristics.
     fn changed(&self, given: &Characteristics) -> Result<Self, SchedulerException> {
-        let wrong = || SchedulerException::System(ExceptionKind::BadParam.into());
+        let wrong = || SchedulerException::System(local::WRONG_NUMBER);
         let ns = |units: u64| units.checked_mul(UNIT_NS).ok_or_else(wrong);
         let period = u64::try_from(given.period).map_err(|_| wrong())?;
         if given.threads < 0 {

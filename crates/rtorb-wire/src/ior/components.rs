@@ -211,13 +211,51 @@ impl Component {
 
 /// The name of an ORB by its [`Component::OrbType`].
 pub fn orb_name(orb_type: u32) -> Option<&'static str> {
-    match orb_type {
-        0x5441_4f00 => Some("TAO"),
-        0x4154_5400 => Some("omniORB"),
-        0x4a41_4300 => Some("JacORB"),
-        _ => None,
-    }
+    // A vendor has 16 numbers or more, which begin with its letters. The last byte tells its ORBs apart.
+    let vendor = orb_type & !0xff;
+    let known = ORB_NAMES.iter().find(|(number, _)| *number == vendor);
+    known.map(|(_, name)| *name)
 }
+
+/// ORB types that the OMG has registered, as catior and others print them, and our own.
+const ORB_NAMES: [(u32, &str); 36] = [
+    (0x4154_5400, "omniORB"),
+    (0x4150_5800, "University of Erlangen-Nuernberg"),
+    (0x4164_6100, "AdaOS"),
+    (0x414e_4400, "Androsoft"),
+    (0x4242_4300, "Bionic Buffalo"),
+    (0x4245_4100, "WebLogic (BEA)"),
+    (0x444f_4700, "Exoffice"),
+    (0x4552_4900, "Ericsson"),
+    (0x464a_0000, "Fujitsu"),
+    (0x4753_4900, "GemStone"),
+    (0x4850_0000, "Hewlett Packard"),
+    (0x4942_4d00, "IBM"),
+    (0x494c_5500, "ILU (Xerox)"),
+    (0x4953_4900, "AdNovum"),
+    (0x4954_5f00, "Orbix (IONA)"),
+    (0x4a41_4300, "JacORB"),
+    (0x4a42_4b00, "SilverStream"),
+    (0x4c43_4200, "2AB"),
+    (0x4e45_4300, "NEC"),
+    (0x4e4f_4b00, "Nokia"),
+    (0x4e53_4400, "Compaq"),
+    (0x4f42_4200, "ObjectBroker (BEA)"),
+    (0x4f42_5400, "ORBit"),
+    (0x4f42_5f00, "TIBCO"),
+    (0x4f49_5300, "ORBexpress (Objective Interface Systems)"),
+    (0x4f4f_4300, "Orbacus (OOC, IONA)"),
+    (0x504f_0000, "PolyORB"),
+    (0x5054_4300, "PrismTech"),
+    (0x522e_4300, "Remoting.Corba"),
+    (0x5355_4e00, "JDK (Sun)"),
+    (0x5441_4f00, "TAO"),
+    (0x5447_5800, "Top Graph'X"),
+    (0x5649_5300, "VisiBroker (Borland)"),
+    (0x5649_5400, "Vitria"),
+    (0x574c_5300, "WebLogic (BEA)"),
+    (0x7274_6200, "rtorb"),
+];
 
 /// Options of a secured connection (bits).
 pub mod association {

@@ -4,7 +4,7 @@ use super::multiplexed::Multiplexed;
 use super::reply::Outcome;
 use super::route::EndpointTable;
 use crate::endpoint::Endpoint;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{ClientThread, RtCore};
 use crate::strategies::{Collocation, ConnectionStrategy};
@@ -153,7 +153,7 @@ impl ClientCore {
     #[inline]
     pub(crate) fn check_open(&self) -> Result<(), SystemException> {
         if self.is_closed() {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+            return Err(local::SHUT_DOWN);
         }
         Ok(())
     }

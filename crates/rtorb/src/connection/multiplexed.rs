@@ -12,15 +12,16 @@ use super::single::SingleConnection;
 use super::without_waiting::Unavailable;
 use super::{Channel, exclusive, opening};
 use crate::clock::monotonic_ns;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::realtime::ClientThread;
 use crate::strategies::WaitStrategy;
 use crate::wait::connection_thread::ConnectionThreads;
 use crate::wait::reactor::Reactor;
 use crate::wait::{self, SharedWait};
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::ReplyError;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 /// Sends a call on the shared connection, or on a new one if the server has closed that connection.
 pub(super) fn call<'a>(
@@ -31,7 +32,7 @@ pub(super) fn call<'a>(
 ) -> Result<Outcome, SystemException> {
     let endpoint = &invocation.route.endpoint;
     if invocation.client.host.would_deadlock(&endpoint.endpoint) {
-        return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
+        return Err(local::WOULD_DEADLOCK);
     }
     let slot = endpoint.connections.slot(multiplexed, invocation);
     let current = match &slot.connection {
@@ -104,7 +105,7 @@ fn may_retry(error: &CallError, is_new: bool) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct SharedConnections {
     /// The first one, which stays and is found without a lock: nearly always it is the only one.
-    first: OnceLock<Arc<ConnectionSlot>>,
+    first: SetOnce<Arc<ConnectionSlot>>,
     further: Mutex<Vec<Arc<ConnectionSlot>>>,
 }
 
@@ -140,7 +141,7 @@ impl SharedConnections {
     fn slot(&self, multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<ConnectionSlot> {
         let first = self
             .first
-            .get_or_init(|| ConnectionSlot::new(multiplexed, invocation));
+            .get_or_make(|| ConnectionSlot::new(multiplexed, invocation));
         if first.channel == invocation.channel {
             return Arc::clone(first);
         }
@@ -329,7 +330,7 @@ impl Multiplexed {
             };
             match close_one(true).or_else(|| close_one(false)) {
                 Some(place) => drop(open.remove(place)),
-                None => return Err(ExceptionKind::NoResources.into()),
+                None => return Err(local::CONNECTIONS_FULL),
             }
         }
         open.push(OpenConnection {

@@ -3,7 +3,7 @@
 use super::invocation::{Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results};
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use crate::trace::trace_event;
 use crate::transport::{Stream, properties, shared_memory, tcp, unix};
 use crate::wait;
@@ -18,7 +18,7 @@ use std::time::Instant;
 pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemException> {
     let endpoint = &invocation.route.endpoint.endpoint;
     if invocation.client.host.would_deadlock(endpoint) {
-        return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3));
+        return Err(local::WOULD_DEADLOCK);
     }
     let begun = Instant::now();
     let opened = connect(invocation).map_err(|(phase, errno)| {
@@ -103,9 +103,7 @@ fn refused(errno: Errno) -> SystemException {
         Errno::TIMEDOUT | Errno::AGAIN | Errno::INPROGRESS => {
             SystemException::omg(ExceptionKind::Timeout, 2)
         }
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
-            ExceptionKind::NoResources.into()
-        }
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => local::DESCRIPTOR_REFUSED,
         _ => SystemException::omg(ExceptionKind::Transient, 2),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use rtorb_wire::connection::{Deadline, Reply, ReplyError};
 use rtorb_wire::giop::{MessageType, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
@@ -62,7 +62,7 @@ pub(super) fn read_reply(
         }
         Reply::ObjectHere => Ok(Some(Outcome::Done)),
         Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
-        Reply::UnknownObject => Err(CallError::Exception(ExceptionKind::ObjectNotExist.into())),
+        Reply::UnknownObject => Err(CallError::Exception(local::OBJECT_GONE)),
         Reply::SystemException(body) => Err(CallError::Exception(body.into())),
         Reply::NeedsAddressingMode => Err(ReplyError::NeedsAddressingMode.into()),
     }

@@ -19,13 +19,14 @@ use crate::wait::read::failed;
 use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
 use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait};
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{ClientState, Deadline, Pending, Receiver, Reply, ReplyError, Side};
 use rtorb_wire::giop::{Header, Response};
 use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// A connection of all client threads of a channel.
@@ -44,7 +45,7 @@ pub(super) struct SharedConnection {
     /// Held by the thread that reads.
     receiver: Mutex<Receiver>,
     /// For the connection's own thread, if it has one: that thread sends the queued requests, and reads.
-    signal: OnceLock<Arc<ThreadSignal>>,
+    signal: SetOnce<Arc<ThreadSignal>>,
     /// The queue has room again, or the connection takes no more requests.
     room: Condvar,
 }
@@ -136,7 +137,7 @@ impl SharedConnection {
                 },
             }),
             receiver: Mutex::new(Receiver::new(Side::Client, core.limits.receive())),
-            signal: OnceLock::new(),
+            signal: SetOnce::new(),
             room: Condvar::new(),
         });
         let source: Weak<dyn ReplySource> = Arc::<Self>::downgrade(&shared);
@@ -149,7 +150,7 @@ impl SharedConnection {
             })
         })?;
         if let Some(signal) = signal {
-            shared.signal.get_or_init(|| signal);
+            shared.signal.get_or_make(|| signal);
         }
         Ok(shared)
     }

@@ -3,7 +3,7 @@
 use super::invocation::{Arguments, Invocation};
 use super::opening;
 use super::reply::{CallError, Outcome, Results, read_reply};
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, Phase, SystemException, local};
 use crate::outgoing;
 use crate::wait::read::{self, Unread};
 use crate::wait::watchdog::Wait;
@@ -257,7 +257,7 @@ impl SingleConnection {
     ) -> Result<(), SystemException> {
         let watched = invocation.core.watchdog.watch(&self.wait, timeout);
         watched.map_err(|refused| {
-            SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
+            local::THREAD_REFUSED.with_cause(Cause {
                 phase: Phase::Send,
                 endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
                 elapsed: Duration::ZERO,

@@ -6,7 +6,7 @@
 //! one, but for the one I/O thread that reads and filters whatever comes before it.
 
 use super::pool::{Buffering, Intake, LaneConfig, PoolConfig, Route};
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::realtime::{CallPriority, Priority, ThreadpoolLane};
 use crate::server::{ActiveObject, ServerCore, propagated};
 use rtorb_os::thread::ThreadConfig;
@@ -68,7 +68,7 @@ impl FilterChain {
             let mut filters = self.filters.iter();
             filters.find_map(|filter| filter.priority(request))
         };
-        catch_unwind(AssertUnwindSafe(asked)).map_err(|_| ExceptionKind::Unknown.into())
+        catch_unwind(AssertUnwindSafe(asked)).map_err(|_| local::FILTER_PANICKED)
     }
 }
 

@@ -10,12 +10,13 @@ use super::{
 use crate::exception::SystemException;
 use crate::realtime::ThreadpoolLane;
 use crate::server::{Server, ServerCore, not_opened};
-use std::sync::{Arc, OnceLock};
+use rtorb_os::set_once::SetOnce;
+use std::sync::Arc;
 
 /// The structure of the ORB's own pool, and the pool once the ORB listens.
 pub(crate) struct OwnPool {
     structure: Structure,
-    pool: OnceLock<Arc<Pool>>,
+    pool: SetOnce<Arc<Pool>>,
 }
 
 /// The strategy that the pool follows, with what that strategy alone needs.
@@ -31,7 +32,7 @@ impl OwnPool {
     pub(crate) fn new(structure: Structure) -> Self {
         Self {
             structure,
-            pool: OnceLock::new(),
+            pool: SetOnce::new(),
         }
     }
 
@@ -49,7 +50,7 @@ impl OwnPool {
         let listeners = pools.open_endpoints(&config)?;
         // The builder has refused lanes without a native priority on this host.
         let pool = Pool::open(orb, config, listeners).map_err(|errno| not_opened(None, errno))?;
-        self.pool.get_or_init(|| pool);
+        self.pool.get_or_make(|| pool);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::pool::endpoints::LaneEndpoints;
 use super::pool::{Intake, Pool, PoolConfig};
 use crate::endpoint::ListenEndpoint;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::realtime::{InvalidThreadpool, ThreadpoolId};
 use crate::server::bind;
 use crate::transport::Listener;
@@ -92,7 +92,7 @@ impl Pools {
                 let pool = failed?;
                 pool.stop();
                 pool.join();
-                return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+                return Err(local::SHUT_DOWN);
             }
         };
         let entry = Entry {
@@ -148,7 +148,7 @@ impl Pools {
         let mut table = self.table.lock();
         let entry = table.running.get(&id).ok_or(InvalidThreadpool { id })?;
         if entry.adapters > 0 {
-            return Err(SystemException::from(ExceptionKind::BadInvOrder).into());
+            return Err(local::POOL_IN_USE.into());
         }
         let entry = table.running.remove(&id).ok_or(InvalidThreadpool { id })?;
         table.threads -= entry.threads;
@@ -158,11 +158,11 @@ impl Pools {
     fn reserve(&self, threads: u64) -> Result<ThreadpoolId, SystemException> {
         let mut table = self.table.lock();
         if table.is_stopped {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+            return Err(local::SHUT_DOWN);
         }
         let threads = table.threads + threads;
         if threads > self.threads_max as u64 || table.last_id == u32::MAX {
-            return Err(ExceptionKind::NoResources.into());
+            return Err(local::POOL_THREADS_FULL);
         }
         table.threads = threads;
         table.last_id += 1;

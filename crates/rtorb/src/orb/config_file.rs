@@ -9,6 +9,7 @@ use crate::realtime::{
     ThreadpoolLane, UnixDomainProtocolProperties,
 };
 use crate::strategies::SharedMemoryWait;
+use crate::suggest;
 use core::fmt;
 use core::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
 use core::str::FromStr;
@@ -68,8 +69,24 @@ pub(super) fn read_bounded(path: &Path) -> io::Result<String> {
 fn parse(text: &str) -> Result<Settings, (Option<usize>, String)> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
-        (line, error.message().replace('\n', "; "))
+        (line, with_suggestion(error.message().replace('\n', "; ")))
     })
+}
+
+/// The reason for an unknown key or word, with the known one that is like it instead of all of them.
+fn with_suggestion(reason: String) -> String {
+    let mut quoted = reason.split('`').skip(1).step_by(2);
+    let is_unknown = reason.starts_with("unknown ");
+    let Some(wrong) = quoted.next().filter(|_| is_unknown) else {
+        return reason;
+    };
+    match (
+        reason.split_once(", expected"),
+        suggest::closest(wrong, quoted),
+    ) {
+        (Some((unknown, _)), Some(near)) => format!("{unknown}: did you mean `{near}`?"),
+        _ => reason,
+    }
 }
 
 fn line_of(text: &str, byte: usize) -> usize {
@@ -375,7 +392,12 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line_and_what_is_right() {
         let rows = [
             ("\npreset = \"fancy\"", 2, "corbaplus"),
-            ("presets = \"tao\"", 1, "expected one of `preset`"),
+            (
+                "presets = \"tao\"",
+                1,
+                "unknown field `presets`: did you mean `preset`?",
+            ),
+            ("colour = \"red\"", 1, "expected one of `preset`"),
             ("wait = \"read\"\nwait = \"read\"", 2, "duplicate"),
             ("pool_threads = 0", 1, "nonzero"),
             ("pool_threads = \"4\"", 1, "string \"4\""),

@@ -2,8 +2,11 @@
 
 use super::Orb;
 use super::config_file::read_bounded;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{ExceptionKind, SystemException, local};
 use crate::reference::ObjectRef;
+use crate::suggest;
+use core::error::Error as _;
+use core::fmt;
 use rtorb_wire::ior::Ior;
 use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
@@ -23,8 +26,8 @@ pub(super) fn resolve_initial(orb: &Orb, name: &str) -> Result<ObjectRef, System
 const INDIRECTIONS_MAX: usize = 8;
 
 fn resolve_within(orb: &Orb, text: &str, left: usize) -> Result<ObjectRef, SystemException> {
-    let left = left.checked_sub(1).ok_or(BAD_SPECIFIC_PART)?;
-    match ObjectUrl::parse(text).map_err(malformed)? {
+    let left = left.checked_sub(1).ok_or(local::REFERENCES_IN_CIRCLE)?;
+    match ObjectUrl::parse(text).map_err(|error| malformed(text, error))? {
         ObjectUrl::Ior(ior) => of_ior(orb, ior),
         ObjectUrl::Corbaloc(location) => of_location(orb, &location, left),
         ObjectUrl::Corbaname { context, name } => {
@@ -32,10 +35,14 @@ fn resolve_within(orb: &Orb, text: &str, left: usize) -> Result<ObjectRef, Syste
             if name.is_empty() {
                 return Ok(context);
             }
-            look_up(&context, &parse_name(&name).map_err(malformed)?)
+            let parsed = parse_name(&name).map_err(|error| malformed(&name, error))?;
+            let not_bound = || local::NOT_BOUND.with_detail(Quoted(&name));
+            look_up(&context, &parsed, not_bound)
         }
         ObjectUrl::File { path } => {
-            let text = read_bounded(Path::new(&path)).map_err(|_| BAD_SPECIFIC_PART)?;
+            let text = read_bounded(Path::new(&path)).map_err(|error| {
+                local::UNREADABLE_FILE.with_detail(format_args!("{}: {error}", Quoted(&path)))
+            })?;
             resolve_within(orb, &text, left)
         }
     }
@@ -47,18 +54,54 @@ fn resolve_initial_within(
     left: usize,
 ) -> Result<ObjectRef, SystemException> {
     let text = orb.core.initial_references.lock().get(name).cloned();
-    resolve_within(orb, &text.ok_or(ExceptionKind::InvObjref)?, left)
+    resolve_within(orb, &text.ok_or_else(|| not_initial(orb, name))?, left)
 }
 
-const BAD_SPECIFIC_PART: SystemException = SystemException::omg(ExceptionKind::BadParam, 9);
-
-fn malformed(error: UrlError) -> SystemException {
-    SystemException::omg(ExceptionKind::BadParam, error.minor())
+/// The exception for a name that the ORB does not have, with one that it has and that is like it.
+fn not_initial(orb: &Orb, name: &str) -> SystemException {
+    let known = orb.list_initial_services();
+    let near = suggest::closest(name, known.iter().map(String::as_str));
+    let name = Quoted(name);
+    local::NO_INITIAL_REFERENCE.with_detail(match near {
+        Some(near) => format!("there is no initial reference {name}: did you mean {near:?}?"),
+        None if known.is_empty() => {
+            format!("there is no initial reference {name}: the ORB has none")
+        }
+        None => format!(
+            "there is no initial reference {name}: the ORB has {}",
+            known.join(", ")
+        ),
+    })
 }
+
+fn malformed(text: &str, error: UrlError) -> SystemException {
+    let exception = SystemException::omg(ExceptionKind::BadParam, error.minor());
+    match (error, error.source()) {
+        // The words of the minor code say the same.
+        (UrlError::Scheme, _) => exception.with_detail(Quoted(text)),
+        (_, Some(source)) => exception.with_detail(format_args!("{error}: {source}")),
+        (_, None) => exception.with_detail(format_args!("{}: {error}", Quoted(text))),
+    }
+}
+
+/// The beginning of a text, as it is written in Rust.
+struct Quoted<'t>(&'t str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(QUOTED_CHARACTERS_MAX) {
+            Some((end, _)) => write!(f, "{:?}...", &self.0[..end]),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+/// What is enough to recognise a text.
+const QUOTED_CHARACTERS_MAX: usize = 60;
 
 fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
     if ior.is_nil() {
-        return Err(ExceptionKind::InvObjref.into());
+        return Err(local::NIL_REFERENCE);
     }
     Ok(ObjectRef::new(orb.client(), ior))
 }
@@ -70,16 +113,19 @@ fn of_location(orb: &Orb, location: &Location, left: usize) -> Result<ObjectRef,
     }
 }
 
-/// Resolves a name in a naming context; BAD_PARAM 10 if the name is not bound.
-fn look_up(context: &ObjectRef, name: &[NameComponent]) -> Result<ObjectRef, SystemException> {
-    let not_bound = SystemException::omg(ExceptionKind::BadParam, 10);
+/// Resolves a name in a naming context; `not_bound` makes the exception for a name that is not bound.
+fn look_up(
+    context: &ObjectRef,
+    name: &[NameComponent],
+    not_bound: impl Fn() -> SystemException,
+) -> Result<ObjectRef, SystemException> {
     let bound = context.invoke_raising(
         "resolve",
         |w| encode_name(name, w),
         Option::<ObjectRef>::decode,
-        |_, _| Ok(Some(not_bound.clone())),
+        |_, _| Ok(Some(not_bound())),
     )?;
-    bound.ok_or(not_bound)
+    bound.ok_or_else(not_bound)
 }
 
 fn encode_name<'a>(name: &'a [NameComponent], w: &mut Writer<'a>) -> Result<(), EncodeError> {

@@ -6,6 +6,7 @@ use super::settings::{Settings, check_bands, check_lanes};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::realtime::{Priority, PriorityBand, ThreadpoolLane};
+use crate::suggest;
 use core::fmt;
 use core::num::{NonZeroU64, NonZeroUsize};
 use core::str::FromStr;
@@ -59,14 +60,35 @@ options! {
     InitRef "NAME=REFERENCE" => initial_references by initial_reference,
 }
 
-/// The error for an unknown option: it lists the others.
-fn unknown() -> String {
-    let listed = OPTIONS
-        .iter()
-        .map(|option| format!("-ORB{} {}, ", option.name, option.value));
-    let listed: String = listed.collect();
-    format!("there is no such option; there are -ORBConfigFile FILE, {listed}-ORBid NAME")
+/// The error for an unknown option: it names the one that is like it, or else all.
+fn unknown(name: &str) -> String {
+    let own = OPTIONS.iter().map(|option| (option.name, option.value));
+    let all = || {
+        [("ConfigFile", "FILE"), ("id", "NAME")]
+            .into_iter()
+            .chain(own.clone())
+    };
+    if let Some(near) = suggest::closest(name, all().map(|(name, _)| name)) {
+        let value = all().find(|(name, _)| *name == near);
+        let value = value.map_or("", |(_, value)| value);
+        return format!("there is no such option; did you mean -ORB{near} {value}?");
+    }
+    let mut listed = "there is no such option; there are".to_owned();
+    let mut line_begins = 0;
+    for (name, _) in all() {
+        let separator = if listed.len() - line_begins + name.len() > LINE_BYTES_MAX {
+            line_begins = listed.len();
+            "\n  "
+        } else {
+            " "
+        };
+        listed.extend([separator, "-ORB", name]);
+    }
+    listed
 }
+
+/// The bytes of a line of a list, about.
+const LINE_BYTES_MAX: usize = 90;
 
 /// Removes the options from `arguments` and applies them; returns the builder and the remaining arguments.
 ///
@@ -117,7 +139,7 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
         other => other,
     };
     let option = OPTIONS.iter().find(|option| option.name == name);
-    (option.ok_or_else(unknown)?.set)(settings, value)
+    (option.ok_or_else(|| unknown(name))?.set)(settings, value)
 }
 
 fn choice<T: FromStr<Err: fmt::Display>>(

@@ -1,7 +1,7 @@
 //! The priority of the calling thread (RTCORBA::Current).
 
 use super::Orb;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, set_thread_priority, thread_priority};
 
 /// The priority of the calling thread (RTCORBA::Current), by the mapping of one ORB.
@@ -35,7 +35,7 @@ impl RtCurrent {
     /// # Errors
     /// INITIALIZE if none was set.
     pub fn the_priority(&self) -> Result<Priority, SystemException> {
-        thread_priority().ok_or_else(|| ExceptionKind::Initialize.into())
+        thread_priority().ok_or(local::CURRENT_UNSET)
     }
 
     /// Gives the calling thread a CORBA priority, and the native one that the ORB's mapping has for it.

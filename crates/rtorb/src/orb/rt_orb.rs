@@ -4,11 +4,11 @@ use super::Orb;
 use super::settings::check_lanes;
 use crate::dispatch::DestroyThreadpoolError;
 use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfig};
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{Cause, Phase, SystemException, local};
 use crate::realtime::{
     LanedThreadpool, MutexNotFound, Policy, Priority, PriorityBand, PriorityModel, Protocol,
     RtMutex, SharedMemoryProtocolProperties, TcpProtocolProperties, Threadpool, ThreadpoolId,
-    ThreadpoolLane, UnixDomainProtocolProperties, refusal,
+    ThreadpoolLane, UnixDomainProtocolProperties, of_mapping, refusal,
 };
 use crate::server::is_in_upcall;
 use rtorb_os::thread::ThreadConfig;
@@ -79,7 +79,7 @@ impl RtOrb {
     pub fn destroy_threadpool(&self, id: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
         let core = &self.orb.core.adapters;
         if is_in_upcall(&core.server) {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 3).into());
+            return Err(local::WOULD_DEADLOCK.into());
         }
         core.pools.destroy(id)
     }
@@ -168,7 +168,7 @@ impl RtOrb {
     ) -> Result<ThreadpoolId, SystemException> {
         let core = &self.orb.core.adapters;
         core.server.check_running()?;
-        check_lanes(&pool.lanes).map_err(|_| ExceptionKind::BadParam)?;
+        check_lanes(&pool.lanes).map_err(|wrong| local::WRONG_LANES.with_detail(wrong))?;
         let lanes = pool.lanes.iter();
         let threads = lanes
             .clone()
@@ -194,8 +194,9 @@ impl RtOrb {
                 }),
             };
             let listeners = core.pools.open_endpoints(&config)?;
-            let pool = Pool::open(&core.server, config, listeners)
-                .map_err(|_| ExceptionKind::NoResources)?;
+            let pool = Pool::open(&core.server, config, listeners).map_err(|errno| {
+                local::DESCRIPTOR_REFUSED.with_cause(Cause::host(Phase::Listen, errno))
+            })?;
             pool::begin(&core.server, &pool).map_err(refusal)?;
             Ok(pool)
         })
@@ -204,7 +205,8 @@ impl RtOrb {
     fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
         let core = &self.orb.core.adapters.server;
         // The pool derives its threads' policy from the priority; an unmappable priority is reported here.
-        core.rt.to_native(lane.lane_priority)?;
+        let native = core.rt.to_native(lane.lane_priority);
+        native.map_err(|refused| refused.with_detail(of_mapping(&core.rt, lane.lane_priority)))?;
         let threads = ThreadConfig {
             policy: None,
             affinity: core.server_threads.affinity.clone(),

@@ -7,7 +7,7 @@ use super::rt_poa::priority_is_settled;
 use super::rt_policies::RtPolicies;
 use super::{IdAssignment, Lifespan, PoaPolicies, ServedBy, Tie};
 use crate::connection::Client;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::interface::Interface;
 use crate::realtime::{CallPriority, Priority};
 use crate::reference::{ObjectRef, routes};
@@ -386,9 +386,7 @@ impl Poa {
             let servant = servant.take().expect("a slab makes an entry at most once");
             self.active_object(servant, id.clone(), call_priority)
         };
-        let place = table
-            .insert_with(activate)
-            .ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?;
+        let place = table.insert_with(activate).ok_or(local::OBJECTS_FULL)?;
         let key = match lifespan {
             Lifespan::Transient => ObjectKey::transient(self.core.server.epoch, place),
             Lifespan::Persistent => {
@@ -419,7 +417,7 @@ impl Poa {
             return Err(destroyed().into());
         }
         if objects.locator.is_some() || !objects.by_id.is_empty() {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 6).into());
+            return Err(local::HAS_OBJECTS.into());
         }
         let locator = |_| {
             let servant = servant.take().expect("a slab makes an entry at most once");
@@ -427,8 +425,7 @@ impl Poa {
         };
         let adapter = ObjectKey::named(&self.adapter.path, b"");
         let place = core.server.objects.insert_locator(adapter, locator);
-        objects.locator =
-            Some(place.ok_or_else(|| SystemException::from(ExceptionKind::NoResources))?);
+        objects.locator = Some(place.ok_or(local::OBJECTS_FULL)?);
         Ok(())
     }
 
@@ -574,7 +571,7 @@ impl Adapter {
         }
         objects.settle(Some(id), Some(priority))?;
         if !objects.promised.contains_key(id) && objects.promised.len() >= promises_max {
-            return Err(SystemException::from(ExceptionKind::NoResources).into());
+            return Err(local::OBJECTS_FULL.into());
         }
         objects.promised.insert(id.to_vec(), priority);
         Ok(())
@@ -618,7 +615,7 @@ impl fmt::Debug for Poa {
 
 /// The exception for an operation on a destroyed adapter.
 fn destroyed() -> SystemException {
-    SystemException::from(ExceptionKind::ObjAdapter)
+    local::ADAPTER_DESTROYED
 }
 
 impl Objects {

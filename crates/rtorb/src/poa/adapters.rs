@@ -4,7 +4,7 @@ use super::adapter::Adapter;
 use crate::dispatch::pool::{Lane, Pool};
 use crate::dispatch::{Dispatch, Pools};
 use crate::endpoint::Endpoint;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::realtime::Priority;
 use crate::server::{Server, ServerCore, bind};
 use crate::transport::Listener;
@@ -108,7 +108,7 @@ impl Adapters {
                 (adapters < max).then_some(adapters + 1)
             })
             .map(|_| ())
-            .map_err(|_| ExceptionKind::NoResources.into())
+            .map_err(|_| local::ADAPTERS_FULL)
     }
 
     pub(super) fn uncount_adapter(&self) {

@@ -2,7 +2,7 @@
 
 use super::adapter::Poa;
 use super::{PoaError, ServedBy, unknown_operation};
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
@@ -75,6 +75,6 @@ where
     /// A panic in the locator is UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
         let located = catch_unwind(AssertUnwindSafe(|| (self.locate)(id.octets()).map(|_| ())));
-        located.unwrap_or_else(|_| Err(ExceptionKind::Unknown.into()))
+        located.unwrap_or_else(|_| Err(local::LOCATOR_PANICKED))
     }
 }

@@ -31,8 +31,8 @@ pub(crate) struct Published<'a> {
 /// UNIX socket. With RT-CORBA policies it has the
 /// components that TAO publishes, too.
 ///
-/// Clients propagate their priority to a pool of lanes: then each protocol has one profile, with the first lane's endpoint,
-/// and TAO_TAG_ENDPOINTS lists those of all lanes. An object with a declared priority is reached by its lane alone.
+/// Clients propagate their priority to a pool of lanes: then each protocol has one profile, with the endpoint of the lane of the
+/// server's priority (else of the first lane), and TAO_TAG_ENDPOINTS lists those of all lanes. An object with a declared priority is reached by its lane alone.
 pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
     let addresses = Addresses::of(orb, object);
     let mut profiles = Vec::new();
@@ -118,7 +118,12 @@ fn listeners<'o>(
 ) -> Vec<(&'o Listener, Option<Priority>)> {
     let rt = object.rt;
     let all: Vec<_> = match (rt.laned_pool(orb), rt.model) {
-        (Some(pool), Some((PriorityModel::ClientPropagated, _))) => orb.listeners(Some(pool)),
+        (Some(pool), Some((PriorityModel::ClientPropagated, server_priority))) => {
+            let mut lanes = orb.listeners(Some(pool));
+            // A client that knows no lanes takes the first address: requests without a priority have the server's.
+            lanes.sort_by_key(|(_, lane)| *lane != Some(server_priority));
+            lanes
+        }
         (Some(pool), Some((PriorityModel::ServerDeclared, server_priority))) => {
             let declared = Some(object.priority.unwrap_or(server_priority));
             let lanes = pool.lanes.iter();

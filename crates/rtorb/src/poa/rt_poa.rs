@@ -2,7 +2,7 @@
 
 use super::adapter::{Activation, Poa, PoaError};
 use super::{IdAssignment, ServedBy};
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::interface::Interface;
 use crate::realtime::Priority;
 
@@ -101,5 +101,5 @@ impl Poa {
 
 /// The exception for a second, different priority of one object.
 pub(super) fn priority_is_settled() -> SystemException {
-    SystemException::omg(ExceptionKind::BadInvOrder, 18)
+    local::PRIORITY_SETTLED
 }

@@ -3,7 +3,7 @@
 use super::PoaError;
 use super::chosen_policies::{Chosen, has_lane, in_a_band, invalid, laned};
 use crate::dispatch::pool::Pool;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::poa::Adapters;
 use crate::realtime::{
     CallPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
@@ -127,6 +127,6 @@ impl RtPolicies {
         if is_served {
             return Ok(());
         }
-        Err(ExceptionKind::BadParam.into())
+        Err(local::PRIORITY_UNSERVED)
     }
 }

@@ -9,7 +9,7 @@ use super::network_priority::{NetworkPriority, NetworkPriorityMapping};
 use super::policy::Policy;
 use super::priority::{NativePriority, Priority};
 use super::transform::{Transforms, transformed};
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use rtorb_os::Resource;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rtorb_os::thread::{ThreadConfig, spawn};
@@ -42,7 +42,7 @@ impl RtCore {
     pub(crate) fn to_native(&self, priority: Priority) -> Result<NativePriority, SystemException> {
         self.mapping
             .to_native(priority)
-            .ok_or_else(|| SystemException::omg(ExceptionKind::DataConversion, 2))
+            .ok_or(local::UNMAPPED_PRIORITY)
     }
 
     /// Applies the inbound transform to the priority of a call: the servant runs at the result.
@@ -65,7 +65,7 @@ impl RtCore {
         catch_unwind(AssertUnwindSafe(|| {
             transformed(inbound, priority, object_id)
         }))
-        .unwrap_or_else(|_| Err(ExceptionKind::Unknown.into()))
+        .unwrap_or_else(|_| Err(local::TRANSFORM_PANICKED))
     }
 
     /// Applies the outbound transform to the priority of a call that a thread of `priority` makes.

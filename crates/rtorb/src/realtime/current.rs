@@ -2,7 +2,7 @@
 
 use super::core::RtCore;
 use super::priority::Priority;
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, Phase, SystemException, local};
 use core::cell::Cell;
 use rtorb_os::sched::{SchedPolicy, current_policy};
 use rtorb_os::{Refused, Resource};
@@ -26,14 +26,37 @@ pub(crate) fn thread_priority() -> Option<Priority> {
 //= RT-CORBA 1.2 §Real-Time Current
 //# A thread that sets its CORBA priority gets the native priority that the mapping has for it, too.
 pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(), SystemException> {
-    let native = rt.to_native(priority)?;
+    let native = rt.to_native(priority);
+    let native = native.map_err(|refused| refused.with_detail(of_mapping(rt, priority)))?;
     if CURRENT.get() == UNSET {
         NATIVE.set(Some(current_policy()));
     }
-    rt.apply(native)?;
+    let applied = rt.apply(native);
+    applied.map_err(|refused| {
+        let policy = rt.policy(native);
+        refused.with_detail(format_args!("CORBA priority {priority} is {policy} here"))
+    })?;
     rt.keep_above(native).map_err(refusal)?;
     CURRENT.set(priority.get());
     Ok(())
+}
+
+/// A CORBA priority that the mapping does not have, and those that it has.
+#[cold]
+pub(crate) fn of_mapping(rt: &RtCore, priority: Priority) -> String {
+    let is_mapped = |number: &i16| {
+        let native = Priority::new(*number)
+            .ok()
+            .and_then(|it| rt.mapping.to_native(it));
+        native.is_some()
+    };
+    let mut mapped = (0..=Priority::MAX.get()).filter(is_mapped);
+    match (mapped.next(), mapped.next_back()) {
+        (Some(low), Some(high)) => {
+            format!("priority {priority}, and the mapping has {low} to {high}")
+        }
+        _ => format!("priority {priority}, and the mapping has at most one"),
+    }
 }
 
 /// The CORBA priority of calls that the calling thread makes: the one that was set, else the mapping of its native priority, which
@@ -54,8 +77,13 @@ fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
     match (native, rt.mapping.to_corba(native)) {
         (_, Some(priority)) => Ok(priority),
         (0, None) => Ok(Priority::MIN),
-        _ => Err(SystemException::omg(ExceptionKind::DataConversion, 2)),
+        _ => Err(local::UNMAPPED_PRIORITY),
     }
+}
+
+/// True if the calling thread has no priority: it has set none, and its scheduling is not real-time.
+pub(crate) fn is_without_priority() -> bool {
+    thread_priority().is_none() && !native_policy().is_real_time()
 }
 
 /// The scheduling of a thread without a CORBA priority, which is read once, and when the thread gets one.
@@ -127,15 +155,14 @@ impl Drop for Running {
 /// The exception for a refused priority.
 #[cold]
 pub(super) fn refused(errno: Errno) -> SystemException {
-    SystemException::from(ExceptionKind::NoPermission)
-        .with_cause(Cause::host(Phase::Schedule, errno))
+    local::PRIORITY_REFUSED.with_cause(Cause::host(Phase::Schedule, errno))
 }
 
 /// The exception for a refused thread: NO_PERMISSION for its scheduling, else NO_RESOURCES.
 #[cold]
-pub(crate) fn refusal(Refused { resource, errno }: Refused) -> SystemException {
-    match resource {
-        Resource::Policy(_) | Resource::Affinity { .. } => refused(errno),
-        _ => ExceptionKind::NoResources.into(),
+pub(crate) fn refusal(refusal: Refused) -> SystemException {
+    match refusal.resource {
+        Resource::Policy(_) | Resource::Affinity { .. } => refused(refusal.errno),
+        _ => local::THREAD_REFUSED,
     }
 }

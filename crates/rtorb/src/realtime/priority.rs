@@ -1,6 +1,6 @@
 //! CORBA priorities and the operating system's.
 
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use core::fmt;
 
 /// A CORBA priority (RTCORBA::Priority): 0, the least urgent, to 32767.
@@ -29,8 +29,7 @@ impl Priority {
     //# A CORBA priority is a number from 0, the least urgent, to 32767.
     pub const fn new(number: i16) -> Result<Self, SystemException> {
         if number < 0 {
-            let completed = CompletionStatus::No;
-            return Err(SystemException::new(ExceptionKind::BadParam, 0, completed));
+            return Err(local::PRIORITY_OUT_OF_RANGE);
         }
         Ok(Self(number))
     }

@@ -1,7 +1,7 @@
 //! Transforms of the priority of calls (RTCORBA::PriorityTransform).
 
 use super::priority::Priority;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use core::fmt;
 use std::sync::Arc;
 
@@ -36,6 +36,6 @@ pub(crate) fn transformed(
         None => Ok(priority),
         Some(transform) => transform
             .transform_priority(priority, object)
-            .ok_or_else(|| SystemException::omg(ExceptionKind::DataConversion, 2)),
+            .ok_or(local::UNMAPPED_PRIORITY),
     }
 }

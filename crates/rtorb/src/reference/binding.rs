@@ -6,15 +6,19 @@ use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::realtime::{
     Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
-    UnixDomainProtocolProperties, caller_priority, is_in_band,
+    UnixDomainProtocolProperties, caller_priority, is_in_band, is_without_priority,
+    thread_priority,
 };
 use rtorb_wire::ior::{self, ProtocolProperties};
+use std::collections::BTreeSet;
 
 /// How calls through a reference choose their connection, if not all calls use the same one.
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
     /// True for CLIENT_PROPAGATED: the request carries the caller's priority, which also selects the lane.
     is_propagated: bool,
+    /// The server's priority, which is that of requests without one.
+    server_priority: Priority,
     bands: Bands,
 }
 
@@ -43,6 +47,8 @@ struct Set {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BandedPriority {
     is_propagated: bool,
+    /// True if the request carries the priority.
+    is_sent: bool,
     priority: Priority,
     band: Option<PriorityBand>,
 }
@@ -115,6 +121,7 @@ impl Policies {
         let is_plain = !is_propagated && bands == Bands::One && !has_marks;
         Ok((!is_plain).then_some(Binding {
             is_propagated,
+            server_priority: self.exposed.server_priority,
             bands,
         }))
     }
@@ -162,8 +169,34 @@ impl Binding {
         core: &ClientCore,
         routes: &[Route],
     ) -> Result<BandedPriority, SystemException> {
-        let own = caller_priority(&core.rt)?;
-        self.at(self.sent(own, core, routes)?)
+        match thread_priority() {
+            Some(own) => self.at(self.sent(own, core, routes)?),
+            None => self.of_caller_without(core, routes),
+        }
+    }
+
+    /// The priority of a call by a thread that has set none: the mapping of its native priority. If that has no lane or band, and
+    /// the thread is not real-time, the call is like that of a client without RT-CORBA: it goes to the lane of the server's
+    /// priority, carries no priority, and shares no connection of a band.
+    #[cold]
+    fn of_caller_without(
+        &self,
+        core: &ClientCore,
+        routes: &[Route],
+    ) -> Result<BandedPriority, SystemException> {
+        let derived = caller_priority(&core.rt)?;
+        let call = self.at(self.sent(derived, core, routes)?);
+        let is_served = |call: &BandedPriority| routes.iter().any(|route| call.accepts(route));
+        if call.as_ref().is_ok_and(is_served) || !is_without_priority() {
+            return call;
+        }
+        let plain = BandedPriority {
+            is_propagated: self.is_propagated,
+            is_sent: false,
+            priority: self.server_priority,
+            band: None,
+        };
+        if is_served(&plain) { Ok(plain) } else { call }
     }
 
     /// Applies the outbound transform to a caller's priority.
@@ -191,9 +224,20 @@ impl Binding {
         let band = self.bands.band(priority);
         Ok(BandedPriority {
             is_propagated: self.is_propagated,
+            is_sent: self.is_propagated,
             priority,
-            band: band.map_err(|NoBand| invalid(inconsistent::NO_BAND))?,
+            band: band.map_err(|NoBand| self.no_band(priority))?,
         })
+    }
+
+    #[cold]
+    fn no_band(&self, priority: Priority) -> SystemException {
+        let bands = self.bands().iter();
+        let bands = bands.map(|band| format!("{}-{}", band.low, band.high));
+        let bands = bands.collect::<Vec<_>>().join(", ");
+        invalid(inconsistent::NO_BAND).with_detail(format_args!(
+            "the call has priority {priority}, the bands are {bands}"
+        ))
     }
 
     /// The bands, if there are any.
@@ -223,7 +267,7 @@ impl BandedPriority {
     //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
     //# A client sends its priority to objects with CLIENT_PROPAGATED only.
     pub(crate) fn sent(&self) -> Option<Priority> {
-        self.is_propagated.then_some(self.priority)
+        self.is_sent.then_some(self.priority)
     }
 
     /// The connection of a route that the call uses.
@@ -233,6 +277,18 @@ impl BandedPriority {
             band: self.band,
             marks: has_marks(route).then(|| core.rt.network_priority(self.marked_as())),
         }
+    }
+
+    /// The exception for a call whose priority or band has no lane among these routes.
+    #[cold]
+    pub(super) fn no_lane(&self, routes: &[Route]) -> SystemException {
+        let lanes: BTreeSet<_> = routes.iter().filter_map(|route| route.priority).collect();
+        let lanes = lanes.iter().rev().map(ToString::to_string);
+        let lanes = lanes.collect::<Vec<_>>().join(", ");
+        let priority = self.priority;
+        invalid(inconsistent::NO_LANE).with_detail(format_args!(
+            "the call has priority {priority}, the lanes have {lanes}"
+        ))
     }
 
     /// A connection of a band has the marks of its most urgent call.

@@ -2,7 +2,7 @@
 
 use super::ObjectRef;
 use crate::connection::InvocationKind;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{ExceptionKind, SystemException, local};
 use crate::realtime::{Policy, Priority, is_band};
 use rtorb_wire::giop::Response;
 use rtorb_wire::{Decode, Reader};
@@ -23,13 +23,13 @@ impl ObjectRef {
     //# A reference with a private connection shares its connection with no other reference.
     pub fn set_policy_overrides(&self, policies: &[Policy]) -> Result<Self, SystemException> {
         if policies.iter().any(Policy::is_server_only) {
-            return Err(ExceptionKind::NoPermission.into());
+            return Err(local::POLICY_OF_ADAPTER);
         }
         for policy in policies {
             if let Policy::PriorityBandedConnection(bands) = policy
                 && !bands.iter().all(is_band)
             {
-                return Err(ExceptionKind::BadParam.into());
+                return Err(local::WRONG_BANDS);
             }
         }
         let is_replaced = |old: &&Policy| !policies.iter().any(|new| new.name() == old.name());
@@ -105,7 +105,7 @@ impl ObjectRef {
             answer => answer?,
         }
         if is_gone {
-            return Err(ExceptionKind::ObjectNotExist.into());
+            return Err(local::OBJECT_GONE);
         }
         Ok(())
     }

@@ -115,6 +115,6 @@ impl ObjectRef {
                 done => return done,
             }
         }
-        Err(unconnected.unwrap_or_else(|| inner.no_route()))
+        Err(unconnected.unwrap_or_else(|| inner.no_route(priority)))
     }
 }

@@ -5,7 +5,7 @@ use super::listeners::Server;
 use super::object_table::ObjectTable;
 use crate::connection::WeakClient;
 use crate::endpoint::{Endpoint, ListenEndpoint};
-use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
 use crate::timing::Watch;
@@ -13,11 +13,12 @@ use crate::transport::{Listener, shared_memory};
 use crate::warning::Warnings;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rustix::io::Errno;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// What the sessions and the serving threads of an ORB share.
 pub(crate) struct ServerCore {
@@ -43,7 +44,7 @@ pub(crate) struct ServerCore {
 #[derive(Default)]
 pub(crate) struct ServerState {
     /// Made when the root adapter is first asked for: a client does not listen.
-    server: OnceLock<Server>,
+    server: SetOnce<Server>,
     opening: Mutex<()>,
     is_stopping: AtomicBool,
     /// The threads of the dispatch strategy serve, or did.
@@ -79,7 +80,7 @@ impl ServerCore {
     #[inline]
     pub(crate) fn check_running(&self) -> Result<(), SystemException> {
         if self.is_stopping() {
-            return Err(SystemException::omg(ExceptionKind::BadInvOrder, 4));
+            return Err(local::SHUT_DOWN);
         }
         Ok(())
     }
@@ -124,7 +125,7 @@ impl ServerCore {
         let connections_max = self.limits.connections_max;
         let server = Server::new(bind()?, ThreadpoolId::OWN, connections_max)
             .map_err(|errno| not_opened(None, errno))?;
-        Ok(self.state.server.get_or_init(|| server))
+        Ok(self.state.server.get_or_make(|| server))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::call::ServerCall;
 use super::target::Target;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{ExceptionKind, SystemException, local};
 use crate::server::unknown_operation;
 use rtorb_wire::Encode;
 use rtorb_wire::giop::{RequestHeader, contexts};
@@ -54,7 +54,7 @@ fn bind_band(
     if let Some(data) = request.contexts.find(contexts::RT_CORBA_PRIORITY_RANGE) {
         let (min, max) = contexts::decode_priority_range(data)?;
         if min < 0 || min > max {
-            return Err(ExceptionKind::InvPolicy.into());
+            return Err(local::WRONG_BAND_OF_CLIENT);
         }
     }
     call.reply(|_| Ok(()))

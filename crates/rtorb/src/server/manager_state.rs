@@ -1,6 +1,6 @@
 //! Whether a group of adapters admits requests.
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Whether the adapters of a manager admit requests.
@@ -33,8 +33,8 @@ impl ManagerState {
     pub(crate) fn admit(&self) -> Result<(), SystemException> {
         match self.0.load(Ordering::Relaxed) {
             0 => Ok(()),
-            1 => Err(SystemException::omg(ExceptionKind::Transient, 1)),
-            _ => Err(SystemException::omg(ExceptionKind::ObjAdapter, 1)),
+            1 => Err(local::NO_ROOM),
+            _ => Err(local::INACTIVE),
         }
     }
 

@@ -4,7 +4,7 @@ use super::answer;
 use super::request::TakenRequest;
 use super::session::Session;
 use super::workspace::Workspace;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{ExceptionKind, SystemException, local};
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{MessageType, RequestHeader};
@@ -194,7 +194,7 @@ impl From<CodeSetError> for SystemException {
             CodeSetError::Unsupported(_) => Self::omg(ExceptionKind::CodesetIncompatible, 2),
             CodeSetError::Changed => Self::omg(ExceptionKind::Marshal, 9),
             CodeSetError::Malformed(error) => error.into(),
-            _ => ExceptionKind::Internal.into(),
+            _ => local::CONTRADICTION,
         }
     }
 }

@@ -6,12 +6,13 @@ use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Outbox;
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
 use rustix::io::Errno;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 /// A client's connection. It is closed when the last thread is done that replies on it.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(crate) struct Session {
     /// Reading has stopped until queued requests are served.
     is_held: AtomicBool,
     sending: Mutex<Sending>,
-    watch: OnceLock<Watch>,
+    watch: SetOnce<Watch>,
     own: Weak<Session>,
 }
 
@@ -100,7 +101,7 @@ impl Session {
                 deadline_ns: 0,
                 is_detached: false,
             }),
-            watch: OnceLock::new(),
+            watch: SetOnce::new(),
             own: Weak::clone(own),
         })
     }
@@ -109,7 +110,7 @@ impl Session {
     ///
     /// A connection without an event loop has a thread of its own, which waits for its client when it sends.
     pub(crate) fn attach(&self, events: &Arc<EventLoop>, token: Token) -> Result<(), Errno> {
-        self.watch.get_or_init(|| Watch {
+        self.watch.get_or_make(|| Watch {
             events: Arc::clone(events),
             token,
         });

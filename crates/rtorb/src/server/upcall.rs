@@ -6,7 +6,7 @@ use super::reading::Next;
 use super::target::{self, NO_SUCH_OBJECT, Target};
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
+use crate::exception::{CompletionStatus, SystemException, local};
 use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
@@ -142,8 +142,7 @@ fn invoke<'m>(
 }
 
 /// The exception of a request whose servant panics; other requests are not affected.
-const FAILED: SystemException =
-    SystemException::new(ExceptionKind::Unknown, 0, CompletionStatus::Maybe);
+const FAILED: SystemException = local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
 
 /// Gives the thread the priority of the call, as the object's priority model says.
 #[inline]
@@ -194,8 +193,8 @@ pub(crate) fn propagated<'m>(
     let Some(data) = request.contexts.find(contexts::RT_CORBA_PRIORITY) else {
         return Ok(None);
     };
-    let priority = Priority::new(contexts::decode_priority(data)?)
-        .map_err(|_| SystemException::omg(ExceptionKind::DataConversion, 2))?;
+    let priority =
+        Priority::new(contexts::decode_priority(data)?).map_err(|_| local::UNMAPPED_PRIORITY)?;
     // Bytes behind the priority have no meaning, and are not sent back.
     let data = data.get(..contexts::PRIORITY_OCTETS).unwrap_or(data);
     Ok(Some((priority, data)))

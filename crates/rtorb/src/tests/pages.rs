@@ -9,7 +9,7 @@ use rtorb_wire::exception::broken_rule;
 use crate::Limits;
 use crate::exception::{
     COLLOCATED_DEPTH, Cause, CompletionStatus, ExceptionKind, NO_USABLE_PROFILE, OMG, Phase, RTORB,
-    SystemException, inconsistent, oneway,
+    SystemException, inconsistent, local, oneway,
 };
 
 #[test]
@@ -62,18 +62,18 @@ fn kinds() -> String {
 /// The steps of an invocation, as texts of exceptions name them, and the remedy if one fails.
 fn steps() -> String {
     let mut table = "| the text says | exception | remedy |\n|---|---|---|\n".to_owned();
-    for (phase, kind) in [
-        (Phase::Resolve, ExceptionKind::Transient),
-        (Phase::Connect, ExceptionKind::Transient),
-        (Phase::SetUp, ExceptionKind::NoResources),
-        (Phase::Send, ExceptionKind::CommFailure),
-        (Phase::AwaitReply, ExceptionKind::Transient),
-        (Phase::AwaitReply, ExceptionKind::Timeout),
-        (Phase::AwaitUnserved, ExceptionKind::Timeout),
-        (Phase::DecodeReply, ExceptionKind::Marshal),
-        (Phase::Forward, ExceptionKind::Transient),
-        (Phase::Listen, ExceptionKind::NoResources),
-        (Phase::Schedule, ExceptionKind::NoPermission),
+    for (phase, exception) in [
+        (Phase::Resolve, ExceptionKind::Transient.into()),
+        (Phase::Connect, ExceptionKind::Transient.into()),
+        (Phase::SetUp, ExceptionKind::NoResources.into()),
+        (Phase::Send, ExceptionKind::CommFailure.into()),
+        (Phase::AwaitReply, ExceptionKind::Transient.into()),
+        (Phase::AwaitReply, ExceptionKind::Timeout.into()),
+        (Phase::AwaitUnserved, ExceptionKind::Timeout.into()),
+        (Phase::DecodeReply, ExceptionKind::Marshal.into()),
+        (Phase::Forward, ExceptionKind::Transient.into()),
+        (Phase::Listen, ExceptionKind::NoResources.into()),
+        (Phase::Schedule, local::PRIORITY_REFUSED),
     ] {
         let cause = Cause {
             phase,
@@ -81,8 +81,9 @@ fn steps() -> String {
             elapsed: Duration::ZERO,
             errno: None,
         };
-        let exception = SystemException::from(kind).with_cause(cause);
-        let advice = exception.advice().unwrap_or_default();
+        let exception: SystemException = exception;
+        let exception = exception.with_cause(cause);
+        let (kind, advice) = (exception.kind, exception.advice().unwrap_or_default());
         writeln!(table, "| {phase} | {kind} | {advice} |").expect("a String takes everything");
     }
     table
@@ -92,7 +93,7 @@ fn steps() -> String {
 fn minor_codes() -> String {
     let mut table = "| exception | minor code | rule or remedy |\n|---|---|---|\n".to_owned();
     let of_the_standard = [7, 8, 9, 10].map(|code| (ExceptionKind::BadParam, OMG | code));
-    let order = [(ExceptionKind::BadInvOrder, OMG | 3)];
+    let local = local::ALL.iter().map(|(kind, minor, _)| (*kind, *minor));
     let depth = [NO_USABLE_PROFILE, COLLOCATED_DEPTH].map(|minor| (ExceptionKind::ImpLimit, minor));
     let oneways = [oneway::UNCONNECTED, oneway::BEHIND_ANOTHER, oneway::IN_USE];
     let oneways = oneways.map(|minor| (ExceptionKind::Transient, minor));
@@ -108,7 +109,7 @@ fn minor_codes() -> String {
     let rules = (RTORB + 1..)
         .take_while(|minor| broken_rule(*minor).is_some())
         .map(|minor| (ExceptionKind::Marshal, minor));
-    let all = of_the_standard.into_iter().chain(order).chain(depth);
+    let all = of_the_standard.into_iter().chain(local).chain(depth);
     for (kind, minor) in all.chain(oneways).chain(policies).chain(rules) {
         let exception = SystemException::new(kind, minor, CompletionStatus::No);
         let advice = exception.advice().expect("each of these has a text");

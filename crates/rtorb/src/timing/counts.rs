@@ -4,7 +4,7 @@ use super::operation::OperationTiming;
 use super::watch::TimingSide;
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::OnceLock;
+use rtorb_os::set_once::SetOnce;
 use std::time::Duration;
 
 /// The counters of one operation on one side, since the ORB was built.
@@ -34,13 +34,13 @@ pub struct OperationCounts {
 /// Chunks of growing size, each made once: the place of an operation never changes, and is found by its number alone.
 #[derive(Debug)]
 pub(super) struct Table {
-    chunks: [OnceLock<Box<[Entry]>>; CHUNKS],
+    chunks: [SetOnce<Box<[Entry]>>; CHUNKS],
 }
 
 /// Counters of an operation on both sides.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    operation: OnceLock<&'static OperationTiming>,
+    operation: SetOnce<&'static OperationTiming>,
     /// True once this ORB has had a servant of it.
     is_served: AtomicBool,
     pub(super) client: Counters,
@@ -67,7 +67,7 @@ const CHUNKS: usize = 29;
 impl Default for Table {
     fn default() -> Self {
         Self {
-            chunks: [const { OnceLock::new() }; CHUNKS],
+            chunks: [const { SetOnce::new() }; CHUNKS],
         }
     }
 }
@@ -84,19 +84,19 @@ impl Table {
         known.unwrap_or_else(|| self.prepare(operation))
     }
 
-    /// The counters of an operation, before it is called: this may make heap calls, and wait for another thread that does.
+    /// The counters of an operation, before it is called: this may make heap calls.
     #[cold]
     pub(super) fn prepare(&self, operation: &'static OperationTiming) -> &Entry {
         let (chunk, place) = place_of(operation.number());
         let make = || (0..FIRST << chunk).map(|_| Entry::default()).collect();
-        let entry = &self.chunks[chunk].get_or_init(make)[place];
-        entry.operation.get_or_init(|| operation);
+        let entry = &self.chunks[chunk].get_or_make(make)[place];
+        entry.operation.get_or_make(|| operation);
         entry
     }
 
     /// The counters of all served operations and of all called operations, by name.
     pub(super) fn snapshot(&self) -> Vec<OperationCounts> {
-        let entries = self.chunks.iter().filter_map(OnceLock::get).flatten();
+        let entries = self.chunks.iter().filter_map(SetOnce::get).flatten();
         let mut found = Vec::new();
         for entry in entries {
             let Some(operation) = entry.operation.get() else {

@@ -18,7 +18,7 @@ use crate::clock::monotonic_ns;
 use crate::realtime::Protocol;
 use crate::strategies::SharedMemoryWait;
 use core::mem::MaybeUninit;
-use rtorb_os::byte_rings::{ByteRings, is_capacity};
+use rtorb_os::byte_rings::{Duplex, is_capacity};
 use rtorb_os::clock::timespec;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -83,15 +83,15 @@ pub(crate) fn connect(
     let socket = unix::connect_socket_to(path, timeout)?;
     check_peer(&socket, settings)?;
     let (greeting, memory) = receive_greeting(&socket, deadline_ns)?;
-    let rings = ByteRings::open(memory, capacity(&greeting)?)?;
-    Ok(Stream::through(Link::new(rings, settings.wait), socket))
+    let duplex = Duplex::open(memory, capacity(&greeting)?)?;
+    Ok(Stream::through(Link::new(duplex, settings.wait), socket))
 }
 
 /// Makes the memory of a client that was accepted, and sends it.
 pub(crate) fn accept(socket: OwnedFd, settings: &Settings) -> Result<Stream, Errno> {
     check_peer(&socket, settings)?;
-    let (rings, memory) = ByteRings::create(settings.ring_bytes)?;
-    let link = Link::new(rings, settings.wait);
+    let (duplex, memory) = Duplex::create(settings.ring_bytes)?;
+    let link = Link::new(duplex, settings.wait);
     // Before the client can send: whoever waits for its first message may do so in epoll.
     link.await_at_doorbell();
     send_greeting(&socket, settings.ring_bytes, &memory)?;

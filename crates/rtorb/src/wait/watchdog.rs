@@ -15,10 +15,11 @@ use crate::transport::shared_memory::PeerWatch;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::futex;
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
 use rustix::io::Errno;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
@@ -33,7 +34,7 @@ pub(crate) struct Watchdog {
 struct Shared {
     waits: Mutex<Vec<Watched>>,
     /// The peers of connections through shared memory, once there is one.
-    peers: OnceLock<PeerWatch>,
+    peers: SetOnce<PeerWatch>,
     /// Counts the changes that the thread must check; without peers, the thread sleeps on this word.
     news: AtomicU32,
     stop: AtomicBool,
@@ -147,13 +148,13 @@ impl Watchdog {
             return Ok(());
         }
         self.start().map_err(|refused| refused.errno)?;
-        if self.shared.peers.get().is_none() {
-            // Of two threads that do this at once, one makes it in vain.
-            let _ = self.shared.peers.set(PeerWatch::new()?);
-            self.shared.tell();
+        if let Some(peers) = self.shared.peers.get() {
+            return peers.add(stream);
         }
-        let peers = self.shared.peers.get();
-        peers.map_or(Ok(()), |peers| peers.add(stream))
+        let made = PeerWatch::new()?;
+        let peers = self.shared.peers.get_or_make(|| made);
+        self.shared.tell();
+        peers.add(stream)
     }
 
     /// Starts the thread, unless it runs.
@@ -185,22 +186,31 @@ impl Shared {
             if self.stop.load(Ordering::Acquire) {
                 return;
             }
-            self.sleep(seen, self.look(monotonic_ns()));
+            let until_ns = self.look(monotonic_ns());
+            self.sleep(seen, self.look_at_peers(until_ns));
         }
     }
 
-    /// Sleeps until there is news, a peer is gone, or `until_ns`.
-    fn sleep(&self, seen: u32, mut until_ns: Option<u64>) {
+    /// Looks at the peers and answers when to look again: at `until_ns` or before.
+    fn look_at_peers(&self, until_ns: Option<u64>) -> Option<u64> {
+        if !self.peers.get().is_some_and(PeerWatch::look) {
+            return until_ns;
+        }
+        let soon_ns = monotonic_ns() + AGAIN_NS;
+        Some(until_ns.map_or(soon_ns, |until_ns| until_ns.min(soon_ns)))
+    }
+
+    /// Sleeps until there is other news than `seen`, a peer is gone, or `until_ns`.
+    fn sleep(&self, seen: u32, until_ns: Option<u64>) {
         let Some(peers) = self.peers.get() else {
             futex::wait(&self.news, seen, until_ns);
             return;
         };
-        let now_ns = monotonic_ns();
-        if peers.look() {
-            let soon_ns = now_ns + AGAIN_NS;
-            until_ns = Some(until_ns.map_or(soon_ns, |until_ns| until_ns.min(soon_ns)));
+        // The look at the peers takes the bell, also that of a wait that began after the look at the waits. So the news are
+        // compared after it: what comes later rings again.
+        if self.news.load(Ordering::Acquire) == seen {
+            peers.wait(until_ns.map(|until_ns| until_ns.saturating_sub(monotonic_ns())));
         }
-        peers.wait(until_ns.map(|until_ns| until_ns.saturating_sub(now_ns)));
     }
 
     /// Ends the waits that are due and answers when to look again; `None` once there is a connection more.
@@ -221,7 +231,8 @@ impl Shared {
     }
 
     fn tell(&self) {
-        self.news.fetch_add(1, Ordering::Release);
+        // It acquires too: of two threads that announce at once, the second sees the peers that the first has set, and rings.
+        self.news.fetch_add(1, Ordering::AcqRel);
         futex::wake(&self.news, 1);
         if let Some(peers) = self.peers.get() {
             peers.ring();
@@ -232,11 +243,68 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb_os::thread::{ThreadConfig, spawn};
 
     impl Watchdog {
         /// Ends the waits that are due on virtual time, and returns when to look again.
         pub(crate) fn look(&self) -> Option<u64> {
             self.shared.look(monotonic_ns())
+        }
+    }
+
+    /// Longer than any sleep takes that something ends, in nanoseconds.
+    const LONG_NS: u64 = 20_000_000_000;
+
+    fn shared(has_peers: bool) -> Arc<Shared> {
+        let shared = Shared::default();
+        if has_peers {
+            let peers = PeerWatch::new().expect("the host has epoll");
+            shared.peers.get_or_make(|| peers);
+        }
+        Arc::new(shared)
+    }
+
+    /// True if the thread's sleep ends soon although nothing more happens.
+    fn wakes_alone(shared: &Arc<Shared>, seen: u32, until_ns: Option<u64>) -> bool {
+        let of_thread = Arc::clone(shared);
+        let sleep = move || of_thread.sleep(seen, until_ns);
+        let thread = spawn("sleeper", &ThreadConfig::default(), sleep).expect("a thread");
+        let late_ns = monotonic_ns() + LONG_NS;
+        while !thread.is_finished() && monotonic_ns() < late_ns {
+            rustix::thread::sched_yield();
+        }
+        let is_awake = thread.is_finished();
+        shared.tell();
+        thread.join().expect("no panic");
+        is_awake
+    }
+
+    #[test]
+    fn a_wait_that_is_announced_between_any_two_steps_of_the_thread_is_watched() {
+        for (has_peers, step) in (0..6).map(|case| (case < 3, case % 3)) {
+            let shared = shared(has_peers);
+            let (socket, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
+            let wait = Wait::new(Stream::new(socket.into()));
+            let announce_after = |current: u32| {
+                if current == step {
+                    shared.waits.lock().push(Watched {
+                        wait: Arc::downgrade(&wait),
+                        timeout_ns: 1_000_000,
+                    });
+                    shared.tell();
+                }
+            };
+            // The steps of `run`.
+            let seen = shared.news.load(Ordering::Acquire);
+            announce_after(0);
+            let until_ns = shared.look(monotonic_ns());
+            announce_after(1);
+            let until_ns = shared.look_at_peers(until_ns);
+            announce_after(2);
+            assert!(
+                wakes_alone(&shared, seen, until_ns),
+                "peers: {has_peers}, announced after step {step}"
+            );
         }
     }
 }

@@ -53,6 +53,51 @@ fn a_call_goes_to_the_lane_of_its_priority_and_says_it() {
 }
 
 #[test]
+fn a_thread_without_a_priority_is_served_at_the_servers() {
+    for connection in architectures() {
+        let lanes = [Lane::new(), Lane::new()];
+        let orb = orb(Orb::builder().connection(connection));
+        let endpoints = [(lanes[0].port(), 60), (lanes[1].port(), 10)];
+        let at_10 = [model(PriorityModel::ClientPropagated, 10)];
+        let object = object(&orb, &reference(&at_10, &endpoints));
+        call_without_priority(&object).expect("the lane of the server's priority");
+        let banded = banded(&object, &[band(5, 15), band(60, 60)]);
+        call_without_priority(&banded).expect("it needs no band");
+        assert_eq!(lanes.each_ref().map(Lane::asked), [0, 2]);
+        assert_eq!(lanes[1].priorities(), [None; 2]);
+
+        call_at(&orb, 15, &banded).expect("a band with a lane");
+        let of_its_own = lanes[1].connections() >= 2;
+        assert!(of_its_own, "a band shares its connection, {connection:?}");
+        let failed = call_at(&orb, 7, &object).expect_err("it has said 7");
+        assert_eq!(
+            failed.detail(),
+            Some("the call has priority 7, the lanes have 60, 10")
+        );
+        let failed = call_at(&orb, 20, &banded).expect_err("it has said 20");
+        assert_eq!(
+            failed.detail(),
+            Some("the call has priority 20, the bands are 5-15, 60-60")
+        );
+    }
+}
+
+#[test]
+fn a_thread_without_a_priority_is_told_the_lanes_if_none_has_the_servers() {
+    let lane = Lane::new();
+    let orb = orb(Orb::builder());
+    let endpoints = [(lane.port(), 60), (lane.port(), 10)];
+    let object = object(&orb, &reference(&PROPAGATED, &endpoints));
+    let failed = call_without_priority(&object).expect_err("no lane has 0");
+    expect_inconsistent(&failed, "`--priority` of the command");
+    assert_eq!(
+        failed.detail(),
+        Some("the call has priority 0, the lanes have 60, 10")
+    );
+    assert_eq!(lane.asked(), 0);
+}
+
+#[test]
 fn a_lane_that_is_gone_is_not_replaced_by_another() {
     let lane = Lane::new();
     let orb = orb(Orb::builder());
@@ -659,6 +704,12 @@ fn call_at(orb: &Orb, number: i16, object: &ObjectRef) -> Result<(), SystemExcep
     let current = orb.rt_current();
     current.set_the_priority(priority(number)).expect("Flat");
     object.is_a("IDL:Any:1.0").map(|yes| assert!(yes))
+}
+
+/// Calls by a thread that has set no priority.
+fn call_without_priority(object: &ObjectRef) -> Result<(), SystemException> {
+    let call = || object.is_a("IDL:Any:1.0").map(|yes| assert!(yes));
+    thread::scope(|scope| scope.spawn(call).join().expect("no panic"))
 }
 
 /// An exception that says which policies, and what to do.

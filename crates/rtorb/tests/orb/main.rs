@@ -9,6 +9,7 @@ mod client_faults;
 mod collocated;
 mod connection_thread;
 mod dispatch_conformance;
+mod local_exceptions;
 mod object_keys;
 mod ourselves;
 mod pools;

@@ -1,4 +1,37 @@
-//! Tests that look for threads of the whole process by name. No other test that makes such threads may run beside them.
+//! Tests that look for threads of the whole process. They run one after the other: no other test has threads beside them.
 
 mod connections;
 mod shutdown;
+
+fn main() {
+    rtorb_tests::alone::run_each(&[
+        (
+            "a_reference_that_is_made_anew_for_each_call_uses_the_connection_that_is_there",
+            connections::a_reference_that_is_made_anew_for_each_call_uses_the_connection_that_is_there,
+        ),
+        (
+            "a_reference_without_code_sets_does_not_decide_for_one_that_has_them",
+            connections::a_reference_without_code_sets_does_not_decide_for_one_that_has_them,
+        ),
+        (
+            "an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have",
+            connections::an_orb_ends_with_its_last_reference_whatever_connections_its_threads_have,
+        ),
+        (
+            "a_connections_own_thread_ends_with_it",
+            connections::a_connections_own_thread_ends_with_it,
+        ),
+        (
+            "an_orb_that_is_shut_down_before_it_listens_never_does",
+            shutdown::an_orb_that_is_shut_down_before_it_listens_never_does,
+        ),
+        (
+            "odd_times_are_made_ones_that_the_system_takes",
+            shutdown::odd_times_are_made_ones_that_the_system_takes,
+        ),
+        (
+            "an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both",
+            shutdown::an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both,
+        ),
+    ]);
+}

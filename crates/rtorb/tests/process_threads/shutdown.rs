@@ -8,8 +8,7 @@ use rtorb_tests::scheduling::tasks;
 use rtorb_tests::scratch::Scratch;
 use std::thread;
 
-#[test]
-fn an_orb_that_is_shut_down_before_it_listens_never_does() {
+pub(crate) fn an_orb_that_is_shut_down_before_it_listens_never_does() {
     let scratch = Scratch::new();
     let path = scratch.join("never");
     let builder = Orb::builder().listen(&format!("uiop://{}", path.display()));
@@ -19,8 +18,7 @@ fn an_orb_that_is_shut_down_before_it_listens_never_does() {
     assert!(!path.exists() && orb.endpoints().is_empty());
 }
 
-#[test]
-fn odd_times_are_made_ones_that_the_system_takes() {
+pub(crate) fn odd_times_are_made_ones_that_the_system_takes() {
     for odd in [std::time::Duration::ZERO, std::time::Duration::MAX] {
         let limits = rtorb::Limits::with(|limits| limits.send_timeout = odd);
         let ours = Ours::serve_as(Orb::builder().limits(limits));
@@ -32,9 +30,7 @@ fn odd_times_are_made_ones_that_the_system_takes() {
     }
 }
 
-/// The only test here whose server has lanes, so that their threads can be counted.
-#[test]
-fn an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both() {
+pub(crate) fn an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both() {
     let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
     let orb = builder.build().expect("an ORB");
     orb.root_poa().expect("it listens");

@@ -96,7 +96,8 @@ impl Drop for Connected {
 
 /// The guest's program, where it and its emulator are there; otherwise says what is missing.
 fn program(guest: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/rtos");
+    // The folder of temporary files is in the target folder.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("rtos");
     let program = folder.join(guest);
     let emulator = Command::new(EMULATOR).arg("--version").output();
     let missing = match (program.is_file(), emulator) {

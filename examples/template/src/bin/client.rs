@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 use anyhow::Context;
 use rtorb::Orb;
+use std::io::{Write, stdout};
 
 rtorb::include_idl!("valve");
 
@@ -16,9 +17,9 @@ fn main() -> anyhow::Result<()> {
     let orb = Orb::builder().build()?;
     let valve = Valve::narrow(&orb.string_to_object(&reference)?)?;
     match valve.move_to(percent) {
-        Ok(()) => println!("The valve is at {} %.", valve.position()?),
+        Ok(()) => writeln!(stdout(), "The valve is at {} %.", valve.position()?)?,
         Err(ValveMoveToError::OutOfRange(OutOfRange { percent })) => {
-            println!("The valve cannot move to {percent} %.");
+            writeln!(stdout(), "The valve cannot move to {percent} %.")?;
         }
         Err(error) => return Err(error.into()),
     }

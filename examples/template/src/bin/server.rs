@@ -1,5 +1,6 @@
 //! Serves a valve: prints its reference, and answers until it is stopped.
 #![forbid(unsafe_code)]
+use std::io::{Write, stdout};
 use std::sync::Mutex;
 
 use rtorb::{Orb, SystemException};
@@ -31,7 +32,7 @@ impl ValveServant for Simulated {
 fn main() -> anyhow::Result<()> {
     let orb = Orb::builder().args(std::env::args())?.build()?;
     let valve: Valve = orb.root_poa()?.activate(Simulated::default())?;
-    println!("{}", orb.object_to_string(valve.as_object()));
+    writeln!(stdout(), "{}", orb.object_to_string(valve.as_object()))?;
     orb.run()?;
     Ok(())
 }

@@ -3,12 +3,14 @@
 use anyhow::Context;
 use rtorb::{Orb, SystemException};
 use rtorb_thermostat::home::{Display, DisplayServant, Thermostat};
+use std::io::{Write, stdout};
 
 struct Terminal;
 
 impl DisplayServant for Terminal {
     fn show(&self, celsius: f64) -> Result<(), SystemException> {
-        println!("{celsius:.1}");
+        // If nobody reads the output, the thermostat need not know.
+        let _ = writeln!(stdout(), "{celsius:.1}");
         Ok(())
     }
 }
@@ -22,7 +24,11 @@ fn main() -> anyhow::Result<()> {
     let display: Display = orb.root_poa()?.activate(Terminal)?;
     let thermostat = Thermostat::narrow(&orb.string_to_object(&reference)?)?;
     thermostat.attach(Some(&display))?;
-    println!("attached at {:.1} degrees", thermostat.temperature()?);
+    writeln!(
+        stdout(),
+        "attached at {:.1} degrees",
+        thermostat.temperature()?
+    )?;
     orb.run()?;
     Ok(())
 }

@@ -6,9 +6,12 @@ use rtorb::{Orb, PoaPolicies, SystemException};
 use rtorb_thermostat::Room;
 use rtorb_thermostat::home::Thermostat;
 use std::fs;
+use std::io::{Write, stderr, stdout};
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().on_warning(|warning| eprintln!("{warning}"));
+    let builder = Orb::builder().on_warning(|warning| {
+        let _ = writeln!(stderr(), "{warning}");
+    });
     let builder = builder.args(std::env::args().skip(1))?;
     let file = builder.remaining_arguments().first().cloned();
     let file = file.context("usage: thermostat-lanes FILE")?;
@@ -27,7 +30,7 @@ fn main() -> anyhow::Result<()> {
     let poa = orb.root_poa()?.create_poa("Rooms", policies)?;
     let thermostat: Thermostat = poa.activate(Room::new())?;
     fs::write(&file, orb.object_to_string(thermostat.as_object()))?;
-    println!("the reference is in {file}");
+    writeln!(stdout(), "the reference is in {file}")?;
     orb.run()?;
     Ok(())
 }

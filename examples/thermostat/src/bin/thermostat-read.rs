@@ -3,6 +3,7 @@
 use anyhow::Context;
 use rtorb::Orb;
 use rtorb_thermostat::home::Thermostat;
+use std::io::{Write, stdout};
 
 fn main() -> anyhow::Result<()> {
     let reference = std::env::args()
@@ -10,10 +11,11 @@ fn main() -> anyhow::Result<()> {
         .context("usage: thermostat-read REFERENCE")?;
     let orb = Orb::builder().build()?;
     let thermostat = Thermostat::narrow(&orb.string_to_object(&reference)?)?;
-    println!(
+    writeln!(
+        stdout(),
         "{:.1} degrees, wanted: {:.1}",
         thermostat.temperature()?,
         thermostat.target()?
-    );
+    )?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use anyhow::Context;
 use rtorb::Orb;
 use rtorb_thermostat::Room;
 use rtorb_thermostat::home::Thermostat;
+use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, thread};
@@ -27,7 +28,7 @@ fn main() -> anyhow::Result<()> {
         }
     });
     fs::write(&file, orb.object_to_string(thermostat.as_object()))?;
-    println!("the reference is in {file}");
+    writeln!(stdout(), "the reference is in {file}")?;
     orb.run()?;
     Ok(())
 }

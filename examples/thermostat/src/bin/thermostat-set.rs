@@ -3,6 +3,7 @@
 use anyhow::{Context, bail};
 use rtorb::{ExceptionKind, Orb};
 use rtorb_thermostat::home::{Thermostat, ThermostatSetTargetError};
+use std::io::{Write, stdout};
 use std::time::Duration;
 
 fn main() -> anyhow::Result<()> {
@@ -16,7 +17,7 @@ fn main() -> anyhow::Result<()> {
         .build()?;
     let thermostat = Thermostat::unchecked_narrow(orb.string_to_object(&reference)?);
     match thermostat.set_target(celsius) {
-        Ok(()) => println!("wanted: {:.1}", thermostat.target()?),
+        Ok(()) => writeln!(stdout(), "wanted: {:.1}", thermostat.target()?)?,
         Err(ThermostatSetTargetError::OutOfRange(limits)) => bail!(
             "the thermostat heats to {} degrees at least and {} at most",
             limits.lowest,

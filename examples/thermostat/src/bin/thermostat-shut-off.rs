@@ -4,6 +4,7 @@ use anyhow::Context;
 use rtorb::Orb;
 use rtorb::rt::Priority;
 use rtorb_thermostat::home::Thermostat;
+use std::io::{Write, stdout};
 use std::time::Instant;
 
 fn main() -> anyhow::Result<()> {
@@ -18,6 +19,6 @@ fn main() -> anyhow::Result<()> {
     let thermostat = Thermostat::unchecked_narrow(object);
     let start = Instant::now();
     thermostat.shut_off()?;
-    println!("off after {:?}", start.elapsed());
+    writeln!(stdout(), "off after {:?}", start.elapsed())?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use rtorb_results::summary::Table;
 
 use crate::executable;
 use crate::exit_status::FAILED;
-use crate::output::{columns, indented, line, print_json, print_table, warn};
+use crate::output::{columns, indented, line, note, print_json, print_table, warn};
 
 /// Show in which functions of the kernel a sample of a campaign spent its time.
 ///
@@ -79,7 +79,7 @@ impl Explain {
             program: self.program.clone(),
             own_programs: self.own_program.clone(),
         };
-        let mut note = |text: &str| eprintln!("{text}");
+        let mut note = |text: &str| note!("{text}");
         let explained = explain::explain(&request, &executable::own()?, &interrupt, &mut note);
         let explanations = match explained {
             Err(LabError::Interrupted) => {
@@ -127,7 +127,7 @@ pub(super) fn worst_of_each(
         program: program.map(Path::to_owned),
         own_programs: own_programs.to_vec(),
     };
-    let mut note = |text: &str| eprintln!("{text}");
+    let mut note = |text: &str| note!("{text}");
     match explain::explain(&request, &executable::own()?, interrupt, &mut note) {
         Err(LabError::Interrupted) => Ok(Vec::new()),
         Err(LabError::Incomplete { what }) => {

@@ -24,7 +24,7 @@ use serde_json::json;
 use super::explain;
 use crate::executable;
 use crate::exit_status::FAILED;
-use crate::output::{self, line, print_json, print_table, warn};
+use crate::output::{self, line, note, print_json, print_table, warn};
 use crate::progress::Report;
 
 /// Measure kernels side by side; boot each in an emulated machine under every load.
@@ -197,7 +197,7 @@ impl experiment::Progress for Fetching {
     fn note(&mut self, text: &str) {
         match &mut self.0 {
             Some(report) => report.note(text),
-            None => eprintln!("{text}"),
+            None => note!("{text}"),
         }
     }
 }
@@ -352,7 +352,7 @@ impl Watch for Progress {
         if self.on_terminal {
             self.bar.println(text)
         } else {
-            eprintln!("{text}")
+            note!("{text}")
         }
     }
 
@@ -365,7 +365,7 @@ impl Watch for Progress {
         self.bar.set_prefix(left.clone());
         self.bar.set_message(standing.running.join(" | "));
         if !self.on_terminal && self.done != Some(standing.done) {
-            eprintln!("{} of {} boots done {left}", standing.done, standing.cases);
+            note!("{} of {} boots done {left}", standing.done, standing.cases);
         }
         self.done = Some(standing.done);
     }

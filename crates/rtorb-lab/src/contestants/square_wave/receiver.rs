@@ -1,6 +1,7 @@
 //! A receiver: a server with one object, whose servant sets an output and remembers when; where there is an event channel, a
 //! consumer of events too.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
@@ -214,7 +215,7 @@ impl Port {
 
     fn set(&self, level: u64, octets: usize) -> Result<(), SystemException> {
         let at_ns = self.output.set(level).map_err(|error| {
-            eprintln!("the output cannot be set: {error}");
+            let _ = writeln!(io::stderr(), "the output cannot be set: {error}");
             SystemException::from(ExceptionKind::Internal)
         })?;
         let place = self.count.fetch_add(1, Ordering::Relaxed);

@@ -181,13 +181,14 @@ impl Calls<'_> {
                 beside: beside.collect::<Vec<_>>().join(", "),
             });
             let ours = plain_call(Orb::Rtorb, transport);
-            let share = self.share_of_omniorb(&ours);
-            let share = share.map(|share| format!("{:.0} % of omniORB's", share.value * 100.0));
-            let added = self.above_raw(&ours).median().map(|above_ns| Highlight {
-                what: format!("what the ORB adds over {name}"),
+            let [ours, theirs] = self.both_above_raw(&ours).map(|rounds| rounds.median());
+            let theirs = theirs.map(|ns| format!("omniORB's call less that: {:.2} us", ns / 1e3));
+            // It is a difference: of a raw exchange that was disturbed, less than nothing is left.
+            let added = ours.map(|above_ns| Highlight {
+                what: format!("the call less the raw exchange over {name}"),
                 value: above_ns / 1e3,
                 unit: "us".to_owned(),
-                beside: share.unwrap_or_default(),
+                beside: theirs.unwrap_or_default(),
             });
             median.into_iter().chain(added)
         };
@@ -206,12 +207,21 @@ impl Calls<'_> {
         };
         let shares = TRANSPORTS.into_iter().filter_map(|(transport, name)| {
             let [ours, theirs] = self.both_above_raw(&plain_call(Orb::Rtorb, transport));
-            claim(
+            let shares = claim(
                 format!("share-of-omniorb.{}", transport.label()),
                 format!("cube_long over {name}: time above raw, as a share of omniORB's"),
                 &ours.divided_by(&theirs),
                 0.5,
-            )
+            );
+            // Nothing is a share of a negative time.
+            let is_above = theirs.median().is_some_and(|ns| ns > 0.0);
+            shares.map(|claim| {
+                if is_above {
+                    claim
+                } else {
+                    claim.not_judged("omniORB's call was not slower than the raw exchange")
+                }
+            })
         });
         let lanes = LANES.into_iter().filter_map(|(lane, id, words)| {
             let [lane, plain] = self.lane_and_plain(lane);
@@ -538,8 +548,35 @@ mod tests {
             .collect();
         assert_eq!(
             highlights,
-            ["raw octets 7.0 us, omniORB 9.0 us", "25 % of omniORB's"]
+            [
+                "raw octets 7.0 us, omniORB 9.0 us",
+                "omniORB's call less that: 2.00 us"
+            ]
         );
+    }
+
+    #[test]
+    fn a_call_that_was_faster_than_the_raw_exchange_is_said_to_be_so() {
+        let of = |orb| plain_call(orb, Transport::Tcp);
+        let rounds = |ns: u64| [ns, ns + 100, ns, ns, ns, ns + 100];
+        let found = found(&[
+            (of(Orb::Raw), &rounds(7_000)),
+            (of(Orb::Rtorb), &rounds(6_480)),
+            (of(Orb::OmniOrb), &rounds(6_900)),
+        ]);
+        let added = &found.highlights[1];
+        assert_eq!(added.what, "the call less the raw exchange over IIOP");
+        assert_eq!(added.shown(), "-0.52");
+        assert_eq!(added.beside, "omniORB's call less that: -0.10 us");
+        assert!(
+            found
+                .derived
+                .iter()
+                .all(|one| one.name != "share_of_omniorb")
+        );
+        // Of a negative time there is no share.
+        assert_eq!(found.claims[0].verdict, Verdict::NotJudged);
+        assert!(found.claims[0].reason.contains("not slower"));
     }
 
     #[test]

@@ -40,10 +40,10 @@ fn highlights(cells: &Cells) -> Vec<Highlight> {
     let shown = ["cube_long"].into_iter().filter_map(|operation| {
         let ratio = of(cells, operation)?.median_ns()? / of(cells, YIELD)?.median_ns()?;
         Some(Highlight {
-            what: format!("{operation}, called by another task"),
+            what: format!("{operation}, called by another task, to a yield"),
             value: ratio,
             unit: "yields".to_owned(),
-            beside: String::new(),
+            beside: "a yield is one switch to another task of the same system".to_owned(),
         })
     });
     shown.collect()

@@ -1,10 +1,10 @@
 //! Tagged components in words (CORBA 3, "Standard IOR Components"; TAO's and omniORB's own).
 
-use rtorb_wire::ior::{ExposedProtocol, profile_tag};
+use rtorb_wire::ior::{ExposedProtocol, orb_name, profile_tag};
 use rtorb_wire::{Decode, DecodeError, Reader};
 
 use super::real_time::client_protocol;
-use super::{Field, hex, references};
+use super::{Field, hex, references, security};
 
 /// What a component's tag stands for.
 pub(super) fn name(tag: u32) -> &'static str {
@@ -33,7 +33,8 @@ pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<Field>, 
             Field::number("end", r.primitive::<u16>()?),
         ]),
         12 | 38 => Ok(vec![Field::number("value", r.primitive::<u8>()?)]),
-        13 | 20 => ssl(r, tag == 20),
+        13 => security::protection(r),
+        20 => security::ssl(data),
         25 => Ok(vec![Field::new("value", r.str()?)]),
         26 | 31 | 32 => Ok(vec![Field::number("value", r.primitive::<u16>()?)]),
         27 | 39 => group(r),
@@ -42,11 +43,8 @@ pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<Field>, 
             .into_iter()
             .map(|router| Field::new("router", router))
             .collect()),
-        33 => Ok(vec![
-            Field::flag("stateful", r.primitive::<u8>()? != 0),
-            Field::number("mechanisms", r.count(4)? as u64),
-        ]),
-        36 => tls(r),
+        33 => security::mechanisms(r),
+        36 => security::tls(r),
         40 => {
             let (major, minor) = (r.primitive::<u8>()?, r.primitive::<u8>()?);
             Ok(vec![
@@ -82,13 +80,7 @@ fn code_set(number: u32) -> String {
 }
 
 fn orb_type(number: u32) -> String {
-    let name = match number {
-        0x5441_4f00 => "TAO",
-        0x4154_5400 => "omniORB",
-        0x4a41_4300 => "JacORB",
-        0x7274_6200 => "rtorb",
-        _ => "ORB",
-    };
+    let name = orb_name(number).unwrap_or("ORB");
     format!("{name} (0x{number:08x})")
 }
 
@@ -181,39 +173,6 @@ fn policy(kind: u32, value: &[u8]) -> Result<String, DecodeError> {
     }
 }
 
-fn ssl(r: &mut Reader<'_>, with_port: bool) -> Result<Vec<Field>, DecodeError> {
-    let mut fields = vec![
-        Field::new("supports", association_options(r.primitive()?)),
-        Field::new("requires", association_options(r.primitive()?)),
-    ];
-    if with_port {
-        fields.push(Field::number("port", r.primitive::<u16>()?));
-    }
-    Ok(fields)
-}
-
-fn tls(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
-    let mut fields = ssl(r, false)?;
-    let count = r.count(8)?;
-    for _ in 0..count {
-        fields.push(Field::new("address", address(r)?));
-    }
-    Ok(fields)
-}
-
-fn association_options(bits: u16) -> String {
-    let named = ASSOCIATION_OPTIONS
-        .iter()
-        .filter(|(bit, _)| bits & bit != 0)
-        .map(|(_, name)| *name);
-    let names: Vec<&str> = named.collect();
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
-}
-
 fn group(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
     let (major, minor) = (r.primitive::<u8>()?, r.primitive::<u8>()?);
     Ok(vec![
@@ -242,7 +201,7 @@ fn tao_endpoints(
         .collect()
 }
 
-fn address(r: &mut Reader<'_>) -> Result<String, DecodeError> {
+pub(super) fn address(r: &mut Reader<'_>) -> Result<String, DecodeError> {
     Ok(super::address(&r.str()?, r.primitive()?))
 }
 
@@ -250,7 +209,7 @@ const NULL: u32 = 34;
 const TAO_ENDPOINTS: u32 = 0x5441_4f02;
 const OMNI_UNIX: u32 = 0x4154_5402;
 /// Components that are octets and no encapsulation, or whose inside is another standard's business.
-const RAW: [u32; 21] = [
+const RAW: [u32; 22] = [
     5,
     14,
     15,
@@ -272,24 +231,10 @@ const RAW: [u32; 21] = [
     0x4154_5401,
     0x4154_5403,
     0x4154_5404,
+    0x4942_4d0a,
 ];
 
-const ASSOCIATION_OPTIONS: [(u16, &str); 12] = [
-    (1, "NoProtection"),
-    (2, "Integrity"),
-    (4, "Confidentiality"),
-    (8, "DetectReplay"),
-    (16, "DetectMisordering"),
-    (32, "EstablishTrustInTarget"),
-    (64, "EstablishTrustInClient"),
-    (128, "NoDelegation"),
-    (256, "SimpleDelegation"),
-    (512, "CompositeDelegation"),
-    (1024, "IdentityAssertion"),
-    (2048, "DelegationByClient"),
-];
-
-const NAMES: [(u32, &str); 45] = [
+const NAMES: [(u32, &str); 46] = [
     (0, "ORB_TYPE"),
     (1, "CODE_SETS"),
     (2, "POLICIES"),
@@ -335,4 +280,5 @@ const NAMES: [(u32, &str); 45] = [
     (OMNI_UNIX, "OMNIORB_UNIX_TRANS"),
     (0x4154_5403, "OMNIORB_PERSISTENT_ID"),
     (0x4154_5404, "OMNIORB_RESTRICTED_CONNECTION"),
+    (0x4942_4d0a, "IBM_PV_TC_ID"),
 ];

@@ -15,6 +15,15 @@ const WITH_COMPONENTS: &str = "IOR:010000001700000049444c3a546573742f526f756e647
 const PLAIN: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000200000000101020005\
 000000686f73740000a00f06000000616263646566000000000000";
 
+/// A reference in the form of a J2EE server: big-endian, padded with 0xbd, port 0, all addresses in security components.
+const WITH_TLS: &str = "IOR:00bdbdbd0000001b49444c3a706c616e742e6578616d706c652f50756d703a312e3000bd000000010000000000000158000102bd0000000a70\
+756d702d686f73740000000000000b4a4d4249000000126b6579bd0000000400000001000000140000000005010001000000000001010000000000\
+49424d0a0000000800bd00112200000000000021000000ec0001bdbd000000020026bdbd000000240000003e00bd001e0026bdbd00000002000000\
+127761732e706c616e742e6578616d706c650024bb00000013776173322e706c616e742e6578616d706c6500bd24bb00400000bdbd000000080606\
+678102010101000000067265616c6d4104000000bdbd00000000000000010000000806066781020101010000000f0026bdbd000000240000001c00\
+bd001e0026bdbd000000010000000931302e312e322e3300bd24bc00400000000000080606678102010101000000067265616c6d4204000000bdbd\
+00000000000000010000000806066781020101010000000f000000140000000800000076000224bb";
+
 fn value(fields: &[Field], name: &str) -> String {
     let mut fields = fields.iter().filter(|field| field.name == name);
     fields
@@ -185,5 +194,103 @@ fn what_is_malformed_is_shown_and_the_rest_is_still_told() {
         let wrong =
             components::fields(0, tag, &[1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
         assert!(wrong.is_err() || wrong.is_ok_and(|fields| fields.len() < 10));
+    }
+}
+
+#[test]
+fn the_addresses_of_secure_transports_are_told() {
+    let description = Description::parse(WITH_TLS).unwrap();
+    let profile = &description.profiles[0];
+    assert_eq!(
+        value(&profile.fields, "object_key_text"),
+        "JMBI\\x00\\x00\\x00\\x12key"
+    );
+    let texts = |name: &str| -> Vec<String> {
+        let component = profile.components.iter().find(|one| one.name == name);
+        let fields = component.unwrap().fields.iter();
+        fields
+            .map(|field| format!("{}: {}", field.name, field.value))
+            .collect()
+    };
+    let authentication = "supports EstablishTrustInClient, requires none";
+    assert_eq!(
+        texts("CSI_SEC_MECH_LIST"),
+        [
+            "stateful: true",
+            "mechanisms: 2",
+            "mechanism: 1, requires Integrity, Confidentiality, EstablishTrustInTarget",
+            "transport: TLS_SEC_TRANS",
+            "supports: Integrity, Confidentiality, DetectReplay, DetectMisordering",
+            "requires: Integrity, Confidentiality, EstablishTrustInTarget",
+            "address: was.plant.example:9403",
+            "address: was2.plant.example:9403",
+            &format!("authentication: GSSUP (user and password) for realmA, {authentication}"),
+            "attributes: supports IdentityAssertion, requires none, identities: anonymous, principal name, X.509 certificates, \
+             distinguished name, names: GSSUP (user and password)",
+            "mechanism: 2, requires Integrity, Confidentiality, EstablishTrustInTarget",
+            "transport: TLS_SEC_TRANS",
+            "supports: Integrity, Confidentiality, DetectReplay, DetectMisordering",
+            "requires: Integrity, Confidentiality, EstablishTrustInTarget",
+            "address: 10.1.2.3:9404",
+            &format!("authentication: GSSUP (user and password) for realmB, {authentication}"),
+            "attributes: supports IdentityAssertion, requires none, identities: anonymous, principal name, X.509 certificates, \
+             distinguished name, names: GSSUP (user and password)",
+        ]
+    );
+    let ssl = texts("SSL_SEC_TRANS");
+    assert!(
+        ssl.contains(&"address: pump-host:9403".to_owned()),
+        "{ssl:?}"
+    );
+}
+
+#[test]
+fn the_longer_ssl_component_of_visibroker_is_told() {
+    let data = [1, 0, 0, 0, 0x66, 0, 0, 0, 6, 0, 0, 0, 0x15, 0x21];
+    let fields = components::fields(0, 20, &data).unwrap();
+    assert_eq!(value(&fields, "port"), "8469");
+    assert_eq!(value(&fields, "requires"), "Integrity, Confidentiality");
+}
+
+#[test]
+fn known_types_of_orbs_have_names() {
+    let orb = |number: u32| {
+        let mut data = vec![0, 0, 0, 0];
+        data.extend(number.to_be_bytes());
+        value(&components::fields(0, 0, &data).unwrap(), "orb")
+    };
+    assert_eq!(orb(0x5649_5306), "VisiBroker (Borland) (0x56495306)");
+    assert_eq!(orb(0x4954_5f01), "Orbix (IONA) (0x49545f01)");
+    assert_eq!(orb(0x574c_5300), "WebLogic (BEA) (0x574c5300)");
+    assert_eq!(orb(0x5355_4e00), "JDK (Sun) (0x53554e00)");
+    assert_eq!(orb(0x1234_5678), "ORB (0x12345678)");
+}
+
+#[test]
+fn a_key_is_told_as_text_where_it_has_some() {
+    let text = |key: &[u8]| value(&key_fields(key), "object_key_text");
+    assert_eq!(text(b"NameService"), "NameService");
+    assert_eq!(text(b"\x00\x01RootPOA\xff"), "\\x00\\x01RootPOA\\xff");
+    assert_eq!(text(b"\x00ab\x01cd"), "");
+    assert_eq!(text(b"ok"), "ok");
+    assert_eq!(text(b""), "");
+}
+
+/// Bytes from a peer: each prefix, and each byte changed, is told or malformed.
+#[test]
+fn a_damaged_list_of_security_mechanisms_is_told_as_far_as_it_goes() {
+    let profile = &Ior::parse(WITH_TLS).unwrap().profiles[0];
+    let body = IiopProfile::from_tagged(profile).unwrap();
+    for component in &body.components {
+        let data = &component.data;
+        for at in 0..data.len() {
+            let _ = components::fields(0, component.tag, &data[..at]);
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut damaged = data.clone();
+                damaged[at] = value;
+                let fields = components::fields(0, component.tag, &damaged);
+                assert!(fields.is_err() || fields.is_ok_and(|told| told.len() < 100));
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Connecting to a channel as a supplier or a consumer.
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb::{ExceptionKind, Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
+use rtorb::exception::local;
+use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
 use std::sync::Arc;
 
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
@@ -105,7 +106,7 @@ pub(crate) fn consumer_refused(error: ProxyPushSupplierConnectPushConsumerError)
 /// Asks whether an object exists: OBJECT_NOT_EXIST if it does not, another exception if it cannot be reached.
 pub(crate) fn is_there(object: &ObjectRef) -> Result<(), SystemException> {
     if object.non_existent()? {
-        Err(ExceptionKind::ObjectNotExist.into())
+        Err(local::OBJECT_GONE)
     } else {
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
+use rtorb::exception::local;
 use rtorb::{ExceptionKind, ObjectRef, Poa, SystemException};
 use rtorb_os::clock::monotonic_ns;
 
@@ -307,7 +308,7 @@ fn observer_refused(error: EventChannelAppendObserverError) -> ConnectError {
     match error {
         EventChannelAppendObserverError::System(exception) => exception.into(),
         EventChannelAppendObserverError::CantAppendObserver(_) => ConnectError::NoObserver,
-        _ => ConnectError::System(ExceptionKind::NoResources.into()),
+        _ => ConnectError::System(local::SERVICE_FULL),
     }
 }
 

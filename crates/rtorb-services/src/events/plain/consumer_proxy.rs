@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use rtorb::any::Any;
+use rtorb::exception::local;
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sync::Mutex;
@@ -63,12 +64,12 @@ impl ProxyPushSupplierServant for Proxy {
         &self,
         push_consumer: Option<&PushConsumer>,
     ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
-        let object = push_consumer.ok_or_else(|| SystemException::from(ExceptionKind::BadParam))?;
+        let object = push_consumer.ok_or(local::NIL_ARGUMENT)?;
         let consumer = Arc::new(Consumer::new(self.core.config(), &self.core.counts, object));
         match self.core.connect_consumer(self.number, &consumer) {
             Some(true) => {}
             Some(false) => return Err(AlreadyConnected.into()),
-            None => return Err(SystemException::from(ExceptionKind::ObjectNotExist).into()),
+            None => return Err(local::PROXY_GONE.into()),
         }
         *self.consumer.lock() = Some(object.clone());
         let worker = Worker {
@@ -80,7 +81,7 @@ impl ProxyPushSupplierServant for Proxy {
         let config = &self.core.config().consumer_threads;
         if spawn("plain-consumer", config, move || worker.work()).is_err() {
             self.core.end_consumer(self.number, None);
-            return Err(SystemException::from(ExceptionKind::NoResources).into());
+            return Err(local::THREAD_REFUSED.into());
         }
         self.core.await_subscription();
         Ok(())
@@ -141,7 +142,7 @@ impl Worker {
         loop {
             let exception = match self.consumer.object().push(any) {
                 Ok(()) => return Ok(()),
-                Err(PushConsumerPushError::Disconnected(_)) => ExceptionKind::ObjectNotExist.into(),
+                Err(PushConsumerPushError::Disconnected(_)) => local::PROXY_GONE,
                 Err(PushConsumerPushError::System(exception)) => exception,
             };
             tries += 1;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rtorb::codegen::ServedBy;
-use rtorb::{DispatchStrategy, ExceptionKind, ObjectRef, Poa, PoaError, SystemException};
+use rtorb::exception::local;
+use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 
@@ -131,7 +132,7 @@ impl PlainCore {
     pub(super) fn admit_supplier(&self) -> Result<u64, SystemException> {
         let mut state = self.state.lock();
         if state.stop || state.suppliers.len() >= self.config.suppliers_max {
-            return Err(ExceptionKind::NoResources.into());
+            return Err(local::SERVICE_FULL);
         }
         let number = state.next_number();
         state.suppliers.insert(number, Supplier::Awaited);
@@ -173,7 +174,7 @@ impl PlainCore {
     pub(super) fn admit_consumer(&self) -> Result<u64, SystemException> {
         let mut state = self.state.lock();
         if state.stop || state.consumers.len() >= self.config.consumers_max {
-            return Err(ExceptionKind::NoResources.into());
+            return Err(local::SERVICE_FULL);
         }
         let number = state.next_number();
         state.consumers.insert(number, None);
@@ -209,7 +210,7 @@ impl PlainCore {
         let sent = match proxy {
             Some(proxy) => proxy.push(&[value::event(&self.config, any.clone())]),
             // The thread is about to connect.
-            None => Err(ExceptionKind::Transient.into()),
+            None => Err(local::SERVICE_STARTING),
         };
         match &sent {
             Ok(()) => self.counts.pushed.fetch_add(1, Ordering::Relaxed),
@@ -283,7 +284,7 @@ impl PlainCore {
                 next_ping_ns.min(now_ns + RETRY_NS)
             };
             let mut state = self.state.lock();
-            while state.changes == seen && monotonic_ns() < until_ns {
+            while state.changes == seen && !state.stop && monotonic_ns() < until_ns {
                 self.changed.wait_until(&mut state, until_ns);
             }
             if state.stop {
@@ -494,7 +495,7 @@ impl PushConsumerServant for FanOut {
 pub(super) fn refused(error: PoaError) -> SystemException {
     match error {
         PoaError::System(exception) => exception,
-        _ => ExceptionKind::Internal.into(),
+        _ => local::NOT_ACTIVATED,
     }
 }
 

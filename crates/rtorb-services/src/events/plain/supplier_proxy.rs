@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use rtorb::any::Any;
+use rtorb::exception::local;
 use rtorb::{ObjectRef, SystemException};
 
 use super::core::{PlainCore, deactivate, refused};
@@ -66,7 +67,7 @@ impl ProxyPushConsumerServant for Proxy {
         {
             Some(true) => Ok(()),
             Some(false) => Err(AlreadyConnected.into()),
-            None => Err(SystemException::from(rtorb::ExceptionKind::ObjectNotExist).into()),
+            None => Err(local::PROXY_GONE.into()),
         }
     }
 }

@@ -336,7 +336,8 @@ impl Inlet {
     #[cold]
     fn received_nothing(&mut self, of: &Connection) -> Received {
         if self.reading.get_buffer(&of.session) {
-            self.receive(of)
+            // The caller receives again. A call of `receive` here would keep it from being inlined there.
+            Received::More
         } else {
             Received::End
         }

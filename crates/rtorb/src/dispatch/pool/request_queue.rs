@@ -1,6 +1,6 @@
 //! The bounded queue between the thread that reads requests and the threads that serve them.
 
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
 use core::mem;
@@ -45,7 +45,7 @@ pub(super) enum Job {
 }
 
 /// The reply to a request without room in the queue (CORBA 3: a discarded request).
-const NO_ROOM: SystemException = SystemException::omg(ExceptionKind::Transient, 1);
+const NO_ROOM: SystemException = local::NO_ROOM;
 
 impl RequestQueue {
     /// An empty queue for so many threads; its bounds are at most those of the ORB's limits.

@@ -100,11 +100,12 @@ fn repeat(
 mod tests {
     use super::*;
     use core::cell::Cell;
-    use rtorb_os::byte_rings::CAPACITY_MIN;
+    use rtorb_os::byte_rings::{CAPACITY_MIN, Duplex};
 
     #[test]
     fn each_strategy_lingers_up_to_its_bound() {
-        let (rings, _file) = ByteRings::create(CAPACITY_MIN).expect("the host has memory");
+        let (duplex, _file) = Duplex::create(CAPACITY_MIN).expect("the host has memory");
+        let rings = duplex.rings;
         for (strategy, bound) in [
             (SharedMemoryWait::Futex, 0),
             (SharedMemoryWait::Yield, YIELDS_MAX),
@@ -125,7 +126,8 @@ mod tests {
 
     #[test]
     fn an_adaptive_thread_that_lingers_in_vain_sleeps_at_once_for_a_while() {
-        let (rings, _file) = ByteRings::create(CAPACITY_MIN).expect("the host has memory");
+        let (duplex, _file) = Duplex::create(CAPACITY_MIN).expect("the host has memory");
+        let rings = duplex.rings;
         let lingering = Lingering::new(SharedMemoryWait::Adaptive);
         let times = (0..200).filter(|_| {
             let has_looked = Cell::new(false);

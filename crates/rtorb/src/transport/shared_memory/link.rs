@@ -11,8 +11,9 @@ use crate::strategies::SharedMemoryWait;
 use crate::transport::{Unsent, gather};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering, fence};
-use rtorb_os::byte_rings::{Awaited, BrokenRing, ByteRings};
+use rtorb_os::byte_rings::{Awaited, BrokenRing, ByteRings, Duplex, Receiver, Sender};
 use rtorb_os::clock::timespec;
+use rtorb_os::recheck_lock::RecheckLock;
 use rtorb_os::waiting_word::Place;
 use rtorb_wire::cdr::Segment;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,11 +21,16 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// One end of a connection through shared memory. Its socket is a parameter, because the stream has it.
 #[derive(Debug)]
 pub(crate) struct Link {
-    rings: ByteRings,
+    rings: Arc<ByteRings>,
+    /// One thread at a time sends. The ORB sees to that, so a thread never finds the lock held; if it did, it would fail.
+    sender: RecheckLock<Sender>,
+    /// One thread at a time receives, likewise.
+    receiver: RecheckLock<Receiver>,
     lingering: Lingering,
     /// An event loop waits for bytes, at the doorbell.
     is_polled: AtomicBool,
@@ -45,9 +51,11 @@ const SLEEP_NS: u64 = 100_000_000;
 const RINGS_MAX: usize = 64;
 
 impl Link {
-    pub(super) fn new(rings: ByteRings, wait: SharedMemoryWait) -> Self {
+    pub(super) fn new(duplex: Duplex, wait: SharedMemoryWait) -> Self {
         Self {
-            rings,
+            rings: duplex.rings,
+            sender: RecheckLock::new(duplex.sender),
+            receiver: RecheckLock::new(duplex.receiver),
             lingering: Lingering::new(wait),
             is_polled: AtomicBool::new(false),
             has_lingered: AtomicBool::new(false),
@@ -231,8 +239,9 @@ impl Link {
         bytes_max: usize,
     ) -> Result<usize, Errno> {
         let has_ended = self.has_ended(Awaited::Bytes);
-        let received = self.rings.receive_behind(into, bytes_max);
-        match received.map_err(|error| self.broken(socket, error))? {
+        let received =
+            self.with_receiver(socket, |receiver| receiver.receive_behind(into, bytes_max));
+        match received? {
             0 if has_ended => Ok(0),
             0 => Err(Errno::AGAIN),
             received => {
@@ -245,7 +254,7 @@ impl Link {
     /// Receives available bytes and discards them.
     pub(crate) fn discard(&self, socket: &OwnedFd) {
         self.hear_doorbell(socket);
-        if self.rings.discard().is_ok() {
+        if self.with_receiver(socket, Receiver::discard).is_ok() {
             self.call_sender(socket);
         }
     }
@@ -293,7 +302,9 @@ impl Link {
         if self.has_ended(Awaited::Room) {
             return Err(Errno::PIPE);
         }
-        let sent = self.rings.send(parts);
+        let mut sender = self.sender.try_lock().ok_or(Errno::BUSY)?;
+        let sent = sender.send(parts);
+        drop(sender);
         let sent = sent.map_err(|error| self.broken(socket, error))?;
         if self.rings.call_peer(Awaited::Bytes) {
             ring_doorbell(socket)?;
@@ -304,12 +315,24 @@ impl Link {
     /// Takes available bytes out of the ring, and calls a peer that waits for room.
     #[inline]
     fn take(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
-        let received = self.rings.receive(into);
-        let received = received.map_err(|error| self.broken(socket, error))?;
+        let received = self.with_receiver(socket, |receiver| receiver.receive(into))?;
         if received > 0 {
             self.call_sender(socket);
         }
         Ok(received)
+    }
+
+    /// Does `work` with the only receiver; `BUSY` if another thread has it.
+    #[inline]
+    fn with_receiver<T>(
+        &self,
+        socket: &OwnedFd,
+        work: impl FnOnce(&mut Receiver) -> Result<T, BrokenRing>,
+    ) -> Result<T, Errno> {
+        let mut receiver = self.receiver.try_lock().ok_or(Errno::BUSY)?;
+        let done = work(&mut receiver);
+        drop(receiver);
+        done.map_err(|error| self.broken(socket, error))
     }
 
     #[inline]

@@ -33,8 +33,8 @@ fn pair_with_memory(wait: SharedMemoryWait) -> (Stream, Stream, OwnedFd) {
     let deadline_ns = monotonic_ns() + 1_000_000_000;
     let (greeting, memory) = receive_greeting(&client, deadline_ns).expect("it was sent");
     assert_eq!(capacity(&greeting), Ok(RING_BYTES));
-    let rings = ByteRings::open(&memory, RING_BYTES).expect("it is sealed");
-    let client = Stream::through(Link::new(rings, settings.wait), client);
+    let duplex = Duplex::open(&memory, RING_BYTES).expect("it is sealed");
+    let client = Stream::through(Link::new(duplex, settings.wait), client);
     (server, client, memory)
 }
 
@@ -248,4 +248,34 @@ fn no_two_users_share_memory_unless_a_group_is_trusted() {
     assert!(is_trusted(u32::MAX - 1, group, &with_group(group)));
     assert!(!is_trusted(u32::MAX - 1, group, &with_group(group + 1)));
     assert!(!is_trusted(u32::MAX - 1, group, &Settings::default()));
+}
+
+#[test]
+fn threads_that_send_at_once_send_one_after_the_other_or_not_at_all() {
+    let (server, client) = pair();
+    let client = Arc::new(client);
+    let threads: Vec<_> = (0..4u8)
+        .map(|number| {
+            let client = Arc::clone(&client);
+            beside(move || {
+                let message = vec![number; if number == 0 { 3 * RING_BYTES } else { 64 }];
+                let sent = (0..20_000).map(|_| client.send_message_now(&message, &[]));
+                sent.filter_map(|sent| match sent {
+                    Err(Errno::BUSY) => None,
+                    sent => Some(sent.expect("the peer is honest")),
+                })
+                .max()
+            })
+        })
+        .collect();
+    let mut room = vec![0; RING_BYTES];
+    while !threads.iter().all(JoinHandle::is_finished) {
+        match server.receive_now(&mut room) {
+            Ok(_) | Err(Errno::AGAIN) => {}
+            Err(errno) => panic!("{errno}"),
+        }
+    }
+    for thread in threads {
+        assert!(ended(thread).is_none_or(|most| most <= RING_BYTES));
+    }
 }

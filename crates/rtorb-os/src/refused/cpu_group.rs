@@ -1,0 +1,270 @@
+//! The control group that shares out the CPU time of this process, and with it the real-time time.
+//!
+//! A kernel with CONFIG_RT_GROUP_SCHED refuses SCHED_FIFO and SCHED_RR in a group without real-time time. In the first hierarchy
+//! (cgroup v1) a group has what `cpu.rt_runtime_us` says, and a new one has none. In the second only the root group has any
+//! (Documentation/scheduler/sched-rt-group.rst and admin-guide/cgroup-v2.rst, "CPU").
+
+use std::fs;
+use std::path::Path;
+
+/// The control group of this process in the mounted hierarchy that has the `cpu` controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuGroup {
+    /// The form of the hierarchy: 1 or 2.
+    pub version: u8,
+    /// The group, named from the root of the hierarchy; `/` is the root group.
+    pub name: String,
+    /// The folder where the hierarchy is mounted.
+    pub mount: String,
+    /// The folder of the group.
+    pub folder: String,
+    /// True if the mounted part begins at the root group, as far as this process sees. In a container it may begin below it.
+    pub has_root: bool,
+}
+
+impl CpuGroup {
+    /// Finds the group of this process. `root` is `/`, or the folder that stands in its place in a test.
+    #[must_use]
+    pub fn find(root: &Path) -> Option<Self> {
+        let groups = read(root, "/proc/self/cgroup")?;
+        let mounts = read(root, "/proc/self/mountinfo").unwrap_or_default();
+        Self::first(&groups, &mounts).or_else(|| Self::second(root, &groups, &mounts))
+    }
+
+    /// Microseconds of each period that real-time threads of the group may use; `None` if the kernel gives groups none of their own.
+    #[must_use]
+    pub fn rt_runtime_us(&self, root: &Path) -> Option<i64> {
+        let file = format!("{}/cpu.rt_runtime_us", self.folder);
+        read(root, &file)?.trim().parse().ok()
+    }
+
+    /// The file that moves a process to the root group, which has real-time time; `None` if it cannot be reached from here.
+    #[must_use]
+    pub fn root_procs(&self, root: &Path) -> Option<String> {
+        // A group that is called `/` and has no time is the root of a container only.
+        let is_below = self.name == "/" && self.rt_runtime_us(root) == Some(0);
+        (self.has_root && !is_below).then(|| format!("{}/cgroup.procs", self.mount))
+    }
+
+    /// Why SCHED_FIFO is refused in a group without real-time time.
+    #[must_use]
+    pub fn cause(name: &str) -> String {
+        format!("the control group {name} has no real-time time")
+    }
+
+    /// What to do about [`cause`](Self::cause). `root_procs` is the file that [`root_procs`](Self::root_procs) returns.
+    #[must_use]
+    pub fn remedy(root_procs: Option<&str>) -> String {
+        root_procs.map_or_else(
+            || "give the container real-time time from outside (`docker run --cpu-rt-runtime=950000`, and the same option of its \
+                daemon), or run the program outside of it"
+                .to_owned(),
+            |file| format!("`echo $$ > {file}`, as root in the shell that starts the program, moves it to the root group, which has some"),
+        )
+    }
+
+    fn first(groups: &str, mounts: &str) -> Option<Self> {
+        let name = groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let mut controllers = parts.next()?.split(',');
+            controllers.any(|name| name == "cpu").then_some(())?;
+            parts.next()
+        })?;
+        let (mounted, mount) = mounts
+            .lines()
+            .find_map(|line| mount_of(line, Some("cpu")))?;
+        Some(Self::mounted(1, name, mounted, mount))
+    }
+
+    /// A task belongs, for the CPU, to the nearest group that has the controller.
+    fn second(root: &Path, groups: &str, mounts: &str) -> Option<Self> {
+        let name = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+        let found = mounts.lines().find_map(|line| mount_of(line, None));
+        let (mounted, mount) = found.unwrap_or(("/", "/sys/fs/cgroup"));
+        let mut group = Self::mounted(2, name, mounted, mount);
+        while group.folder.len() > mount.len() {
+            let controllers = read(root, &format!("{}/cgroup.controllers", group.folder));
+            let has_cpu =
+                controllers.is_none_or(|names| names.split_whitespace().any(|name| name == "cpu"));
+            if has_cpu {
+                return Some(group);
+            }
+            let outer = |path: &str| {
+                path.rsplit_once('/')
+                    .map_or(String::new(), |(outer, _)| outer.to_owned())
+            };
+            group.folder = outer(&group.folder);
+            group.name = outer(&group.name);
+        }
+        if group.name.is_empty() {
+            "/".clone_into(&mut group.name);
+        }
+        Some(group)
+    }
+
+    /// In a container the mounted part of the hierarchy begins at `mounted`, below its root.
+    fn mounted(version: u8, name: &str, mounted: &str, mount: &str) -> Self {
+        let inside = name
+            .strip_prefix(mounted.trim_end_matches('/'))
+            .unwrap_or("");
+        Self {
+            version,
+            name: name.to_owned(),
+            mount: mount.to_owned(),
+            folder: format!("{mount}{}", inside.trim_end_matches('/')),
+            has_root: mounted == "/",
+        }
+    }
+}
+
+/// Why the host refuses SCHED_FIFO and SCHED_RR, and what to do, if the reason is the control group of this process. `has_right` is
+/// true if the process may ask for real-time policies.
+pub(super) fn refusal(root: &Path, has_right: bool) -> Option<String> {
+    let group = CpuGroup::find(root)?;
+    let is_cause = match group.rt_runtime_us(root) {
+        Some(runtime) => runtime == 0,
+        // The second hierarchy does not say. With the right nothing else refuses.
+        None => group.version == 2 && group.name != "/" && has_right,
+    };
+    is_cause.then(|| {
+        let procs = group.root_procs(root);
+        let remedy = CpuGroup::remedy(procs.as_deref());
+        format!("{}: {remedy}", CpuGroup::cause(&group.name))
+    })
+}
+
+/// True if the effective capabilities have CAP_SYS_NICE.
+pub(super) fn holds_sys_nice(root: &Path) -> bool {
+    const CAP_SYS_NICE: u32 = 23;
+    let status = read(root, "/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << CAP_SYS_NICE) != 0)
+}
+
+/// Which part of a hierarchy is mounted, and where (proc_pid_mountinfo(5)): of the first one with this controller, or of the second.
+fn mount_of<'m>(line: &'m str, controller: Option<&str>) -> Option<(&'m str, &'m str)> {
+    let (mount, file_system) = line.split_once(" - ")?;
+    let mut words = file_system.split(' ');
+    let kind = words.next()?;
+    let is_wanted = match controller {
+        Some(controller) => {
+            kind == "cgroup" && words.nth(1)?.split(',').any(|option| option == controller)
+        }
+        None => kind == "cgroup2",
+    };
+    let mut fields = mount.split(' ').skip(3);
+    is_wanted.then_some((fields.next()?, fields.next()?))
+}
+
+fn read(root: &Path, absolute: &str) -> Option<String> {
+    fs::read_to_string(root.join(absolute.trim_start_matches('/'))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// A folder with the files of a machine, removed at the end.
+    struct Machine(PathBuf);
+
+    impl Machine {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let folder =
+                std::env::temp_dir().join(format!("rtorb-os-{name}-{}", std::process::id()));
+            for (path, text) in files {
+                let path = folder.join(path);
+                fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder");
+                fs::write(path, text).expect("a file");
+            }
+            Self(folder)
+        }
+    }
+
+    impl Drop for Machine {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const FIRST: &str =
+        "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
+    const SECOND: &str = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    const HYBRID: &str = "30 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn a_refusal_names_the_file_of_the_mounted_hierarchy() {
+        let runtime = "sys/fs/cgroup/cpu,cpuacct/measure/cpu.rt_runtime_us";
+        for mounts in [FIRST.to_owned(), format!("{HYBRID}{FIRST}")] {
+            let machine = Machine::new(
+                "first",
+                &[
+                    ("proc/self/cgroup", "4:cpu,cpuacct:/measure\n0::/\n"),
+                    ("proc/self/mountinfo", &mounts),
+                    (runtime, "0\n"),
+                ],
+            );
+            for has_right in [false, true] {
+                let said = refusal(&machine.0, has_right).expect("the group is the cause");
+                assert!(said.contains("/measure has no real-time time"), "{said}");
+                assert!(
+                    said.contains("> /sys/fs/cgroup/cpu,cpuacct/cgroup.procs`"),
+                    "{said}"
+                );
+            }
+            fs::write(machine.0.join(runtime), "500000\n").expect("a file");
+            assert_eq!(refusal(&machine.0, true), None);
+        }
+        let machine = Machine::new(
+            "second",
+            &[
+                ("proc/self/cgroup", "0::/user.slice/a.scope\n"),
+                ("proc/self/mountinfo", SECOND),
+                (
+                    "sys/fs/cgroup/user.slice/a.scope/cgroup.controllers",
+                    "memory\n",
+                ),
+                (
+                    "sys/fs/cgroup/user.slice/cgroup.controllers",
+                    "cpu memory\n",
+                ),
+            ],
+        );
+        let said = refusal(&machine.0, true).expect("nothing else refuses");
+        assert!(said.contains("/user.slice has no real-time time"), "{said}");
+        assert!(said.contains("> /sys/fs/cgroup/cgroup.procs`"), "{said}");
+        assert_eq!(refusal(&machine.0, false), None, "the right may be missing");
+    }
+
+    #[test]
+    fn a_container_gets_its_time_from_outside() {
+        for (group, mounted) in [("/docker/4f", "/docker/4f"), ("/", "/")] {
+            let machine = Machine::new(
+                "container",
+                &[
+                    ("proc/self/cgroup", &format!("4:cpu,cpuacct:{group}\n")),
+                    (
+                        "proc/self/mountinfo",
+                        &FIRST.replace(" / ", &format!(" {mounted} ")),
+                    ),
+                    ("sys/fs/cgroup/cpu,cpuacct/cpu.rt_runtime_us", "0\n"),
+                ],
+            );
+            let said = refusal(&machine.0, true).expect("the group is the cause");
+            assert!(said.contains("docker run --cpu-rt-runtime"), "{said}");
+            assert!(!said.contains("cgroup.procs"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_machine_without_control_groups_has_no_cause() {
+        let machine = Machine::new(
+            "none",
+            &[("proc/self/status", "CapEff:\t0000000000800000\n")],
+        );
+        assert_eq!(refusal(&machine.0, true), None);
+        assert!(holds_sys_nice(&machine.0));
+        assert!(!holds_sys_nice(Path::new("/nowhere")));
+    }
+}

@@ -1,0 +1,235 @@
+//! The system exceptions that this ORB and the services raise themselves: each cause has a minor code, and words.
+//!
+//! A minor code has the same words on both sides, so a client reads the reason of a server that is rtorb's, too.
+
+use super::{CompletionStatus, ExceptionKind, OMG, RTORB, SystemException};
+use rtorb_wire::exception;
+
+macro_rules! local {
+    ($($kind:ident { $($(#[$doc:meta])* $name:ident = $minor:expr, $words:literal;)* })*) => {
+        $($(
+            $(#[$doc])*
+            pub const $name: SystemException =
+                SystemException::new(ExceptionKind::$kind, $minor, CompletionStatus::No);
+        )*)*
+
+        /// Each minor code, with what is wrong and what to do.
+        pub(crate) const ALL: &[(ExceptionKind, u32, &str)] =
+            &[$($((ExceptionKind::$kind, $minor, $words),)*)*];
+    };
+}
+
+// Numbers below 0x10 belong to the codes that stand beside the code that raises them.
+local! {
+    BadParam {
+        /// An object of another interface is narrowed.
+        WRONG_INTERFACE = exception::WRONG_INTERFACE,
+            "the object does not have that interface: narrow it to the one that it has, or get the reference of the right object";
+        /// A CORBA priority is negative.
+        PRIORITY_OUT_OF_RANGE = RTORB | 0x11, "a CORBA priority is 0 to 32767";
+        /// An object's own priority has no lane, or is in no band.
+        PRIORITY_UNSERVED = RTORB | 0x12,
+            "no lane or band of the adapter has the object's priority: choose the priority of a lane, or one within a band";
+        /// The lanes of a pool are not possible.
+        WRONG_LANES = RTORB | 0x13,
+            "a pool has at least one lane and one static thread in each, and its lanes have different priorities";
+        /// The bands of a policy are not possible.
+        WRONG_BANDS = RTORB | 0x14, "the `low` of a band is 0 or more, and at most its `high`";
+        /// A reference is nil.
+        NIL_ARGUMENT = RTORB | 0x15, "an argument is a nil reference: give that of an object";
+        /// An iterator is asked for nothing.
+        NOTHING_WANTED = RTORB | 0x16, "`how_many` is 0: ask for at least 1";
+        /// The name of an operation is not possible.
+        WRONG_NAME = RTORB | 0x17, "the name is empty or too long, or contains control characters";
+        /// A number of the description of an operation is not possible.
+        WRONG_NUMBER = RTORB | 0x18, "a time, a count or a number of threads is negative, 0 or too large";
+        /// A file of a reference cannot be read.
+        UNREADABLE_FILE = RTORB | 0x19, "name a file that contains a reference and that this program may read";
+        /// Names and files refer to each other.
+        REFERENCES_IN_CIRCLE = RTORB | 0x1a,
+            "the reference leads through more than 8 names and files: find out whether they lead to each other";
+        /// A name of a `corbaname:` is not bound.
+        NOT_BOUND = RTORB | 0x1b,
+            "the naming service has no such name: `rtorb naming list --recursive` prints those that it has";
+    }
+    InvObjref {
+        /// An initial reference is not there.
+        NO_INITIAL_REFERENCE = RTORB | 0x10,
+            "give it by -ORBInitRef NAME=REFERENCE or in a configuration file, or register it in the program";
+        /// A text is the nil reference.
+        NIL_REFERENCE = RTORB | 0x11, "it is the nil reference, which leads to no object: get that of an object";
+    }
+    Initialize {
+        /// RTCurrent is read before it is set.
+        CURRENT_UNSET = RTORB | 0x10,
+            "this thread has no CORBA priority yet: call RTCurrent's set_the_priority first, or ask in a servant";
+    }
+    ObjAdapter {
+        /// The adapter's manager is inactive (the standard's code 1).
+        INACTIVE = OMG | 1, "the manager of the adapter is inactive, which is final: make another adapter";
+        /// The adapter is destroyed.
+        ADAPTER_DESTROYED = RTORB | 0x10, "the adapter is destroyed, by itself or with its ORB: make another";
+        /// A service could not make an object.
+        NOT_ACTIVATED = RTORB | 0x11, "the adapter of the service does not make the object: its ORB may end";
+    }
+    BadInvOrder {
+        /// A thread would wait for itself (the standard's code 3).
+        WOULD_DEADLOCK = OMG | 3,
+            "a thread would wait for itself: a servant of a reactive server that calls its own server needs thread_per_connection; \
+             a servant leaves it to another thread to destroy its ORB or pool";
+        /// The ORB is shut down (the standard's code 4).
+        SHUT_DOWN = OMG | 4, "the ORB is shut down: keep it until the last call, or build another";
+        /// A locator is placed too late (the standard's code 6).
+        HAS_OBJECTS = OMG | 6, "the adapter has a locator or objects already: place one locator, before any object";
+        /// An object has another priority (the standard's code 18).
+        PRIORITY_SETTLED = OMG | 18, "the object has another priority already, which its references contain: keep that";
+        /// An adapter uses the pool.
+        POOL_IN_USE = RTORB | 0x10, "an adapter uses the thread pool: destroy the adapter first";
+        /// A proxy has no client yet.
+        NOT_CONNECTED = RTORB | 0x11, "nothing is connected to the proxy yet: connect first";
+        /// A scheduler has no schedule yet.
+        NOT_SCHEDULED = RTORB | 0x12, "the service has no schedule yet: let it compute one first";
+    }
+    NoResources {
+        /// `Limits::objects_max` is reached.
+        OBJECTS_FULL = RTORB | 0x10, "the ORB has as many objects as it may: deactivate some, or raise `Limits::objects_max`";
+        /// `Limits::adapters_max` is reached.
+        ADAPTERS_FULL = RTORB | 0x11, "the ORB has as many adapters as it may: destroy some, or raise `Limits::adapters_max`";
+        /// `Limits::pool_threads_max` is reached.
+        POOL_THREADS_FULL = RTORB | 0x12,
+            "the thread pools would have more threads than they may: take fewer, or raise `Limits::pool_threads_max`";
+        /// `Limits::shared_connections_max` is reached.
+        CONNECTIONS_FULL = RTORB | 0x13,
+            "all shared connections are in use: let calls end, or raise `Limits::shared_connections_max`";
+        /// A bound of a service is reached.
+        SERVICE_FULL = RTORB | 0x14, "the service has as many of these as its settings allow: remove some, or raise its maximum";
+        /// The host refuses a thread.
+        THREAD_REFUSED = RTORB | 0x15, "the host refuses a thread: lower their number or their stacks, or raise `ulimit -u`";
+        /// The host refuses a file descriptor or memory.
+        DESCRIPTOR_REFUSED = RTORB | 0x16, "the host refuses a file descriptor or memory: raise `ulimit -n`, or free memory";
+    }
+    NoPermission {
+        /// The host refuses a thread its priority.
+        PRIORITY_REFUSED = RTORB | 0x10,
+            "give the process CAP_SYS_NICE or raise RLIMIT_RTPRIO to the priority (`rtorb check` says more), or continue without \
+             real-time scheduling: -ORBBestEffort yes";
+        /// A policy belongs to adapters.
+        POLICY_OF_ADAPTER = RTORB | 0x11,
+            "PriorityModel, Threadpool and ServerProtocol are policies of adapters: give them to `create_poa`";
+        /// A context may not be destroyed.
+        ROOT_CONTEXT = RTORB | 0x12, "the root context of a naming service cannot be destroyed";
+    }
+    InvPolicy {
+        /// A client asks for an impossible band.
+        WRONG_BAND_OF_CLIENT = RTORB | 0x10, "the band of the client's connection is not possible: its `low` is 0 or more, and at most its `high`";
+    }
+    Transient {
+        /// A queue is full, or an adapter discards its requests (the standard's code 1).
+        NO_ROOM = OMG | 1, "the server's queue is full, or its adapter discards requests at present: try again later";
+        /// A service has too many changes in progress.
+        SERVICE_BUSY = RTORB | 0x10, "the service has as many changes in progress as it may: try again later";
+        /// A service is not connected yet.
+        SERVICE_STARTING = RTORB | 0x11, "the service is about to connect: try again";
+    }
+    Timeout {
+        /// A change did not begin in time.
+        CHANGE_NOT_BEGUN = RTORB | 0x10, "the change waited for others until its time was over: try again, or raise the service's time for changes";
+        /// A change may have happened.
+        CHANGE_NOT_CONFIRMED = RTORB | 0x11, "the time was over while the change was written: look whether it has happened";
+    }
+    DataConversion {
+        /// A priority has no counterpart (the standard's code 2).
+        UNMAPPED_PRIORITY = OMG | 2,
+            "the priority mapping or transform has nothing for that priority: choose one that it has, or another mapping \
+             (-ORBPriorityMapping native maps 0 to 99, continuous 0 to 98, linear 0 to 32767)";
+    }
+    ImpLimit {
+        /// A name is too long for a service.
+        NAME_TOO_LONG = RTORB | 0x10, "the name has more components than the service allows, or longer ones";
+        /// A reference is too long for a service.
+        REFERENCE_TOO_LONG = RTORB | 0x11, "the reference is larger than the service allows";
+        /// A list is too long for a service.
+        TOO_MANY_ENTRIES = RTORB | 0x12, "the subscription or publication has more entries than the service allows";
+    }
+    NoImplement {
+        /// The pull model of events.
+        PULL_MODEL = RTORB | 0x10, "the pull model of events is not implemented: use the push model";
+    }
+    ObjectNotExist {
+        /// The server has no such object.
+        OBJECT_GONE = RTORB | 0x10, "the server has no such object: get a new reference";
+        /// A proxy is disconnected.
+        PROXY_GONE = RTORB | 0x11, "the proxy is disconnected or destroyed: get another from the channel";
+    }
+    IntfRepos {
+        /// No interface repository (the standard's code 1).
+        NO_REPOSITORY = OMG | 1, "the server has no interface repository: use the IDL";
+    }
+    Unknown {
+        /// The servant panicked.
+        SERVANT_PANICKED = RTORB | 0x10, "the servant panicked: read the server's standard error";
+        /// A transform of priorities panicked.
+        TRANSFORM_PANICKED = RTORB | 0x11, "the server's priority transform panicked: read its standard error";
+        /// A request filter panicked.
+        FILTER_PANICKED = RTORB | 0x12, "a request filter of the server panicked: read its standard error";
+        /// A locator panicked.
+        LOCATOR_PANICKED = RTORB | 0x13, "the server's locator of objects panicked: read its standard error";
+    }
+    Internal {
+        /// A state that cannot be.
+        CONTRADICTION = RTORB | 0x10, "this cannot happen: please report it, with this text";
+        /// A service contradicts itself.
+        ANSWERS_CONTRADICT = RTORB | 0x11, "the answers of the service contradict each other: it may have changed meanwhile, so ask again";
+        /// The host gives no random numbers.
+        NO_RANDOM_NUMBERS = RTORB | 0x12, "the host gives no random numbers: see that /dev/urandom can be read";
+    }
+}
+
+impl SystemException {
+    /// The exception for an object that does not have the interface that it is narrowed to.
+    #[cold]
+    pub(crate) fn wrong_interface(found: &str, wanted: &str) -> Self {
+        WRONG_INTERFACE.with_detail(match found {
+            "" => format!("the object is not of type {wanted}"),
+            _ => format!("the object is of type {found}, not of {wanted}"),
+        })
+    }
+}
+
+/// The words of an exception with one of these minor codes.
+pub(super) fn words(kind: ExceptionKind, minor: u32) -> Option<&'static str> {
+    let known = ALL
+        .iter()
+        .find(|(of, code, _)| (*of, *code) == (kind, minor));
+    known.map(|(.., words)| *words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn each_cause_has_a_code_of_its_own() {
+        let codes: HashSet<_> = ALL
+            .iter()
+            .map(|(kind, minor, _)| (kind.name(), minor))
+            .collect();
+        assert_eq!(codes.len(), ALL.len());
+        for (kind, minor, _) in ALL {
+            assert!(*minor >= OMG, "{kind} {minor:#x}");
+        }
+    }
+
+    #[test]
+    fn a_detail_stands_before_the_words_and_makes_no_exception_larger() {
+        let exception = NIL_ARGUMENT.with_detail("argument 2");
+        assert_eq!(exception.detail(), Some("argument 2"));
+        assert_eq!(
+            exception.to_string(),
+            "BAD_PARAM (minor 0x72746015, COMPLETED_NO): argument 2; an argument is a nil reference: give that of an object"
+        );
+        assert_eq!(size_of::<SystemException>(), 56);
+        assert_eq!(size_of::<Result<(), SystemException>>(), 56);
+    }
+}

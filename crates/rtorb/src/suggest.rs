@@ -1,0 +1,1 @@
+../../rtorb-idl/src/suggest.rs
