@@ -258,14 +258,12 @@ impl OrbBuilder {
             client_policies: self.client_policies,
             named_mutexes: NamedMutexes::default(),
         });
-        let dispatch = dispatch(
-            self.strategies.dispatch,
-            self.pool_threads,
-            FilterChain {
-                filters: self.filters,
-                lanes: self.lanes,
-            },
-        );
+        let chain = FilterChain {
+            filters: self.filters,
+            lanes: self.lanes,
+        };
+        let dispatch = dispatch(self.strategies.dispatch, self.pool_threads, chain);
+        let reader_thread = ClientThread::new(&rt, &self.reactor_thread);
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
         let client = Arc::new(ClientCore {
             limits: self.limits,
@@ -278,10 +276,7 @@ impl OrbBuilder {
             collocation: self.collocation,
             shared_memory: self.shared_memory,
             binds_priority_bands: self.binds_priority_bands,
-            sharing: Sharing::new(
-                self.strategies.connection,
-                ClientThread::new(&rt, &self.reactor_thread),
-            ),
+            sharing: Sharing::new(self.strategies.connection, reader_thread),
             watchdog: Watchdog::new(ClientThread::new(&rt, &self.watchdog_thread)),
             endpoints: EndpointTable::default(),
             is_closed: AtomicBool::new(false),
