@@ -4,6 +4,7 @@ use crate::refused::{Refused, Resource};
 use crate::sched::has_capability;
 use crate::usage;
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockAllFlags, madvise, mlockall, munlockall};
 use rustix::process::Resource as Limit;
@@ -52,6 +53,7 @@ pub fn lock_allowed(bytes: usize) -> Result<(), Refused> {
 /// [`Refused`] when memory is short, or the C library is not glibc (ENOSYS).
 pub fn reserve_heap(bytes: usize) -> Result<(), Refused> {
     let refused = |errno| Resource::Heap { bytes }.refused(errno);
+    IS_RESERVED.store(true, Ordering::Relaxed);
     keep_heap().map_err(refused)?;
     let mut reserve: Vec<u8> = Vec::new();
     reserve
@@ -64,6 +66,19 @@ pub fn reserve_heap(bytes: usize) -> Result<(), Refused> {
     core::hint::black_box(&mut reserve);
     Ok(())
 }
+
+/// Returns free memory of the heap to the kernel (malloc_trim(3)); does nothing after [`reserve_heap`], and with another C library
+/// than glibc.
+///
+/// It takes milliseconds for a large heap, and threads that allocate wait meanwhile.
+pub fn trim_heap() {
+    if !IS_RESERVED.load(Ordering::Relaxed) {
+        release_heap();
+    }
+}
+
+/// The heap is to be kept.
+static IS_RESERVED: AtomicBool = AtomicBool::new(false);
 
 /// Page faults: accesses to memory that was not populated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,6 +165,15 @@ fn keep_heap() -> Result<(), Errno> {
     }
     Ok(())
 }
+
+#[cfg(target_env = "gnu")]
+fn release_heap() {
+    // SAFETY: the allocator is thread-safe, and the call takes one number.
+    let _ = unsafe { libc::malloc_trim(0) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn release_heap() {}
 
 #[cfg(not(target_env = "gnu"))]
 fn keep_heap() -> Result<(), Errno> {

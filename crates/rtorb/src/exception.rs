@@ -161,6 +161,8 @@ pub enum Phase {
     Send,
     /// Waiting for the reply.
     AwaitReply,
+    /// Waiting for the reply, while a client waits at an endpoint of this ORB that no thread serves.
+    AwaitUnserved,
     /// Decoding the reply.
     DecodeReply,
     /// Looking for an object that one server after another says is elsewhere (LOCATION_FORWARD).
@@ -179,6 +181,9 @@ impl fmt::Display for Phase {
             Self::SetUp => "setting up a connection to",
             Self::Send => "sending a request to",
             Self::AwaitReply => "awaiting a reply from",
+            Self::AwaitUnserved => {
+                "while nobody serves this ORB's own endpoint, awaiting a reply from"
+            }
             Self::DecodeReply => "decoding a reply from",
             Self::Forward => "following forwards from",
             Self::Listen => "listening on",
@@ -329,6 +334,9 @@ impl SystemException {
             (ExceptionKind::Transient, Some(Phase::AwaitReply)) => Some(
                 "the server refused the connection or ends: try again later; if it is full of busy connections, raise its \
                  `connections_max` and its limit of open files",
+            ),
+            (ExceptionKind::Timeout, Some(Phase::AwaitUnserved)) => Some(
+                "a callback waits for this ORB: call `Orb::run` in another thread before the call",
             ),
             (ExceptionKind::Timeout, _) => {
                 Some("raise the timeout, or find out what holds the server")

@@ -60,6 +60,17 @@ pub struct Limits {
     pub forwards_max: usize,
     /// Collocated calls within each other on one thread: each needs room on that thread's stack. One more gets IMP_LIMIT.
     pub collocated_depth_max: usize,
+    /// How long a connection may be silent and keep its receive buffer. Then the buffer goes to the pool of `spare_buffers_max`, and
+    /// comes from there with the next request; a new connection has none until its first request. Without its buffer, a connection
+    /// costs less than 2 KiB. It is taken away when the connection has been silent for between half of this time and this time.
+    ///
+    /// With `thread_per_connection`, a connection keeps its buffer from the first request on, because its thread waits with it;
+    /// the thread's stack costs more. So does a connection through shared memory. From 10 ms to a day; the builder rounds other
+    /// values to the nearer end.
+    pub idle_buffer_time: Duration,
+    /// Receive buffers of 8 KiB that a server keeps for connections that have none. Others are freed. When 256 connections were
+    /// freed, a thread without real-time priority returns the memory to the system. That is no thread of a lane with a priority.
+    pub spare_buffers_max: usize,
     /// How long a client may take to receive what its socket did not take at once; then the server closes the connection.
     ///
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
@@ -118,6 +129,8 @@ impl Default for Limits {
             queued_requests_max: 1024,
             forwards_max: 8,
             collocated_depth_max: 32,
+            idle_buffer_time: Duration::from_secs(300),
+            spare_buffers_max: 64,
             send_timeout: Duration::from_secs(5),
         }
     }

@@ -28,6 +28,7 @@ use crate::server::{collocated, is_in_servant, is_in_upcall};
 use crate::strategies::Strategies;
 use crate::timing::OperationCounts;
 use crate::trace::trace_event;
+use crate::transport::Listener;
 use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
@@ -163,6 +164,7 @@ impl Orb {
     ) -> Result<(), E> {
         let (mut ready, mut failed) = (Some(ready), None);
         let served = self.serve(&mut || {
+            self.core.adapters.server.state.note_served();
             failed = ready.take().and_then(|ready| ready().err());
             if failed.is_some() {
                 self.core.stop();
@@ -289,6 +291,11 @@ impl Host for OrbCore {
 
     fn is_collocated(&self, endpoint: &Endpoint) -> bool {
         self.adapters.leads_to_no_pool(endpoint)
+    }
+
+    fn has_unserved_client(&self) -> bool {
+        let mut listeners = self.adapters.own_listeners().into_iter();
+        !self.adapters.server.state.is_served() && listeners.any(Listener::has_client)
     }
 
     fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException> {

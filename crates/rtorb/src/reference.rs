@@ -514,6 +514,9 @@ impl ObjectRef {
                     target = None;
                     was_known = false;
                 }
+                Err(exception) if exception.kind == ExceptionKind::Timeout => {
+                    return Err(self.timed_out(exception));
+                }
                 Err(exception) => return Err(exception),
             }
             if time.deadline == Deadline::NONE {
@@ -530,6 +533,29 @@ impl ObjectRef {
             };
             return Err(self.not_followed(exception, Phase::Forward, time.deadline));
         }
+    }
+
+    /// A timeout with its likely cause: the server calls this ORB back, which nobody serves.
+    #[cold]
+    fn timed_out(&self, mut exception: SystemException) -> SystemException {
+        if !self.inner.client.host.has_unserved_client() {
+            return exception;
+        }
+        match &mut exception.cause {
+            Some(cause) if cause.phase == Phase::AwaitReply => cause.phase = Phase::AwaitUnserved,
+            Some(_) => {}
+            // The server's own timeout was the shorter one.
+            none => {
+                let route = self.inner.routes.first();
+                *none = Some(Cause {
+                    phase: Phase::AwaitUnserved,
+                    endpoint: route.map(|route| Arc::clone(&route.endpoint.endpoint)),
+                    elapsed: Duration::ZERO,
+                    errno: None,
+                });
+            }
+        }
+        exception
     }
 
     /// Sends calls by that reference from now on.

@@ -1,12 +1,14 @@
 //! The serving side: from bytes on a connection to a servant's method and back.
 //!
 //! `reading` receives messages and `answer` replies to them. For a request, `target` finds the object, `upcall` calls its
-//! servant, and `implicit` has the operations that every object has. `call` is the request as generated code sees it. A
+//! servant, and `implicit` has the operations that every object has. `call` is the request as generated code sees it.
+//! `buffers` are the receive buffers that no connection uses. A
 //! `session` is the connection as all threads see it that reply on it, a `workspace` is the memory of a serving thread, and a
 //! `request` can be taken out of its connection. `dispatch` chooses the threads. `collocated` serves a request of the same ORB on the
 //! thread that makes it, without a connection.
 
 mod answer;
+mod buffers;
 mod call;
 mod closing;
 pub(crate) mod collocated;
@@ -28,6 +30,7 @@ mod thread_priority;
 mod upcall;
 mod workspace;
 
+pub(crate) use buffers::Buffers;
 pub use call::ServerCall;
 pub(crate) use connection::ServedConnection;
 pub(crate) use core::{ServerCore, ServerState, bind, not_opened};

@@ -20,8 +20,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_wire::cdr::Segment;
 use rtorb_wire::giop::{HEADER_OCTETS, Header, MessageType};
-use rustix::event::PollFlags;
 use rustix::event::epoll::EventFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt};
 #[cfg(not(test))]
@@ -527,6 +527,12 @@ impl Listener {
         }
         set_up.apply(&self.socket)?;
         Ok(*self.set_up.get_or_make(|| set_up) == set_up)
+    }
+
+    /// True if a client waits to be accepted.
+    pub(crate) fn has_client(&self) -> bool {
+        let mut interest = [PollFd::new(&self.socket, PollFlags::IN)];
+        matches!(poll(&mut interest, Some(&Timespec::default())), Ok(1..))
     }
 
     /// Takes one waiting connection; `AGAIN` when there is none.

@@ -89,9 +89,18 @@ impl Receiver {
     /// An empty receiver.
     pub fn new(side: Side, limits: ReceiveLimits) -> Self {
         Self {
-            buffer: vec![0; BUFFER_BYTES_MIN],
-            end: 0,
+            buffer: Self::new_buffer(),
             free_end: BUFFER_BYTES_MIN,
+            ..Self::without_buffer(side, limits)
+        }
+    }
+
+    /// An empty receiver without a buffer: [lend](Self::lend) it one before it receives. Until then its free part is empty.
+    pub fn without_buffer(side: Side, limits: ReceiveLimits) -> Self {
+        Self {
+            buffer: Vec::new(),
+            end: 0,
+            free_end: 0,
             expected: 0,
             used: 0,
             side,
@@ -99,6 +108,38 @@ impl Receiver {
             reassembly: Reassembly::new(limits.message_bytes_max, limits.fragmented_messages_max),
             assembled: Vec::new(),
         }
+    }
+
+    /// A buffer as large as a new receiver's.
+    pub fn new_buffer() -> Vec<u8> {
+        vec![0; BUFFER_BYTES_MIN]
+    }
+
+    /// True if it has a buffer.
+    pub fn has_buffer(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Gives the receiver a buffer, if it has none: one of [`new_buffer`](Self::new_buffer), or that of another receiver.
+    pub fn lend(&mut self, mut buffer: Vec<u8>) {
+        if self.has_buffer() {
+            return;
+        }
+        if buffer.len() < BUFFER_BYTES_MIN {
+            buffer.resize(BUFFER_BYTES_MIN, 0);
+        }
+        self.buffer = buffer;
+    }
+
+    /// Takes the buffer away, if nothing that was received waits in it. A buffer that has grown is freed; any other is returned.
+    pub fn take_buffer(&mut self) -> Option<Vec<u8>> {
+        if !self.has_buffer() || !self.is_empty() || !self.reassembly.is_empty() {
+            return None;
+        }
+        self.clear();
+        self.free_end = 0;
+        let buffer = core::mem::take(&mut self.buffer);
+        (buffer.len() == BUFFER_BYTES_MIN).then_some(buffer)
     }
 
     /// Where to put the bytes received next. Not empty once [`next`](Self::next) has returned `None`.

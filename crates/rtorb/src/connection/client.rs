@@ -70,6 +70,9 @@ pub(crate) trait Host: Debug + Send + Sync {
     /// True if the calling thread may serve requests to that endpoint of this ORB.
     fn is_collocated(&self, endpoint: &Endpoint) -> bool;
 
+    /// True if a client waits at an endpoint of this ORB that no thread serves.
+    fn has_unserved_client(&self) -> bool;
+
     /// Serves a request on the calling thread.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::realtime::{
     Policy, PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
     default_network_mapping,
 };
-use crate::server::{ObjectTable, ServerCore, ServerState};
+use crate::server::{Buffers, ObjectTable, ServerCore, ServerState};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
 };
@@ -226,6 +226,8 @@ impl OrbBuilder {
         // For the system, zero means no timeout; more than a day is cut to a day.
         let timeout = self.limits.send_timeout;
         self.limits.send_timeout = timeout.clamp(SEND_TIMEOUT_MIN, WAIT_MAX);
+        let idle = self.limits.idle_buffer_time;
+        self.limits.idle_buffer_time = idle.clamp(IDLE_BUFFER_TIME_MIN, WAIT_MAX);
         self
     }
 
@@ -265,8 +267,8 @@ impl OrbBuilder {
             lanes: self.lanes,
         };
         let dispatch = dispatch(self.strategies.dispatch, self.pool_threads, chain);
+        let reader_thread = ClientThread::new(&rt, &self.reactor_thread);
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
-        let reactor_thread = ClientThread::new(&rt, &self.reactor_thread);
         let client = Arc::new(ClientCore {
             limits: self.limits,
             byte_order: self.byte_order,
@@ -279,7 +281,7 @@ impl OrbBuilder {
             collocation: self.collocation,
             shared_memory: self.shared_memory,
             binds_priority_bands: self.binds_priority_bands,
-            sharing: Sharing::new(self.strategies.connection, reactor_thread),
+            sharing: Sharing::new(self.strategies.connection, reader_thread),
             watchdog: Watchdog::new(ClientThread::new(&rt, &self.watchdog_thread)),
             resolver: Resolver::default(),
             endpoints: EndpointTable::default(),
@@ -298,6 +300,7 @@ impl OrbBuilder {
                 shared_memory: self.shared_memory,
                 epoch: epoch(),
                 objects: ObjectTable::new(client.limits.objects_max),
+                buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {
                     core: Arc::clone(&client),
                     host: host.clone() as Weak<dyn Host>,
@@ -563,6 +566,9 @@ const WAIT_MAX: Duration = Duration::from_secs(86_400);
 
 /// The shortest timeout of opening a connection.
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
+
+/// The shortest time after which a silent connection gives its buffer back.
+const IDLE_BUFFER_TIME_MIN: Duration = Duration::from_millis(10);
 
 /// The shortest timeout of sending a reply.
 const SEND_TIMEOUT_MIN: Duration = Duration::from_millis(1);

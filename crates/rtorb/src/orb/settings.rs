@@ -286,6 +286,7 @@ macro_rules! limit_settings {
             $($name: Option<NonZeroUsize>,)*
             send_timeout_ms: Option<u64>,
             idle_thread_time_ms: Option<u64>,
+            idle_buffer_time_ms: Option<u64>,
         }
 
         impl LimitSettings {
@@ -296,6 +297,9 @@ macro_rules! limit_settings {
                     idle_thread_time: self
                         .idle_thread_time_ms
                         .map_or(limits.idle_thread_time, Duration::from_millis),
+                    idle_buffer_time: self
+                        .idle_buffer_time_ms
+                        .map_or(limits.idle_buffer_time, Duration::from_millis),
                 }
             }
         }
@@ -304,5 +308,5 @@ macro_rules! limit_settings {
 
 limit_settings! {
     message_octets_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, queued_requests_max
+    fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, queued_requests_max, spare_buffers_max
 }

@@ -75,6 +75,6 @@ where
     /// A panic in the locator is UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
         let located = catch_unwind(AssertUnwindSafe(|| (self.locate)(id.octets()).map(|_| ())));
-        located.map_err(|_| local::LOCATOR_PANICKED)?
+        located.unwrap_or(Err(local::LOCATOR_PANICKED))
     }
 }

@@ -65,7 +65,7 @@ impl RtCore {
         catch_unwind(AssertUnwindSafe(|| {
             transformed(inbound, priority, object_id)
         }))
-        .map_err(|_| local::TRANSFORM_PANICKED)?
+        .unwrap_or(Err(local::TRANSFORM_PANICKED))
     }
 
     /// Applies the outbound transform to the priority of a call that a thread of `priority` makes.

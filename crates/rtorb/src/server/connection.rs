@@ -16,7 +16,7 @@ pub(crate) struct ServedConnection {
 
 impl ServedConnection {
     pub(crate) fn new(session: Arc<Session>) -> Self {
-        let reading = Reading::new(&session.orb.limits);
+        let reading = Reading::new(&session);
         Self { session, reading }
     }
 
@@ -27,6 +27,7 @@ impl ServedConnection {
                 Next::Done => {}
                 Next::Over => break,
                 Next::Incomplete => match self.reading.receive(&self.session) {
+                    Ok(0) if self.reading.get_buffer(&self.session) => {}
                     Ok(0) => break,
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(_) => break,

@@ -1,5 +1,6 @@
 //! The server side of an ORB: its bounds, its objects, and its listeners once it serves.
 
+use super::buffers::Buffers;
 use super::listeners::Server;
 use super::object_table::ObjectTable;
 use crate::connection::WeakClient;
@@ -32,6 +33,8 @@ pub(crate) struct ServerCore {
     /// Distinguishes this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
     pub(crate) objects: ObjectTable,
+    /// Receive buffers for connections that have none.
+    pub(crate) buffers: Buffers,
     /// The client of references in requests.
     pub(crate) client: WeakClient,
     pub(crate) state: ServerState,
@@ -44,11 +47,23 @@ pub(crate) struct ServerState {
     server: SetOnce<Server>,
     opening: Mutex<()>,
     is_stopping: AtomicBool,
+    /// The threads of the dispatch strategy serve, or did.
+    is_served: AtomicBool,
     /// Requests without room in a queue.
     refused: AtomicU64,
 }
 
 impl ServerState {
+    /// Notes that the threads of the dispatch strategy serve.
+    pub(crate) fn note_served(&self) {
+        self.is_served.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the threads of the dispatch strategy serve, or did.
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_served.load(Ordering::Relaxed)
+    }
+
     /// Counts a request that is refused because a queue has no room.
     pub(crate) fn note_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);

@@ -26,6 +26,9 @@ pub(crate) struct EventLoop {
     /// Expires when a client has left bytes unread for too long, or when listening is to be tried again.
     timer: OwnedFd,
     send_timeout_ns: u64,
+    /// Expires when connections are to be looked at; it is set with the first connection.
+    look_timer: OwnedFd,
+    has_look_timer: AtomicBool,
     /// The connections with unsent bytes, in the order of their deadlines.
     unsent: Mutex<Vec<Unsent>>,
     /// Some listener is not watched, for want of file descriptors.
@@ -74,6 +77,8 @@ pub(crate) enum Event {
     Help,
     /// A client connects to the listener of that number.
     Listener(usize),
+    /// Connections are to be looked at: some may be silent.
+    Look,
     /// The event loop with that number has an event.
     Loop(usize),
     /// A connection can be read, or was closed.
@@ -98,14 +103,18 @@ impl EventLoop {
     /// An event loop that reports nothing yet. Clients have `send_timeout` to take what was sent to them.
     pub(crate) fn new(send_timeout: Duration) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let timer = timerfd_create(
-            TimerfdClockId::Monotonic,
-            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
-        )?;
+        let timer = || {
+            let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+            timerfd_create(TimerfdClockId::Monotonic, flags)
+        };
+        let (timer, look_timer) = (timer()?, timer()?);
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), ONCE)?;
+        epoll::add(&epoll, &look_timer, EventData::new_u64(LOOK), ONCE)?;
         Ok(Self {
             epoll,
             timer,
+            look_timer,
+            has_look_timer: AtomicBool::new(false),
             send_timeout_ns: u64::try_from(send_timeout.as_nanos()).unwrap_or(u64::MAX),
             unsent: Mutex::default(),
             is_paused: AtomicBool::new(false),
@@ -166,6 +175,7 @@ impl EventLoop {
         Some(match number {
             STOP => Event::Stop,
             HELP => Event::Help,
+            LOOK => Event::Look,
             TIMER => {
                 self.expire(listeners);
                 return None;
@@ -213,7 +223,7 @@ impl EventLoop {
                 deadline_ns,
             });
             if unsent.len() == 1 && !self.is_paused.load(Ordering::Relaxed) {
-                self.set_timer(deadline_ns);
+                set_timer(&self.timer, deadline_ns);
             }
         }
         let interest = session.stream.room_events() | EventFlags::OUT | EventFlags::ET;
@@ -242,7 +252,7 @@ impl EventLoop {
         let data = EventData::new_u64(FIRST_LISTENER + number as u64);
         let _ = epoll::modify(&self.epoll, &listener.socket, data, EventFlags::empty());
         if !self.is_paused.swap(true, Ordering::SeqCst) {
-            self.set_timer(monotonic_ns() + PAUSE_NS);
+            set_timer(&self.timer, monotonic_ns() + PAUSE_NS);
         }
     }
 
@@ -293,18 +303,33 @@ impl EventLoop {
         };
         late.iter().for_each(|session| session.give_up());
         if let Some(next) = self.unsent.lock().first() {
-            self.set_timer(next.deadline_ns);
+            set_timer(&self.timer, next.deadline_ns);
         }
     }
 
-    fn set_timer(&self, deadline_ns: u64) {
-        let expiry = Itimerspec {
-            it_interval: timespec(0),
-            it_value: timespec(deadline_ns),
-        };
-        // All that can fail is the number, and that is one of the clock's.
-        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &expiry);
+    /// Reports [`Event::Look`] after this time.
+    #[cold]
+    pub(crate) fn look_after(&self, time: Duration) {
+        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        set_timer(&self.look_timer, monotonic_ns().saturating_add(time_ns));
     }
+
+    /// As [`look_after`](Self::look_after), for the first connection only.
+    #[cold]
+    pub(crate) fn look_first_after(&self, time: Duration) {
+        if !self.has_look_timer.swap(true, Ordering::Relaxed) {
+            self.look_after(time);
+        }
+    }
+}
+
+fn set_timer(timer: &OwnedFd, deadline_ns: u64) {
+    let expiry = Itimerspec {
+        it_interval: timespec(0),
+        it_value: timespec(deadline_ns),
+    };
+    // All that can fail is the number, and that is one of the clock's.
+    let _ = timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &expiry);
 }
 
 impl AsFd for EventLoop {
@@ -335,7 +360,8 @@ const SPECIAL: u64 = 1 << 31;
 const STOP: u64 = SPECIAL;
 const HELP: u64 = SPECIAL + 1;
 const TIMER: u64 = SPECIAL + 2;
-const FIRST_LISTENER: u64 = SPECIAL + 3;
+const LOOK: u64 = SPECIAL + 3;
+const FIRST_LISTENER: u64 = SPECIAL + 4;
 const FIRST_LOOP: u64 = SPECIAL + (1 << 30);
 
 /// An event is reported once, to one of the threads that wait.

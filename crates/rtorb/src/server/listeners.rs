@@ -48,6 +48,12 @@ struct GivingWay {
     until_ns: u64,
 }
 
+/// Connections that are looked at in one go, so that the thread can serve clients between.
+const LOOKS_MAX: usize = 64;
+
+/// Room for so many connections is kept.
+const CONNECTIONS_KEPT: usize = 1024;
+
 /// How long a connection may take to give way, in nanoseconds: its thread may be in no servant.
 const GIVING_WAY_NS: u64 = 20_000_000;
 
@@ -110,6 +116,25 @@ impl Server {
     /// Ends all connections with CloseConnection. Call it when none of their requests is in progress.
     pub(crate) fn close_all(&self) {
         close_all(self.connections.all());
+    }
+
+    /// Looks at the next connections, from place `from` on: calls `silent` with each that has been silent since it was looked at
+    /// before. Returns the place of the next look; `None` at the end.
+    #[cold]
+    pub(crate) fn look_at_connections(
+        &self,
+        from: usize,
+        mut silent: impl FnMut(&Session),
+    ) -> Option<usize> {
+        let (sessions, next) = self.connections.some(from);
+        for session in sessions {
+            if session.is_silent() {
+                silent(&session);
+            } else {
+                session.note_look();
+            }
+        }
+        next
     }
 
     /// Accepts a client that waits at the listener of that number, for an event loop.
@@ -241,6 +266,19 @@ impl Connections {
             until_ns: monotonic_ns() + GIVING_WAY_NS,
         };
         is_found
+    }
+
+    /// Some connections from a place on, and the place of the next; forgets those that have ended.
+    fn some(&self, from: usize) -> (Vec<Arc<Session>>, Option<usize>) {
+        let mut open = self.open.lock();
+        if from == 0 {
+            open.retain(|session| session.strong_count() > 0);
+            open.shrink_to(CONNECTIONS_KEPT);
+        }
+        let sessions = open.iter().skip(from).take(LOOKS_MAX);
+        let sessions = sessions.filter_map(Weak::upgrade).collect();
+        let next = from + LOOKS_MAX;
+        (sessions, (next < open.len()).then_some(next))
     }
 
     fn all(&self) -> Vec<Arc<Session>> {

@@ -5,7 +5,6 @@ use super::request::TakenRequest;
 use super::session::Session;
 use super::workspace::Workspace;
 use crate::exception::{ExceptionKind, SystemException, local};
-use crate::limits::Limits;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{MessageType, RequestHeader};
@@ -30,10 +29,39 @@ pub(crate) enum Next {
 }
 
 impl Reading {
-    pub(super) fn new(limits: &Limits) -> Self {
+    /// The state of a new connection, which has no buffer before its first request. Through shared memory it has one.
+    pub(super) fn new(session: &Session) -> Self {
+        let limits = session.orb.limits.receive();
+        let receiver = match session.stream.memory() {
+            Some(_) => Receiver::new(Side::Server, limits),
+            None => Receiver::without_buffer(Side::Server, limits),
+        };
         Self {
-            receiver: Receiver::new(Side::Server, limits.receive()),
+            receiver,
             code_sets: CodeSetState::default(),
+        }
+    }
+
+    /// Gets a buffer, if there is none: then receiving found no bytes because it had no room. False if there is one.
+    #[cold]
+    pub(crate) fn get_buffer(&mut self, session: &Session) -> bool {
+        let lacks_buffer = !self.receiver.has_buffer();
+        if lacks_buffer {
+            self.receiver.lend(session.orb.buffers.take());
+        }
+        lacks_buffer
+    }
+
+    /// Gives the buffer of a silent connection back, unless a part of a message is in it.
+    #[cold]
+    pub(crate) fn give_buffer_back(&mut self, session: &Session) {
+        if session.stream.memory().is_some() || !self.receiver.has_buffer() {
+            return;
+        }
+        match self.receiver.take_buffer() {
+            Some(buffer) => session.orb.buffers.give_back(buffer),
+            None if self.receiver.has_buffer() => {}
+            None => session.orb.buffers.note_freed(),
         }
     }
 

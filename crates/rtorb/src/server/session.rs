@@ -70,6 +70,9 @@ struct Watch {
 /// A larger reply costs the other clients as much time as many small ones: one of them is a connection's whole turn.
 const BULK_BYTES: usize = 64 << 10;
 
+/// The bit of `last_arrival` that the next arrival takes away.
+const LOOKED_AT: u64 = 1 << 63;
+
 /// No message has arrived yet.
 const NO_MINOR: u8 = u8::MAX;
 
@@ -281,12 +284,28 @@ impl Session {
         self.last_arrival.store(accepted, Ordering::Relaxed);
     }
 
+    /// Notes that the connection is looked at. It [is silent](Self::is_silent) until bytes arrive.
+    pub(super) fn note_look(&self) {
+        self.last_arrival.fetch_or(LOOKED_AT, Ordering::Relaxed);
+    }
+
+    /// True if no bytes have arrived since the connection was looked at, and no request is in progress.
+    pub(crate) fn is_silent(&self) -> bool {
+        let looked_at = self.last_arrival.load(Ordering::Relaxed) & LOOKED_AT != 0;
+        looked_at && self.is_answered() && !self.has_unsent()
+    }
+
+    /// Frees the memory of replies that the client once did not take at once.
+    pub(crate) fn trim(&self) {
+        self.sending.lock().outbox.trim(0);
+    }
+
     /// The number of accepted connections when bytes arrived last; `None` while a request is in progress or a reply is unsent.
     pub(super) fn idle_since(session: &Arc<Self>) -> Option<u64> {
         // The caller and the reading thread hold it. Each request that was taken out holds it too.
         let is_idle =
             session.is_answered() && !session.has_unsent() && Arc::strong_count(session) <= 2;
-        is_idle.then(|| session.last_arrival.load(Ordering::Relaxed))
+        is_idle.then(|| session.last_arrival.load(Ordering::Relaxed) & !LOOKED_AT)
     }
 
     /// Ends the connection with CloseConnection, in favour of another client.

@@ -502,7 +502,7 @@ impl Network {
         if let Some(cut) = link.cut.filter(|cut| cut.pipe() == number) {
             most = most.min(cut.received - pipe.received);
         }
-        let count = if self.conditions.splits && self.random.one_in(2) {
+        let count = if self.conditions.splits && most > 0 && self.random.one_in(2) {
             1 + self.random.below(most)
         } else {
             most

@@ -72,6 +72,7 @@ fn steps() -> String {
         (Phase::Send, ExceptionKind::Timeout.into()),
         (Phase::AwaitReply, ExceptionKind::Transient.into()),
         (Phase::AwaitReply, ExceptionKind::Timeout.into()),
+        (Phase::AwaitUnserved, ExceptionKind::Timeout.into()),
         (Phase::DecodeReply, ExceptionKind::Marshal.into()),
         (Phase::Forward, ExceptionKind::Transient.into()),
         (Phase::Forward, ExceptionKind::Timeout.into()),

@@ -149,6 +149,22 @@ impl Connection {
         Turn::Done
     }
 
+    /// Gives the memory of a silent connection back; nothing of a connection that is in use.
+    #[cold]
+    pub(super) fn give_memory_back(&self) {
+        let Some(mut inlet) = self.lock.try_lock() else {
+            return;
+        };
+        if self.session.is_silent() && self.under_way.load(Ordering::Acquire) == 0 {
+            inlet.reading.give_buffer_back(&self.session);
+            self.session.trim();
+        }
+        // An event that came meanwhile is reported again.
+        if let Some(marked) = inlet.unlock() {
+            self.yield_turn(marked);
+        }
+    }
+
     /// Serves the request that was [taken](Turn::Taken) out.
     #[cold]
     pub(super) fn serve_taken(&self, workspace: &mut Workspace, request: &mut TakenRequest) {
@@ -308,11 +324,22 @@ impl Inlet {
     #[inline]
     fn receive(&mut self, of: &Connection) -> Received {
         match self.reading.receive_now(&of.session) {
-            Ok(0) => Received::End,
+            Ok(0) => self.received_nothing(of),
             Ok(_) if of.is_ending() || self.reading.is_full() => Received::More,
             Ok(_) | Err(Errno::AGAIN) => Received::All,
             Err(Errno::INTR) => Received::More,
             Err(_) => Received::End,
+        }
+    }
+
+    /// The end, unless there was no buffer to receive into.
+    #[cold]
+    fn received_nothing(&mut self, of: &Connection) -> Received {
+        if self.reading.get_buffer(&of.session) {
+            // The caller receives again. A call of `receive` here would keep it from being inlined there.
+            Received::More
+        } else {
+            Received::End
         }
     }
 

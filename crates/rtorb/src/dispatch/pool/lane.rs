@@ -11,12 +11,14 @@ use crate::server::{
 };
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use rtorb_os::sched::SchedPolicy;
 use rtorb_os::slab::{Entered, Key, Slab};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A running lane.
 #[derive(Debug)]
@@ -48,6 +50,8 @@ pub(crate) struct Lane {
     help: Bell,
     /// The number of threads that may still serve its clients.
     running: AtomicU32,
+    /// The place of the connection that is looked at next.
+    next_look: AtomicUsize,
 }
 
 /// The priority of the calls that a lane serves.
@@ -60,6 +64,9 @@ enum Calls {
     /// That of each request.
     OfRequest,
 }
+
+/// The time between two looks at some of many connections.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// The number of events that a thread takes at a time if no other could take the next.
 pub(super) const EVENTS_MAX: usize = 8;
@@ -114,6 +121,7 @@ impl Lane {
             },
             help,
             running: AtomicU32::new(0),
+            next_look: AtomicUsize::new(0),
         })
     }
 
@@ -163,6 +171,7 @@ impl Lane {
     pub(super) fn remove(&self, token: Token, session: &Session) {
         session.detach();
         if self.connections.remove(key_of(token)) {
+            session.orb.buffers.note_freed();
             self.connected.fetch_sub(1, Ordering::Relaxed);
         }
         self.events.resume(&self.server.listeners);
@@ -201,12 +210,35 @@ impl Lane {
                     is_watched || !self.connections.remove(key)
                 });
                 if is_watched {
+                    self.events
+                        .look_first_after(orb.limits.idle_buffer_time / 2);
                     self.connected.fetch_add(1, Ordering::Relaxed);
                 } else {
                     // The host can watch no more descriptors: this client is refused, the others are not affected.
                     refuse(&session.stream);
                 }
             });
+    }
+
+    /// Takes memory from connections that have been silent for long, some at a time.
+    #[cold]
+    pub(super) fn look_at_connections(&self, orb: &ServerCore) {
+        let from = self.next_look.load(Ordering::Relaxed);
+        let next = self.server.look_at_connections(from, |session| {
+            if let Some(connection) = session.token().and_then(|token| self.connection(token)) {
+                connection.give_memory_back();
+            }
+        });
+        self.next_look.store(next.unwrap_or(0), Ordering::Relaxed);
+        if next.is_some() {
+            return self.events.look_after(BETWEEN_LOOKS);
+        }
+        // Returning memory takes milliseconds, in which an urgent lane would not serve.
+        let is_real_time = self.threads.policy.is_some_and(SchedPolicy::is_real_time);
+        if !is_real_time {
+            orb.buffers.trim();
+        }
+        self.events.look_after(orb.limits.idle_buffer_time / 2);
     }
 
     /// True if its threads have nothing to do beside it: a thread that may help other lanes waits for their events, and a leader

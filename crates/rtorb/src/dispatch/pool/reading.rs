@@ -34,6 +34,7 @@ impl<'p> Reader<'p> {
                 match lane.event(event) {
                     Some(Event::Connection(token, readiness)) => self.read(token, readiness),
                     Some(Event::Listener(number)) => lane.accept(self.orb, number),
+                    Some(Event::Look) => lane.look_at_connections(self.orb),
                     _ => {}
                 }
             }

@@ -296,6 +296,7 @@ mod tests {
             let mut workspace = Workspace::new(ThreadPriority::keeping());
             let mut request = TakenRequest::with_room();
             let session = &connection.session;
+            assert!(connection.reading.get_buffer(session));
             connection.reading.receive_now(session).expect("a request");
             let next = connection
                 .reading

@@ -212,6 +212,7 @@ impl<'p> LaneThread<'p> {
             Event::Connection(token, readiness) => self.serve_connection(lane, token, readiness),
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Help => self.help(),
+            Event::Look => lane.look_at_connections(self.orb),
             Event::Stop | Event::Loop(_) => {}
         }
     }

@@ -1,0 +1,80 @@
+//! The receive buffers that no connection of a server uses.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use rtorb_os::memory::trim_heap;
+use rtorb_os::sync::Mutex;
+use rtorb_wire::connection::Receiver;
+
+/// A bounded pool of receive buffers. A connection gets one with its first request, and gives it back when it has been silent.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    spare: Mutex<Vec<Vec<u8>>>,
+    spare_max: usize,
+    /// Connections whose memory was freed since free memory was last returned to the system.
+    freed: AtomicUsize,
+}
+
+/// So many freed connections are worth the milliseconds that it takes to return their memory.
+const FREED_MIN: usize = 256;
+
+impl Buffers {
+    /// An empty pool of at most so many buffers.
+    pub(crate) fn new(spare_max: usize) -> Self {
+        Self {
+            spare: Mutex::default(),
+            spare_max,
+            freed: AtomicUsize::new(0),
+        }
+    }
+
+    /// A buffer of the pool, else a new one.
+    #[cold]
+    pub(crate) fn take(&self) -> Vec<u8> {
+        let spare = self.spare.lock().pop();
+        spare.unwrap_or_else(Receiver::new_buffer)
+    }
+
+    /// Keeps a buffer for the next connection that needs one, or frees it.
+    #[cold]
+    pub(crate) fn give_back(&self, buffer: Vec<u8>) {
+        let mut spare = self.spare.lock();
+        if spare.len() < self.spare_max {
+            spare.push(buffer);
+        } else {
+            drop(spare);
+            self.note_freed();
+        }
+    }
+
+    /// Counts a connection whose memory is freed.
+    pub(crate) fn note_freed(&self) {
+        self.freed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns free memory to the system if there is much of it.
+    #[cold]
+    pub(crate) fn trim(&self) {
+        if self.freed.load(Ordering::Relaxed) >= FREED_MIN {
+            self.freed.store(0, Ordering::Relaxed);
+            trim_heap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_was_given_back_is_the_next_one_and_the_pool_is_bounded() {
+        let buffers = Buffers::new(1);
+        let (first, second) = (buffers.take(), buffers.take());
+        let place = first.as_ptr();
+        buffers.give_back(first);
+        buffers.give_back(second);
+        assert_eq!(buffers.spare.lock().len(), 1);
+        assert_eq!(buffers.freed.load(Ordering::Relaxed), 1);
+        let again = buffers.take();
+        assert_eq!(again.as_ptr(), place, "without a heap call");
+    }
+}
