@@ -70,7 +70,11 @@ fn a_wrong_priority_is_told_the_range() {
     let failed = current.set_the_priority(Priority::new(200).expect("legal"));
     let failed = failed.expect_err("the native mapping ends at 99");
     let range = "priority 200, and the mapping has 0 to 99";
-    expect(&failed, &local::UNMAPPED_PRIORITY, &[range, "`linear` 0 to 32767"]);
+    expect(
+        &failed,
+        &local::UNMAPPED_PRIORITY,
+        &[range, "`linear` 0 to 32767"],
+    );
 }
 
 #[test]
