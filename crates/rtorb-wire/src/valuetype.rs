@@ -450,8 +450,8 @@ mod tests {
     fn a_ring_of_values_is_called_so() {
         // A link whose next is itself, and two that name each other.
         let link = b"\x02\xff\xff\x7f\x0d\0\0\0IDL:Link:1.0\0\0\0\0\x07\0\0\0";
-        let own = [&link[..], b"\xff\xff\xff\xff\xd8\xff\xff\xff"].concat();
-        let two = [&link[..], link, b"\xff\xff\xff\xff\xb4\xff\xff\xff"].concat();
+        let own = [&link[..], b"\xff\xff\xff\xff\xe0\xff\xff\xff"].concat();
+        let two = [&link[..], link, b"\xff\xff\xff\xff\xc4\xff\xff\xff"].concat();
         for octets in [own, two] {
             let mut r = Reader::new(&octets, ByteOrder::Little);
             let read = <Option<Arc<Link>>>::decode(&mut r);

@@ -69,8 +69,8 @@ fn a_reply_beyond_the_server_s_limit_is_an_exception_instead() {
 fn text_outside_of_the_code_set_is_data_conversion() {
     let ours = Ours::serve();
     activate_readable(&ours.orb, "Refusals");
-    // A corbaloc says nothing of code sets, so ISO 8859-1 holds.
-    let text = format!("corbaloc::1.2@{}/Refusals/desk", ours.address());
+    // GIOP 1.0 has no code sets, so ISO 8859-1 holds.
+    let text = format!("corbaloc::1.0@{}/Refusals/desk", ours.address());
     let desk = Desk::narrow(&object(Orb::builder(), &text)).expect("it is a Desk");
     let refused = desk
         .echo_string("\u{65e5}\u{672c}")

@@ -50,7 +50,7 @@ local! {
             "the reference leads through more than 8 names and files: find out whether they lead to each other";
         /// A name of a `corbaname:` is not bound.
         NOT_BOUND = RTORB | 0x1b,
-            "the naming service has no such name: `rtorb naming list --recursive` prints those that it has";
+            "the name is not bound: `rtorb naming list --recursive` prints those that are";
     }
     InvObjref {
         /// An initial reference is not there.

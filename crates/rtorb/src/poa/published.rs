@@ -29,12 +29,12 @@ pub(crate) struct Published<'a> {
 }
 
 /// Makes a reference to an object: a SHMIOP profile for each way through shared memory, which clients of this host take first;
-/// an IIOP profile for the first TCP endpoint that leads to it, the others as its alternate addresses; and a UIOP profile for each
-/// UNIX socket. With RT-CORBA policies it has the
-/// components that TAO publishes, too.
+/// an IIOP profile for the first TCP endpoint that leads to it, with the others as its alternate addresses; and a UIOP profile for
+/// each UNIX socket. With RT-CORBA policies it has the components that TAO publishes, too.
 ///
-/// Clients propagate their priority to a pool of lanes: then each protocol has one profile, with the endpoint of the lane of the
-/// server's priority (else of the first lane), and TAO_TAG_ENDPOINTS lists those of all lanes. An object with a declared priority is reached by its lane alone.
+/// Clients propagate their priority to a pool of lanes: then each protocol has one profile, and TAO_TAG_ENDPOINTS lists the
+/// endpoints of all lanes. The address of the profile is that of the lane of the server's priority, or of the first lane if
+/// there is none. An object with a declared priority is reached by its lane alone.
 pub(crate) fn ior(orb: &Adapters, object: &Published<'_>) -> Ior {
     let addresses = Addresses::of(orb, object);
     let mut profiles = Vec::new();
