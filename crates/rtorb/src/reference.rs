@@ -486,15 +486,8 @@ impl ObjectRef {
                 //= GIOP 1.2 §15.6
                 //# A client sends a forwarded request again to the reference of the reply.
                 Ok(Outcome::Forward(ior)) => {
-                    let overrides = Arc::clone(&self.inner.overrides);
-                    let client = self.inner.client.clone();
-                    let next = Self::with_policies(client, *ior, overrides, self.inner.timeout);
-                    if next.inner.routes.is_empty() && next.inner.binding.is_none() {
-                        return Err(UNUSABLE);
-                    }
+                    target = Some(self.forwarded_to(*ior)?);
                     was_known = false;
-                    self.follow(&next);
-                    target = Some(next);
                 }
                 Ok(Outcome::Readdress(mode)) if !is_readdressed => {
                     is_readdressed = true;
@@ -533,6 +526,19 @@ impl ObjectRef {
             };
             return Err(self.not_followed(exception, Phase::Forward, time.deadline));
         }
+    }
+
+    /// The reference of the object's new location, to which calls go from now on.
+    #[cold]
+    fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
+        let overrides = Arc::clone(&self.inner.overrides);
+        let client = self.inner.client.clone();
+        let next = Self::with_policies(client, ior, overrides, self.inner.timeout);
+        if next.inner.routes.is_empty() && next.inner.binding.is_none() {
+            return Err(UNUSABLE);
+        }
+        self.follow(&next);
+        Ok(next)
     }
 
     /// A timeout with its likely cause: the server calls this ORB back, which nobody serves.

@@ -208,7 +208,11 @@ fn clients_that_propagate_are_told_every_lane_and_others_the_lane_that_was_decla
     let lanes = endpoints(&all);
     let priorities: Vec<_> = lanes.iter().map(|lane| lane.priority).collect();
     // A client that knows no lanes takes the first address. The others stand in the order of their making.
-    assert_eq!(priorities, [0, 2, 5], "the lane of the server's priority is first");
+    assert_eq!(
+        priorities,
+        [0, 2, 5],
+        "the lane of the server's priority is first"
+    );
     assert_eq!(address(&all), (lanes[0].host.clone(), lanes[0].port));
     let ports: std::collections::BTreeSet<_> = lanes.iter().map(|lane| lane.port).collect();
     assert_eq!(ports.len(), 3, "each lane has its own");

@@ -139,10 +139,13 @@ fn reply_id_at(form: Form, given: &[(u32, &[u8])]) -> usize {
     stream.message().len()
 }
 
-/// A server that replies with given bytes, and keeps what came to it with the number of the connection.
+/// Messages, each with the number of its connection.
+type Received = Vec<(usize, Vec<u8>)>;
+
+/// A server that replies with given bytes, and keeps what came to it.
 struct Target {
     server: FakeServer,
-    came: Arc<Mutex<Vec<(usize, Vec<u8>)>>>,
+    came: Arc<Mutex<Received>>,
 }
 
 impl Target {

@@ -310,7 +310,7 @@ fn in_the_second_hierarchy_only_the_root_group_has_real_time_time() {
 }
 
 #[test]
-fn a_quota_of_either_hierarchy_is_found_with_the_periods_in_which_it_stopped_the_group() {
+fn a_quota_is_found_with_the_periods_in_which_it_stopped_the_group() {
     let machine = Machine::virtual_machine();
     let group = "/sys/fs/cgroup/cpu,cpuacct/measure";
     machine.file(&format!("{group}/cpu.cfs_quota_us"), "-1\n");
@@ -335,8 +335,10 @@ fn a_quota_of_either_hierarchy_is_found_with_the_periods_in_which_it_stopped_the
         "{}",
         quota.how
     );
+}
 
-    // The smallest of the groups around the process counts, also one that encloses its own.
+#[test]
+fn the_smallest_quota_of_the_groups_around_the_process_counts() {
     let machine = Machine::laptop();
     let slice = "/sys/fs/cgroup/user.slice";
     let scope = format!("{slice}/user-1000.slice/session-2.scope");

@@ -50,12 +50,16 @@ pub struct FilteredRequest<'r> {
 
 /// The filters of the application, and the lanes that serve what passes them.
 pub(crate) struct FilterChain {
-    pub(crate) filters: Vec<Arc<dyn RequestFilter>>,
-    /// Without any there is one thread that runs as the server's threads do.
+    filters: Vec<Arc<dyn RequestFilter>>,
     pub(crate) lanes: Vec<ThreadpoolLane>,
 }
 
 impl FilterChain {
+    /// A chain of these filters. Without a lane, one thread serves all requests; it runs as the server's threads do.
+    pub(crate) fn new(filters: Vec<Arc<dyn RequestFilter>>, lanes: Vec<ThreadpoolLane>) -> Self {
+        Self { filters, lanes }
+    }
+
     /// The priority that the application's filters give a request.
     ///
     /// # Errors

@@ -262,10 +262,7 @@ impl OrbBuilder {
             client_policies: self.client_policies,
             named_mutexes: NamedMutexes::default(),
         });
-        let chain = FilterChain {
-            filters: self.filters,
-            lanes: self.lanes,
-        };
+        let chain = FilterChain::new(self.filters, self.lanes);
         let dispatch = dispatch(self.strategies.dispatch, self.pool_threads, chain);
         let reader_thread = ClientThread::new(&rt, &self.reactor_thread);
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
