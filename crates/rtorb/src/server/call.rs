@@ -215,6 +215,26 @@ impl<'m> Reply<'m> {
         status: ReplyStatus,
         body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
     ) -> Result<(), SystemException> {
+        self.send_message(out, |reply, w| {
+            reply.begin(w, status)?;
+            giop::encode_body(w, reply.version, body)?;
+            giop::end_message(w)
+        })
+    }
+
+    /// Sends the reply of another server, with the id of this request.
+    #[cold]
+    fn pass(&mut self, out: &mut Vec<u8>, reply: &PassedReply) -> Result<(), SystemException> {
+        self.send_message(out, |own, w| reply.write(w, own.request_id))
+    }
+
+    // Always: it is in the path of every call, and its other caller is rare. The writer is not moved on the way.
+    #[inline(always)]
+    fn send_message<'r>(
+        &mut self,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&Self, &mut Writer<'r>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
         if self.is_sent || self.response == Response::None {
             return Ok(());
         }
@@ -222,31 +242,7 @@ impl<'m> Reply<'m> {
         let mut w = Writer::new(core::mem::take(out), orb.limits.message_octets_max)
             .with_order(orb.byte_order)
             .with_char_code_set(self.char_code_set);
-        let encoded = self
-            .begin(&mut w, status)
-            .and_then(|()| giop::encode_body(&mut w, self.version, body))
-            .and_then(|()| giop::end_message(&mut w));
-        self.send_encoded(out, w, encoded)
-    }
-
-    /// Sends the reply of another server, with the id of this request.
-    #[cold]
-    fn pass(&mut self, out: &mut Vec<u8>, reply: &PassedReply) -> Result<(), SystemException> {
-        if self.is_sent || self.response == Response::None {
-            return Ok(());
-        }
-        let mut w = Writer::new(core::mem::take(out), self.orb.limits.message_octets_max);
-        let encoded = reply.write(&mut w, self.request_id);
-        self.send_encoded(out, w, encoded)
-    }
-
-    #[inline(always)]
-    fn send_encoded(
-        &mut self,
-        out: &mut Vec<u8>,
-        w: Writer<'_>,
-        encoded: Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
+        let encoded = write(self, &mut w);
         if encoded.is_ok() {
             self.is_sent = true;
             if let Some(session) = self.session {
