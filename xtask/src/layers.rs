@@ -259,14 +259,6 @@ const BANS: &[Ban] = &[
                 "only the leader sets an answer, and no thread waits for one by it",
             ),
             (
-                "rtorb-services/src/events/plain/consumer_proxy.rs",
-                "it is set before another thread has it, and only looked at from then on",
-            ),
-            (
-                "rtorb-services/src/events/plain/supplier_proxy.rs",
-                "it is set before another thread has it, and only looked at from then on",
-            ),
-            (
                 "rtorb-services/src/events/plain/core.rs",
                 "a client that connects may wait for another one that moves a value; no event does",
             ),

@@ -7,7 +7,7 @@ use rtorb::any::Value;
 use rtorb::giop::{PassedReply, PassedRequest};
 use rtorb::poa::{DynamicServant, ServerCall};
 use rtorb::rt::{Policy, Priority, RtCurrent};
-use rtorb::{ExceptionKind, ObjectRef, Orb, PoaPolicies, SystemException};
+use rtorb::{ObjectRef, Orb, PoaPolicies, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::Reader;
@@ -109,7 +109,8 @@ impl Proxy {
             return Ok(object.clone());
         }
         if references.len() >= CODE_SETS_MAX {
-            return Err(ExceptionKind::ImpLimit.into());
+            // The oldest: calls in progress have a reference of their own.
+            references.remove(0);
         }
         let object = self
             .target

@@ -5,8 +5,8 @@
 ///
 /// A slip is a letter too much, too little or wrong, or two letters swapped; case does not matter. A word of three letters or more
 /// may have one slip, a word of six or more two, or if the first letter is right as much as the Jaro-Winkler measure allows. Then
-/// the lengths differ by a third at most. A candidate within scopes is also compared without them. Of very many or very long names only the first ones are compared,
-/// which bounds the time.
+/// the lengths differ by a third at most. A candidate within scopes is also compared without them. Of very many or very long names
+/// only the first ones are compared, which bounds the time.
 pub(crate) fn closest<'c>(
     word: &str,
     candidates: impl Iterator<Item = &'c str>,

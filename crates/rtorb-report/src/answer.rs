@@ -56,7 +56,11 @@ impl Answer {
         Some(Self {
             anchor: crate::section::anchor(calls),
             rows: ways.iter().map(|(way, series)| row(way, series)).collect(),
-            verdict: verdict(turn_ns, first.count),
+            verdict: verdict(
+                turn_ns,
+                first.statistics.max + beside.unwrap_or(0.0),
+                first.count,
+            ),
             sentences,
         })
     }
@@ -111,11 +115,13 @@ fn row(way: &str, series: &Series) -> [String; 5] {
     ]
 }
 
-fn verdict(turn_ns: f64, count: u64) -> &'static str {
+fn verdict(turn_ns: f64, loaded_ns: f64, count: u64) -> &'static str {
     if turn_ns > TURN_NS {
         "No, not in this run."
     } else if count < COUNT_OF_VERDICT {
         "Too few calls to tell."
+    } else if loaded_ns > TURN_NS {
+        "Without load yes, under load no, in this run."
     } else if turn_ns <= TURN_NS / 2.0 {
         "Yes, in this run."
     } else {
@@ -206,7 +212,7 @@ mod tests {
         );
         assert_eq!(
             (answer.rows.len(), answer.verdict),
-            (2, "Yes, in this run.")
+            (2, "Without load yes, under load no, in this run.")
         );
         let text = answer.sentences.join(" ");
         assert!(
@@ -231,8 +237,14 @@ mod tests {
 
     #[test]
     fn a_glance_has_too_few_calls_for_a_verdict() {
-        assert_eq!(verdict(20_000.0, 20), "Too few calls to tell.");
-        assert_eq!(verdict(2_000_000.0, 20), "No, not in this run.");
+        assert_eq!(verdict(20_000.0, 0.0, 20), "Too few calls to tell.");
+        assert_eq!(verdict(2_000_000.0, 0.0, 20), "No, not in this run.");
+    }
+
+    #[test]
+    fn a_loop_that_has_time_also_under_load_has_time() {
+        let answer = Answer::of(&[&calls(60_000), &wake_ups(90_000, 800_000)]).expect("both");
+        assert_eq!(answer.verdict, "Yes, in this run.");
     }
 
     #[test]

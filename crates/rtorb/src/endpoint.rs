@@ -193,8 +193,8 @@ fn published(text: &str) -> Result<PublishedAddress, &'static str> {
 /// The error for text that is no endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no endpoint: {reason}; write iiop://127.0.0.1:0, iiop://0.0.0.0:2809/publish=HOST:PORT, \
-     uiop:///run/server.sock or shmiop:///run/server.sock"
+    "`{text}` is no endpoint: {reason}; endpoints are iiop://127.0.0.1:0, iiop://0.0.0.0:2809/publish=HOST:PORT, \
+     uiop:///run/server.sock and shmiop:///run/server.sock"
 )]
 pub struct EndpointError {
     text: String,

@@ -25,17 +25,15 @@ fn main() -> anyhow::Result<()> {
     let greeter: Greeter = orb.root_poa()?.activate(Host)?;
     let (names, name) = (Context::root(&orb)?, parse_name("plant/greeter")?);
 
-    // Before the name is bound: a signal in between leaves no name.
-    let (names_at_end, name_at_end) = (names.clone(), name.clone());
-    orb.shutdown_on_signals(move || {
-        if let Err(failure) = names_at_end.unbind(&name_at_end) {
-            let _ = writeln!(stderr(), "the name stays bound: {failure}");
-        }
-    })?;
-
     names.make_parents(&name)?;
     // After a crash the name is still bound to the former process.
     names.bind(&name, greeter.as_object(), Existing::Replace)?;
+    // A signal before this line ends the process as a crash does: the next start binds the name again.
+    orb.shutdown_on_signals(move || {
+        if let Err(failure) = names.unbind(&name) {
+            let _ = writeln!(stderr(), "the name stays bound: {failure}");
+        }
+    })?;
     writeln!(stdout(), "ready")?;
     orb.run()?;
     writeln!(stdout(), "ended")?;

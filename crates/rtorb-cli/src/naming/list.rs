@@ -131,9 +131,13 @@ fn drawn(
     text
 }
 
-/// Escapes control characters, which would act on a terminal.
+/// Escapes control characters, which would act on a terminal, and then `%` too.
 fn printable(name: &str) -> String {
-    escape(name, char::is_control)
+    if name.contains(char::is_control) {
+        escape(name, |character| character == '%' || character.is_control())
+    } else {
+        name.to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn a_server_whose_outputs_are_closed_serves() {
     let folder = tempfile::tempdir().unwrap();
     for server in [
         "cubit serve",
-        "naming serve",
+        "naming serve --listen iiop://127.0.0.1:0",
         "scheduling serve",
         "events serve --best-effort",
     ] {

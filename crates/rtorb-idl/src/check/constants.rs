@@ -167,11 +167,19 @@ impl Checker<'_> {
             }
             // The standard forbids mixing them; other compilers allow it.
             (Value::Integer(left), Value::Float(right)) => {
-                self.warn_of_refusal(at, "an integer as a floating-point value");
+                self.warn_of_form(
+                    at,
+                    "an integer as a floating-point value",
+                    "write `1.0` for `1`",
+                );
                 self.floats(operator, *left as f64, *right, at)
             }
             (Value::Float(left), Value::Integer(right)) => {
-                self.warn_of_refusal(at, "an integer as a floating-point value");
+                self.warn_of_form(
+                    at,
+                    "an integer as a floating-point value",
+                    "write `1.0` for `1`",
+                );
                 self.floats(operator, *left, *right as f64, at)
             }
             (Value::Float(left), Value::Float(right)) => self.floats(operator, *left, *right, at),
@@ -239,7 +247,11 @@ impl Checker<'_> {
             }
             // The standard requires a floating-point literal; other compilers accept an integer.
             (Type::Float | Type::Double | Type::LongDouble, Value::Integer(value)) => {
-                self.warn_of_refusal(at, "an integer as a floating-point value");
+                self.warn_of_form(
+                    at,
+                    "an integer as a floating-point value",
+                    "write `1.0` for `1`",
+                );
                 Some(Value::Float(*value as f64))
             }
             (Type::Boolean, Value::Boolean(_)) => Some(value),

@@ -184,7 +184,11 @@ impl Checker<'_> {
             && let Some((at, enumerator)) = self.enumerator(id, &part.text)
         {
             let location = enumerator.location;
-            self.warn_of_refusal(part.location, "the name of an enum before its enumerator");
+            self.warn_of_form(
+                part.location,
+                "the name of an enum before its enumerator",
+                "write the enumerator alone",
+            );
             return Some(Symbol {
                 name: part.text.clone(),
                 location,

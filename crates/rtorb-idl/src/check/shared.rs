@@ -12,15 +12,24 @@ use crate::source::{Location, SourceFile};
 use super::Checker;
 
 impl Checker<'_> {
-    /// Warns that the compiler with which the file is shared refuses `what`, if there is one.
+    /// Warns that the compiler with which the file is shared refuses `what`, if there is one, and says to hide it.
     pub(super) fn warn_of_refusal(&mut self, at: Location, what: &str) {
+        self.warn_of_form(
+            at,
+            what,
+            "hide it from other compilers with `#ifdef __RTORB_IDL__` and `#endif` on lines of their own",
+        );
+    }
+
+    /// Warns that the compiler with which the file is shared refuses `what`, for which `remedy` names a form that both take.
+    pub(super) fn warn_of_form(&mut self, at: Location, what: &str, remedy: &str) {
         let Some(other) = self.shared_with else {
             return;
         };
         let OtherCompiler::Omniidl = other;
         let warning = Diagnostic::warning(format!("omniidl refuses {what}"))
             .at(at, "only this compiler reads it")
-            .help("hide it from other compilers with `#ifdef __RTORB_IDL__` and `#endif` on lines of their own");
+            .help(remedy);
         self.diagnostics.push(warning);
     }
 
@@ -33,7 +42,7 @@ impl Checker<'_> {
             self.warn_of_refusal(annotation.location, "annotations");
         }
         for &comma in &specification.last_commas {
-            self.warn_of_refusal(comma, "a comma behind the last enumerator");
+            self.warn_of_form(comma, "a comma behind the last enumerator", "leave it out");
         }
         self.shared_definitions(&specification.definitions);
     }
@@ -50,7 +59,12 @@ impl Checker<'_> {
                 &format!("`CORBA::{name}`, which its orb.idl does not declare"),
             );
         } else if !files.any(is_included) {
-            self.warn_of_refusal(at, "names of module CORBA without `#include <orb.idl>`");
+            let what = "names of module CORBA without `#include <orb.idl>`";
+            self.warn_of_form(
+                at,
+                what,
+                "write `#include <orb.idl>` at the top of the file",
+            );
         }
     }
 
@@ -151,7 +165,8 @@ impl Checker<'_> {
                 if let TypeKind::Sequence { .. } = element.kind
                     && spec.location.behind() == element.location.behind().behind()
                 {
-                    self.warn_of_refusal(spec.location, "`>>` without a space between the two");
+                    let what = "`>>` without a space between the two";
+                    self.warn_of_form(spec.location, what, "write `> >`");
                 }
                 self.shared_type(element);
             }

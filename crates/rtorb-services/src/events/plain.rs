@@ -77,9 +77,10 @@ impl PlainChannel {
         self.core.statistics()
     }
 
-    /// Disconnects all clients, ends its threads and deactivates its objects. After the calls in progress it waits at most
-    /// `push_timeout` and one call for all notifications together, and at most `push_timeout` for the consumers' threads. Clients
-    /// that it could not notify in that time are counted as [`goodbyes_dropped`](PlainStatistics::goodbyes_dropped).
+    /// Disconnects all clients, ends its threads and deactivates its objects. Each call takes at most `push_timeout`. After the calls
+    /// in progress there are two calls to the channel, at most `push_timeout` and one call for all notifications together, and at
+    /// most `push_timeout` for the consumers' threads. Clients that it could not notify in that time are counted as
+    /// [`goodbyes_dropped`](PlainStatistics::goodbyes_dropped).
     pub fn destroy(&self) {
         self.core.stop();
         let thread = self.thread.lock().take();

@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<NameComponent>, InvalidName> {
 }
 
 /// Escapes the characters of listed names that the code set of the client's connection lacks, as in a URL: one such name must not
-/// hide all others. `corbaname:` takes the escaped form.
+/// hide all others. A text with such characters has its `%` escaped too, so that `corbaname:` takes it.
 pub(super) fn escape_unsendable(listed: &mut [Binding], code_set: CharCodeSet) {
     if code_set == CharCodeSet::Utf8 {
         return;
@@ -56,7 +56,7 @@ pub(super) fn escape_unsendable(listed: &mut [Binding], code_set: CharCodeSet) {
     let components = listed.iter_mut().flat_map(|it| &mut it.binding_name);
     for text in components.flat_map(|it| [&mut it.id, &mut it.kind]) {
         if text.chars().any(|character| !is_latin_1(character)) {
-            *text = escape(text, |character| !is_latin_1(character));
+            *text = escape(text, |character| character == '%' || !is_latin_1(character));
         }
     }
 }
@@ -85,6 +85,9 @@ mod tests {
         let mut latin = listed("a\u{6e29}\u{e9}");
         escape_unsendable(&mut latin, CharCodeSet::Latin1);
         assert_eq!(latin, listed("a%E6%B8%A9\u{e9}"));
+        let mut percent = listed("100%\u{6e29}");
+        escape_unsendable(&mut percent, CharCodeSet::Latin1);
+        assert_eq!(percent, listed("100%25%E6%B8%A9"));
         let mut utf = listed("\u{6e29}");
         escape_unsendable(&mut utf, CharCodeSet::Utf8);
         assert_eq!(utf, listed("\u{6e29}"));

@@ -338,9 +338,17 @@ impl PlainCore {
         let mut pings = VecDeque::new();
         let ping_ns = self.config.ping_every.as_nanos() as u64;
         let mut next_ping_ns = monotonic_ns() + ping_ns;
+        let (mut is_linked, mut next_link_ns) = (false, 0);
         loop {
-            let seen = self.state.lock().changes;
-            let is_linked = self.relink(&mut link);
+            let (seen, is_lost) = {
+                let state = self.state.lock();
+                (state.changes, state.lost)
+            };
+            // A channel that does not answer takes two calls' time of each attempt, which the clients of this one wait for.
+            if is_linked || is_lost || monotonic_ns() >= next_link_ns {
+                is_linked = self.relink(&mut link);
+                next_link_ns = monotonic_ns() + RETRY_NS;
+            }
             if monotonic_ns() >= next_ping_ns {
                 self.ask_channel(&mut link);
                 // A supplier is not noted again before all pings are made.
@@ -349,11 +357,12 @@ impl PlainCore {
                 }
                 next_ping_ns = monotonic_ns() + ping_ns;
             }
-            let has_worked = self.say_goodbye() || self.ask_supplier(&mut pings);
+            // Both: clients that come and go without an end must not keep the dead ones from being found.
+            let has_worked = self.say_goodbye() | self.ask_supplier(&mut pings);
             let until_ns = if is_linked {
                 next_ping_ns
             } else {
-                next_ping_ns.min(monotonic_ns() + RETRY_NS)
+                next_ping_ns.min(next_link_ns)
             };
             let mut state = self.state.lock();
             let has_news = |state: &State| has_worked || state.stop || state.changes != seen;
@@ -381,7 +390,11 @@ impl PlainCore {
         let has_supply = self.supply.lock().is_some();
         if !has_supply {
             match connect_supplier(&self.channel, None, &Self::publication(&self.config)) {
-                Ok(proxy) => *self.supply.lock() = Some(proxy),
+                Ok(proxy) => {
+                    let proxy = self.bounded(proxy.as_object());
+                    let proxy = rtec::ProxyPushConsumer::unchecked_narrow(proxy);
+                    *self.supply.lock() = Some(proxy);
+                }
                 Err(_) => is_linked = false,
             }
         }
@@ -414,7 +427,10 @@ impl PlainCore {
             .map_err(|_| ConnectError::TypeError)?;
         let object: PushConsumer = self.poa.activate(FanOut(Arc::clone(self)))?;
         match connect_consumer(&self.channel, &object, &qos) {
-            Ok(proxy) => Ok((object, proxy)),
+            Ok(proxy) => {
+                let proxy = self.bounded(proxy.as_object());
+                Ok((object, rtec::ProxyPushSupplier::unchecked_narrow(proxy)))
+            }
             Err(error) => {
                 let _ = self.poa.deactivate(object.as_object());
                 Err(error)

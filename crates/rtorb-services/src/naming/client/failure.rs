@@ -174,10 +174,6 @@ impl fmt::Display for Failure {
                         ": the naming service could not store the change, because {failure}; {}",
                         failure.advice()
                     ),
-                    None if exception.kind == ExceptionKind::DataConversion => f.write_str(
-                        ": a name has characters that the code set of the connection lacks; use a reference that states the \
-                         server's code sets, an IOR:",
-                    ),
                     None => Ok(()),
                 }
             }
