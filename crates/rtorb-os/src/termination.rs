@@ -82,10 +82,15 @@ impl Drop for Termination {
 extern "C" fn handle(signal: libc::c_int) {
     let now_ns = monotonic_ns();
     let delivered = STATE.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
-        (state & WATCHES > 0).then(|| (state & !WATCHES).wrapping_add(1 << WATCHES_BITS))
+        (state & WATCHES > 0).then(|| {
+            // Before the watches end: a handler on another thread that finds none also finds this time. The maximum, because a
+            // handler that was kept from the CPU here must not set back the time of the other one. If the last watch is dropped
+            // at this moment, this signal has no effect, as one that came a moment earlier.
+            DELIVERED_NS.fetch_max(now_ns, Ordering::SeqCst);
+            (state & !WATCHES).wrapping_add(1 << WATCHES_BITS)
+        })
     });
     if delivered.is_ok() {
-        DELIVERED_NS.store(now_ns, Ordering::SeqCst);
         wake();
         return;
     }

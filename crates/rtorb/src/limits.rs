@@ -69,7 +69,8 @@ pub struct Limits {
     /// values to the nearer end.
     pub idle_buffer_time: Duration,
     /// Receive buffers of 8 KiB that a server keeps for connections that have none. Others are freed. When 256 connections were
-    /// freed, a thread without real-time priority returns the memory to the system. That is no thread of a lane with a priority.
+    /// freed, a thread without real-time priority returns the memory to the system. A lane with a real-time priority
+    /// never does this.
     pub spare_buffers_max: usize,
     /// How long a client may take to receive what its socket did not take at once; then the server closes the connection.
     ///

@@ -86,6 +86,9 @@ impl Orb {
 
     /// Makes a reference from its text: `IOR:`, `corbaloc:`, `corbaname:` or `file://`.
     ///
+    /// A `corbaname:` calls naming contexts. If the application chose a timeout for the ORB, it bounds all of these calls together. The
+    /// default timeout bounds each of them: at most 8, each to a context that another one named.
+    ///
     /// # Errors
     /// BAD_PARAM with the OMG's minor codes 7 to 10 (CORBA 3, 13.6.10.9) for a malformed text, and with codes of
     /// [this ORB](crate::exception::local) for a name that is not bound, a file that cannot be read and a circle of names;

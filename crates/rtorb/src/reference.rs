@@ -61,6 +61,8 @@ struct Inner {
     overrides: Arc<[Policy]>,
     policies: Arc<Policies>,
     routes: Vec<Route>,
+    /// The number of routes to one lane, if the server has lanes.
+    lane_routes: u32,
     /// How calls choose their connection, if not all calls use the same one; an exception if the policies conflict. `None` for
     /// nearly every reference.
     binding: Option<Box<Result<Binding, SystemException>>>,
@@ -175,6 +177,7 @@ impl ObjectRef {
             ior,
             overrides,
             policies: Arc::new(policies),
+            lane_routes: lane_routes(&routes),
             routes,
             binding: binding.map(Box::new),
             preferred: AtomicUsize::new(0),
@@ -469,6 +472,10 @@ impl ObjectRef {
             }
             None => self.begin(),
         };
+        if time.is_delayed && time.deadline.has_passed(monotonic_ns()) {
+            let late = SystemException::omg(ExceptionKind::Timeout, 2);
+            return Err(self.not_followed(late, Phase::Send, time.deadline));
+        }
         let mut was_known = target.is_some();
         let mut steps_left = core.limits.forwards_max;
         loop {
@@ -664,10 +671,9 @@ impl Inner {
         let index = self.index(preferred, step);
         let route = &self.routes[index];
         invocation.route = route;
-        // An endpoint of a lane is one for its priority.
         invocation.routes_left = match route.priority {
             None => (self.routes.len() - step) as u32,
-            Some(_) => 1,
+            Some(_) => self.lane_routes,
         };
         let Some(priority) = priority else {
             return true;
@@ -716,6 +722,7 @@ impl Inner {
             overrides: Arc::clone(&self.overrides),
             policies: Arc::clone(&self.policies),
             routes: self.routes.clone(),
+            lane_routes: self.lane_routes,
             binding: self.binding.clone(),
             preferred: AtomicUsize::new(0),
             is_forwarded: AtomicBool::new(false),
@@ -773,6 +780,17 @@ fn permits_other_route(exception: &SystemException) -> bool {
             ExceptionKind::Timeout => matches!(cause.phase, Phase::Resolve | Phase::Connect),
             _ => false,
         }
+}
+
+/// The number of routes to the lane that has most.
+fn lane_routes(routes: &[Route]) -> u32 {
+    let lanes = routes.iter().filter(|route| route.priority.is_some());
+    let sizes = lanes.map(|lane| {
+        routes
+            .iter()
+            .filter(|route| route.priority == lane.priority)
+    });
+    sizes.map(|lane| lane.count() as u32).max().unwrap_or(1)
 }
 
 /// TIMEOUT for a call that may try nothing more, whose last failure was that.

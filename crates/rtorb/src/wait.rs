@@ -13,10 +13,13 @@ pub(crate) mod waiter;
 pub(crate) mod watchdog;
 
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
-use crate::exception::Phase;
+use crate::endpoint::Endpoint;
+use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::realtime::refusal;
 use crate::transport::Stream;
 use connection_thread::{ConnectionThreads, MessageInProgress, Remaining, ThreadSignal};
 use core::fmt::Debug;
+use rtorb_os::Refused;
 use rtorb_wire::connection::Deadline;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
@@ -76,12 +79,48 @@ impl SharedWait {
         &self,
         source: Weak<dyn ReplySource>,
         stream: &Stream,
-    ) -> Result<Option<Arc<ThreadSignal>>, (Phase, Errno)> {
+    ) -> Result<Option<Arc<ThreadSignal>>, Unwatched> {
         match self {
             Self::Reactor(reactor) => reactor.watch(source, stream).map(|()| None),
             Self::ConnectionThread(threads) => threads.start(source, stream).map(Some),
             Self::Read | Self::LeaderFollowers => Ok(None),
         }
+    }
+}
+
+/// Why no thread of the ORB watches a connection.
+#[derive(Debug)]
+pub(crate) enum Unwatched {
+    /// The host refuses a descriptor, or memory.
+    Descriptor(Errno),
+    /// The host refuses the thread, or its scheduling.
+    Thread(Refused),
+}
+
+impl Unwatched {
+    /// The exception of a call to that endpoint, which was not sent.
+    #[cold]
+    pub(crate) fn at(self, endpoint: &Arc<Endpoint>) -> SystemException {
+        let (exception, errno) = match self {
+            Self::Descriptor(errno) => (ExceptionKind::NoResources.into(), errno),
+            Self::Thread(refused) => (refusal(refused), refused.errno),
+        };
+        exception.with_cause(Cause {
+            endpoint: Some(Arc::clone(endpoint)),
+            ..Cause::host(Phase::SetUp, errno)
+        })
+    }
+}
+
+impl From<Errno> for Unwatched {
+    fn from(errno: Errno) -> Self {
+        Self::Descriptor(errno)
+    }
+}
+
+impl From<Refused> for Unwatched {
+    fn from(refused: Refused) -> Self {
+        Self::Thread(refused)
     }
 }
 

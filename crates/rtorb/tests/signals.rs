@@ -3,8 +3,9 @@
 use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbError, SystemException};
 use rtorb_tests::stubs::exchange::{Party, PartyServant};
 use rustix::process::{Signal, getpid, kill_process};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -62,6 +63,22 @@ fn a_signal_ends_the_orb_after_the_application_has_undone_what_it_did_and_calls_
     orb.shutdown_on_signals(|| panic!("there is no signal"))
         .expect("a thread");
     orb.destroy().expect("the thread ends with the ORB");
+    run_waits_for_a_function_that_destroys_the_orb();
+}
+
+fn run_waits_for_a_function_that_destroys_the_orb() {
+    let orb = Orb::builder().build().expect("an ORB");
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let (own, ended) = (orb.clone(), Arc::clone(&has_ended));
+    let before = move || {
+        own.destroy().expect("no servant calls it");
+        thread::sleep(Duration::from_millis(100));
+        ended.store(true, Ordering::SeqCst);
+    };
+    orb.shutdown_on_signals(before).expect("a thread");
+    kill_process(getpid(), Signal::TERM).expect("this process");
+    assert_eq!(orb.run(), Ok(()));
+    assert!(has_ended.load(Ordering::SeqCst));
 }
 
 /// Calls the server, which still serves, and lets it answer the call in progress.

@@ -571,6 +571,38 @@ fn a_target_that_has_moved_is_followed_and_one_that_is_gone_looks_gone() {
 }
 
 #[test]
+fn a_target_gets_the_form_of_address_that_it_asks_for() {
+    const PROFILE: u8 = 1;
+    let form = Form {
+        minor: 2,
+        big: true,
+    };
+    let reply = replied(form, 0, &[], &BYTES).message();
+    let needs_profile = replied(form, 5, &[], &[0, PROFILE]).message();
+    let own = reply.clone();
+    let target = Target::new(move |request| {
+        let is_right = request[21] == PROFILE;
+        Some(with_id(request, if is_right { &own } else { &needs_profile }, 12))
+    });
+    let stand = Stand::new(&target.reference(b"there"), None);
+    let asked = Asked {
+        form,
+        flags: 3,
+        operation: "turn",
+        contexts: &[],
+        principal: b"",
+        body: &BYTES,
+    };
+    let mut socket = TcpStream::connect(stand.address).unwrap();
+    for requests in [2, 3] {
+        assert_eq!(ask(&mut socket, &asked.message(&stand.key).0), reply);
+        assert_eq!(target.came.lock().unwrap().len(), requests);
+        let (_, came) = target.last();
+        assert!(came.ends_with(&BYTES), "the body is as it came");
+    }
+}
+
+#[test]
 fn the_reference_of_a_proxy_has_version_and_code_sets_of_the_target() {
     let orb = Orb::builder().build().unwrap();
     let target = Target::new(|_| None);

@@ -142,7 +142,7 @@ impl Receiver {
         (buffer.len() == BUFFER_BYTES_MIN).then_some(buffer)
     }
 
-    /// Where to put the bytes received next. Not empty once [`next`](Self::next) has returned `None`.
+    /// Where to put the bytes received next. If it has a buffer, not empty once [`next`](Self::next) has returned `None`.
     #[inline]
     pub fn free(&mut self) -> &mut [u8] {
         self.release();

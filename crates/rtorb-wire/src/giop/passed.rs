@@ -3,11 +3,20 @@
 use super::contexts::{self, CodeSets};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{
-    BODY_ALIGNMENT, HEADER_OCTETS, Header, MessageType, ReplyHeader, RequestHeader, Target,
-    begin_message, end_message,
+    Address, BODY_ALIGNMENT, HEADER_OCTETS, Header, MessageType, ReplyHeader, RequestHeader,
+    Target, begin_message, end_message,
 };
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use alloc::vec::Vec;
+
+/// The object to which a request is passed.
+#[derive(Clone, Copy, Debug)]
+pub struct PassedTarget<'x> {
+    /// Its key.
+    pub object_key: &'x [u8],
+    /// The form of address that its server has asked for. Requests before GIOP 1.2 have only the key.
+    pub address: Option<Address<'x>>,
+}
 
 /// A request as it came, to be sent to another object.
 ///
@@ -75,7 +84,7 @@ impl<'m> PassedRequest<'m> {
         &self,
         w: &mut Writer<'_>,
         request_id: u32,
-        object_key: &[u8],
+        target: PassedTarget<'_>,
         priority: Option<i16>,
     ) -> Result<(), EncodeError> {
         let code_sets = self.code_sets.map(CodeSets::to_data);
@@ -97,12 +106,12 @@ impl<'m> PassedRequest<'m> {
         let mut list: Vec<_> = self.request.contexts.iter().filter(is_kept).collect();
         list.extend(own);
         w.set_order(self.header.order);
-        self.write_header(w, request_id, object_key, &list)?;
+        self.write_header(w, request_id, target, &list)?;
         if !self.body.is_empty() && w.position() % BODY_ALIGNMENT != self.body_at % BODY_ALIGNMENT {
             // Another key, or other contexts, have moved the body of an old version by half its alignment.
             list.push(FILLER);
             w.truncate(0);
-            self.write_header(w, request_id, object_key, &list)?;
+            self.write_header(w, request_id, target, &list)?;
         }
         w.octets(self.body)?;
         end_message(w)
@@ -112,7 +121,7 @@ impl<'m> PassedRequest<'m> {
         &self,
         w: &mut Writer<'_>,
         request_id: u32,
-        object_key: &[u8],
+        target: PassedTarget<'_>,
         list: &[ServiceContext<'_>],
     ) -> Result<(), EncodeError> {
         let version = self.header.version;
@@ -125,7 +134,10 @@ impl<'m> PassedRequest<'m> {
         if version.minor > 0 {
             w.octets(&[0; 3])?;
         }
-        Target::encode_key(w, object_key)?;
+        match target.address {
+            Some(address) if version.minor >= 2 => address.encode(w)?,
+            _ => Target::encode_key(w, target.object_key)?,
+        }
         w.terminated_octets(self.request.operation)?;
         if version.minor < 2 {
             return w.counted_octets(self.principal);

@@ -36,9 +36,7 @@ pub(crate) fn call<'a>(
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
     if let Some(mut own) = take(invocation)
-        && !own
-            .connection
-            .has_ended_idle(invocation.deadline.begun_ns())
+        && !own.connection.has_ended_idle(invocation.now_ns())
     {
         match own.connection.call(invocation, arguments, results) {
             Err(error) if error.is_stale() => {}

@@ -9,7 +9,7 @@ use crate::realtime::Priority;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
-use rtorb_wire::giop::{self, PassedRequest, RequestStart, Response, ServiceContext};
+use rtorb_wire::giop::{self, PassedRequest, PassedTarget, RequestStart, Response, ServiceContext};
 use rtorb_wire::{EncodeError, Writer};
 use std::sync::Arc;
 
@@ -61,6 +61,16 @@ impl<'x> Invocation<'x> {
         Self {
             is_delayed: true,
             ..*self
+        }
+    }
+
+    /// The time of the call's first step, or now if time may have passed since then.
+    #[inline]
+    pub(super) fn now_ns(&self) -> u64 {
+        if self.is_delayed {
+            monotonic_ns()
+        } else {
+            self.deadline.begun_ns()
         }
     }
 
@@ -120,7 +130,11 @@ impl Invocation<'_> {
             }
             (_, InvocationKind::Passed(request), priority) => {
                 let priority = priority.map(Priority::get);
-                return request.write(w, request_id, &route.object_key, priority);
+                let target = PassedTarget {
+                    object_key: &route.object_key,
+                    address: route.address(),
+                };
+                return request.write(w, request_id, target, priority);
             }
             _ => self.begin(w, request_id, needs_code_sets)?,
         }

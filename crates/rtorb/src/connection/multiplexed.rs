@@ -44,7 +44,7 @@ pub(super) fn call<'a>(
     let mut retries_left = RETRIES_MAX;
     loop {
         let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
-        if !is_new && shared.ends_idle(invocation.deadline.begun_ns()) {
+        if !is_new && shared.ends_idle(invocation.now_ns()) {
             continue;
         }
         // The server may serve one request of a connection at a time, and earlier requests may wait for this upcall.
@@ -277,9 +277,8 @@ impl Multiplexed {
         let Some(mut held) = held else {
             return Err(CallError::NoReply(ReplyError::NotSent).into_exception(invocation));
         };
-        let begun_ns = invocation.deadline.begun_ns();
         if let Some(mut own) = held.take()
-            && !own.has_ended_idle(begun_ns)
+            && !own.has_ended_idle(invocation.now_ns())
         {
             let ended = own.call(invocation, arguments, results);
             if own.is_sound_after(&ended) {

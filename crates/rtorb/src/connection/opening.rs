@@ -38,6 +38,8 @@ pub(super) fn open(invocation: &Invocation<'_>) -> Result<Stream, SystemExceptio
     let opened = opened.and_then(|stream| {
         // The request is not sent if nobody could wait for its reply.
         invocation.check_time(Phase::Connect)?;
+        let watched = invocation.core.watchdog.watch_peer(&stream);
+        watched.map_err(|unwatched| unwatched.at(endpoint))?;
         Ok(stream)
     });
     match &opened {
@@ -76,7 +78,6 @@ fn connect(invocation: &Invocation<'_>, opening: Deadline) -> Result<Stream, (Ph
         }
     };
     let in_set_up = |errno| (Phase::SetUp, errno);
-    core.watchdog.watch_peer(&stream).map_err(in_set_up)?;
     if let Some(protocol) = &endpoint.protocol {
         properties::apply(&stream, protocol).map_err(in_set_up)?;
     }

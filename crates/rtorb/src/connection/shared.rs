@@ -12,7 +12,7 @@ use super::IDLE_NS;
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::send_queue::SendQueue;
-use crate::exception::{Cause, ExceptionKind, SystemException};
+use crate::exception::SystemException;
 use crate::outgoing;
 use crate::transport::Stream;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
@@ -28,7 +28,6 @@ use rtorb_wire::giop::{Header, Response};
 use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 /// A connection of all client threads of a channel.
 #[derive(Debug)]
@@ -129,7 +128,7 @@ impl SharedConnection {
             char_code_set,
             message_bytes_max: core.limits.message_octets_max,
             state: invocation.route.endpoint.client_state(),
-            used_ns: AtomicU64::new(invocation.deadline.begun_ns()),
+            used_ns: AtomicU64::new(invocation.now_ns()),
             is_closed: AtomicBool::new(false),
             sending: Mutex::new(()),
             waiting: Mutex::new(Waiting {
@@ -145,14 +144,9 @@ impl SharedConnection {
             room: Condvar::new(),
         });
         let source: Weak<dyn ReplySource> = Arc::<Self>::downgrade(&shared);
-        let signal = wait.add(source, &shared.stream).map_err(|(phase, errno)| {
-            SystemException::from(ExceptionKind::NoResources).with_cause(Cause {
-                phase,
-                endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
-                elapsed: Duration::ZERO,
-                errno: Some(errno.into()),
-            })
-        })?;
+        let signal = wait
+            .add(source, &shared.stream)
+            .map_err(|unwatched| unwatched.at(&invocation.route.endpoint.endpoint))?;
         if let Some(signal) = signal {
             shared.signal.get_or_make(|| signal);
         }

@@ -3,9 +3,10 @@
 use super::invocation::{Arguments, Invocation};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
-use crate::exception::{Cause, Phase, SystemException, local};
+use crate::exception::{Phase, SystemException};
 use crate::outgoing;
 use crate::transport::Unsent;
+use crate::wait::Unwatched;
 use crate::wait::read::{self, Unread};
 use crate::wait::watchdog::Wait;
 use rtorb_wire::cdr::CharCodeSet;
@@ -14,7 +15,6 @@ use rtorb_wire::giop::Response;
 use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A connection that one client thread at a time uses.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl SingleConnection {
             out: Vec::new(),
             whole: Vec::new(),
             watched_ns: UNWATCHED_NS,
-            used_ns: invocation.deadline.begun_ns(),
+            used_ns: invocation.now_ns(),
             is_shut: false,
         };
         opening::bind_band(invocation, |bind, results| {
@@ -262,6 +262,7 @@ impl SingleConnection {
         invocation: &Invocation<'_>,
         deadline_ns: u64,
     ) -> Result<(), SystemException> {
+        invocation.check_time(Phase::Send)?;
         let timeout_ns = invocation.deadline.timeout_ns();
         let watchdog = &invocation.core.watchdog;
         let is_shorter = self.watched_ns > timeout_ns && !invocation.is_delayed;
@@ -273,14 +274,8 @@ impl SingleConnection {
                 timeout_ns
             };
             let watched = watchdog.watch(&self.wait, timeout_ns);
-            watched.map_err(|refused| {
-                local::THREAD_REFUSED.with_cause(Cause {
-                    phase: Phase::Send,
-                    endpoint: Some(Arc::clone(&invocation.route.endpoint.endpoint)),
-                    elapsed: Duration::ZERO,
-                    errno: Some(refused.errno.into()),
-                })
-            })?;
+            let endpoint = &invocation.route.endpoint.endpoint;
+            watched.map_err(|refused| Unwatched::from(refused).at(endpoint))?;
             self.watched_ns = timeout_ns;
         }
         self.wait.begin(deadline_ns);

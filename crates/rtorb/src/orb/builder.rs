@@ -280,7 +280,7 @@ impl OrbBuilder {
             binds_priority_bands: self.binds_priority_bands,
             sharing: Sharing::new(self.strategies.connection, reader_thread),
             watchdog: Watchdog::new(ClientThread::new(&rt, &self.watchdog_thread)),
-            resolver: Resolver::default(),
+            resolver: Resolver::of_this_thread(),
             endpoints: EndpointTable::default(),
             is_closed: AtomicBool::new(false),
             rt: Arc::clone(&rt),
@@ -312,7 +312,7 @@ impl OrbBuilder {
                 client,
                 adapters: Adapters::new(Arc::new(server), dispatch, pools),
                 initial_references: Mutex::new(self.initial_references),
-                shutdown_signal: ShutdownSignal::default(),
+                shutdown_signal: ShutdownSignal::of_this_thread(),
             }
         });
         Ok(Orb { core })
@@ -511,8 +511,8 @@ options! {
     /// Calls `hook` with each [`Warning`] of this ORB: print it, or write it to the log. The feature `tracing` has the same as events
     /// of the level WARN. Without either, nobody sees them: the library writes nothing to standard error.
     ///
-    /// A hook runs on the thread that found the cause, so it should not wait. Each cause is given once. A panic in the hook ends only
-    /// the hook.
+    /// A hook runs on the thread that found the cause, so it should not wait. Each cause that the ORB itself finds is given once, that
+    /// of a service each time. A panic in the hook ends only the hook.
     on_warning(hook: impl Fn(&Warning) + Send + Sync + 'static) => warning_hook = Some(Arc::new(hook));
 
     /// Calls `hook` for each call that exceeds an annotated limit of its operation. [`Orb::timing`] counts such calls with and

@@ -2,15 +2,17 @@
 
 use super::{Orb, OrbCore, OrbError};
 use crate::exception::ExceptionKind;
-use rtorb_os::sched::SchedPolicy;
+use rtorb_os::sched::{SchedPolicy, current_affinity};
 use rtorb_os::sync::Mutex;
 use rtorb_os::termination::Termination;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::{Arc, Weak};
 
 /// The thread that waits for the signal, once the application has asked for it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ShutdownSignal {
+    /// The CPUs that it may use.
+    cpus: Vec<usize>,
     waiting: Mutex<Option<Waiting>>,
 }
 
@@ -28,9 +30,10 @@ impl Orb {
     /// Pass `|| {}` if there is nothing to undo. If the ORB ends otherwise, `before` does not run. `run` and
     /// [`destroy`](Self::destroy) return after it has ended.
     ///
-    /// This call starts one thread, `rtorb-signals`, under SCHED_OTHER. It waits for the signal and runs `before`, and ends with the
-    /// ORB. A signal is told to every ORB of the process that asked for it. Another signal, more than a second later, ends the process
-    /// at once, with status 128 plus the signal's number; so does a signal after the end of the ORB.
+    /// This call starts one thread, `rtorb-signals`, under SCHED_OTHER and on the CPUs of the thread that built the ORB. It waits for
+    /// the signal and runs `before`, and ends with the ORB. A signal is told to every ORB of the process that asked for it. Another
+    /// signal, more than a second later, ends the process at once, with status 128 plus the signal's number; so does a signal after
+    /// the end of the ORB.
     ///
     /// ```
     /// # fn main() -> Result<(), rtorb::OrbError> {
@@ -54,6 +57,14 @@ impl Orb {
 }
 
 impl ShutdownSignal {
+    /// For an ORB that the calling thread builds: its thread uses the same CPUs.
+    pub(super) fn of_this_thread() -> Self {
+        Self {
+            cpus: current_affinity(),
+            waiting: Mutex::default(),
+        }
+    }
+
     fn begin(
         &self,
         core: &Arc<OrbCore>,
@@ -75,6 +86,7 @@ impl ShutdownSignal {
         };
         let config = ThreadConfig {
             policy: Some(SchedPolicy::Other),
+            affinity: self.cpus.clone(),
             ..ThreadConfig::default()
         };
         let thread = spawn("rtorb-signals", &config, wait).map_err(OrbError::Refused)?;
@@ -92,12 +104,15 @@ impl ShutdownSignal {
         }
     }
 
-    /// Waits until the thread has ended, which [was told](Self::cancel) to end or has a signal. That thread itself does not wait.
+    /// Waits until the thread has ended, which [was told](Self::cancel) to end or has a signal. That thread itself does not wait: others
+    /// still can.
     pub(super) fn join(&self) {
-        let Some(waiting) = self.waiting.lock().take() else {
-            return;
-        };
-        if waiting.thread.thread().id() != std::thread::current().id() {
+        let own = std::thread::current().id();
+        let waiting = self
+            .waiting
+            .lock()
+            .take_if(|waiting| waiting.thread.thread().id() != own);
+        if let Some(waiting) = waiting {
             // A panic of the application's function has been reported.
             let _ = waiting.thread.join();
         }

@@ -62,25 +62,35 @@ impl RtCore {
     /// The host refuses a running thread its new priority, and best effort is not allowed.
     pub(crate) fn keep_above(&self, native: NativePriority) -> Result<(), Refused> {
         let threads = &self.client_threads;
-        if native <= threads.most_urgent.load(Ordering::Relaxed) {
+        let is_kept = || native <= threads.most_urgent.load(Ordering::Relaxed);
+        if is_kept() {
             return Ok(());
         }
         let running = threads.running.lock();
-        threads.most_urgent.fetch_max(native, Ordering::Relaxed);
-        let policy = self.client_policy();
+        // Another thread may have raised it meanwhile.
+        if is_kept() {
+            return Ok(());
+        }
+        let policy = self.policy_above(native);
         let mut numbers = running.iter();
         numbers.try_for_each(|&number| {
             apply_policy_to(number, policy).or_else(|refused| self.best_effort.pass(refused))
-        })
+        })?;
+        // After a refusal the next call asks the host again.
+        threads.most_urgent.store(native, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The policy of threads whose scheduling the application did not choose.
     fn client_policy(&self) -> SchedPolicy {
-        let threads = &self.client_threads;
-        match threads.most_urgent.load(Ordering::Relaxed) {
-            native if threads.own.is_real_time() && native < threads.own.priority() => threads.own,
-            0 => threads.own,
-            native => self.policy(native.saturating_add(1).min(NATIVE_MAX)),
+        self.policy_above(self.client_threads.most_urgent.load(Ordering::Relaxed))
+    }
+
+    fn policy_above(&self, native: NativePriority) -> SchedPolicy {
+        match (native, self.client_threads.own) {
+            (native, own) if own.is_real_time() && native < own.priority() => own,
+            (0, own) => own,
+            (native, _) => self.policy(native.saturating_add(1).min(NATIVE_MAX)),
         }
     }
 }
@@ -135,7 +145,8 @@ impl Running {
             running.push(thread_id());
             let current = rt.client_policy();
             if current != policy {
-                // A lane was made meanwhile. If the host refuses, the next call of `keep_above` reports it.
+                // A lane was made after the thread was started, and `keep_above` did not know the thread yet. If the host
+                // refuses now, nobody learns of it: the thread keeps the priority with which it was started.
                 let _ = apply_policy(current);
             }
         }

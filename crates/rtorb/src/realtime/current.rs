@@ -31,9 +31,14 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     if CURRENT.get() == UNSET {
         NATIVE.set(Some(current_policy()));
     }
+    // First, so that a refusal leaves the thread as it was.
+    rt.keep_above(native).map_err(|refused| {
+        refusal(refused).with_detail(format_args!(
+            "the ORB's own threads run above CORBA priority {priority}: {refused}"
+        ))
+    })?;
     rt.apply(native)
         .map_err(|refused| with_reason(refused, rt, priority, native))?;
-    rt.keep_above(native).map_err(refusal)?;
     CURRENT.set(priority.get());
     Ok(())
 }

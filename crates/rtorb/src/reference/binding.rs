@@ -184,11 +184,12 @@ impl Binding {
         core: &ClientCore,
         routes: &[Route],
     ) -> Result<BandedPriority, SystemException> {
-        let derived = caller_priority(&core.rt)?;
-        let call = self.at(self.sent(derived, core, routes)?);
+        let derived = self.sent(caller_priority(&core.rt)?, core, routes)?;
         let is_served = |call: &BandedPriority| routes.iter().any(|route| call.accepts(route));
-        if call.as_ref().is_ok_and(is_served) || !is_without_priority() {
-            return call;
+        // The exception has words, which are made only for a call that ends with it.
+        let is_in_band = self.bands.band(derived).is_ok();
+        if !is_without_priority() || is_in_band && is_served(&self.at(derived)?) {
+            return self.at(derived);
         }
         let plain = BandedPriority {
             is_propagated: self.is_propagated,
@@ -196,7 +197,11 @@ impl Binding {
             priority: self.server_priority,
             band: None,
         };
-        if is_served(&plain) { Ok(plain) } else { call }
+        if is_served(&plain) {
+            Ok(plain)
+        } else {
+            self.at(derived)
+        }
     }
 
     /// Applies the outbound transform to a caller's priority.

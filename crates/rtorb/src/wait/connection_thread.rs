@@ -3,8 +3,7 @@
 //! So does the client of CORBAplus (P1 2.2.2). A request needs a switch to that thread, and its reply one back. All threads wait
 //! at the priority of that thread, and for the requests before theirs in its queue.
 
-use super::ReplySource;
-use crate::exception::Phase;
+use super::{ReplySource, Unwatched};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,10 +87,9 @@ impl ConnectionThreads {
         &self,
         source: Weak<dyn ReplySource>,
         stream: &Stream,
-    ) -> Result<Arc<ThreadSignal>, (Phase, Errno)> {
-        let in_set_up = |errno| (Phase::SetUp, errno);
-        let signal = Arc::new(ThreadSignal::new().map_err(in_set_up)?);
-        let events = Events::new(&signal, stream).map_err(in_set_up)?;
+    ) -> Result<Arc<ThreadSignal>, Unwatched> {
+        let signal = Arc::new(ThreadSignal::new()?);
+        let events = Events::new(&signal, stream)?;
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let of_thread = Arc::clone(&signal);
         let mut running = self.running.lock();
@@ -99,8 +97,7 @@ impl ConnectionThreads {
         let name = format!("rtorb-client-{number}");
         let thread = self.config.spawn(&name, move || {
             run(&source, events, &of_thread);
-        });
-        let thread = thread.map_err(|refused| (Phase::Schedule, refused.errno))?;
+        })?;
         running.push(Running {
             signal: Arc::clone(&signal),
             thread: Some(thread),

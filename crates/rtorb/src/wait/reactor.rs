@@ -2,9 +2,8 @@
 //!
 //! Each reply needs two more thread switches than reading does, and all threads wait at the reactor's priority.
 
-use super::ReplySource;
 use super::waiter::{Waiter, Woken};
-use crate::exception::Phase;
+use super::{ReplySource, Unwatched};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -77,24 +76,21 @@ impl Reactor {
         &self,
         source: Weak<dyn ReplySource>,
         stream: &Stream,
-    ) -> Result<(), (Phase, Errno)> {
+    ) -> Result<(), Unwatched> {
         let mut running = self.running.lock();
         let running = match &mut *running {
             Some(running) => running,
             none => none.insert(Running::start(&self.config)?),
         };
-        let watched = running.watched.watch(source, stream);
-        watched.map_err(|errno| (Phase::SetUp, errno))
+        Ok(running.watched.watch(source, stream)?)
     }
 }
 
 impl Running {
-    fn start(config: &ClientThread) -> Result<Self, (Phase, Errno)> {
-        let watched = Watched::new().map_err(|errno| (Phase::SetUp, errno))?;
-        let watched = Arc::new(watched);
+    fn start(config: &ClientThread) -> Result<Self, Unwatched> {
+        let watched = Arc::new(Watched::new()?);
         let for_thread = Arc::clone(&watched);
-        let thread = config.spawn("rtorb-reactor", move || for_thread.run());
-        let thread = thread.map_err(|refused| (Phase::Schedule, refused.errno))?;
+        let thread = config.spawn("rtorb-reactor", move || for_thread.run())?;
         Ok(Self {
             watched,
             thread: Some(thread),

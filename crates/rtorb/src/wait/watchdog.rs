@@ -8,6 +8,7 @@
 //!
 //! From the first connection through shared memory on, it waits for the ends of these peers too (`PeerWatch`).
 
+use super::Unwatched;
 use crate::clock::monotonic_ns;
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
@@ -18,7 +19,6 @@ use rtorb_os::futex;
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
-use rustix::io::Errno;
 use std::sync::{Arc, Weak};
 
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
@@ -151,18 +151,18 @@ impl Watchdog {
     }
 
     /// Wakes threads that sleep on this connection once its peer is gone. Does nothing for a socket, where the kernel does it.
-    pub(crate) fn watch_peer(&self, stream: &Stream) -> Result<(), Errno> {
+    pub(crate) fn watch_peer(&self, stream: &Stream) -> Result<(), Unwatched> {
         if stream.memory().is_none() {
             return Ok(());
         }
-        self.start().map_err(|refused| refused.errno)?;
+        self.start()?;
         if let Some(peers) = self.shared.peers.get() {
-            return peers.add(stream);
+            return Ok(peers.add(stream)?);
         }
         let made = PeerWatch::new()?;
         let peers = self.shared.peers.get_or_make(|| made);
         self.shared.tell();
-        peers.add(stream)
+        Ok(peers.add(stream)?)
     }
 
     /// Starts the thread, unless it runs.

@@ -1,6 +1,7 @@
 //! Tests that look for threads of the whole process. They run one after the other: no other test has threads beside them.
 
 mod connections;
+mod refused;
 mod shutdown;
 
 fn main() {
@@ -32,6 +33,14 @@ fn main() {
         (
             "an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both",
             shutdown::an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both,
+        ),
+        (
+            "a_client_thread_whose_priority_is_refused_fails_the_call_that_starts_it",
+            refused::a_client_thread_whose_priority_is_refused_fails_the_call_that_starts_it,
+        ),
+        (
+            "a_client_thread_whose_priority_is_refused_fails_what_would_be_below_it",
+            refused::a_client_thread_whose_priority_is_refused_fails_what_would_be_below_it,
         ),
     ]);
 }

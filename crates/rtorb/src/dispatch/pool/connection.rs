@@ -329,7 +329,7 @@ impl Inlet {
             Ok(_) if of.is_ending() || self.reading.is_full() => Received::More,
             Ok(_) | Err(Errno::AGAIN) => Received::All,
             Err(Errno::INTR) => Received::More,
-            Err(_) => Received::End,
+            Err(_) => self.received_end(of),
         }
     }
 
@@ -340,12 +340,59 @@ impl Inlet {
             // The caller receives again. A call of `receive` here would keep it from being inlined there.
             Received::More
         } else {
-            Received::End
+            self.received_end(of)
         }
+    }
+
+    /// The end. The buffer goes back to the pool, which would lose one with each connection otherwise.
+    #[cold]
+    fn received_end(&mut self, of: &Connection) -> Received {
+        self.reading.give_buffer_back(&of.session);
+        Received::End
     }
 
     /// Notes how many other requests are in progress when one is taken out.
     fn note_others(&mut self, others: u32) {
         self.alone = if others == 0 { self.alone + 1 } else { 0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Orb;
+    use crate::endpoint::Endpoint;
+    use crate::server::{Admission, ThreadPriority};
+    use crate::tests::world::World;
+    use crate::transport::resolver::Resolver;
+    use crate::transport::tcp;
+
+    #[test]
+    fn the_end_of_a_connection_takes_no_buffer_from_the_pool() {
+        let _world = World::perfect();
+        let orb = Orb::builder().build().expect("an ORB");
+        orb.root_poa().expect("it listens");
+        let core = &orb.core.adapters.server;
+        let server = core.server().expect("it is open");
+        let Endpoint::Tcp { host, port } = server.listeners[0].bound.clone() else {
+            panic!("the default endpoint is TCP");
+        };
+        let client = tcp::connect(&Resolver::default(), &host, port, u64::MAX);
+        let client = client.expect("it listens");
+        let Admission::Accepted(mut accepted) = server.accept(core, &server.listeners[0]) else {
+            panic!("a client waits");
+        };
+        let mut buffer = core.buffers.take();
+        buffer[0] = 7;
+        core.buffers.give_back(buffer);
+        assert!(accepted.reading.get_buffer(&accepted.session));
+        assert_eq!(core.buffers.take()[0], 0, "the connection has the other");
+        drop(client);
+        let connection = Connection::new(accepted, Sharing::Never);
+        let mut workspace = Workspace::new(ThreadPriority::keeping());
+        let mut request = TakenRequest::with_room();
+        let turn = connection.serve(Readiness::Ended, &mut workspace, &mut request);
+        assert_eq!(turn, Turn::Over);
+        assert_eq!(core.buffers.take()[0], 7, "the same buffer");
     }
 }

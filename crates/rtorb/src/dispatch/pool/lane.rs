@@ -11,6 +11,7 @@ use crate::server::{
 };
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use rtorb_os::Refused;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::slab::{Entered, Key, Slab};
 use rtorb_os::sync::Mutex;
@@ -130,11 +131,20 @@ impl Lane {
             return Ok(config.threads.clone());
         };
         let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
-        orb.rt.keep_above(native).map_err(|refused| refused.errno)?;
         Ok(orb.rt.obtainable(&ThreadConfig {
             policy: Some(orb.rt.policy(native)),
             ..config.threads.clone()
         }))
+    }
+
+    /// Keeps the threads that calls wait for above its own.
+    ///
+    /// # Errors
+    /// As [`keep_above`](crate::realtime::RtCore::keep_above).
+    pub(super) fn keep_below(&self, orb: &ServerCore) -> Result<(), Refused> {
+        // A lane is not opened without a native priority.
+        let native = self.priority.and_then(|it| orb.rt.mapping.to_native(it));
+        native.map_or(Ok(()), |native| orb.rt.keep_above(native))
     }
 
     /// The workspace of the calling thread, which belongs to the lane.

@@ -67,8 +67,11 @@ pub(crate) fn serve_here(
 /// Starts the static threads of a pool.
 ///
 /// # Errors
-/// When the host refuses one. The threads before it run then.
+/// When the host refuses one, or a client's thread its priority above them. The threads before it run then.
 fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
+    pool.lanes
+        .iter()
+        .try_for_each(|lane| lane.keep_below(orb))?;
     // All are counted first, so that the first to end is not taken for the last.
     let count = |lane: &Lane| lane.static_threads + u32::from(pool.relief.is_some());
     let readers = |lane: &Lane| u32::from(lane.queue.is_some());
