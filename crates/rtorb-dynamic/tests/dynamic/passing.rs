@@ -582,7 +582,11 @@ fn a_target_gets_the_form_of_address_that_it_asks_for() {
     let own = reply.clone();
     let target = Target::new(move |request| {
         let is_right = request[21] == PROFILE;
-        Some(with_id(request, if is_right { &own } else { &needs_profile }, 12))
+        Some(with_id(
+            request,
+            if is_right { &own } else { &needs_profile },
+            12,
+        ))
     });
     let stand = Stand::new(&target.reference(b"there"), None);
     let asked = Asked {
