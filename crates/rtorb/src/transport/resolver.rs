@@ -272,7 +272,6 @@ fn system_addresses(host: &str) -> Addresses {
 pub(crate) mod tests {
     use super::*;
     use core::net::SocketAddrV6;
-    use core::time::Duration;
     use std::thread;
 
     /// The system never finds names that end so.
@@ -289,7 +288,8 @@ pub(crate) mod tests {
         if host != SLOW {
             return host;
         }
-        thread::sleep(Duration::from_nanos(5 * MOMENT_NS));
+        let late_ns = rtorb_os::clock::monotonic_ns() + 5 * MOMENT_NS;
+        rtorb_os::clock::sleep_until(late_ns);
         "localhost"
     }
 
