@@ -558,15 +558,7 @@ impl ObjectRef {
             Some(cause) if cause.phase == Phase::AwaitReply => cause.phase = Phase::AwaitUnserved,
             Some(_) => {}
             // The server's own timeout was the shorter one.
-            none => {
-                let route = self.inner.routes.first();
-                *none = Some(Cause {
-                    phase: Phase::AwaitUnserved,
-                    endpoint: route.map(|route| Arc::clone(&route.endpoint.endpoint)),
-                    elapsed: Duration::ZERO,
-                    errno: None,
-                });
-            }
+            None => return self.not_followed(exception, Phase::AwaitUnserved, Deadline::NONE),
         }
         exception
     }
