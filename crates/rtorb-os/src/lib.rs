@@ -29,6 +29,8 @@
 //!
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod admission;
 mod atomics;
 #[cfg(not(loom))]

@@ -1,4 +1,9 @@
 //! Threads that start with a configured name, policy, CPUs and stack.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is where threads are made; the creator waits until the thread has begun, and holds no lock"
+)]
 
 use crate::memory;
 use crate::refused::{Refused, Resource};

@@ -19,6 +19,7 @@
 //! | `scheduling` | the scheduling service, and schedules in files; with `event-channel` |
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod events;
 pub mod naming;
