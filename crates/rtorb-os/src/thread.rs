@@ -82,7 +82,7 @@ pub fn thread_id() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{PageFaults, thread_page_faults};
+    use rtorb_instruments::usage::{PageFaults, of_thread};
 
     /// Touches about `bytes` of stack, one page with each call.
     #[inline(never)]
@@ -103,9 +103,9 @@ mod tests {
         let work = || {
             // This call faults in the code, and needs little stack.
             core::hint::black_box(descend(0));
-            let before = thread_page_faults();
+            let before = of_thread().page_faults;
             core::hint::black_box(descend(200 << 10));
-            thread_page_faults().since(before)
+            of_thread().page_faults.since(before)
         };
         let thread = spawn("stack", &config, work).expect("a thread");
         thread.join().expect("no panic").expect("it was begun")

@@ -29,4 +29,5 @@ pub mod stubs;
 
 #[cfg(test)]
 #[global_allocator]
-static HEAP: rtorb_os::heap::CountingAllocator = rtorb_os::heap::CountingAllocator;
+static HEAP: rtorb_instruments::heap::CountingAllocator =
+    rtorb_instruments::heap::CountingAllocator;
