@@ -53,6 +53,7 @@ mod lexer;
 mod literal;
 mod parser;
 mod preprocess;
+pub mod project;
 mod renames;
 pub mod rust;
 pub mod source;

@@ -16,7 +16,7 @@ use rtorb_lab::experiment::{self, Context, Effort, Progress};
 use rtorb_lab::experiments;
 use rtorb_lab::processes::emulated::{VARIABLE, only_if_told_so};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_os::replay::sample_taken_address;
+use rtorb_instruments::replay::sample_taken_address;
 use rtorb_os::sched::{SchedPolicy, apply_policy};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};

@@ -4,7 +4,7 @@ use core::cell::RefCell;
 use rtorb::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
 use rtorb_embedded_cubit::cubit::{Cubit, Many, Oneof};
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
-use rtorb_os::heap::{CountingAllocator, heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, heap_calls};
 use std::sync::Mutex;
 
 #[global_allocator]
