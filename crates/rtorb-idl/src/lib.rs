@@ -56,7 +56,7 @@ mod preprocess;
 mod renames;
 pub mod rust;
 pub mod source;
-mod suggest;
+pub mod suggest;
 mod timing;
 pub mod tree;
 
