@@ -57,7 +57,7 @@ pub mod project;
 mod renames;
 pub mod rust;
 pub mod source;
-mod suggest;
+pub mod suggest;
 mod timing;
 pub mod tree;
 

@@ -1,5 +1,10 @@
 //! What generated code names of this crate. The support APIs of the ORBs hand it on.
 
+pub use alloc::collections::BTreeMap;
+pub use alloc::string::String;
+pub use alloc::sync::Arc;
+pub use alloc::vec::Vec;
+
 pub use crate::any::{Any, Typed, Value, map_type_code};
 pub use crate::cdr::{
     BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
