@@ -3,10 +3,10 @@
 //! It has the names that `rtorb::codegen` has, so that the IDL compiler's output serves both crates.
 
 mod macros;
-pub use macros::{base, generated, inherits, one_of_values, operation_error, reference, upcasts};
+pub use macros::{generated, one_of_values, operation_error, reference, upcasts};
 
 pub use crate::exception::SystemException;
-pub use crate::interface::{Base, Content, Interface, UserException, narrow};
+pub use crate::interface::{Interface, UserException, narrow};
 pub use crate::reference::ObjectRef;
 pub use crate::server::{ServedBy, ServerCall, unknown_operation};
 pub use crate::timing::{Criticality, OperationTiming};

@@ -3,7 +3,7 @@
 //! `docs/reference/mapping.md` shows the generated code.
 
 pub use crate::exception::SystemException;
-pub use crate::interface::{Base, Content, Interface, UserException, narrow};
+pub use crate::interface::{Interface, UserException, narrow};
 pub use crate::poa::{ServedBy, unknown_operation};
 pub use crate::reference::ObjectRef;
 pub use crate::server::ServerCall;
@@ -12,7 +12,7 @@ pub use rtorb_os::set_once::SetOnce;
 pub use rtorb_wire::codegen::*;
 
 mod macros;
-pub use macros::{base, generated, inherits, one_of_values, operation_error, reference, upcasts};
+pub use macros::{generated, one_of_values, operation_error, reference, upcasts};
 
 /// Gives a type a TypeCode, which is made once: the TypeCode of a type that contains another one twice shares the other's.
 #[macro_export]

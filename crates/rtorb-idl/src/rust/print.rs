@@ -43,4 +43,4 @@ fn spaced(text: &str) -> String {
     spaced
 }
 
-const ITEM_STARTS: [&str; 6] = ["#[", "///", "pub ", "impl", "fn ", "::rtorb::codegen::"];
+const ITEM_STARTS: [&str; 6] = ["#[", "///", "pub", "impl", "fn ", "::rtorb::codegen::"];
