@@ -334,6 +334,7 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {
         edges(layer, package, &mut broken);
         safe(package, &mut broken)?;
         words(package, &mut broken)?;
+        by_hand(package, &mut broken)?;
         acyclic(package, &mut broken)?;
         tested(package, &mut broken)?;
     }
@@ -422,6 +423,39 @@ fn words(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Only generated code names the support API of an ORB. `rtorb-idl` writes generated code.
+fn by_hand(package: &Package, broken: &mut Vec<Breach>) -> anyhow::Result<()> {
+    let folder = package
+        .manifest_path
+        .parent()
+        .context("a manifest is in a folder")?;
+    let folders = ["src", "tests"].map(|name| folder.join(name));
+    let folders = folders.iter().filter(|folder| folder.is_dir());
+    for folder in folders.filter(|_| package.name != "rtorb-idl") {
+        for file in rust_files(folder)? {
+            let lines = with_whole_imports(code(&file)?).into_iter();
+            let named = lines.filter(|line| names_support_api(&line.code));
+            broken.extend(named.map(|line| {
+                breach(
+                    &format!("{}:{}", file.display(), line.number),
+                    "`codegen` is for generated code; take rtorb::skeleton, rtorb::cdr or rtorb::any",
+                )
+            }));
+        }
+    }
+    Ok(())
+}
+
+fn names_support_api(code: &str) -> bool {
+    let mut paths = code.match_indices("rtorb");
+    paths.any(|(at, _)| {
+        let path = code[at..].split_once("::").map(|(_, path)| path);
+        path.is_some_and(|path| {
+            path.starts_with("codegen") || path.starts_with('{') && path.contains("codegen::")
+        })
+    })
+}
+
 /// The lines, with each import on one of them.
 fn with_whole_imports(lines: Vec<Line>) -> Vec<Line> {
     let mut whole: Vec<Line> = Vec::new();
@@ -486,7 +520,7 @@ fn breach(place: &str, why: &str) -> Breach {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAYERS, Line, check, with_whole_imports};
+    use super::{LAYERS, Line, check, names_support_api, with_whole_imports};
 
     #[test]
     fn the_workspace_keeps_its_layers() {
@@ -506,6 +540,24 @@ mod tests {
         let import = &whole[1];
         assert!(import.code.contains("std::sync::") && import.code.contains("Condvar"));
         assert_eq!((import.number, whole.len()), (2, 4));
+    }
+
+    #[test]
+    fn the_support_api_is_found_in_paths_and_imports() {
+        for named in [
+            "use rtorb::codegen::ServedBy;",
+            "use rtorb::{Poa, codegen::ServedBy};",
+            "|w| rtorb_embedded::codegen::Encode::encode(&value, w)",
+        ] {
+            assert!(names_support_api(named), "{named}");
+        }
+        for other in [
+            "use rtorb::skeleton::ServedBy;",
+            "use crate::codegen::Any;",
+            "let codegen = rtorb::build();",
+        ] {
+            assert!(!names_support_api(other), "{other}");
+        }
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 pub use crate::exception::SystemException;
 pub use crate::interface::{Interface, UserException, narrow};
-pub use crate::poa::{ServedBy, unknown_operation};
+pub use crate::poa::ServedBy;
 pub use crate::reference::ObjectRef;
-pub use crate::server::ServerCall;
+pub use crate::server::{ServerCall, unknown_operation};
 pub use crate::timing::{Criticality, OperationTiming};
 pub use rtorb_os::set_once::SetOnce;
 pub use rtorb_wire::codegen::*;

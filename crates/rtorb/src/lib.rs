@@ -18,6 +18,7 @@ pub mod poa;
 mod realtime;
 mod reference;
 mod server;
+pub mod skeleton;
 mod strategies;
 mod suggest;
 #[cfg(test)]

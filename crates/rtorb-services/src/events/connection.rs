@@ -5,7 +5,7 @@ use crate::stubs::rtec_event::rtec_event_comm::PushConsumer;
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb::codegen::EncodeError;
+use rtorb::cdr::{Encode, EncodeError};
 use rtorb::exception::local;
 use rtorb::rt::{Policy, Priority};
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SyncScope, SystemException};
@@ -116,7 +116,7 @@ impl RemoteConsumer {
     fn push_values(&self, message: Message<'_>) -> Result<bool, SystemException> {
         let events = message.values()?;
         self.events
-            .invoke_oneway_at_once("push", |w| rtorb::codegen::Encode::encode(&events, w))
+            .invoke_oneway_at_once("push", |w| events.encode(w))
     }
 }
 

@@ -12,8 +12,8 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
 use rtorb::SystemException;
-use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::exception::local;
+use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb_os::clock::coarse_monotonic_ns;
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;

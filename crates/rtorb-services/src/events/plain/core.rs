@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rtorb::codegen::ServedBy;
 use rtorb::exception::local;
+use rtorb::skeleton::ServedBy;
 use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
