@@ -84,8 +84,7 @@ impl ProxyPushSupplierServant for ConsumerProxy {
         if let Some(connected) = connected {
             return self.core.resubscribe_consumer(connected, request);
         }
-        let connection =
-            RemoteConsumer::new(consumer.as_object(), self.core.config().ping_timeout)?;
+        let connection = RemoteConsumer::new(consumer, self.core.config().ping_timeout)?;
         let connected = (self.core).connect_consumer(self.number, request, Arc::new(connection))?;
         *state = ProxyState::Connected {
             consumer: connected,
@@ -156,9 +155,8 @@ impl SupplierProxy {
         if qos.publications.len() > self.core.config().entries_max {
             return Err(local::TOO_MANY_ENTRIES);
         }
-        let reference = supplier.as_ref().map(PushSupplier::as_object);
         let call_timeout = self.core.config().ping_timeout;
-        match self.supplier.connect(reference, qos, call_timeout) {
+        match self.supplier.connect(supplier.as_ref(), qos, call_timeout) {
             Ok(()) => {
                 self.core.note_change();
                 call.reply(|_| Ok(()))

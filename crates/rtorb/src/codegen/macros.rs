@@ -125,6 +125,8 @@ macro_rules! reference {
                 &self.0
             }
         }
+
+        $crate::policies!($name);
     };
 }
 pub use crate::reference;
