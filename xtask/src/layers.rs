@@ -10,6 +10,7 @@ use xshell::Shell;
 use crate::metadata::{members, needed};
 use crate::modules::cycles;
 use crate::sources::code;
+use crate::support_api::named_by_hand;
 use crate::test_files::{forgotten, never_run};
 
 /// Prints the breaches, and fails if there is one.
@@ -94,6 +95,7 @@ fn check(sh: &Shell) -> anyhow::Result<Vec<String>> {
             breaches.extend(acyclic(package, target)?);
         }
         breaches.extend(tested(package)?);
+        breaches.extend(named_by_hand(package)?);
     }
     for package in &rules.no_runtime.below {
         let needed = needed(sh, &["--edges", "normal,build", "--package", package])?;

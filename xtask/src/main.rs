@@ -19,6 +19,7 @@ mod simulate;
 mod sources;
 mod spec;
 mod static_build;
+mod support_api;
 mod test_files;
 mod valgrind;
 

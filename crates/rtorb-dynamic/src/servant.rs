@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rtorb::any::Value;
-use rtorb::poa::{DynamicServant, ServerCall, unknown_operation};
+use rtorb::poa::{DynamicServant, ServerCall};
+use rtorb::skeleton::unknown_operation;
 use rtorb::type_code::{Shape, TypeCode};
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, Poa, PoaError, SystemException};
 use rtorb_wire::{EncodeError, Writer};

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb::any::Any;
-use rtorb::codegen::{ServedBy, ServerCall};
+use rtorb::skeleton::{ServedBy, ServerCall};
 use rtorb::{DispatchStrategy, Orb, SystemException};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::monotonic_ns;

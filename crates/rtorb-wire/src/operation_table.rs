@@ -114,28 +114,6 @@ impl<const OPERATIONS: usize, const BUCKETS: usize, const SLOTS: usize>
     }
 }
 
-/// The names of several interfaces as one list.
-///
-/// # Panics
-/// While compiling, if the length is another than that of all parts together.
-pub const fn joined<const NAMES: usize, const PARTS: usize>(
-    parts: [&'static [&'static str]; PARTS],
-) -> [&'static str; NAMES] {
-    let mut names = [""; NAMES];
-    let (mut part, mut count) = (0, 0);
-    while part < PARTS {
-        let mut place = 0;
-        while place < parts[part].len() {
-            names[count] = parts[part][place];
-            count += 1;
-            place += 1;
-        }
-        part += 1;
-    }
-    assert!(count == NAMES);
-    names
-}
-
 /// Hashes eight bytes at a time: multiplies and folds.
 #[inline]
 const fn hash(seed: u64, name: &[u8]) -> u64 {

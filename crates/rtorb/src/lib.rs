@@ -19,6 +19,7 @@ pub mod poa;
 mod realtime;
 mod reference;
 mod server;
+pub mod skeleton;
 mod strategies;
 mod suggest;
 #[cfg(test)]

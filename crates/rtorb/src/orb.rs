@@ -21,6 +21,7 @@ use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
+use crate::interface::{self, Interface};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
@@ -95,6 +96,16 @@ impl Orb {
     /// INV_OBJREF for the nil reference; the exceptions of the naming context of a `corbaname:`.
     pub fn string_to_object(&self, text: &str) -> Result<ObjectRef, SystemException> {
         object_url::resolve(self, text)
+    }
+
+    /// Makes a reference to an object of the interface `I` from its text, as [`string_to_object`](Self::string_to_object). Asks
+    /// the object if the text does not state its interface.
+    ///
+    /// # Errors
+    /// As [`string_to_object`](Self::string_to_object); BAD_PARAM if the object has another interface; the exception of the call
+    /// if the object cannot be asked.
+    pub fn string_to_reference<I: Interface>(&self, text: &str) -> Result<I, SystemException> {
+        interface::narrow(&self.string_to_object(text)?)
     }
 
     /// The reference as text: `IOR:` and hexadecimal digits.

@@ -16,8 +16,6 @@ mod rt_policies;
 
 pub use crate::server::PoaManagerState;
 pub use crate::server::ServerCall;
-#[doc(hidden)]
-pub use crate::server::unknown_operation;
 pub use adapter::{Poa, PoaError};
 pub use dynamic::DynamicServant;
 pub use manager::PoaManager;
@@ -27,7 +25,7 @@ pub(crate) use adapters::Adapters;
 
 use crate::exception::SystemException;
 use crate::interface::Interface;
-use crate::server::{LocatedId, Servant};
+use crate::server::{LocatedId, Servant, unknown_operation};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
 

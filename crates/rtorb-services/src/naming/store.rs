@@ -8,7 +8,7 @@ use super::store_log::{NoLog, StoreLog};
 use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
-use rtorb::codegen::{Decode, Encode, Reader, Writer};
+use rtorb::cdr::{Decode, Encode, Reader, Writer};
 use rtorb::exception::local;
 use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
