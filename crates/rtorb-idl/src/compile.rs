@@ -32,7 +32,7 @@ impl Compiler {
         Self::default()
     }
 
-    /// Adds a directory in which included files are searched.
+    /// Adds a directory to search for included files.
     #[must_use]
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.options.include_dirs.push(dir.into());
@@ -60,7 +60,7 @@ impl Compiler {
         self
     }
 
-    /// Writes to `dir` instead of `$OUT_DIR`.
+    /// Sets the directory of the output, instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(dir.into());
