@@ -11,6 +11,7 @@ use crate::metadata::{Metadata, Package};
 use crate::modules::cycles;
 use crate::sources::{Line, code, rust_files};
 use crate::test_files::{forgotten, never_run};
+use crate::type_names::wrong_names;
 
 /// Prints what is broken, and fails if anything is.
 pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
@@ -336,6 +337,8 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<Breach>> {
         words(package, &mut broken)?;
         acyclic(package, &mut broken)?;
         tested(package, &mut broken)?;
+        let names = wrong_names(package)?;
+        broken.extend(names.iter().map(|it| breach(&it.place, &it.why)));
     }
     for package in NO_RUNTIME_BELOW {
         let reached = metadata.reached_from(package);

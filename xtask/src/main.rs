@@ -23,6 +23,7 @@ mod sources;
 mod spec;
 mod static_build;
 mod test_files;
+mod type_names;
 mod valgrind;
 
 use std::env;
