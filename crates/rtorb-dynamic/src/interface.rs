@@ -89,7 +89,7 @@ impl Interface {
 
     /// The known name that is most similar to `wrong`.
     pub fn suggestion(&self, wrong: &str) -> Option<&str> {
-        crate::suggest::closest(wrong, self.names())
+        rtorb_idl::suggest::closest(wrong, self.names())
     }
 
     /// True if an object of this interface can be used where the interface with that repository id is expected.

@@ -39,7 +39,6 @@ mod request;
 pub mod search;
 mod servant;
 pub mod stand_in;
-mod suggest;
 pub mod types;
 pub mod walk;
 

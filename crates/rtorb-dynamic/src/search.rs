@@ -130,7 +130,7 @@ impl Search {
             Some(interface) => Ok(interface.repository_id.clone()),
             None => Err(SearchError::Unknown {
                 name: name.to_owned(),
-                suggestion: crate::suggest::closest(name, names).map(str::to_owned),
+                suggestion: rtorb_idl::suggest::closest(name, names).map(str::to_owned),
             }),
         }
     }

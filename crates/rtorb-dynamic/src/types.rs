@@ -237,7 +237,7 @@ impl Types {
 
     /// The known name that is most similar to `wrong`.
     fn suggestion(&self, wrong: &str) -> Option<&str> {
-        crate::suggest::closest(wrong, self.ids.keys().map(String::as_str))
+        rtorb_idl::suggest::closest(wrong, self.ids.keys().map(String::as_str))
     }
 }
 

@@ -23,6 +23,7 @@ pub fn compile(path: impl AsRef<Path>) {
 #[derive(Clone, Debug, Default)]
 pub struct Compiler {
     options: Options,
+    runtime: Option<String>,
     out_dir: Option<PathBuf>,
 }
 
@@ -57,6 +58,13 @@ impl Compiler {
     #[must_use]
     pub fn rust_name(mut self, idl: &str, rust: &str) -> Self {
         self.options.rust_names.push(format!("{idl}={rust}"));
+        self
+    }
+
+    /// Sets the path of the ORB in the generated code, instead of `rtorb`: for example `rtorb_embedded`.
+    #[must_use]
+    pub fn runtime(mut self, path: impl Into<String>) -> Self {
+        self.runtime = Some(path.into());
         self
     }
 
@@ -109,7 +117,13 @@ impl Compiler {
     /// Writes the Rust text of `outcome`. Returns the file, or the message of an error.
     fn write(&self, path: &Path, outcome: &Outcome, rendered: &str) -> Result<PathBuf, String> {
         let tree = outcome.tree.as_ref().ok_or(rendered)?;
-        let text = rust::generate(tree)
+        let runtime = self.runtime.as_deref().unwrap_or(rust::RTORB);
+        if !rust::is_crate_path(runtime) {
+            return Err(format!(
+                "`{runtime}` is not the path of a Rust crate: expected a name such as rtorb_embedded"
+            ));
+        }
+        let text = rust::generate_for(tree, runtime)
             .map_err(|all| rendered.to_owned() + &render_all(&all, &outcome.sources, false))?;
         let stem = path
             .file_stem()

@@ -53,10 +53,11 @@ mod lexer;
 mod literal;
 mod parser;
 mod preprocess;
+pub mod project;
 mod renames;
 pub mod rust;
 pub mod source;
-mod suggest;
+pub mod suggest;
 mod timing;
 pub mod tree;
 

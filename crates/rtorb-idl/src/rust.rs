@@ -16,6 +16,7 @@ mod names;
 pub(crate) mod operations;
 mod print;
 mod refusals;
+mod runtime;
 mod scope;
 mod servants;
 mod structs;
@@ -32,6 +33,7 @@ use inheritance::Inheritance;
 use layouts::Layouts;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
+pub(crate) use runtime::{RTORB, is_crate_path};
 use scope::{Context, Scope};
 
 use crate::diagnostic::Diagnostic;
@@ -39,22 +41,27 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 
 /// Generates the Rust text of everything in `tree`, included files too.
 ///
-/// The text depends only on `::rtorb::codegen` and the standard library, and works inside any module. A comment at its top
-/// names the omitted declarations: those of included files that have no Rust form and are not used by the main file.
+/// The text depends only on `::rtorb::codegen` and `core`, and works inside any module. A comment at its top names the omitted
+/// declarations: those of included files that have no Rust form and are not used by the main file.
 ///
 /// # Errors
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+    generate_for(tree, RTORB)
+}
+
+/// Like [`generate`], for the ORB with that path.
+pub(crate) fn generate_for(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> {
     // References nest as deep as interfaces have bases, and the parser of the generated text recurses: threads of 2 MiB are too
     // small for it.
     std::thread::scope(|threads| {
         let thread = std::thread::Builder::new().stack_size(STACK_OCTETS);
-        match thread.spawn_scoped(threads, || generate_here(tree)) {
+        match thread.spawn_scoped(threads, || generate_here(tree, runtime)) {
             Ok(thread) => thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => generate_here(tree),
+            Err(_) => generate_here(tree, runtime),
         }
     })
 }
@@ -62,7 +69,7 @@ pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
 /// The stack for the deepest text that is not refused. Pages that are not used cost nothing.
 const STACK_OCTETS: usize = 32 << 20;
 
-fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+fn generate_here(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
@@ -87,7 +94,8 @@ fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let left_out: Vec<String> = left_out.collect();
     let value_base = abstract_values::value_base(outermost);
     let items = items(outermost);
-    Ok(print::print(quote!(#value_base #items), &left_out))
+    let items = runtime::with_runtime(quote!(#value_base #items), runtime);
+    Ok(print::print(items, runtime, &left_out))
 }
 
 /// Everything that `scope` declares.
@@ -133,7 +141,7 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ItemKind::Native => alias(
             item,
             &quote!(
-                ::std::sync::Arc<
+                ::rtorb::codegen::Arc<
                     dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync,
                 >
             ),

@@ -1,7 +1,7 @@
 //! A table with lock-free lookup by index and generation, while other threads add and remove entries.
 //!
-//! A lookup adds one to a counter of its entry, and leaving subtracts one: no lock, no list of readers, and the same cost
-//! for one entry or a million. An entry that is removed while threads use it is dropped when the last of them leaves.
+//! A lookup adds one to a counter of its entry, and the end of its guard subtracts one. There is no lock and no list of readers, and
+//! the cost is the same for one entry and for a million. An entry that is removed while threads use it is dropped when the last of them leaves.
 //!
 //! The table grows by one segment of 64 slots at a time, and by a directory of 8 KiB with every 65,536th entry. The longest insert
 //! makes both. It takes 8 us, also in a table of a million entries. (A table that doubles took 64 ms.) Threads that insert at once
@@ -289,7 +289,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// An array on the heap, which never was on the stack.
+/// Makes an array on the heap, without one on the stack.
 fn boxed<E, const N: usize>(make: impl FnMut() -> E) -> Box<[E; N]> {
     let all: Box<[E]> = core::iter::repeat_with(make).take(N).collect();
     let Ok(array) = all.try_into() else {

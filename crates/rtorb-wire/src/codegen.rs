@@ -1,5 +1,10 @@
 //! The items of this crate that generated code uses. The ORBs re-export them.
 
+pub use alloc::collections::BTreeMap;
+pub use alloc::string::String;
+pub use alloc::sync::Arc;
+pub use alloc::vec::Vec;
+
 pub use crate::any::{Any, Typed, Value, map_type_code};
 pub use crate::cdr::{
     BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,

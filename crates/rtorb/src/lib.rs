@@ -2,6 +2,7 @@
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod clock;
 #[doc(hidden)]

@@ -72,7 +72,7 @@ struct Client<'p> {
 
 impl Client<'_> {
     fn found(&self, reference: &str) -> FoundInterface {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../idl");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rtorb-idl/idl");
         let search = Search {
             files: self.idl.iter().map(|file| folder.join(file)).collect(),
             ..Search::default()
