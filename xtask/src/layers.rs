@@ -12,6 +12,7 @@ use crate::modules::cycles;
 use crate::sources::code;
 use crate::support_api::named_by_hand;
 use crate::test_files::{forgotten, never_run};
+use crate::type_names::wrong_names;
 
 /// Prints the breaches, and fails if there is one.
 pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
@@ -96,6 +97,7 @@ fn check(sh: &Shell) -> anyhow::Result<Vec<String>> {
         }
         breaches.extend(tested(package)?);
         breaches.extend(named_by_hand(package)?);
+        breaches.extend(wrong_names(package)?);
     }
     for package in &rules.no_runtime.below {
         let needed = needed(sh, &["--edges", "normal,build", "--package", package])?;

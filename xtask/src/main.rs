@@ -21,6 +21,7 @@ mod spec;
 mod static_build;
 mod support_api;
 mod test_files;
+mod type_names;
 mod valgrind;
 
 use std::path::{Path, PathBuf};

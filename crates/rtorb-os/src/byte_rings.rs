@@ -106,13 +106,13 @@ struct End {
 
 #[derive(Debug)]
 #[repr(C)]
-struct Ring {
+struct ByteRing {
     sender: End,
     receiver: End,
 }
 
 /// The ring of each side's bytes.
-type Header = [Ring; 2];
+type Header = [ByteRing; 2];
 
 /// The smallest capacity of a ring.
 pub const CAPACITY_MIN: usize = 4096;
@@ -440,12 +440,12 @@ impl ByteRings {
     }
 
     #[inline]
-    fn outgoing(&self) -> &Ring {
+    fn outgoing(&self) -> &ByteRing {
         &self.header()[self.side as usize]
     }
 
     #[inline]
-    fn incoming(&self) -> &Ring {
+    fn incoming(&self) -> &ByteRing {
         &self.header()[self.side.other() as usize]
     }
 

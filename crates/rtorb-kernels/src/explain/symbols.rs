@@ -181,7 +181,10 @@ ffffffffc0000000 t module_work\t[module]
         std::hint::black_box(rtorb_instruments::replay::sample_taken_address());
         let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let mut symbols = Symbols::default();
-        symbols.add_program(&file, ("rtorb_instruments::replay::sample_taken", 0x7fff_0000_1000));
+        symbols.add_program(
+            &file,
+            ("rtorb_instruments::replay::sample_taken", 0x7fff_0000_1000),
+        );
         let found = symbols.function(0x7fff_0000_1000).name;
         assert_eq!(found, "rtorb_instruments::replay::sample_taken");
     }
