@@ -15,6 +15,7 @@ mod limits;
 mod orb;
 mod outgoing;
 pub mod poa;
+mod poller;
 mod realtime;
 mod reference;
 mod server;

@@ -6,7 +6,6 @@ use super::{IDLE_NS, opening};
 use crate::exception::{Phase, SystemException};
 use crate::outgoing;
 use crate::transport::Unsent;
-use crate::wait::Unwatched;
 use crate::wait::read::{self, Unread};
 use crate::wait::watchdog::Wait;
 use rtorb_wire::cdr::CharCodeSet;
@@ -275,7 +274,7 @@ impl SingleConnection {
             };
             let watched = watchdog.watch(&self.wait, timeout_ns);
             let endpoint = &invocation.route.endpoint.endpoint;
-            watched.map_err(|refused| Unwatched::from(refused).at(endpoint))?;
+            watched.map_err(|unwatched| unwatched.at(endpoint))?;
             self.watched_ns = timeout_ns;
         }
         self.wait.begin(deadline_ns);
