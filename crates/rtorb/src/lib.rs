@@ -16,6 +16,7 @@ mod limits;
 mod orb;
 mod outgoing;
 pub mod poa;
+mod poller;
 mod realtime;
 mod reference;
 mod server;
