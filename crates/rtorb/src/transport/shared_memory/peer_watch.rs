@@ -1,9 +1,9 @@
-//! Watches the sockets of connections through shared memory, and wakes the threads that sleep there when the peer is gone.
+//! Wakes the threads that sleep on a connection through shared memory when its peer is gone.
 //!
-//! The kernel closes the socket of a process that ends in any way, but no futex of it. A thread that waits for all sockets spares
-//! every call a timer.
+//! When a process ends in any way, the kernel closes its sockets, but wakes no futex. One thread that waits for all sockets saves every
+//! call a timer.
 
-use super::Link;
+use super::MemoryLink;
 use crate::transport::Stream;
 use core::mem::MaybeUninit;
 use rtorb_os::byte_rings::Awaited;
@@ -26,15 +26,15 @@ pub(crate) struct PeerWatch {
 
 #[derive(Debug)]
 struct Links {
-    watched: Vec<(u64, Weak<Link>)>,
-    /// Identifies the next connection. An address would not do: the next connection may get that of one that has just ended.
+    watched: Vec<(u64, Weak<MemoryLink>)>,
+    /// The id of the next connection. An address would be reused after the connection has ended.
     next: u64,
 }
 
-/// Ended connections that one system call reports at most.
+/// The most ended connections that one system call reports.
 const EVENTS_MAX: usize = 16;
 
-/// Identifies the bell. Connections have the numbers from 1.
+/// The id of the bell. Connections have ids from 1.
 const BELL: u64 = 0;
 
 impl PeerWatch {
@@ -53,7 +53,7 @@ impl PeerWatch {
         Ok(watch)
     }
 
-    /// Watches the peer of a connection from now on, if its bytes go through memory.
+    /// Adds a connection, if its bytes go through shared memory.
     pub(crate) fn add(&self, stream: &Stream) -> Result<(), Errno> {
         let Some(link) = stream.memory() else {
             return Ok(());
@@ -66,10 +66,10 @@ impl PeerWatch {
             links.watched.push((number, Arc::downgrade(link)));
             number
         };
-        // Bytes at the doorbell are no event. The kernel forgets a socket that is closed.
+        // Bytes at the doorbell are not reported. The kernel removes a closed socket.
         let flags = EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, stream, EventData::new_u64(number), flags)?;
-        link.be_watched();
+        link.note_watched();
         Ok(())
     }
 
@@ -82,21 +82,21 @@ impl PeerWatch {
     /// Waits until a peer is gone, the bell rings, or `left_ns` nanoseconds have passed.
     pub(crate) fn wait(&self, left_ns: Option<u64>) {
         let mut interest = [PollFd::new(&self.epoll, PollFlags::IN)];
-        // What ended the wait is seen by looking.
+        // `look` finds out what ended the wait.
         let _ = poll(&mut interest, left_ns.map(timespec).as_ref());
     }
 
-    /// Wakes the threads whose peer is gone; true if one may sleep still: look again soon.
+    /// Wakes the threads whose peer is gone. Returns true if one may still sleep: call it again soon.
     pub(crate) fn look(&self) -> bool {
         let mut room = [const { MaybeUninit::uninit() }; EVENTS_MAX];
         let now = timespec(0);
-        // No error is possible but a signal, and then the wait ends at once and the next look sees the events.
+        // The only possible error is a signal. Then the next call reports the events.
         let (events, _) = epoll::wait(&self.epoll, &mut room[..], Some(&now)).unwrap_or_default();
         let links = self.links.lock();
         let watched = &links.watched;
         for event in events.iter() {
             let (data, flags) = ({ event.data }.u64(), { event.flags });
-            // It may be gone already, and its socket with it.
+            // The connection may have been dropped meanwhile.
             let link = watched.iter().find(|(number, _)| *number == data);
             let Some(link) = link.and_then(|(_, link)| link.upgrade()) else {
                 continue;
