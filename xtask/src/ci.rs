@@ -48,7 +48,16 @@ const STEPS: [Step; 12] = [
     },
     Step {
         program: CARGO,
-        arguments: &["test", "-p", "rtorb-os", "--release", "--test", "loom"],
+        arguments: &[
+            "test",
+            "-p",
+            "rtorb-os",
+            "-p",
+            "rtorb-wire",
+            "--release",
+            "--test",
+            "loom",
+        ],
         environment: &[("RUSTFLAGS", "--cfg loom"), (TARGET_FOLDER, "loom")],
     },
     Step {
