@@ -43,6 +43,7 @@
 //! ```
 
 use crate::giop::Version;
+use ServerPhase::{Draining, Ended, Finishing, Held, Reading, Requested};
 use model::{AtomicU8, AtomicU32, Ordering};
 
 #[cfg(not(loom))]
@@ -112,7 +113,7 @@ impl ServerConnection {
     /// A new connection, which is read. Its requests are served in place.
     pub fn new() -> Self {
         Self {
-            word: AtomicU32::new(ServerPhase::Reading as u32),
+            word: AtomicU32::new(Reading as u32),
             exchange: AtomicU8::new(Exchange::New as u8),
             minor: AtomicU8::new(0),
             // Nobody knows what the requests of a new client cost.
@@ -122,7 +123,10 @@ impl ServerConnection {
 
     /// The current phase.
     pub fn phase(&self) -> ServerPhase {
-        ServerPhase::of(self.load())
+        let phase = self.load() & PHASE;
+        let known = [Requested, Held, Ended, Draining, Finishing];
+        let found = known.into_iter().find(|known| *known as u32 == phase);
+        found.unwrap_or(Reading)
     }
 
     /// Notes that a whole message has come.
@@ -189,13 +193,13 @@ impl ServerConnection {
 
     /// True while the connection is read.
     pub fn is_read(&self) -> bool {
-        matches!(self.phase(), ServerPhase::Reading | ServerPhase::Requested)
+        matches!(self.phase(), Reading | Requested)
     }
 
     /// True while the event loop is to report the connection at once.
     #[inline]
     pub fn is_requested(&self) -> bool {
-        self.load() & PHASE == ServerPhase::Requested as u32
+        self.load() & PHASE == Requested as u32
     }
 
     /// True while requests are to be taken out of the connection before they are served.
@@ -217,28 +221,19 @@ impl ServerConnection {
 
     /// Has the event loop report the connection at once, unless it is held, has unsent replies, or has ended.
     pub fn request(&self) -> bool {
-        self.step(|phase, _| match phase {
-            ServerPhase::Reading | ServerPhase::Requested => Some(ServerPhase::Requested),
-            _ => None,
-        })
+        self.step(&[(Reading, Requested), (Requested, Requested)])
     }
 
     /// Notes that the requested report has come, or is no longer needed.
     pub fn reported(&self) -> bool {
-        self.step(|phase, _| match phase {
-            ServerPhase::Requested => Some(ServerPhase::Reading),
-            _ => None,
-        })
+        self.step(&[(Requested, Reading)])
     }
 
     /// Stops reading if as many requests are taken out as the bound allows.
     pub fn hold(&self) -> bool {
         let bound = self.pace.load(Ordering::Relaxed);
-        self.step(|phase, taken| match phase {
-            ServerPhase::Reading | ServerPhase::Requested if taken >= bound => {
-                Some(ServerPhase::Held)
-            }
-            _ => None,
+        self.step_if(&[(Reading, Held), (Requested, Held)], |taken| {
+            taken >= bound
         })
     }
 
@@ -258,7 +253,7 @@ impl ServerConnection {
     #[inline]
     pub fn served(&self) -> bool {
         let before = self.word.fetch_sub(1, Ordering::AcqRel);
-        before & PHASE == ServerPhase::Held as u32 && self.resume()
+        before & PHASE == Held as u32 && self.resume()
     }
 
     /// Raises the bound on requests taken out, up to `bound_max`, unless replies are bulk.
@@ -271,33 +266,27 @@ impl ServerConnection {
 
     /// Stops reading because a reply waits to be sent; returns false if earlier ones do already.
     pub fn drain(&self) -> bool {
-        self.step(|phase, _| match phase {
-            ServerPhase::Reading | ServerPhase::Requested | ServerPhase::Held => {
-                Some(ServerPhase::Draining)
-            }
-            ServerPhase::Ended => Some(ServerPhase::Finishing),
-            ServerPhase::Draining | ServerPhase::Finishing => None,
-        })
+        self.step(&[
+            (Reading, Draining),
+            (Requested, Draining),
+            (Held, Draining),
+            (Ended, Finishing),
+        ])
     }
 
     /// Notes that no reply waits any more.
     pub fn drained(&self) -> bool {
-        self.step(|phase, _| match phase {
-            ServerPhase::Draining => Some(ServerPhase::Reading),
-            ServerPhase::Finishing => Some(ServerPhase::Ended),
-            _ => None,
-        })
+        self.step(&[(Draining, Reading), (Finishing, Ended)])
     }
 
     /// Ends reading for good.
     pub fn end(&self) -> bool {
-        self.step(|phase, _| match phase {
-            ServerPhase::Reading | ServerPhase::Requested | ServerPhase::Held => {
-                Some(ServerPhase::Ended)
-            }
-            ServerPhase::Draining => Some(ServerPhase::Finishing),
-            ServerPhase::Ended | ServerPhase::Finishing => None,
-        })
+        self.step(&[
+            (Reading, Ended),
+            (Requested, Ended),
+            (Held, Ended),
+            (Draining, Finishing),
+        ])
     }
 
     /// Has requests taken out before they are served. Any thread may call this.
@@ -328,17 +317,24 @@ impl ServerConnection {
     #[cold]
     fn resume(&self) -> bool {
         let bound = self.pace.load(Ordering::Relaxed);
-        self.step(|phase, taken| match phase {
-            ServerPhase::Held if taken <= bound / 2 => Some(ServerPhase::Requested),
-            _ => None,
-        })
+        self.step_if(&[(Held, Requested)], |taken| taken <= bound / 2)
     }
 
-    /// Changes the phase to the one that `next` returns for the current phase and the number of requests taken out.
-    fn step(&self, next: impl Fn(ServerPhase, u32) -> Option<ServerPhase>) -> bool {
+    /// Makes the transition from the current phase, if there is one.
+    fn step(&self, transitions: &[(ServerPhase, ServerPhase)]) -> bool {
+        self.step_if(transitions, |_| true)
+    }
+
+    /// Makes the transition from the current phase, if there is one and `is_due` for the number of requests taken out.
+    fn step_if(
+        &self,
+        transitions: &[(ServerPhase, ServerPhase)],
+        is_due: impl Fn(u32) -> bool,
+    ) -> bool {
         let change = |word| {
-            let phase = next(ServerPhase::of(word), word & TAKEN)?;
-            Some(word & !PHASE | phase as u32)
+            let is_current = |(from, _): &&(ServerPhase, _)| *from as u32 == word & PHASE;
+            let (_, next) = transitions.iter().find(is_current)?;
+            is_due(word & TAKEN).then_some(word & !PHASE | *next as u32)
         };
         let changed = self
             .word
@@ -356,24 +352,5 @@ impl ServerConnection {
 impl Default for ServerConnection {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl ServerPhase {
-    /// The phase in a word.
-    const fn of(word: u32) -> Self {
-        const REQUESTED: u32 = ServerPhase::Requested as u32;
-        const HELD: u32 = ServerPhase::Held as u32;
-        const ENDED: u32 = ServerPhase::Ended as u32;
-        const DRAINING: u32 = ServerPhase::Draining as u32;
-        const FINISHING: u32 = ServerPhase::Finishing as u32;
-        match word & PHASE {
-            REQUESTED => Self::Requested,
-            HELD => Self::Held,
-            ENDED => Self::Ended,
-            DRAINING => Self::Draining,
-            FINISHING => Self::Finishing,
-            _ => Self::Reading,
-        }
     }
 }
