@@ -9,9 +9,11 @@ mod outbox;
 mod reassembly;
 mod receiver;
 mod server;
+mod server_connection;
 
 pub use client::{ClientState, Pending, Reply, ReplyError};
 pub use deadline::Deadline;
 pub use outbox::{Outbox, OutboxError};
 pub use receiver::{Message, ReceiveError, ReceiveLimits, Receiver, Side};
 pub use server::CodeSetState;
+pub use server_connection::{ServerConnection, ServerPhase};

@@ -10,4 +10,5 @@ mod golden_values;
 mod hostile;
 mod properties;
 mod recorded;
+mod server_connection;
 mod streams;

@@ -124,7 +124,10 @@ pub(super) fn other(
 ) -> Result<Next, ReceiveError> {
     match message.header.message_type {
         MessageType::LocateRequest => Ok(locate_request(session, workspace, message)?),
-        MessageType::CancelRequest => Ok(Next::Done),
+        MessageType::CancelRequest => {
+            session.state.note_answered();
+            Ok(Next::Done)
+        }
         // The receiver refused all others.
         kind => Err(ReceiveError::OutOfPlace(kind)),
     }

@@ -42,7 +42,7 @@ pub(super) struct Reply<'m> {
     pub(super) priority: Option<&'m [u8]>,
     /// True if the reply could not be sent: the connection is broken.
     pub(super) is_broken: bool,
-    is_sent: bool,
+    pub(super) is_sent: bool,
     /// The length of the reply to a collocated call; 0 before it is written.
     pub(super) octets: usize,
 }

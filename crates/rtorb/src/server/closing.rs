@@ -32,7 +32,7 @@ const ROUND_NS: u64 = 1_000_000;
 
 /// True if a connection can be closed.
 fn is_ended(session: &Session, is_late: bool) -> bool {
-    if session.has_unsent() {
+    if session.state.has_unsent() {
         session.give_up();
         if matches!(session.flush(), Ok(false)) {
             return false;

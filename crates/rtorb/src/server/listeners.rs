@@ -290,7 +290,7 @@ impl Connections {
 /// Has the connection give way that has been idle for the longest time, the oldest of several; `None` if none is idle.
 fn longest_idle(open: &mut Vec<Weak<Session>>) -> Option<Weak<Session>> {
     let idle = open.iter().enumerate().filter_map(|(place, session)| {
-        let since = Session::idle_since(&session.upgrade()?)?;
+        let since = session.upgrade()?.idle_since()?;
         Some((since, place))
     });
     let (_, place) = idle.min()?;

@@ -112,14 +112,13 @@ impl Reading {
 
     /// Takes the next request out, for another thread or for later. Serves other messages at once.
     ///
-    /// From now on replies are sent in turn ([`Session::share`]).
+    /// The caller [counts](rtorb_wire::connection::ServerConnection::take) the request before it leaves the connection to others.
     pub(crate) fn take_next(
         &mut self,
         session: &Session,
         workspace: &mut Workspace,
         into: &mut TakenRequest,
     ) -> Next {
-        session.share();
         loop {
             match self.try_take_next(session, workspace, into) {
                 Ok(Some(next)) => return next,
@@ -139,7 +138,7 @@ impl Reading {
         let Some(message) = self.receiver.next()? else {
             return Ok(Next::Incomplete);
         };
-        session.note_message(message.header.version);
+        session.state.note_message(message.header.version);
         if message.header.message_type == MessageType::Request {
             let code_sets = &mut self.code_sets;
             return Ok(answer::request(session, workspace, code_sets, message)?);
@@ -157,7 +156,7 @@ impl Reading {
         let Some(message) = self.receiver.next()? else {
             return Ok(Some(Next::Incomplete));
         };
-        session.note_message(message.header.version);
+        session.state.note_message(message.header.version);
         if message.header.message_type != MessageType::Request {
             return Ok(match answer::other(session, workspace, message)? {
                 Next::Over => Some(Next::Over),

@@ -1,4 +1,4 @@
-//! A client's connection, shared by all threads that reply on it: the stream, the unsent bytes, and the lock for sending.
+//! A client's connection, shared by all threads that reply on it: its state, its stream, and the replies that wait to be sent.
 
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
@@ -6,10 +6,10 @@ use crate::poller::Token;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
-use rtorb_wire::connection::Outbox;
+use rtorb_wire::connection::{Outbox, ServerConnection, ServerPhase};
 use rtorb_wire::giop::contexts::CodeSets;
 use rtorb_wire::giop::{self, Version};
 use rtorb_wire::{EncodeError, Writer};
@@ -23,42 +23,26 @@ pub(crate) struct Session {
     pub(crate) stream: Stream,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
-    /// The minor version of the last message. The connection's own messages have the same version.
-    minor: AtomicU8,
+    /// Whether the connection is read, who may send on it, and how it ends.
+    pub(crate) state: ServerConnection,
     /// The code sets that the client named last, for `char` in the upper half; 0 for none. A proxy passes them on.
     code_sets: AtomicU64,
-    is_shared: AtomicBool,
-    /// False from when a message arrives to when a request is served. If several requests are in progress, it may be true.
-    is_answered: AtomicBool,
-    /// It gives way to another client, and ends with CloseConnection.
-    gives_way: AtomicBool,
     /// The number of connections that the server has accepted.
     accepted: Arc<AtomicU64>,
     /// This number when bytes arrived last.
     last_arrival: AtomicU64,
-    /// The outbox is not empty.
-    has_unsent: AtomicBool,
-    /// Requests in a queue that other connections share, those being served included.
-    queued: AtomicU32,
-    /// The bound on them. It begins with one, because nobody knows what the requests of a new client cost.
-    queued_max: AtomicU32,
-    /// The last reply was larger than [`BULK_BYTES`], or no request has been served yet.
-    may_be_bulk: AtomicBool,
-    /// Reading has stopped until queued requests are served.
-    is_held: AtomicBool,
+    /// Held while a thread that does not send alone sends, and while the event loop is told what to watch for.
     sending: Mutex<Sending>,
     watch: SetOnce<Watch>,
     own: Weak<Session>,
 }
 
-/// The state of the thread that sends.
+/// The replies that wait to be sent.
 #[derive(Debug)]
 struct Sending {
     outbox: Outbox,
     /// The client must take the outbox by this time.
     deadline_ns: u64,
-    /// Reading has ended for good.
-    is_detached: bool,
 }
 
 /// The event loop that watches a connection, and the connection's token there.
@@ -71,14 +55,11 @@ struct Watch {
 /// A larger reply costs the other clients as much time as many small ones: one of them is a connection's whole turn.
 const BULK_BYTES: usize = 64 << 10;
 
-/// The bit of `last_arrival` that the next arrival takes away.
+/// The bit of `last_arrival` that the next arrival clears.
 const LOOKED_AT: u64 = 1 << 63;
 
-/// No message has arrived yet.
-const NO_MINOR: u8 = u8::MAX;
-
 impl Session {
-    /// Makes the connection of an accepted stream. One thread replies on it, until it is [shared](Self::share).
+    /// Makes the connection of an accepted stream.
     pub(super) fn new(
         orb: &Arc<ServerCore>,
         stream: Stream,
@@ -89,22 +70,13 @@ impl Session {
             orb: Arc::clone(orb),
             stream,
             pool,
-            minor: AtomicU8::new(NO_MINOR),
+            state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),
-            is_shared: AtomicBool::new(false),
-            is_answered: AtomicBool::new(true),
-            gives_way: AtomicBool::new(false),
             accepted: Arc::clone(accepted),
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
-            has_unsent: AtomicBool::new(false),
-            queued: AtomicU32::new(0),
-            queued_max: AtomicU32::new(1),
-            may_be_bulk: AtomicBool::new(true),
-            is_held: AtomicBool::new(false),
             sending: Mutex::new(Sending {
                 outbox: Outbox::new(orb.limits.unsent_octets_max()),
                 deadline_ns: 0,
-                is_detached: false,
             }),
             watch: SetOnce::new(),
             own: Weak::clone(own),
@@ -124,94 +96,43 @@ impl Session {
     }
 
     /// Ends reading. The connection is closed when all replies are sent.
-    pub(crate) fn detach(&self) {
-        let mut sending = self.sending.lock();
-        sending.is_detached = true;
-        if let Some(watch) = self.watch.get().filter(|_| sending.outbox.is_empty()) {
-            watch.events.remove(&self.stream);
+    pub(crate) fn end_reading(&self) {
+        if self.state.end() {
+            self.watch();
         }
     }
 
     /// Has the event loop report the connection again: at once, or when its unsent bytes are sent.
     #[cold]
-    pub(crate) fn request_event(&self) {
-        self.watch_if_sent(|watch| watch.events.request(watch.token, &self.stream));
+    pub(crate) fn request_report(&self) {
+        if self.state.request() {
+            self.watch();
+        }
     }
 
-    /// Has the event loop report only new bytes: the report that [`request_event`](Self::request_event) asked for has come.
+    /// Has the event loop report only new bytes: the [requested](Self::request_report) report has come, or is not needed.
     #[cold]
-    pub(crate) fn await_bytes(&self) {
-        self.watch_if_sent(|watch| self.watch_reading(watch));
-    }
-
-    /// Counts a request that was put into a queue.
-    pub(crate) fn note_queued(&self) {
-        self.queued.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts off a queued request that was served. A held connection is read again when half of its requests are served.
-    ///
-    /// Small replies raise the bound of the connection up to `queued_max`.
-    pub(crate) fn note_served(&self, queued_max: u32) {
-        let bound = if self.may_be_bulk() {
-            1
-        } else {
-            queued_max.min(self.queued_max.load(Ordering::Relaxed) + 1)
-        };
-        self.queued_max.store(bound, Ordering::Relaxed);
-        let queued = self.queued.fetch_sub(1, Ordering::SeqCst) - 1;
-        if queued <= bound / 2 {
-            self.release();
+    pub(crate) fn end_request(&self) {
+        if self.state.reported() {
+            self.watch();
         }
     }
 
-    /// Stops reading while the connection has its largest number of requests in a queue; true if it has.
-    ///
-    /// Called by the one thread that reads.
+    /// Counts off a request that was taken out and has its reply. If that ends the phase `Held`, the event loop reports the
+    /// connection, because its receive buffer may have whole messages.
+    #[inline]
+    pub(crate) fn note_served(&self) {
+        if self.state.served() {
+            self.watch();
+        }
+    }
+
+    /// Stops reading if the bound on requests taken out is reached. Returns true if the connection is not to be read now.
     pub(crate) fn is_held(&self) -> bool {
-        if self.is_held.load(Ordering::Relaxed) {
-            return true;
+        if self.state.hold() {
+            self.watch();
         }
-        let queued_max = self.queued_max.load(Ordering::Relaxed);
-        if self.queued.load(Ordering::Relaxed) < queued_max {
-            return false;
-        }
-        {
-            let sending = self.sending.lock();
-            self.is_held.store(true, Ordering::SeqCst);
-            if let Some(watch) = self.watch.get().filter(|_| sending.outbox.is_empty()) {
-                self.watch_reading(watch);
-            }
-        }
-        // Another thread may have served the last of them just before.
-        if self.queued.load(Ordering::SeqCst) <= queued_max / 2 {
-            self.release();
-        }
-        true
-    }
-
-    /// Has a held connection reported again, because its receive buffer may hold whole messages.
-    fn release(&self) {
-        if self.is_held.load(Ordering::SeqCst) && self.is_held.swap(false, Ordering::SeqCst) {
-            self.request_event();
-        }
-    }
-
-    /// Has bytes reported, unless the connection is held.
-    fn watch_reading(&self, watch: &Watch) {
-        if self.is_held.load(Ordering::SeqCst) {
-            watch.events.ignore(watch.token, &self.stream);
-        } else {
-            watch.events.await_readable(watch.token, &self.stream);
-        }
-    }
-
-    /// Changes what the event loop watches, unless it waits for room for unsent bytes.
-    fn watch_if_sent(&self, change: impl FnOnce(&Watch)) {
-        let sending = self.sending.lock();
-        if let Some(watch) = self.watch.get().filter(|_| sending.outbox.is_empty()) {
-            change(watch);
-        }
+        !self.state.is_read()
     }
 
     pub(crate) fn token(&self) -> Option<Token> {
@@ -221,45 +142,6 @@ impl Session {
     /// True if an event loop watches the connection.
     pub(super) fn is_watched(&self) -> bool {
         self.watch.get().is_some()
-    }
-
-    /// True if the next reply may cost the other clients as much time as many small ones: it is their turn first.
-    #[inline]
-    pub(crate) fn may_be_bulk(&self) -> bool {
-        self.may_be_bulk.load(Ordering::Relaxed)
-    }
-
-    /// True while the outbox is not empty. Reading stops meanwhile.
-    #[inline]
-    pub(crate) fn has_unsent(&self) -> bool {
-        self.has_unsent.load(Ordering::Relaxed)
-    }
-
-    /// Lets several threads reply from now on. A thread waits until the message of another is sent.
-    ///
-    /// The reading thread calls this when no thread is replying.
-    #[inline]
-    pub(crate) fn share(&self) {
-        self.is_shared.store(true, Ordering::Relaxed);
-    }
-
-    /// Lets only one thread reply again. The reading thread calls this when no thread is replying.
-    #[inline]
-    pub(crate) fn answer_alone(&self) {
-        self.is_shared.store(false, Ordering::Relaxed);
-    }
-
-    /// True from when a request is served to when the next message arrives.
-    #[inline]
-    pub(crate) fn is_answered(&self) -> bool {
-        self.is_answered.load(Ordering::Relaxed)
-    }
-
-    /// Notes that a request was served, with a reply or without one.
-    #[inline]
-    pub(super) fn note_answered(&self) {
-        self.is_answered.store(true, Ordering::Relaxed);
-        self.may_be_bulk.store(false, Ordering::Relaxed);
     }
 
     /// Keeps the code sets that the client has named.
@@ -293,7 +175,7 @@ impl Session {
     /// True if no bytes have arrived since the connection was looked at, and no request is in progress.
     pub(crate) fn is_silent(&self) -> bool {
         let looked_at = self.last_arrival.load(Ordering::Relaxed) & LOOKED_AT != 0;
-        looked_at && self.is_answered() && !self.has_unsent()
+        looked_at && self.state.is_idle()
     }
 
     /// Frees the memory of replies that the client once did not take at once.
@@ -302,18 +184,16 @@ impl Session {
     }
 
     /// The number of accepted connections when bytes arrived last; `None` while a request is in progress or a reply is unsent.
-    pub(super) fn idle_since(session: &Arc<Self>) -> Option<u64> {
-        // The caller and the reading thread hold it. Each request that was taken out holds it too.
-        let is_idle =
-            session.is_answered() && !session.has_unsent() && Arc::strong_count(session) <= 2;
-        is_idle.then(|| session.last_arrival.load(Ordering::Relaxed) & !LOOKED_AT)
+    pub(super) fn idle_since(&self) -> Option<u64> {
+        let last_arrival = self.last_arrival.load(Ordering::Relaxed);
+        self.state.is_idle().then_some(last_arrival & !LOOKED_AT)
     }
 
     /// Ends the connection with CloseConnection, in favour of another client.
     ///
     /// A request that has arrived meanwhile is served first, because the end is read after it.
     pub(super) fn give_way(&self) {
-        self.gives_way.store(true, Ordering::Release);
+        self.state.give_way();
         self.stream.end_receiving();
     }
 
@@ -321,7 +201,7 @@ impl Session {
     ///
     /// Call it when all requests in progress have replies. A client may take a request without a reply as not carried out.
     pub(crate) fn say_closing(&self) {
-        let version = self.version().unwrap_or(Version::V1_0);
+        let version = self.state.version().unwrap_or(Version::V1_0);
         //= GIOP 1.2 §15.5.1.1
         //# A server that closes a connection sends CloseConnection first.
         self.say(|w| giop::write_close_connection(w, version));
@@ -330,29 +210,24 @@ impl Session {
     /// Sends MessageError for bytes that are not GIOP or exceed a limit, before the connection is closed.
     #[cold]
     pub(super) fn say_error(&self) {
-        let version = self.version().unwrap_or(Version::V1_2);
+        let version = self.state.version().unwrap_or(Version::V1_2);
         //= GIOP 1.2 §15.4.8
         //# A peer that receives a message that it does not understand sends MessageError.
         self.say(|w| giop::write_message_error(w, version));
     }
 
-    #[inline]
-    pub(super) fn note_message(&self, version: Version) {
-        self.minor.store(version.minor, Ordering::Relaxed);
-        self.is_answered.store(false, Ordering::Relaxed);
-    }
-
     /// Sends a message without waiting for the client. Messages of several threads do not mix.
     #[inline]
     pub(super) fn send(&self, message: &Writer<'_>) -> Result<(), Errno> {
-        self.note_answered();
         if message.len() > BULK_BYTES {
-            self.may_be_bulk.store(true, Ordering::Relaxed);
+            self.state.note_bulk_reply();
+        } else {
+            self.state.note_answered();
         }
         let fits = self
             .fragment_octets()
             .is_none_or(|max| message.len() <= max);
-        if self.is_shared.load(Ordering::Relaxed) || self.has_unsent() || !fits {
+        if !fits || !self.state.sends_alone() {
             return self.send_in_turn(message);
         }
         let (own, lent) = message.parts();
@@ -373,7 +248,7 @@ impl Session {
             Ok(true) => {
                 // As much as the largest message needs, so that the next one makes no heap call.
                 sending.outbox.trim(self.orb.limits.message_octets_max);
-                self.end_unsent(&mut sending);
+                self.end_draining();
             }
             Err(_) => self.abandon(&mut sending),
         }
@@ -454,7 +329,7 @@ impl Session {
         let (Some(watch), Some(own)) = (self.watch.get(), self.own.upgrade()) else {
             return self.flush_waiting(sending);
         };
-        self.has_unsent.store(true, Ordering::Relaxed);
+        self.state.drain();
         watch.events.await_writable(watch.token, &own);
         Ok(())
     }
@@ -496,31 +371,44 @@ impl Session {
         sending.outbox.advance(unsent);
         // The reading thread then finds the end.
         self.stream.shut();
-        self.end_unsent(sending);
+        self.end_draining();
     }
 
-    /// Notes that the outbox is empty, and continues reading.
-    fn end_unsent(&self, sending: &mut Sending) {
-        self.has_unsent.store(false, Ordering::Relaxed);
-        if let Some(watch) = self.watch.get() {
-            if sending.is_detached {
-                watch.events.remove(&self.stream);
-            } else {
-                self.watch_reading(watch);
+    /// Notes that the outbox is empty, and continues reading. The caller holds the lock.
+    fn end_draining(&self) {
+        if self.state.drained() {
+            self.watch_for_phase();
+            if let Some(watch) = self.watch.get() {
+                watch.events.sent(self);
             }
-            watch.events.sent(self);
+        }
+    }
+
+    /// Has the event loop watch for what the phase needs.
+    ///
+    /// If two threads change the phase, the one that gets the lock last sees the last phase.
+    #[cold]
+    fn watch(&self) {
+        let _sending = self.sending.lock();
+        self.watch_for_phase();
+    }
+
+    fn watch_for_phase(&self) {
+        let Some(Watch { events, token }) = self.watch.get() else {
+            return;
+        };
+        match self.state.phase() {
+            ServerPhase::Reading => events.await_readable(*token, &self.stream),
+            ServerPhase::Requested => events.request(*token, &self.stream),
+            ServerPhase::Held => events.ignore(*token, &self.stream),
+            ServerPhase::Ended => events.remove(&self.stream),
+            // It watches for room since the outbox has had bytes.
+            ServerPhase::Draining | ServerPhase::Finishing => {}
         }
     }
 
     fn fragment_octets(&self) -> Option<usize> {
         self.orb.fragment_octets
-    }
-
-    fn version(&self) -> Option<Version> {
-        match self.minor.load(Ordering::Relaxed) {
-            NO_MINOR => None,
-            minor => Some(Version { major: 1, minor }),
-        }
     }
 
     fn say(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) {
@@ -548,8 +436,9 @@ impl Sending {
 impl Drop for Session {
     fn drop(&mut self) {
         // All its requests have replies now.
-        if *self.gives_way.get_mut() && !self.has_unsent() {
-            refuse(&self.stream, self.version().unwrap_or(Version::V1_0));
+        if self.state.gives_way() && !self.state.has_unsent() {
+            let version = self.state.version().unwrap_or(Version::V1_0);
+            refuse(&self.stream, version);
         }
     }
 }

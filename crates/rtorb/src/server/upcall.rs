@@ -45,8 +45,10 @@ pub(super) fn serve<'m>(
     workspace: &'m mut Workspace,
 ) -> Next {
     let reply = answer(request, arguments, reply, arrived_ns, workspace);
-    if let Some(session) = reply.session {
-        session.note_answered();
+    if let Some(session) = reply.session
+        && !reply.is_sent
+    {
+        session.state.note_answered();
     }
     if reply.is_broken {
         Next::Over

@@ -237,7 +237,7 @@ impl Serving {
         let Some(events) = &self.events else { return };
         // The host does not know when a simulated stream takes bytes again.
         for session in self.sessions.iter().filter_map(Weak::upgrade) {
-            if let Some(token) = session.token().filter(|_| session.has_unsent()) {
+            if let Some(token) = session.token().filter(|_| session.state.has_unsent()) {
                 events.request(token, &session.stream);
             }
         }
@@ -255,11 +255,11 @@ impl Serving {
             if is_closing {
                 connection.session.say_closing();
             }
-            let is_unsent = connection.session.has_unsent();
+            let is_unsent = connection.session.state.has_unsent();
             let mut serve = || connection.serve(Readiness::Readable, workspace, request);
             let is_open = !is_closing && (is_unsent || serve() != Turn::Over);
             if !is_open {
-                connection.session.detach();
+                connection.session.end_reading();
             }
             is_open
         });
@@ -268,7 +268,7 @@ impl Serving {
     fn has_unsent(&mut self) -> bool {
         self.sessions.retain(|session| session.strong_count() > 0);
         let mut sessions = self.sessions.iter();
-        sessions.any(|session| session.upgrade().is_some_and(|it| it.has_unsent()))
+        sessions.any(|session| session.upgrade().is_some_and(|it| it.state.has_unsent()))
     }
 }
 

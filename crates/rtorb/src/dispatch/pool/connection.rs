@@ -2,12 +2,11 @@
 //! by several when it does not.
 //!
 //! A thread that gets an event locks the connection, serves the message where it lies, and unlocks it: nothing is copied, and
-//! no thread waits. If bytes come before the last request is replied to, the connection is shared from then on: a thread takes
-//! one request out, leaves the rest to others, and serves it without the lock. After a while in which requests came one by one,
-//! it is served in place again.
+//! no thread waits. If bytes come before the last request is replied to, requests are taken out from then on: a thread takes
+//! one, leaves the rest to others, and serves it without the lock. After a while in which requests came one by one, they are
+//! served in place again. The states are those of [`ServerConnection`](rtorb_wire::connection::ServerConnection).
 
 use crate::server::{Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Workspace};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -17,12 +16,6 @@ use std::sync::Arc;
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
     sharing: Sharing,
-    /// Requests that were taken out and have no reply yet. Only the thread with the lock raises it.
-    under_way: AtomicU32,
-    /// An event reported bytes while a request was being served.
-    is_pipelined: AtomicBool,
-    /// An event reported that the client sends no more.
-    is_ending: AtomicBool,
     lock: RecheckLock<Inlet>,
 }
 
@@ -37,18 +30,15 @@ pub(crate) enum Sharing {
     Always,
 }
 
-/// The state that one thread at a time has.
+/// The reading side of a connection. One thread at a time has it.
 #[derive(Debug)]
 pub(super) struct Inlet {
     reading: Reading,
-    is_shared: bool,
     /// Requests in a row that were taken out while no other was in progress.
     alone: u32,
-    /// The event loop was asked to report the connection again, perhaps without need.
-    is_requested: bool,
 }
 
-/// After so many requests one by one, a shared connection is served in place again.
+/// After so many requests one by one, a connection is served in place again.
 const ALONE_MAX: u32 = 64;
 
 /// Requests that a thread serves on one connection before it turns to the next.
@@ -91,17 +81,15 @@ enum Served {
 
 impl Connection {
     pub(crate) fn new(connection: ServedConnection, sharing: Sharing) -> Self {
+        if sharing == Sharing::Always {
+            connection.session.state.take_out();
+        }
         Self {
             session: connection.session,
             sharing,
-            under_way: AtomicU32::new(0),
-            is_pipelined: AtomicBool::new(false),
-            is_ending: AtomicBool::new(false),
             lock: RecheckLock::new(Inlet {
                 reading: connection.reading,
-                is_shared: sharing == Sharing::Always,
                 alone: 0,
-                is_requested: false,
             }),
         }
     }
@@ -119,9 +107,9 @@ impl Connection {
         let Some(mut inlet) = self.enter(readiness) else {
             return Turn::Done;
         };
-        self.watch_pipelining(&mut inlet);
         for _ in 0..TURN_MAX {
-            if self.session.has_unsent() {
+            let state = &self.session.state;
+            if state.has_unsent() {
                 // An event reports when the client has taken its replies. If it just has, unlocking finds that event's mark.
                 match self.leave(inlet) {
                     None => return Turn::Done,
@@ -129,19 +117,16 @@ impl Connection {
                 }
                 continue;
             }
-            if inlet.is_shared {
+            if state.is_taken_out() && !self.serve_in_place(&mut inlet) {
                 return self.take(workspace, request, inlet);
             }
             match inlet.serve_in_place(workspace, self) {
                 Served::Over => return Turn::Over,
                 Served::More => break,
-                Served::Pipelined => inlet.is_shared = true,
+                Served::Pipelined => state.take_out(),
                 Served::All => match self.leave(inlet) {
                     None => return Turn::Done,
-                    Some(marked) => {
-                        inlet = marked;
-                        self.watch_pipelining(&mut inlet);
-                    }
+                    Some(marked) => inlet = marked,
                 },
             }
         }
@@ -155,7 +140,7 @@ impl Connection {
         let Some(mut inlet) = self.lock.try_lock() else {
             return;
         };
-        if self.session.is_silent() && self.under_way.load(Ordering::Acquire) == 0 {
+        if self.session.is_silent() {
             inlet.reading.give_buffer_back(&self.session);
             self.session.trim();
         }
@@ -170,7 +155,7 @@ impl Connection {
     pub(super) fn serve_taken(&self, workspace: &mut Workspace, request: &mut TakenRequest) {
         // If the connection breaks, it is shut, and the next thread that reads it finds its end.
         let _ = request.serve(&self.session, workspace);
-        self.under_way.fetch_sub(1, Ordering::Release);
+        self.session.note_served();
         request.trim();
     }
 
@@ -192,7 +177,7 @@ impl Connection {
                 },
             }
         };
-        inlet.note_others(self.under_way.fetch_add(1, Ordering::Relaxed));
+        inlet.note_others(self.session.state.take());
         let inside = if has_more {
             Some(inlet)
         } else {
@@ -204,63 +189,49 @@ impl Connection {
         Turn::Taken
     }
 
-    /// Locks the connection. A thread that finds it locked notes the event for the owner.
+    /// Locks the connection. If another thread has it, that thread checks again for the event.
     #[inline]
     pub(super) fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
+        let state = &self.session.state;
         if readiness == Readiness::Ended {
-            self.is_ending.store(true, Ordering::Release);
+            state.report_end();
         }
         // A client that has its reply may send again before the thread that replied has unlocked the connection.
-        let is_awaited = !self.session.is_answered();
-        let mut inlet = self.lock.try_lock();
-        match &mut inlet {
-            // The bytes that this event was requested for may have been served meanwhile.
-            Some(inlet) if readiness == Readiness::Requested => inlet.is_requested = true,
-            None if is_awaited => self.is_pipelined.store(true, Ordering::Release),
-            _ => {}
+        let is_awaited = !state.is_answered();
+        let inlet = self.lock.try_lock();
+        if inlet.is_none() && is_awaited {
+            state.take_out();
         }
         inlet
     }
 
-    fn is_ending(&self) -> bool {
-        self.is_ending.load(Ordering::Acquire)
-    }
-
-    /// Shares the connection if its client pipelines, and serves it in place again if the client has not for a while.
-    #[inline]
-    fn watch_pipelining(&self, inlet: &mut Inlet) {
-        if self.is_pipelined.load(Ordering::Acquire) {
-            self.is_pipelined.store(false, Ordering::Relaxed);
-            inlet.is_shared = true;
+    /// Has requests served in place again if they have come one by one for a while.
+    #[cold]
+    fn serve_in_place(&self, inlet: &mut Inlet) -> bool {
+        let is_alone = self.sharing != Sharing::Always
+            && inlet.alone > ALONE_MAX
+            && self.session.state.serve_in_place();
+        if is_alone {
             inlet.alone = 0;
         }
-        if inlet.alone > ALONE_MAX
-            && self.sharing != Sharing::Always
-            && self.under_way.load(Ordering::Acquire) == 0
-        {
-            inlet.alone = 0;
-            inlet.is_shared = false;
-            self.session.answer_alone();
-        }
+        is_alone
     }
 
     /// Unlocks the connection when everything is served; returns the lock if another event came meanwhile.
     #[inline]
-    fn leave<'g>(&self, mut inlet: RecheckGuard<'g, Inlet>) -> Option<RecheckGuard<'g, Inlet>> {
-        if inlet.is_requested {
-            inlet.is_requested = false;
-            self.session.await_bytes();
+    fn leave<'g>(&self, inlet: RecheckGuard<'g, Inlet>) -> Option<RecheckGuard<'g, Inlet>> {
+        if self.session.state.is_requested() {
+            self.session.end_request();
         }
         inlet.unlock()
     }
 
     /// Unlocks the connection, and has it reported again, because there is more to serve.
     #[cold]
-    fn yield_turn(&self, mut inlet: RecheckGuard<'_, Inlet>) {
-        inlet.is_requested = true;
+    fn yield_turn(&self, inlet: RecheckGuard<'_, Inlet>) {
         // Noted events can be forgotten: the requested report comes after them.
         drop(inlet);
-        self.session.request_event();
+        self.session.request_report();
     }
 }
 
@@ -280,11 +251,11 @@ impl Inlet {
                 match self.reading.serve_next(&of.session, workspace) {
                     Next::Over => return Served::Over,
                     Next::Incomplete => break,
-                    Next::Done if of.session.has_unsent() => return Served::All,
+                    Next::Done if of.session.state.has_unsent() => return Served::All,
                     Next::Done if self.reading.is_empty() => served += 1,
                     Next::Done if of.sharing != Sharing::Never => return Served::Pipelined,
                     // A client that never stops sending must not keep the thread from the others.
-                    Next::Done if served == TURN_MAX || of.session.may_be_bulk() => {
+                    Next::Done if served == TURN_MAX || of.session.state.may_be_bulk() => {
                         return Served::More;
                     }
                     Next::Done => served += 1,
@@ -326,7 +297,7 @@ impl Inlet {
     fn receive(&mut self, of: &Connection) -> Received {
         match self.reading.receive_now(&of.session) {
             Ok(0) => self.received_nothing(of),
-            Ok(_) if of.is_ending() || self.reading.is_full() => Received::More,
+            Ok(_) if of.session.state.is_ending() || self.reading.is_full() => Received::More,
             Ok(_) | Err(Errno::AGAIN) => Received::All,
             Err(Errno::INTR) => Received::More,
             Err(_) => self.received_end(of),

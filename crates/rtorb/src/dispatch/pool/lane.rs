@@ -174,7 +174,7 @@ impl Lane {
     /// Removes a connection that has ended. It is closed when the last thread that replies on it is done.
     #[cold]
     pub(super) fn remove(&self, token: Token, session: &Session) {
-        session.detach();
+        session.end_reading();
         if self.connections.remove(token.key()) {
             session.orb.buffers.note_freed();
             self.connected.fetch_sub(1, Ordering::Relaxed);

@@ -48,7 +48,7 @@ impl<'p> Reader<'p> {
         };
         if readiness == Readiness::Requested {
             // Before it is read: a serving thread may request the next event at any time from then on.
-            connection.session.await_bytes();
+            connection.session.end_request();
         }
         // No other thread reads, so it is not locked, and no event is marked.
         let Some(mut inlet) = connection.enter(readiness) else {
@@ -56,7 +56,7 @@ impl<'p> Reader<'p> {
         };
         for _ in 0..TURN_MAX {
             // It is read again when its client has taken its replies, or when it has fewer requests in the queue.
-            if connection.session.has_unsent() || self.queue.holds(&connection.session) {
+            if connection.session.state.has_unsent() || self.queue.holds(&connection.session) {
                 return;
             }
             match inlet.take_one(&mut self.workspace, &mut self.request, &connection) {
@@ -76,7 +76,7 @@ impl<'p> Reader<'p> {
                 }
             }
         }
-        connection.session.request_event();
+        connection.session.request_report();
     }
 
     /// Queues the request that was taken out, or replies TRANSIENT 1 if there is no room.

@@ -92,9 +92,7 @@ impl RequestQueue {
         if !self.admission.admit(request.octets() as u64, threads) {
             return refuse(session, request, workspace);
         }
-        if self.of_connection_max.is_some() {
-            session.note_queued();
-        }
+        session.state.take();
         let next = self.spare.pop().unwrap_or_default();
         let job = Job::Request(Arc::clone(session), mem::replace(request, next));
         if let Err(refused) = self.jobs.push(job) {
@@ -113,9 +111,7 @@ impl RequestQueue {
             return;
         };
         self.admission.withdraw(request.octets() as u64);
-        if let Some(max) = self.of_connection_max {
-            session.note_served(max);
-        }
+        session.note_served();
         // A pool that is stopped tells its clients by CloseConnection that the request was not served.
         if !is_closed {
             refuse(&session, &request, workspace);
@@ -166,8 +162,9 @@ impl RequestQueue {
         let _ = request.serve(session, workspace);
         self.admission.note_served();
         if let Some(max) = self.of_connection_max {
-            session.note_served(max);
+            session.state.raise_bound(max);
         }
+        session.note_served();
         request.trim();
         // It cannot fail: there is room for all of them.
         let _ = self.spare.push(request);

@@ -222,7 +222,7 @@ impl<'p> LaneThread<'p> {
         let Some(connection) = lane.connection(token) else {
             return;
         };
-        if connection.session.may_be_bulk() && self.defer(token, readiness) {
+        if connection.session.state.may_be_bulk() && self.defer(token, readiness) {
             return;
         }
         self.give_turn(lane, &connection, token, readiness);

@@ -1,0 +1,356 @@
+//! The state of a server's connection: whether it is read, who may send on it, and how it ends.
+//!
+//! All threads that work for a connection share its [`ServerConnection`]. The *reader* receives bytes. *Repliers* serve the
+//! requests that the reader takes out. The *event loop* sends what the client does not take at once. The *closer* ends the
+//! connection. The state is one word, so that each transition is a single step for all of them. A method that finds no such
+//! transition changes nothing and returns false.
+//!
+//! # Phases
+//!
+//! ```text
+//!              reported
+//!            ------------>           hold: the bound on requests taken out is reached
+//!  Requested               Reading -----------------------------------------------> Held
+//!   ^        <------------   |  ^                                                    |
+//!   |          request       |  |                                                    |
+//!   +------------------------|--|----------------------------------------------------+
+//!                            |  |    served: half of these requests have replies
+//!  drain: the client does    |  |
+//!  not take a reply; also    |  |  drained
+//!  from Requested and Held   v  |
+//!                          Draining
+//!                            |
+//!                            |  end
+//!                            v        drained
+//!                         Finishing ------------> Ended <-- end: from Reading, Requested and Held
+//!                                   <------------
+//!                                       drain: a request that was taken out gets its reply
+//! ```
+//!
+//! # How requests are served
+//!
+//! ```text
+//!         take_out: a request came before the reply to the last one
+//! InPlace --------------------------------------------------------> TakenOut
+//!         <--------------------------------------------------------
+//!         serve_in_place: no request is taken out
+//! ```
+//!
+//! # Why reading ends
+//!
+//! ```text
+//! Open --report_end--> Reported --give_way--> GivingWay <--give_way-- Open
+//! ```
+
+use crate::giop::Version;
+use ServerPhase::{Draining, Ended, Finishing, Held, Reading, Requested};
+use model::{AtomicU8, AtomicU32, Ordering};
+
+#[cfg(not(loom))]
+use core::sync::atomic as model;
+#[cfg(loom)]
+use loom::sync::atomic as model;
+
+/// What a server knows of one connection. All threads that work for the connection share it.
+#[derive(Debug)]
+pub struct ServerConnection {
+    /// The phase, how requests are served, why reading ends, and the number of requests that are taken out.
+    word: AtomicU32,
+    exchange: AtomicU8,
+    /// The minor version of the last message.
+    minor: AtomicU8,
+    /// The bound on requests taken out; [`BULK_PACE`] while the next reply may be bulk.
+    pace: AtomicU32,
+}
+
+/// Whether a server reads a connection, and what its event loop watches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ServerPhase {
+    /// The connection is read when bytes come.
+    Reading = 0,
+    /// More has come than one turn serves: the event loop reports the connection at once.
+    Requested = 1 << PHASE_SHIFT,
+    /// Nothing is read until half of the requests taken out have replies.
+    Held = 2 << PHASE_SHIFT,
+    /// Nothing is read any more. Requests in progress still get their replies.
+    Ended = 3 << PHASE_SHIFT,
+    /// The client does not take its replies: nothing is read until the event loop has sent them.
+    Draining = UNSENT,
+    /// As [`Ended`](Self::Ended), and the event loop sends replies that the client did not take.
+    Finishing = UNSENT | 1 << PHASE_SHIFT,
+}
+
+/// Where the last message of the client stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Exchange {
+    /// No message has come yet.
+    New,
+    /// It is being served.
+    Asked,
+    /// It is served, with a reply or without one.
+    Answered,
+}
+
+/// The bits of the word that count the requests taken out.
+const TAKEN: u32 = (1 << PHASE_SHIFT) - 1;
+const PHASE_SHIFT: u32 = 24;
+const PHASE: u32 = 7 << PHASE_SHIFT;
+/// Set in the phases in which replies wait to be sent.
+const UNSENT: u32 = 4 << PHASE_SHIFT;
+/// Set while requests are taken out of the connection before they are served.
+const TAKEN_OUT: u32 = 1 << 27;
+/// Set when the client sends no more than what has come.
+const END_REPORTED: u32 = 1 << 28;
+/// Set when the connection gives way to another client.
+const GIVING_WAY: u32 = 1 << 29;
+
+/// The pace of a connection whose next reply may be bulk.
+const BULK_PACE: u32 = 1;
+
+impl ServerConnection {
+    /// A new connection, which is read. Its requests are served in place.
+    pub fn new() -> Self {
+        Self {
+            word: AtomicU32::new(Reading as u32),
+            exchange: AtomicU8::new(Exchange::New as u8),
+            minor: AtomicU8::new(0),
+            // Nobody knows what the requests of a new client cost.
+            pace: AtomicU32::new(BULK_PACE),
+        }
+    }
+
+    /// The current phase.
+    pub fn phase(&self) -> ServerPhase {
+        let phase = self.load() & PHASE;
+        let known = [Requested, Held, Ended, Draining, Finishing];
+        let found = known.into_iter().find(|known| *known as u32 == phase);
+        found.unwrap_or(Reading)
+    }
+
+    /// Notes that a whole message has come.
+    #[inline]
+    pub fn note_message(&self, version: Version) {
+        self.minor.store(version.minor, Ordering::Relaxed);
+        self.exchange
+            .store(Exchange::Asked as u8, Ordering::Relaxed);
+    }
+
+    /// Notes that the last message is served: a small reply is sent, or none is expected.
+    #[inline]
+    pub fn note_answered(&self) {
+        self.exchange
+            .store(Exchange::Answered as u8, Ordering::Relaxed);
+        if self.may_be_bulk() {
+            self.pace.store(BULK_PACE + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that the last message is served by a bulk reply, which costs other clients as much time as many small ones.
+    #[cold]
+    pub fn note_bulk_reply(&self) {
+        self.exchange
+            .store(Exchange::Answered as u8, Ordering::Relaxed);
+        self.pace.store(BULK_PACE, Ordering::Relaxed);
+    }
+
+    /// True if the last message is served, or none has come.
+    #[inline]
+    pub fn is_answered(&self) -> bool {
+        self.exchange.load(Ordering::Relaxed) != Exchange::Asked as u8
+    }
+
+    /// True if the last reply was bulk, or no message is served yet.
+    #[inline]
+    pub fn may_be_bulk(&self) -> bool {
+        self.pace.load(Ordering::Relaxed) == BULK_PACE
+    }
+
+    /// The version of the last message, which the connection's own messages have too; `None` before the first one.
+    pub fn version(&self) -> Option<Version> {
+        let minor = self.minor.load(Ordering::Relaxed);
+        let is_new = self.exchange.load(Ordering::Relaxed) == Exchange::New as u8;
+        (!is_new).then_some(Version { major: 1, minor })
+    }
+
+    /// True if no request is in progress and no reply waits to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.is_answered() && self.sends_alone()
+    }
+
+    /// True if the thread that reads may send without a lock: no other thread replies, and nothing waits to be sent.
+    #[inline]
+    pub fn sends_alone(&self) -> bool {
+        self.load() & (TAKEN | UNSENT) == 0
+    }
+
+    /// True while replies wait to be sent. Nothing is read meanwhile.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.load() & UNSENT != 0
+    }
+
+    /// True while the connection is read.
+    pub fn is_read(&self) -> bool {
+        matches!(self.phase(), Reading | Requested)
+    }
+
+    /// True while the event loop is to report the connection at once.
+    #[inline]
+    pub fn is_requested(&self) -> bool {
+        self.load() & PHASE == Requested as u32
+    }
+
+    /// True while requests are to be taken out of the connection before they are served.
+    #[inline]
+    pub fn is_taken_out(&self) -> bool {
+        self.load() & TAKEN_OUT != 0
+    }
+
+    /// True if the client sends no more than what has come. Then the end comes behind the last byte.
+    #[inline]
+    pub fn is_ending(&self) -> bool {
+        self.load() & (END_REPORTED | GIVING_WAY) != 0
+    }
+
+    /// True if the connection gives way to another client, and ends with CloseConnection.
+    pub fn gives_way(&self) -> bool {
+        self.load() & GIVING_WAY != 0
+    }
+
+    /// Has the event loop report the connection at once, unless it is held, has unsent replies, or has ended.
+    pub fn request(&self) -> bool {
+        self.step(&[(Reading, Requested), (Requested, Requested)])
+    }
+
+    /// Notes that the requested report has come, or is no longer needed.
+    pub fn reported(&self) -> bool {
+        self.step(&[(Requested, Reading)])
+    }
+
+    /// Stops reading if as many requests are taken out as the bound allows.
+    pub fn hold(&self) -> bool {
+        let bound = self.pace.load(Ordering::Relaxed);
+        self.step_if(&[(Reading, Held), (Requested, Held)], |taken| {
+            taken >= bound
+        })
+    }
+
+    /// Counts a request that is taken out for another thread or for later. Returns how many were taken out before.
+    #[inline]
+    pub fn take(&self) -> u32 {
+        let taken = self.word.fetch_add(1, Ordering::Relaxed) & TAKEN;
+        debug_assert!(
+            taken < TAKEN,
+            "the threads and the queue of a server are bounded"
+        );
+        taken
+    }
+
+    /// Counts off a request that was taken out and has its reply. Returns true if reading goes on: the event loop is to report
+    /// the connection.
+    #[inline]
+    pub fn served(&self) -> bool {
+        let before = self.word.fetch_sub(1, Ordering::AcqRel);
+        before & PHASE == Held as u32 && self.resume()
+    }
+
+    /// Raises the bound on requests taken out, up to `bound_max`, unless replies are bulk.
+    pub fn raise_bound(&self, bound_max: u32) {
+        let pace = self.pace.load(Ordering::Relaxed);
+        if pace != BULK_PACE {
+            self.pace.store(bound_max.min(pace + 1), Ordering::Relaxed);
+        }
+    }
+
+    /// Stops reading because a reply waits to be sent; returns false if earlier ones do already.
+    pub fn drain(&self) -> bool {
+        self.step(&[
+            (Reading, Draining),
+            (Requested, Draining),
+            (Held, Draining),
+            (Ended, Finishing),
+        ])
+    }
+
+    /// Notes that no reply waits any more.
+    pub fn drained(&self) -> bool {
+        self.step(&[(Draining, Reading), (Finishing, Ended)])
+    }
+
+    /// Ends reading for good.
+    pub fn end(&self) -> bool {
+        self.step(&[
+            (Reading, Ended),
+            (Requested, Ended),
+            (Held, Ended),
+            (Draining, Finishing),
+        ])
+    }
+
+    /// Has requests taken out before they are served. Any thread may call this.
+    pub fn take_out(&self) {
+        self.word.fetch_or(TAKEN_OUT, Ordering::Relaxed);
+    }
+
+    /// Has requests served in place again; returns false while some are taken out. The reader calls this.
+    pub fn serve_in_place(&self) -> bool {
+        let change = |word| (word & TAKEN == 0).then_some(word & !TAKEN_OUT);
+        let changed = self
+            .word
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, change);
+        changed.is_ok()
+    }
+
+    /// Notes that the client sends no more than what has come.
+    pub fn report_end(&self) {
+        self.word.fetch_or(END_REPORTED, Ordering::Release);
+    }
+
+    /// Has the connection end with CloseConnection, in favour of another client.
+    pub fn give_way(&self) {
+        self.word.fetch_or(GIVING_WAY, Ordering::Release);
+    }
+
+    /// Reads a held connection again if half of its requests have replies.
+    #[cold]
+    fn resume(&self) -> bool {
+        let bound = self.pace.load(Ordering::Relaxed);
+        self.step_if(&[(Held, Requested)], |taken| taken <= bound / 2)
+    }
+
+    /// Makes the transition from the current phase, if there is one.
+    fn step(&self, transitions: &[(ServerPhase, ServerPhase)]) -> bool {
+        self.step_if(transitions, |_| true)
+    }
+
+    /// Makes the transition from the current phase, if there is one and `is_due` for the number of requests taken out.
+    fn step_if(
+        &self,
+        transitions: &[(ServerPhase, ServerPhase)],
+        is_due: impl Fn(u32) -> bool,
+    ) -> bool {
+        let change = |word| {
+            let is_current = |(from, _): &&(ServerPhase, _)| *from as u32 == word & PHASE;
+            let (_, next) = transitions.iter().find(is_current)?;
+            is_due(word & TAKEN).then_some(word & !PHASE | *next as u32)
+        };
+        let changed = self
+            .word
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        changed.is_ok()
+    }
+
+    /// The word. It shows what other threads did before they changed it.
+    #[inline]
+    fn load(&self) -> u32 {
+        self.word.load(Ordering::Acquire)
+    }
+}
+
+impl Default for ServerConnection {
+    fn default() -> Self {
+        Self::new()
+    }
+}

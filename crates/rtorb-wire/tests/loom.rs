@@ -1,0 +1,367 @@
+//! The state of a server's connection under loom, which tries the interleavings of the threads that work for a connection.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-wire --release --test loom`. The driver here has the steps of a server's session
+//! without its I/O: what the event loop watches for and what waits to be sent are under one lock.
+#![cfg(loom)]
+
+use loom::model::Builder;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use rtorb_wire::connection::{ServerConnection, ServerPhase};
+use rtorb_wire::giop::Version;
+
+/// All interleavings in which threads are stopped at most three times against their will.
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+/// A server's connection whose stream and event loop are counters.
+struct Driver {
+    state: ServerConnection,
+    /// A thread is sending on the stream.
+    is_sending: AtomicBool,
+    sending: Mutex<Sending>,
+}
+
+struct Sending {
+    /// Messages that wait to be sent.
+    outbox: u32,
+    /// Messages that the client got.
+    sent: u32,
+    /// What the event loop watches for.
+    watched: Watched,
+    /// The event loop has been asked to report the connection at once, or to report that its outbox is empty.
+    is_reported: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watched {
+    Bytes,
+    Nothing,
+    Room,
+    /// The connection is not watched any more.
+    Removed,
+}
+
+impl Driver {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: ServerConnection::new(),
+            is_sending: AtomicBool::new(false),
+            sending: Mutex::new(Sending {
+                outbox: 0,
+                sent: 0,
+                watched: Watched::Bytes,
+                is_reported: false,
+            }),
+        })
+    }
+
+    fn watch(&self) {
+        self.watch_for_phase(&mut self.sending.lock().unwrap());
+    }
+
+    fn watch_for_phase(&self, sending: &mut Sending) {
+        sending.watched = match self.state.phase() {
+            ServerPhase::Reading => Watched::Bytes,
+            ServerPhase::Requested => {
+                sending.is_reported = true;
+                Watched::Bytes
+            }
+            ServerPhase::Held => Watched::Nothing,
+            ServerPhase::Ended => Watched::Removed,
+            ServerPhase::Draining | ServerPhase::Finishing => sending.watched,
+        };
+    }
+
+    /// Sends a reply that a stream with room takes.
+    fn reply(&self) {
+        self.state.note_answered();
+        if self.state.sends_alone() {
+            self.send();
+            return;
+        }
+        let mut sending = self.sending.lock().unwrap();
+        if sending.outbox > 0 {
+            sending.outbox += 1;
+        } else {
+            self.send();
+            sending.sent += 1;
+        }
+    }
+
+    /// Sends a message on the stream, which only one thread may do at a time.
+    fn send(&self) {
+        let is_alone = !self.is_sending.swap(true, Ordering::AcqRel);
+        assert!(is_alone, "the messages of two threads mix");
+        self.is_sending.store(false, Ordering::Release);
+    }
+
+    /// Sends a reply that the stream does not take.
+    fn keep(&self) {
+        let mut sending = self.sending.lock().unwrap();
+        sending.outbox += 1;
+        if sending.outbox == 1 {
+            assert!(self.state.drain(), "nothing waited before");
+            sending.watched = Watched::Room;
+        }
+    }
+
+    /// Sends what waits, as the event loop does when the stream has room.
+    fn flush(&self) {
+        let mut sending = self.sending.lock().unwrap();
+        if sending.watched != Watched::Room {
+            return;
+        }
+        sending.sent += core::mem::take(&mut sending.outbox);
+        if self.state.drained() {
+            self.watch_for_phase(&mut sending);
+            sending.is_reported = true;
+        }
+    }
+
+    /// The reader takes a request out.
+    fn take(&self) {
+        self.state.note_message(Version::V1_2);
+        self.state.take();
+    }
+
+    fn hold(&self) -> bool {
+        let is_held = self.state.hold();
+        if is_held {
+            self.watch();
+        }
+        is_held
+    }
+
+    fn request(&self) -> bool {
+        let is_requested = self.state.request();
+        if is_requested {
+            self.watch();
+        }
+        is_requested
+    }
+
+    fn reported(&self) -> bool {
+        let is_reported = self.state.reported();
+        if is_reported {
+            self.watch();
+        }
+        is_reported
+    }
+
+    fn served(&self) {
+        if self.state.served() {
+            self.watch();
+        }
+    }
+
+    fn end(&self) {
+        if self.state.end() {
+            self.watch();
+        }
+    }
+
+    /// Asserts that the event loop watches for what the phase needs.
+    fn assert_watched(&self) {
+        let sending = self.sending.lock().unwrap();
+        let expected = match self.state.phase() {
+            ServerPhase::Reading | ServerPhase::Requested => Watched::Bytes,
+            ServerPhase::Held => Watched::Nothing,
+            ServerPhase::Ended => Watched::Removed,
+            ServerPhase::Draining | ServerPhase::Finishing => Watched::Room,
+        };
+        assert_eq!(sending.watched, expected);
+        assert_eq!(self.state.has_unsent(), sending.outbox > 0);
+    }
+}
+
+/// Starts a thread that works for the connection.
+fn spawn(driver: &Arc<Driver>, run: impl Fn(&Driver) + 'static) -> thread::JoinHandle<()> {
+    let driver = driver.clone();
+    thread::spawn(move || run(&driver))
+}
+
+#[test]
+fn loom_a_held_connection_is_read_again_when_its_requests_have_replies() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        let replier = spawn(&driver, |driver| {
+            driver.reply();
+            driver.served();
+        });
+        let is_held = driver.hold();
+        replier.join().unwrap();
+        assert!(driver.state.is_read(), "nobody would read it any more");
+        driver.assert_watched();
+        assert_eq!(driver.sending.lock().unwrap().is_reported, is_held);
+    });
+}
+
+#[test]
+fn loom_of_two_repliers_the_last_has_a_held_connection_read_again() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.take();
+        let repliers = [0, 1].map(|_| spawn(&driver, Driver::served));
+        if !driver.hold() {
+            assert!(driver.state.sends_alone(), "all have replies");
+        }
+        for replier in repliers {
+            replier.join().unwrap();
+        }
+        assert!(driver.state.is_read(), "nobody would read it any more");
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_the_replies_of_two_threads_do_not_mix() {
+    model(|| {
+        let driver = Driver::new();
+        driver.state.take_out();
+        driver.take();
+        let replier = spawn(&driver, |driver| {
+            driver.reply();
+            driver.served();
+        });
+        // The reader: a request that came behind is served in place if no other is taken out.
+        if driver.state.serve_in_place() {
+            assert!(
+                driver.state.sends_alone(),
+                "only the reader takes requests out"
+            );
+        }
+        driver.reply();
+        replier.join().unwrap();
+        assert!(driver.state.is_idle());
+    });
+}
+
+#[test]
+fn loom_a_reply_that_is_not_taken_is_sent_before_later_ones_and_reading_goes_on() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.take();
+        let event_loop = spawn(&driver, Driver::flush);
+        let replier = spawn(&driver, |driver| {
+            driver.reply();
+            driver.served();
+        });
+        driver.hold();
+        driver.keep();
+        driver.served();
+        event_loop.join().unwrap();
+        replier.join().unwrap();
+        driver.assert_watched();
+        driver.flush();
+        assert_eq!(driver.sending.lock().unwrap().sent, 2);
+        assert!(driver.state.is_idle() && driver.state.is_read());
+        assert!(driver.sending.lock().unwrap().is_reported);
+        driver.assert_watched();
+    });
+}
+
+/// A connection that ends while a reply is not taken. The connection may be held before.
+fn end_amid_a_reply(is_held: bool) {
+    let driver = Driver::new();
+    driver.take();
+    assert!(!is_held || driver.hold());
+    let closer = spawn(&driver, Driver::end);
+    let event_loop = spawn(&driver, Driver::flush);
+    driver.keep();
+    driver.served();
+    closer.join().unwrap();
+    event_loop.join().unwrap();
+    driver.assert_watched();
+    driver.flush();
+    driver.assert_watched();
+    assert_eq!(driver.state.phase(), ServerPhase::Ended);
+    assert_eq!(driver.sending.lock().unwrap().sent, 1);
+}
+
+#[test]
+fn loom_a_connection_that_ends_sends_what_waits_and_is_watched_no_more() {
+    model(|| end_amid_a_reply(false));
+    model(|| end_amid_a_reply(true));
+}
+
+#[test]
+fn loom_a_report_that_was_requested_comes_unless_it_is_not_needed() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        // A replier whose reply is not taken, then the event loop.
+        let replier = spawn(&driver, |driver| {
+            driver.keep();
+            driver.flush();
+            driver.served();
+        });
+        driver.request();
+        replier.join().unwrap();
+        assert!(driver.sending.lock().unwrap().is_reported);
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_a_report_that_is_not_needed_is_not_watched_for() {
+    model(|| {
+        let driver = Driver::new();
+        let next_reader = spawn(&driver, |driver| {
+            driver.reported();
+        });
+        assert!(driver.request(), "nothing is in the way");
+        next_reader.join().unwrap();
+        driver.assert_watched();
+        if driver.state.is_requested() {
+            assert!(driver.sending.lock().unwrap().is_reported);
+            assert!(driver.reported());
+        }
+        assert_eq!(driver.state.phase(), ServerPhase::Reading);
+    });
+}
+
+#[test]
+fn loom_a_request_that_comes_early_is_noticed_whatever_the_reader_does() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        let other_reader = spawn(&driver, |driver| driver.state.take_out());
+        let replier = spawn(&driver, Driver::served);
+        let was_taken_out = driver.state.is_taken_out();
+        let is_in_place = was_taken_out && driver.state.serve_in_place();
+        other_reader.join().unwrap();
+        replier.join().unwrap();
+        assert_eq!(driver.state.is_taken_out(), !is_in_place);
+        assert!(driver.state.serve_in_place(), "none is taken out any more");
+        assert!(!driver.state.is_taken_out());
+    });
+}
+
+#[test]
+fn loom_a_connection_that_gives_way_does_so_whatever_else_happens() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        let closer = spawn(&driver, |driver| {
+            driver.state.give_way();
+            driver.state.report_end();
+        });
+        let replier = spawn(&driver, Driver::served);
+        driver.request();
+        driver.end();
+        closer.join().unwrap();
+        replier.join().unwrap();
+        assert!(driver.state.gives_way() && driver.state.is_ending());
+        assert_eq!(driver.state.phase(), ServerPhase::Ended);
+        driver.assert_watched();
+        assert!(driver.state.is_idle() || !driver.state.is_answered());
+    });
+}
