@@ -85,7 +85,7 @@ impl<'p> Reader<'p> {
             Ok(lane) => {
                 let threads = lane.thread_count();
                 let (request, workspace) = (&mut self.request, &mut self.workspace);
-                if let Some(queue) = &lane.queue {
+                if let Some(queue) = lane.queue() {
                     queue.put(session, request, threads, workspace);
                 }
                 if lane.lacks_thread() {
