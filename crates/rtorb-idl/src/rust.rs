@@ -9,13 +9,13 @@ mod enums;
 mod errors;
 mod escapes;
 mod exceptions;
-mod inheritance;
 mod interfaces;
 mod layouts;
 mod names;
 pub(crate) mod operations;
 mod print;
 mod refusals;
+mod runtime;
 mod scope;
 mod servants;
 mod structs;
@@ -28,10 +28,10 @@ mod values;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use inheritance::Inheritance;
 use layouts::Layouts;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
+pub(crate) use runtime::{RTORB, is_crate_path};
 use scope::{Context, Scope};
 
 use crate::diagnostic::Diagnostic;
@@ -39,30 +39,18 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 
 /// Generates the Rust text of everything in `tree`, included files too.
 ///
-/// The text depends only on `::rtorb::codegen` and the standard library, and works inside any module. A comment at its top
-/// names the omitted declarations: those of included files that have no Rust form and are not used by the main file.
+/// The text depends only on `::rtorb::codegen` and `core`, and works inside any module. A comment at its top names the omitted
+/// declarations: those of included files that have no Rust form and are not used by the main file.
 ///
 /// # Errors
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
-    // References nest as deep as interfaces have bases, and the parser of the generated text recurses: threads of 2 MiB are too
-    // small for it.
-    std::thread::scope(|threads| {
-        let thread = std::thread::Builder::new().stack_size(STACK_OCTETS);
-        match thread.spawn_scoped(threads, || generate_here(tree)) {
-            Ok(thread) => thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => generate_here(tree),
-        }
-    })
+    generate_for(tree, RTORB)
 }
 
-/// The stack for the deepest text that is not refused. Pages that are not used cost nothing.
-const STACK_OCTETS: usize = 32 << 20;
-
-fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+/// Like [`generate`], for the ORB with that path.
+pub(crate) fn generate_for(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
@@ -71,11 +59,11 @@ fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let mut named = tree.clone();
     diagnostics.extend(escapes::settle(&mut named, &left_out));
     let tree = &named;
-    let inheritance = Inheritance::of(tree);
+    let bases = operations::bases(tree);
     let outermost = Scope::outermost(Context {
         tree,
         layouts: &layouts,
-        inheritance: &inheritance,
+        bases: &bases,
         left_out: &left_out,
     });
     if !diagnostics.is_empty() {
@@ -87,7 +75,8 @@ fn generate_here(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let left_out: Vec<String> = left_out.collect();
     let value_base = abstract_values::value_base(outermost);
     let items = items(outermost);
-    Ok(print::print(quote!(#value_base #items), &left_out))
+    let items = runtime::with_runtime(quote!(#value_base #items), runtime);
+    Ok(print::print(items, runtime, &left_out))
 }
 
 /// Everything that `scope` declares.
@@ -133,7 +122,7 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ItemKind::Native => alias(
             item,
             &quote!(
-                ::std::sync::Arc<
+                ::rtorb::codegen::Arc<
                     dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync,
                 >
             ),

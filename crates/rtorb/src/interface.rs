@@ -11,8 +11,6 @@ pub trait Interface: Sized + Clone {
     const REPOSITORY_ID: &'static str;
     /// The repository ids of all interfaces that it inherits from, each once.
     const ANCESTORS: &'static [&'static str];
-    /// The operations that the interface itself declares, as they are called on the wire, if it is a base of others.
-    const OPERATIONS: &'static [&'static str] = &[];
 
     /// The timing of the operations that objects of this interface have and that are annotated in IDL, in their order.
     fn timings() -> &'static [OperationTiming] {
@@ -32,30 +30,6 @@ pub trait Interface: Sized + Clone {
             || Self::ANCESTORS.contains(&repository_id)
     }
 }
-
-/// The content of a reference type: the untyped reference, or the type of a base interface.
-pub trait Content: Sized {
-    /// The content around an untyped reference.
-    fn around(object: ObjectRef) -> Self;
-
-    /// The untyped reference inside.
-    fn object(&self) -> &ObjectRef;
-}
-
-impl Content for ObjectRef {
-    #[inline]
-    fn around(object: ObjectRef) -> Self {
-        object
-    }
-
-    #[inline]
-    fn object(&self) -> &ObjectRef {
-        self
-    }
-}
-
-/// A reference type that is the content of the types of derived interfaces.
-pub trait Base: Content {}
 
 /// A user exception of IDL.
 pub trait UserException: Encode + Decode + core::error::Error {

@@ -8,7 +8,7 @@ use std::io::{Write, stdout};
 rtorb::include_idl!("greeter");
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let mut arguments = builder.remaining_arguments().to_vec().into_iter();
     let usage = "usage: lanes-client REFERENCE PRIORITY";
     let reference = arguments.next().context(usage)?;
@@ -18,7 +18,7 @@ fn main() -> anyhow::Result<()> {
     // This thread and its calls: everything that a call meets on its way has this priority.
     orb.rt_current()
         .set_the_priority(Priority::new(priority)?)?;
-    let greeter = Greeter::narrow(&orb.string_to_object(&reference)?)?;
+    let greeter: Greeter = orb.string_to_reference(&reference)?;
     writeln!(stdout(), "{}", greeter.greet("world")?)?;
     Ok(())
 }

@@ -21,7 +21,7 @@ fn main() -> anyhow::Result<()> {
     let builder = Orb::builder().on_warning(|warning| {
         let _ = writeln!(stderr(), "{warning}");
     });
-    let orb = builder.args(std::env::args())?.build()?;
+    let orb = builder.args(std::env::args()).build()?;
     let rt_orb = orb.rt_orb();
     let lanes = LanedThreadpool {
         lanes: vec![lane(60, 1)?, lane(10, 2)?],
@@ -34,7 +34,7 @@ fn main() -> anyhow::Result<()> {
         .with(rt_orb.create_threadpool_policy(pool));
     let poa = orb.root_poa()?.create_poa("Lanes", policies)?;
     let greeter: Greeter = poa.activate(Host { orb: orb.clone() })?;
-    writeln!(stdout(), "{}", orb.object_to_string(greeter.as_object()))?;
+    writeln!(stdout(), "{greeter}")?;
     orb.run()?;
     Ok(())
 }

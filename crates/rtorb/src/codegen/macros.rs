@@ -122,9 +122,11 @@ macro_rules! reference {
 
             /// The reference without its type.
             pub fn as_object(&self) -> &$crate::codegen::ObjectRef {
-                $crate::codegen::Interface::as_object(self)
+                &self.0
             }
         }
+
+        $crate::policies!($name);
     };
 }
 pub use crate::reference;
@@ -134,8 +136,8 @@ pub use crate::reference;
 #[doc(hidden)]
 macro_rules! one_of_values {
     ($name:ident: $($variant:ident($type:ty)),*) => {
-        $(impl ::core::convert::From<::std::sync::Arc<$type>> for $name {
-            fn from(value: ::std::sync::Arc<$type>) -> Self {
+        $(impl ::core::convert::From<$crate::codegen::Arc<$type>> for $name {
+            fn from(value: $crate::codegen::Arc<$type>) -> Self {
                 Self::$variant(value)
             }
         })*
@@ -177,56 +179,6 @@ macro_rules! one_of_values {
 }
 pub use crate::one_of_values;
 
-/// Lets a reference type be the content of the types of derived interfaces. A generic one gives them the methods of its content.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! base {
-    ($name:ident $(<$inner:ident>)?) => {
-        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Content for $name$(<$inner>)? {
-            fn around(object: $crate::codegen::ObjectRef) -> Self {
-                let timings = <$name as $crate::codegen::Interface>::timings();
-                Self($crate::codegen::Content::around(object.with_timings(timings)))
-            }
-
-            #[inline]
-            fn object(&self) -> &$crate::codegen::ObjectRef {
-                $crate::codegen::Content::object(&self.0)
-            }
-        }
-
-        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Base for $name$(<$inner>)? {}
-
-        $(
-            impl<$inner: $crate::codegen::Base> ::core::ops::Deref for $name<$inner> {
-                type Target = $inner;
-
-                #[inline]
-                fn deref(&self) -> &$inner {
-                    &self.0
-                }
-            }
-        )?
-    };
-}
-pub use crate::base;
-
-/// Gives a reference type the methods of its bases.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! inherits {
-    ($name:ident: $content:ty) => {
-        impl ::core::ops::Deref for $name {
-            type Target = $content;
-
-            #[inline]
-            fn deref(&self) -> &$content {
-                &self.0
-            }
-        }
-    };
-}
-pub use crate::inherits;
-
 /// Converts a reference type to each of its bases.
 #[macro_export]
 #[doc(hidden)]
@@ -234,7 +186,7 @@ macro_rules! upcasts {
     ($name:ident: $($base:path),+) => {$(
         impl ::core::convert::From<$name> for $base {
             fn from(derived: $name) -> Self {
-                ::core::convert::From::from(&derived)
+                <Self as $crate::codegen::Interface>::unchecked_narrow(derived.0)
             }
         }
 

@@ -45,7 +45,6 @@ pub(crate) trait ObjectAdapter: Send + Sync {
 }
 
 /// The exception for an operation that the interface does not have.
-#[doc(hidden)]
 pub fn unknown_operation() -> SystemException {
     SystemException::omg(ExceptionKind::BadOperation, 2)
 }

@@ -16,13 +16,13 @@ impl DisplayServant for Terminal {
 }
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let reference = builder.remaining_arguments().first().cloned();
     let reference = reference.context("usage: thermostat-display REFERENCE")?;
     let orb = builder.build()?;
 
     let display: Display = orb.root_poa()?.activate(Terminal)?;
-    let thermostat = Thermostat::narrow(&orb.string_to_object(&reference)?)?;
+    let thermostat: Thermostat = orb.string_to_reference(&reference)?;
     thermostat.attach(Some(&display))?;
     writeln!(
         stdout(),

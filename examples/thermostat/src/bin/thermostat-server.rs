@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let usage = "usage: thermostat-server FILE";
     let file = builder
         .remaining_arguments()
@@ -27,7 +27,7 @@ fn main() -> anyhow::Result<()> {
             room.step();
         }
     });
-    fs::write(&file, orb.object_to_string(thermostat.as_object()))?;
+    fs::write(&file, thermostat.to_string())?;
     writeln!(stdout(), "the reference is in {file}")?;
     orb.run()?;
     Ok(())

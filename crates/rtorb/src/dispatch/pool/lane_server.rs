@@ -41,7 +41,7 @@ impl<'p> LaneServer<'p> {
             }
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Look => lane.look_at_connections(self.orb),
-            Event::Help | Event::Stop | Event::Loop(_) => {}
+            Event::Help | Event::Stop => {}
         }
     }
 
