@@ -82,6 +82,9 @@ impl Driver {
         self.state.note_answered();
         if self.state.sends_alone() {
             self.send();
+            let mut sending = self.sending.lock().unwrap();
+            assert_eq!(sending.outbox, 0, "a reply is sent before earlier ones");
+            sending.sent += 1;
             return;
         }
         let mut sending = self.sending.lock().unwrap();
@@ -257,11 +260,12 @@ fn loom_a_reply_that_is_not_taken_is_sent_before_later_ones_and_reading_goes_on(
         driver.hold();
         driver.keep();
         driver.served();
+        driver.reply();
         event_loop.join().unwrap();
         replier.join().unwrap();
         driver.assert_watched();
         driver.flush();
-        assert_eq!(driver.sending.lock().unwrap().sent, 2);
+        assert_eq!(driver.sending.lock().unwrap().sent, 3);
         assert!(driver.state.is_idle() && driver.state.is_read());
         assert!(driver.sending.lock().unwrap().is_reported);
         driver.assert_watched();

@@ -36,9 +36,9 @@ impl<F: Fn(&FilteredRequest<'_>) -> Option<Priority> + Send + Sync> RequestFilte
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FilteredRequest<'r> {
-    /// The object's adapter: path from the root, separated by `/`.
+    /// The path of the object's adapter from the root, separated by `/`.
     pub adapter: &'r str,
-    /// The object's id there.
+    /// The object's id in its adapter.
     pub object_id: &'r [u8],
     /// The operation's name.
     pub operation: &'r [u8],
@@ -60,7 +60,7 @@ impl FilterChain {
         Self { filters, lanes }
     }
 
-    /// The priority that the application's filters give a request.
+    /// Asks the application's filters for the priority of a request.
     ///
     /// # Errors
     /// UNKNOWN if a filter panics. Only this client sees it: the I/O thread reads for others too.

@@ -1,24 +1,24 @@
 //! The engine of thread pools: lanes with their own listening endpoints, connections and threads.
 //!
 //! A [`PoolConfig`] says which lanes a pool has, and how requests come to their threads. `running` is the pool as all threads see
-//! it, and a `lane` serves one priority. `work` is what its threads do, and `connection` how they share a client's connection.
-//! `reading` fills the `request_queue` of a lane. `relieving` helps a lane whose threads are all busy: `relief` finds it,
-//! `standby` is its state, and `waiting` raises a thread before it is called to help. `threads` starts all threads, and
-//! `endpoints` opens the listeners.
+//! it, and a `lane` serves one priority. A lane's threads run one of three loops. An `event_thread` serves what it reads. A
+//! `queue_thread` serves what an I/O thread (`reading`) puts into the `request_queue` of the lane. A `lane_thread` does one or the other
+//! in a lane that may get help or lend threads (`borrowing`). `lane_server` is what the loops have in common, and `connection` how
+//! threads share a client's connection. `threads` starts all threads, and `endpoints` opens the listeners.
 
+mod borrowing;
 mod config;
 mod connection;
 pub(crate) mod endpoints;
+mod event_thread;
 mod lane;
+mod lane_server;
+mod lane_thread;
+mod queue_thread;
 mod reading;
-mod relief;
-mod relieving;
 mod request_queue;
 mod running;
-mod standby;
 mod threads;
-mod waiting;
-mod work;
 
 pub(crate) use config::{Intake, LaneConfig, PoolConfig, Route};
 #[cfg(test)]

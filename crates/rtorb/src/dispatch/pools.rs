@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(crate) struct Pools {
     /// The endpoints of the ORB.
     pub(crate) listen: Vec<ListenEndpoint>,
-    /// The endpoints that lanes were given.
+    /// The endpoints that the application set for lanes.
     lane_endpoints: LaneEndpoints,
     /// Bound on the threads of all pools.
     threads_max: usize,
@@ -71,17 +71,17 @@ impl Pools {
             .collect()
     }
 
-    /// Starts one more pool by `start`, which is given its id.
+    /// Adds a pool that `start` starts with the id of the pool.
     ///
     /// # Errors
-    /// NO_RESOURCES beyond the bound on threads; BAD_INV_ORDER 4 once the ORB is shut down; what `start` answers.
+    /// NO_RESOURCES beyond the bound on threads; BAD_INV_ORDER 4 once the ORB is shut down; the error of `start`.
     pub(crate) fn add(
         &self,
         threads: u64,
         start: impl FnOnce(ThreadpoolId) -> Result<Arc<Pool>, SystemException>,
     ) -> Result<ThreadpoolId, SystemException> {
         let id = self.reserve(threads)?;
-        // Without the lock: it takes its time, and adapters are made meanwhile.
+        // Without the lock: starting threads takes time, and adapters are made meanwhile.
         let started = start(id);
         let mut table = self.table.lock();
         let pool = match started {
@@ -114,7 +114,7 @@ impl Pools {
         Ok(())
     }
 
-    /// The pool, from now on used by one adapter more; [`give_back`](Self::give_back) ends that.
+    /// Returns the pool, and counts one more adapter that uses it. [`give_back`](Self::give_back) counts the adapter off.
     pub(crate) fn lend(&self, id: ThreadpoolId) -> Option<Arc<Pool>> {
         let mut table = self.table.lock();
         let entry = table.running.get_mut(&id)?;
@@ -128,7 +128,7 @@ impl Pools {
         }
     }
 
-    /// Tells all pools to end, and lets no more begin; does not wait.
+    /// Stops all pools, and refuses new ones. Does not wait.
     pub(crate) fn stop(&self) {
         let pools = {
             let mut table = self.table.lock();
@@ -138,7 +138,7 @@ impl Pools {
         pools.iter().for_each(|pool| pool.stop());
     }
 
-    /// Waits until all pools have ended that were told to.
+    /// Waits until all stopped pools have ended.
     pub(crate) fn join(&self) {
         let pools = self.table.lock().all();
         pools.iter().for_each(|pool| pool.join());

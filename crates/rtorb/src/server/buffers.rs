@@ -14,11 +14,11 @@ pub(crate) struct Buffers {
     freed: AtomicUsize,
 }
 
-/// So many freed connections are worth the milliseconds that it takes to return their memory.
+/// Free memory is returned to the system after this many connections were freed, because that takes milliseconds.
 const FREED_MIN: usize = 256;
 
 impl Buffers {
-    /// An empty pool of at most so many buffers.
+    /// Creates an empty pool of at most `spare_max` buffers.
     pub(crate) fn new(spare_max: usize) -> Self {
         Self {
             spare: Mutex::default(),
@@ -27,7 +27,7 @@ impl Buffers {
         }
     }
 
-    /// A buffer of the pool, else a new one.
+    /// Takes a buffer from the pool, or makes one.
     #[cold]
     pub(crate) fn take(&self) -> Vec<u8> {
         let spare = self.spare.lock().pop();

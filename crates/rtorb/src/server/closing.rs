@@ -27,7 +27,7 @@ pub(super) fn close_all(mut sessions: Vec<Arc<Session>>) {
 /// How long a connection is drained, in nanoseconds.
 const LINGER_NS: u64 = 500_000_000;
 
-/// How often connections that end are looked at, in nanoseconds.
+/// The time between two looks at the connections that end, in nanoseconds.
 const ROUND_NS: u64 = 1_000_000;
 
 /// True if a connection can be closed.

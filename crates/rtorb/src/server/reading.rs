@@ -29,7 +29,7 @@ pub(crate) enum Next {
 }
 
 impl Reading {
-    /// The state of a new connection, which has no buffer before its first request. Through shared memory it has one.
+    /// Creates the state of a new connection. It gets its buffer with its first request; through shared memory, it has one at once.
     pub(super) fn new(session: &Session) -> Self {
         let limits = session.orb.limits.receive();
         let receiver = match session.stream.memory() {
@@ -42,7 +42,7 @@ impl Reading {
         }
     }
 
-    /// Gets a buffer, if there is none: then receiving found no bytes because it had no room. False if there is one.
+    /// Gets a buffer if there is none, because receiving finds no bytes without one. Returns false if there is one.
     #[cold]
     pub(crate) fn get_buffer(&mut self, session: &Session) -> bool {
         let lacks_buffer = !self.receiver.has_buffer();

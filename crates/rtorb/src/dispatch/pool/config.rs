@@ -94,13 +94,3 @@ impl fmt::Debug for Route {
         f.write_str("Route")
     }
 }
-
-impl Intake {
-    /// The bounds of the lanes' queues, if requests wait in queues.
-    pub(super) fn buffering(&self) -> Option<Buffering> {
-        match self {
-            Self::Direct | Self::Leader => None,
-            Self::Queue(buffering) | Self::Routed { buffering, .. } => Some(*buffering),
-        }
-    }
-}

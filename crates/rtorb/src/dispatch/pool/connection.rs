@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
     sharing: Sharing,
-    lock: RecheckLock<Inlet>,
+    lock: RecheckLock<ConnectionReader>,
 }
 
 /// When several threads serve one connection at a time.
@@ -32,7 +32,7 @@ pub(crate) enum Sharing {
 
 /// The reading side of a connection. One thread at a time has it.
 #[derive(Debug)]
-pub(super) struct Inlet {
+pub(super) struct ConnectionReader {
     reading: Reading,
     /// Requests in a row that were taken out while no other was in progress.
     alone: u32,
@@ -87,7 +87,7 @@ impl Connection {
         Self {
             session: connection.session,
             sharing,
-            lock: RecheckLock::new(Inlet {
+            lock: RecheckLock::new(ConnectionReader {
                 reading: connection.reading,
                 alone: 0,
             }),
@@ -104,48 +104,48 @@ impl Connection {
         workspace: &mut Workspace,
         request: &mut TakenRequest,
     ) -> Turn {
-        let Some(mut inlet) = self.enter(readiness) else {
+        let Some(mut reader) = self.enter(readiness) else {
             return Turn::Done;
         };
         for _ in 0..TURN_MAX {
             let state = &self.session.state;
             if state.has_unsent() {
                 // An event reports when the client has taken its replies. If it just has, unlocking finds that event's mark.
-                match self.leave(inlet) {
+                match self.leave(reader) {
                     None => return Turn::Done,
-                    Some(marked) => inlet = marked,
+                    Some(marked) => reader = marked,
                 }
                 continue;
             }
-            if state.is_taken_out() && !self.serve_in_place(&mut inlet) {
-                return self.take(workspace, request, inlet);
+            if state.is_taken_out() && !self.serve_in_place(&mut reader) {
+                return self.take(workspace, request, reader);
             }
-            match inlet.serve_in_place(workspace, self) {
+            match reader.serve_in_place(workspace, self) {
                 Served::Over => return Turn::Over,
                 Served::More => break,
                 Served::Pipelined => state.take_out(),
-                Served::All => match self.leave(inlet) {
+                Served::All => match self.leave(reader) {
                     None => return Turn::Done,
-                    Some(marked) => inlet = marked,
+                    Some(marked) => reader = marked,
                 },
             }
         }
-        self.yield_turn(inlet);
+        self.yield_turn(reader);
         Turn::Done
     }
 
     /// Gives the memory of a silent connection back; nothing of a connection that is in use.
     #[cold]
     pub(super) fn give_memory_back(&self) {
-        let Some(mut inlet) = self.lock.try_lock() else {
+        let Some(mut reader) = self.lock.try_lock() else {
             return;
         };
         if self.session.is_silent() {
-            inlet.reading.give_buffer_back(&self.session);
+            reader.reading.give_buffer_back(&self.session);
             self.session.trim();
         }
         // An event that came meanwhile is reported again.
-        if let Some(marked) = inlet.unlock() {
+        if let Some(marked) = reader.unlock() {
             self.yield_turn(marked);
         }
     }
@@ -165,77 +165,80 @@ impl Connection {
         &self,
         workspace: &mut Workspace,
         request: &mut TakenRequest,
-        mut inlet: RecheckGuard<'_, Inlet>,
+        mut reader: RecheckGuard<'_, ConnectionReader>,
     ) -> Turn {
         let has_more = loop {
-            match inlet.take_one(workspace, request, self) {
+            match reader.take_one(workspace, request, self) {
                 (Next::Over, _) => return Turn::Over,
                 (Next::Done, has_more) => break has_more,
-                (Next::Incomplete, _) => match self.leave(inlet) {
+                (Next::Incomplete, _) => match self.leave(reader) {
                     None => return Turn::Done,
-                    Some(marked) => inlet = marked,
+                    Some(marked) => reader = marked,
                 },
             }
         };
-        inlet.note_others(self.session.state.take());
+        reader.note_others(self.session.state.take());
         let inside = if has_more {
-            Some(inlet)
+            Some(reader)
         } else {
-            self.leave(inlet)
+            self.leave(reader)
         };
-        if let Some(inlet) = inside {
-            self.yield_turn(inlet);
+        if let Some(reader) = inside {
+            self.yield_turn(reader);
         }
         Turn::Taken
     }
 
     /// Locks the connection. If another thread has it, that thread checks again for the event.
     #[inline]
-    pub(super) fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, Inlet>> {
+    pub(super) fn enter(&self, readiness: Readiness) -> Option<RecheckGuard<'_, ConnectionReader>> {
         let state = &self.session.state;
         if readiness == Readiness::Ended {
             state.report_end();
         }
         // A client that has its reply may send again before the thread that replied has unlocked the connection.
         let is_awaited = !state.is_answered();
-        let inlet = self.lock.try_lock();
-        if inlet.is_none() && is_awaited {
+        let reader = self.lock.try_lock();
+        if reader.is_none() && is_awaited {
             state.take_out();
         }
-        inlet
+        reader
     }
 
     /// Has requests served in place again if they have come one by one for a while.
     #[cold]
-    fn serve_in_place(&self, inlet: &mut Inlet) -> bool {
+    fn serve_in_place(&self, reader: &mut ConnectionReader) -> bool {
         let is_alone = self.sharing != Sharing::Always
-            && inlet.alone > ALONE_MAX
+            && reader.alone > ALONE_MAX
             && self.session.state.serve_in_place();
         if is_alone {
-            inlet.alone = 0;
+            reader.alone = 0;
         }
         is_alone
     }
 
     /// Unlocks the connection when everything is served; returns the lock if another event came meanwhile.
     #[inline]
-    fn leave<'g>(&self, inlet: RecheckGuard<'g, Inlet>) -> Option<RecheckGuard<'g, Inlet>> {
+    fn leave<'g>(
+        &self,
+        reader: RecheckGuard<'g, ConnectionReader>,
+    ) -> Option<RecheckGuard<'g, ConnectionReader>> {
         if self.session.state.is_requested() {
             self.session.end_request();
         }
-        inlet.unlock()
+        reader.unlock()
     }
 
     /// Unlocks the connection, and has it reported again, because there is more to serve.
     #[cold]
-    fn yield_turn(&self, inlet: RecheckGuard<'_, Inlet>) {
+    fn yield_turn(&self, reader: RecheckGuard<'_, ConnectionReader>) {
         // Noted events can be forgotten: the requested report comes after them.
-        drop(inlet);
+        drop(reader);
         self.session.request_report();
     }
 }
 
-impl Inlet {
+impl ConnectionReader {
     /// Serves the received requests, unless they arrive faster than they are served.
     #[inline]
     fn serve_in_place(&mut self, workspace: &mut Workspace, of: &Connection) -> Served {

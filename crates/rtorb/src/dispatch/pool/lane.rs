@@ -1,9 +1,9 @@
 //! A lane: threads of one priority with listening endpoints, connections and events of their own.
 
+use super::borrowing::Standby;
 use super::config::{Intake, LaneConfig, PoolConfig};
 use super::connection::{Connection, Sharing};
 use super::request_queue::RequestQueue;
-use super::standby::Standby;
 use crate::realtime::Priority;
 use crate::server::{
     Event, EventLoop, EventRoom, Server, ServerCore, Session, ThreadPriority, Token, Workspace,
@@ -40,17 +40,26 @@ pub(crate) struct Lane {
     /// The number of connections, which is known without the slab's lock.
     connected: AtomicUsize,
     sharing: Sharing,
-    /// Its holder is the leader; the other threads wait for it in order of priority.
-    pub(super) leader: Option<Mutex<()>>,
+    pub(super) source: Source,
     /// For a lane that may need help or lend threads.
     pub(super) standby: Option<Standby>,
-    /// For a lane that buffers requests.
-    pub(super) queue: Option<RequestQueue>,
     calls: Calls,
     /// The number of threads that may still serve its clients.
     running: AtomicU32,
     /// The place of the connection that is looked at next.
     next_look: AtomicUsize,
+}
+
+/// Where the threads of a lane get requests.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// They wait for the events of its connections, all at once.
+    Events,
+    /// As [`Events`](Self::Events), but one at a time: the leader, which has the lock. The others wait for the lock in the order
+    /// of their priorities.
+    Leader(Mutex<()>),
+    /// From a queue, which an I/O thread fills.
+    Queue(RequestQueue),
 }
 
 /// The priority of the calls that a lane serves.
@@ -74,7 +83,7 @@ pub(super) const EVENTS_MAX: usize = 8;
 const GIVING_WAY_MAX: usize = 64;
 
 impl Lane {
-    /// Makes lane `number` of a pool, without its threads.
+    /// Creates lane `number` of a pool, without its threads.
     pub(super) fn open(
         orb: &ServerCore,
         pool: &PoolConfig,
@@ -85,32 +94,36 @@ impl Lane {
         let server = Server::new(listeners, pool.id, orb.limits.connections_max)?;
         let events = server.event_loop(orb.limits.send_timeout)?;
         let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
-        let queue = pool.intake.buffering();
-        let queue = queue.map(|bounds| RequestQueue::new(bounds, threads_max, &orb.limits));
         let standby = Standby::of(pool, number);
         let borrows = standby.as_ref().is_some_and(Standby::borrows);
-        let leads = matches!(pool.intake, Intake::Leader);
+        let source = match &pool.intake {
+            Intake::Direct => Source::Events,
+            Intake::Leader => Source::Leader(Mutex::default()),
+            Intake::Queue(bounds)
+            | Intake::Routed {
+                buffering: bounds, ..
+            } => Source::Queue(RequestQueue::new(*bounds, threads_max, &orb.limits)),
+        };
         Ok(Self {
             priority: config.priority,
             server,
             number,
             name: config.name.clone(),
             static_threads: config.static_threads,
-            threads: Self::how_threads_run(orb, config)?,
+            threads: Self::thread_config(orb, config)?,
             dynamic: (0..config.dynamic_threads)
                 .map(|_| AtomicBool::new(false))
                 .collect(),
             events,
             connections: Slab::new(orb.limits.connections_max.saturating_add(GIVING_WAY_MAX)),
             connected: AtomicUsize::new(0),
-            sharing: match (leads, threads_max > 1 || borrows) {
-                (true, _) => Sharing::Always,
-                (false, true) => Sharing::Pipelined,
-                (false, false) => Sharing::Never,
+            sharing: match source {
+                Source::Leader(_) => Sharing::Always,
+                _ if threads_max > 1 || borrows => Sharing::Pipelined,
+                _ => Sharing::Never,
             },
-            leader: leads.then(Mutex::default),
+            source,
             standby,
-            queue,
             calls: match pool.intake {
                 Intake::Routed { .. } => Calls::Routed,
                 _ if pool.has_lanes => Calls::OfLane,
@@ -121,7 +134,7 @@ impl Lane {
         })
     }
 
-    fn how_threads_run(orb: &ServerCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
+    fn thread_config(orb: &ServerCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
         let Some(priority) = config.priority else {
             return Ok(config.threads.clone());
         };
@@ -132,7 +145,7 @@ impl Lane {
         }))
     }
 
-    /// Keeps the threads that calls wait for above its own.
+    /// Keeps the threads that calls wait for more urgent than the lane's own.
     ///
     /// # Errors
     /// As [`keep_above`](crate::realtime::RtCore::keep_above).
@@ -162,6 +175,14 @@ impl Lane {
             EVENTS_MAX
         } else {
             1
+        }
+    }
+
+    /// The queue, if requests wait in one.
+    pub(super) fn queue(&self) -> Option<&RequestQueue> {
+        match &self.source {
+            Source::Queue(queue) => Some(queue),
+            Source::Events | Source::Leader(_) => None,
         }
     }
 
@@ -195,10 +216,9 @@ impl Lane {
     pub(super) fn lacks_thread(&self) -> bool {
         // A thread that adds a request or removes a thread does so before it checks: of two at once, one sees both changes.
         fence(Ordering::SeqCst);
-        let queue = self.queue.as_ref();
         let lent = self.standby.as_ref().map_or(0, Standby::lent);
         let threads = self.thread_count().saturating_sub(lent);
-        queue.is_some_and(|queue| queue.accepted() > threads)
+        self.queue().is_some_and(|queue| queue.accepted() > threads)
     }
 
     /// Accepts a client that connects to one of the listening endpoints.
@@ -246,12 +266,6 @@ impl Lane {
         self.events.look_after(orb.limits.idle_buffer_time / 2);
     }
 
-    /// True if its threads have nothing to do beside it: a thread that may help other lanes waits for their events, and a leader
-    /// would only take the CPU from the thread that serves.
-    pub(super) fn may_linger(&self) -> bool {
-        self.standby.is_none() && self.leader.is_none()
-    }
-
     /// True if the client of this connection, through shared memory, sends again within the moment for which its wait strategy
     /// lingers. False at once if the lane has other connections: they would wait meanwhile.
     pub(super) fn linger(&self, token: Token) -> bool {
@@ -282,14 +296,14 @@ impl Lane {
         self.standby.as_ref().is_some_and(Standby::wants_help)
     }
 
-    /// True if it has asked the relief thread for help since the last time that this was called.
-    pub(super) fn takes_question(&self) -> bool {
+    /// Ends asking the relief thread for help; returns true if the lane asked.
+    pub(super) fn end_asking(&self) -> bool {
         self.standby.as_ref().is_some_and(Standby::end_asking)
     }
 
     /// Wakes one of its idle threads to help another lane.
     pub(super) fn call(&self) {
-        match &self.queue {
+        match self.queue() {
             None => self.events.call_for_help(),
             Some(queue) => queue.call(),
         }
@@ -298,7 +312,7 @@ impl Lane {
     /// Stops all its threads, and refuses new clients.
     pub(super) fn stop(&self) {
         self.server.stop();
-        if let Some(queue) = &self.queue {
+        if let Some(queue) = self.queue() {
             queue.close();
         }
     }

@@ -51,7 +51,7 @@ impl<'p> Reader<'p> {
             connection.session.end_request();
         }
         // No other thread reads, so it is not locked, and no event is marked.
-        let Some(mut inlet) = connection.enter(readiness) else {
+        let Some(mut reader) = connection.enter(readiness) else {
             return;
         };
         for _ in 0..TURN_MAX {
@@ -59,7 +59,7 @@ impl<'p> Reader<'p> {
             if connection.session.state.has_unsent() || self.queue.holds(&connection.session) {
                 return;
             }
-            match inlet.take_one(&mut self.workspace, &mut self.request, &connection) {
+            match reader.take_one(&mut self.workspace, &mut self.request, &connection) {
                 (Next::Done, has_more) => {
                     self.put(&connection.session);
                     if !has_more {
@@ -85,7 +85,7 @@ impl<'p> Reader<'p> {
             Ok(lane) => {
                 let threads = lane.thread_count();
                 let (request, workspace) = (&mut self.request, &mut self.workspace);
-                if let Some(queue) = &lane.queue {
+                if let Some(queue) = lane.queue() {
                     queue.put(session, request, threads, workspace);
                 }
                 if lane.lacks_thread() {

@@ -1,8 +1,8 @@
-//! A running pool: its lanes, and how they get help.
+//! A running pool: its lanes and threads.
 
+use super::borrowing::Relief;
 use super::config::{Intake, PoolConfig};
 use super::lane::Lane;
-use super::relief::Relief;
 use super::request_queue::RequestQueue;
 use crate::server::ServerCore;
 use crate::transport::Listener;
@@ -90,7 +90,7 @@ impl Pool {
         if served[0].leave() {
             served[0].close();
             // Requests hold the ORB, which may hold the pool.
-            let queues = served.iter().filter_map(|lane| lane.queue.as_ref());
+            let queues = served.iter().filter_map(Lane::queue);
             queues.for_each(RequestQueue::clear);
         }
     }
@@ -100,40 +100,5 @@ impl Pool {
         let is_alone =
             !matches!(self.config.intake, Intake::Routed { .. }) || self.lanes.len() == 1;
         is_alone && lane.has_one_thread()
-    }
-
-    /// Has the relief thread watch a lane while all its threads are busy, if the lane can get help.
-    pub(super) fn watch_while_busy(&self, lane: &Lane) {
-        let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
-        // With a queue, the thread that fills it asks for help.
-        if let (Some(relief), Some(standby), None) = (&self.relief, standby, &lane.queue) {
-            relief.watch_while_busy(lane, standby);
-        }
-    }
-
-    /// Asks for help for a lane with more queued requests than threads.
-    pub(super) fn ask_for_help(&self, lane: &Lane) {
-        let standby = lane.standby.as_ref().filter(|standby| standby.is_relieved);
-        if let (Some(relief), Some(standby)) = (&self.relief, standby) {
-            relief.ask(standby);
-        }
-    }
-
-    /// Finds help again for lanes that called a thread of this lane, when that thread woke for something else.
-    pub(super) fn repeat_calls(&self, lane: &Lane) {
-        let borrowers = lane.standby.iter().flat_map(|standby| &standby.borrowers);
-        borrowers
-            .map(|&number| &self.lanes[number])
-            .filter(|borrower| borrower.wants_help())
-            .for_each(|borrower| self.find_help(borrower));
-    }
-
-    /// Finds help for a lane that lost a thread.
-    pub(super) fn find_help(&self, lane: &Lane) {
-        if lane.lacks_thread() {
-            self.ask_for_help(lane)
-        } else {
-            self.watch_while_busy(lane)
-        }
     }
 }

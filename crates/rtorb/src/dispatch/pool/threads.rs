@@ -1,11 +1,14 @@
 //! The threads of a pool: their names, their scheduling, their start and end.
 
+use super::borrowing;
 use super::config::Intake;
-use super::lane::Lane;
+use super::event_thread::EventThread;
+use super::lane::{Lane, Source};
+use super::lane_server::LaneServer;
+use super::lane_thread::{LaneThread, Lifetime};
+use super::queue_thread;
 use super::reading::Reader;
-use super::relieving;
 use super::running::Pool;
-use super::work::{LaneThread, Lifetime};
 use crate::endpoint::Endpoint;
 use crate::realtime::ThreadpoolId;
 use crate::server::{ServerCore, TakenRequest};
@@ -74,7 +77,7 @@ fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
         .try_for_each(|lane| lane.keep_below(orb))?;
     // All are counted first, so that the first to end is not taken for the last.
     let count = |lane: &Lane| lane.static_threads + u32::from(pool.relief.is_some());
-    let readers = |lane: &Lane| u32::from(lane.queue.is_some());
+    let readers = |lane: &Lane| u32::from(lane.queue().is_some());
     match &pool.config.intake {
         Intake::Routed { .. } => {
             pool.lanes[0].expect(pool.lanes.iter().map(count).sum::<u32>() + 1)
@@ -157,7 +160,13 @@ fn serve_lane(
     if pool.has_one_thread(lane) {
         ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
     }
-    LaneThread::new(orb, pool, lane, place, lifetime).run();
+    let server = LaneServer::new(orb, pool, lane);
+    match (&lane.standby, &lane.source) {
+        (Some(standby), _) => LaneThread::new(server, standby, place, lifetime).run(),
+        (None, Source::Events) => EventThread::new(server, None).run(),
+        (None, Source::Leader(leader)) => EventThread::new(server, Some(leader)).run(),
+        (None, Source::Queue(queue)) => queue_thread::run(server, queue),
+    }
     ALONE_IN.set(None);
     let dynamic = place.checked_sub(lane.static_threads);
     if let Some(place) = dynamic.and_then(|place| lane.dynamic.get(place as usize)) {
@@ -182,7 +191,7 @@ fn start_reader(
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
     spawn(&name, config, move || {
         let lane = &pool.lanes[number];
-        if let Some(queue) = &lane.queue {
+        if let Some(queue) = lane.queue() {
             let reader = Reader {
                 orb: &orb,
                 pool: &pool,
@@ -210,7 +219,7 @@ fn start_relief(
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
     let relieve = move || {
         if let Some(relief) = &pool.relief {
-            relieving::run(&pool, relief, |lane| start_dynamic(&orb, &pool, lane));
+            borrowing::run(&pool, relief, |lane| start_dynamic(&orb, &pool, lane));
         }
     };
     spawn(&name, &most_urgent.threads, relieve).map(Some)

@@ -4,8 +4,8 @@
 //! request waits there. This costs one system call when the last thread becomes busy and one when the first is idle again: two
 //! a request in a lane of one thread. Lanes that can get no help pay nothing.
 
-use super::lane::Lane;
 use super::standby::Standby;
+use crate::dispatch::pool::lane::Lane;
 use crate::poller::{Polled, Poller, Token};
 use core::mem::MaybeUninit;
 use rustix::event::epoll::EventFlags;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 /// What the relief thread waits for.
 #[derive(Debug)]
-pub(super) struct Relief {
+pub(crate) struct Relief {
     /// Reports the event loops of the lanes that can get help, each only while all its threads are busy. The bell is rung when a
     /// lane asks for help, and when the pool stops.
     poller: Poller,
@@ -21,7 +21,7 @@ pub(super) struct Relief {
 
 impl Relief {
     /// For these lanes; `None` when none of them may get help.
-    pub(super) fn of(lanes: &[Lane]) -> Result<Option<Self>, Errno> {
+    pub(crate) fn of(lanes: &[Lane]) -> Result<Option<Self>, Errno> {
         let relieved = || lanes.iter().filter(|lane| lane.is_relieved());
         if relieved().next().is_none() {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Relief {
     }
 
     /// Wakes the relief thread.
-    pub(super) fn ring(&self) {
+    pub(crate) fn ring(&self) {
         self.poller.ring();
     }
 

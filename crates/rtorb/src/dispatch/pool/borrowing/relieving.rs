@@ -1,20 +1,20 @@
 //! The relief thread: it starts a dynamic thread for a lane whose threads are all busy, or calls a thread of a less urgent lane.
 
-use super::lane::Lane;
 use super::relief::Relief;
-use super::running::Pool;
 use super::standby::Standby;
+use crate::dispatch::pool::lane::Lane;
+use crate::dispatch::pool::running::Pool;
 use rtorb_os::thread::JoinHandle;
 
 /// A thread that was started.
 type Started = JoinHandle<Option<()>>;
 
 /// Helps lanes until the pool is stopped. `start` starts a dynamic thread of a lane; `None` if the lane has all its threads.
-pub(super) fn run(pool: &Pool, relief: &Relief, start: impl Fn(&Lane) -> Option<Started>) {
+pub(crate) fn run(pool: &Pool, relief: &Relief, start: impl Fn(&Lane) -> Option<Started>) {
     let mut dynamic: Vec<Started> = Vec::new();
     while !pool.is_stopping() {
         let ready = relief.next().and_then(|number| pool.lanes.get(number));
-        let asking = pool.lanes.iter().filter(|lane| lane.takes_question());
+        let asking = pool.lanes.iter().filter(|lane| lane.end_asking());
         for lane in ready.into_iter().chain(asking) {
             dynamic.retain(|thread| !thread.is_finished());
             relieve(pool, lane, &start, &mut dynamic);
@@ -36,7 +36,7 @@ fn relieve(
     start: &impl Fn(&Lane) -> Option<Started>,
     dynamic: &mut Vec<Started>,
 ) {
-    let has_queue = lane.queue.is_some();
+    let has_queue = lane.queue().is_some();
     while !has_queue || lane.lacks_thread() {
         match start(lane) {
             Some(thread) => dynamic.push(thread),

@@ -1,7 +1,7 @@
 //! The state of a lane that may need help from other threads, or lend its own to a more urgent lane.
 
-use super::config::PoolConfig;
 use super::waiting::WaitingThread;
+use crate::dispatch::pool::config::PoolConfig;
 use crate::realtime::Priority;
 use core::cmp::Ordering;
 use core::sync::atomic::Ordering::SeqCst;
@@ -10,11 +10,11 @@ use rtorb_os::sched::SchedPolicy;
 
 /// The state of a lane that may need help or lend threads.
 #[derive(Debug)]
-pub(super) struct Standby {
+pub(crate) struct Standby {
     /// The lane can get help: a dynamic thread of its own or a thread of a lender.
-    pub(super) is_relieved: bool,
+    pub(crate) is_relieved: bool,
     /// The lanes that it lends threads to, the most urgent first.
-    pub(super) borrowers: Vec<usize>,
+    pub(crate) borrowers: Vec<usize>,
     /// The lanes that lend it threads, the least urgent first.
     pub(super) lenders: Vec<usize>,
     /// The number of its threads that wait.
@@ -33,7 +33,7 @@ pub(super) struct Standby {
 
 impl Standby {
     /// The state of lane `number`; `None` if it can neither get help nor lend threads.
-    pub(super) fn of(config: &PoolConfig, number: usize) -> Option<Self> {
+    pub(crate) fn of(config: &PoolConfig, number: usize) -> Option<Self> {
         let own = &config.lanes[number];
         let in_order = |order: Ordering| {
             let mut lanes: Vec<_> = (0..config.lanes.len())
@@ -65,7 +65,7 @@ impl Standby {
     }
 
     /// True if threads of other lanes may serve this one.
-    pub(super) fn borrows(&self) -> bool {
+    pub(crate) fn borrows(&self) -> bool {
         !self.lenders.is_empty()
     }
 
@@ -74,7 +74,7 @@ impl Standby {
     }
 
     /// Notes that the calling thread, number `place` of the lane, begins to wait; true if it is the first one.
-    pub(super) fn begin_idle(&self, place: u32) -> bool {
+    pub(crate) fn begin_idle(&self, place: u32) -> bool {
         if let Some(waiting) = self.waiting.get(place as usize) {
             waiting.begin();
         }
@@ -82,37 +82,37 @@ impl Standby {
     }
 
     /// Notes that the calling thread stops waiting; true if it was the last one.
-    pub(super) fn end_idle(&self) -> bool {
+    pub(crate) fn end_idle(&self) -> bool {
         self.idle.fetch_sub(1, SeqCst) == 1
     }
 
     /// Counts one more thread that serves another lane.
-    pub(super) fn lend(&self) {
+    pub(crate) fn lend(&self) {
         self.lent.fetch_add(1, SeqCst);
     }
 
     /// Counts a thread that has returned from another lane.
-    pub(super) fn take_back(&self) {
+    pub(crate) fn take_back(&self) {
         self.lent.fetch_sub(1, SeqCst);
     }
 
-    pub(super) fn lent(&self) -> u32 {
+    pub(crate) fn lent(&self) -> u32 {
         self.lent.load(SeqCst)
     }
 
     /// Ends the raising of the calling thread by others; true if it was raised.
-    pub(super) fn take_raised(&self, place: u32) -> bool {
+    pub(crate) fn take_raised(&self, place: u32) -> bool {
         let waiting = self.waiting.get(place as usize);
         waiting.is_some_and(WaitingThread::end)
     }
 
     /// Notes that a called thread has responded, so that the next call raises threads again.
-    pub(super) fn clear_call(&self) {
+    pub(crate) fn clear_call(&self) {
         self.called.swap(false, SeqCst);
     }
 
     /// Lowers the raised threads that still wait, after another thread has responded to the call.
-    pub(super) fn lower_waiting(&self, own: Option<SchedPolicy>) {
+    pub(crate) fn lower_waiting(&self, own: Option<SchedPolicy>) {
         let Some(own) = own else {
             return;
         };
@@ -144,17 +144,17 @@ impl Standby {
         !self.asking.swap(true, SeqCst)
     }
 
-    /// Takes the lane's question; true if it has asked.
-    pub(super) fn end_asking(&self) -> bool {
+    /// Ends asking the relief thread for help; returns true if the lane asked.
+    pub(crate) fn end_asking(&self) -> bool {
         self.asking.swap(false, SeqCst)
     }
 
-    pub(super) fn wants_help(&self) -> bool {
+    pub(crate) fn wants_help(&self) -> bool {
         self.wanting.load(SeqCst)
     }
 
     /// Claims the help that the lane wants; true for one thread only.
-    pub(super) fn claim_help(&self) -> bool {
+    pub(crate) fn claim_help(&self) -> bool {
         self.wants_help() && self.wanting.swap(false, SeqCst)
     }
 }
