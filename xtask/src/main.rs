@@ -117,3 +117,17 @@ fn workspace() -> anyhow::Result<Shell> {
     sh.change_dir(folder.context("xtask is a folder of the workspace")?);
     Ok(sh)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_cargo_test_are_passed_on() {
+        let words = ["xtask", "draw", "-p", "rtorb", "--lib", "tests"];
+        let Ok(Task::Draw { arguments }) = Task::try_parse_from(words) else {
+            panic!("it is a command")
+        };
+        assert_eq!(arguments, words[2..]);
+    }
+}
