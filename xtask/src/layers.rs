@@ -140,11 +140,16 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "rtorb",
-        needs: &["rtorb-wire", "rtorb-os"],
+        needs: &["rtorb-core", "rtorb-wire", "rtorb-os"],
         builds_with: &[],
     },
     Layer {
         name: "rtorb-embedded",
+        needs: &["rtorb-core", "rtorb-wire"],
+        builds_with: &[],
+    },
+    Layer {
+        name: "rtorb-core",
         needs: &["rtorb-wire"],
         builds_with: &[],
     },
@@ -280,6 +285,7 @@ const BANS: &[Ban] = &[
 /// The packages whose code runs in calls and in what services do for them.
 const ON_THE_CALL_PATH: &[&str] = &[
     "rtorb-wire",
+    "rtorb-core",
     "rtorb-os",
     "rtorb",
     "rtorb-embedded",
@@ -287,7 +293,13 @@ const ON_THE_CALL_PATH: &[&str] = &[
 ];
 
 /// Packages under which no thread may start behind the caller's back, and what would start one.
-const NO_RUNTIME_BELOW: &[&str] = &["rtorb", "rtorb-embedded", "rtorb-wire", "rtorb-os"];
+const NO_RUNTIME_BELOW: &[&str] = &[
+    "rtorb",
+    "rtorb-embedded",
+    "rtorb-core",
+    "rtorb-wire",
+    "rtorb-os",
+];
 const RUNTIMES: &[&str] = &[
     "tokio",
     "async-std",
@@ -310,6 +322,7 @@ const ACYCLIC: &[&str] = &[
     "rtorb-embedded",
     "rtorb-services",
     "rtorb-sched",
+    "rtorb-core",
     "rtorb-wire",
     "rtorb-os",
     "rtorb-idl",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rtorb::any::Value;
 use rtorb::giop::{PassedReply, PassedRequest};
-use rtorb::poa::{DynamicServant, ServerCall};
+use rtorb::poa::{DynamicServant, PassThrough as _, ServerCall};
 use rtorb::rt::{Policy, Priority, RtCurrent};
 use rtorb::{ObjectRef, Orb, PoaPolicies, SystemException};
 use rtorb_os::clock::monotonic_ns;

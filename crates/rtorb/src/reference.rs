@@ -410,16 +410,6 @@ impl ObjectRef {
         core.timing.call(operation, &core.rt, call)
     }
 
-    /// Support API for generated code. Not public.
-    ///
-    /// Makes the ORB's counters for these operations, so that no call has to; returns the reference.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
-        self.inner.client.core.timing.prepare(operations);
-        self
-    }
-
     /// The time of a call that begins now.
     fn begin(&self) -> CallTime {
         CallTime {

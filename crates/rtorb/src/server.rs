@@ -31,7 +31,7 @@ mod upcall;
 mod workspace;
 
 pub(crate) use buffers::Buffers;
-pub use call::ServerCall;
+pub use call::{PassThrough, ServerCall};
 pub(crate) use connection::ServedConnection;
 pub(crate) use core::{ServerCore, ServerState, bind, not_opened};
 pub(crate) use event_loop::{Bell, Event, EventLoop, EventRoom, Readiness, Token};
@@ -42,7 +42,6 @@ pub(crate) use names::{LocatedId, NameCache, Unbindable};
 pub(crate) use object_table::{ActiveObject, ObjectTable};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
-pub use servant::unknown_operation;
 pub(crate) use servant::{ObjectAdapter, Servant};
 pub(crate) use session::Session;
 pub(crate) use thread_priority::ThreadPriority;

@@ -54,6 +54,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     quote! {
         #definition
         impl ::rtorb::codegen::Interface for #name {
+            type Object = ::rtorb::codegen::ObjectRef;
             const REPOSITORY_ID: &'static str = #repository_id;
             const ANCESTORS: &'static [&'static str] = &[#(#ancestors),*];
             #operations
@@ -131,7 +132,7 @@ fn methods(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let name = names::item_ident(scope.tree.item(id));
     if scope.inheritance.is_generic(id) {
         let inner = scope.type_parameter("B");
-        quote!(impl<#inner: ::rtorb::codegen::Content> #name<#inner> { #(#methods)* })
+        quote!(impl<#inner: ::rtorb::codegen::Content<Object = ::rtorb::codegen::ObjectRef>> #name<#inner> { #(#methods)* })
     } else {
         quote!(impl #name { #(#methods)* })
     }

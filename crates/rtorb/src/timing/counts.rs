@@ -1,9 +1,9 @@
 //! Counters of annotated operations: one ORB's, found by the operation's number, changed without a lock.
 
-use super::operation::OperationTiming;
 use super::watch::TimingSide;
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb_core::timing::OperationTiming;
 use rtorb_os::set_once::SetOnce;
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! Timing of calls: when which clock is read, and when the application's hook runs.
 
 use super::counts::{Entry, OperationCounts, Table};
-use super::operation::OperationTiming;
 use crate::clock::monotonic_ns;
 use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb_core::timing::OperationTiming;
 use rtorb_os::clock::thread_cpu_ns;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Macros that generated code uses. They name everything by the crate that compiles this file: `rtorb`, and `rtorb-embedded`, where the
-//! file is a symbolic link.
+//! Macros that generated code uses.
 
 /// Encloses the items of a file generated from IDL, and silences the lints of the surrounding crate for them.
 ///
@@ -55,7 +54,7 @@ macro_rules! reference {
             ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
             {
                 let object =
-                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                    <<Self as $crate::codegen::Interface>::Object as $crate::codegen::Reference>::decode_ior(r)?;
                 ::core::result::Result::Ok(
                     object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
                 )
@@ -95,7 +94,7 @@ macro_rules! reference {
                     return ::core::result::Result::Ok(::core::option::Option::None);
                 }
                 let object =
-                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                    <<Self as $crate::codegen::Interface>::Object as $crate::codegen::Reference>::decode_ior(r)?;
                 ::core::result::Result::Ok(
                     object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
                 )
@@ -109,19 +108,19 @@ macro_rules! reference {
             /// # Errors
             /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
             pub fn narrow(
-                object: &$crate::codegen::ObjectRef,
+                object: &<Self as $crate::codegen::Interface>::Object,
             ) -> ::core::result::Result<Self, $crate::codegen::SystemException> {
                 $crate::codegen::narrow(object)
             }
 
             /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
             /// return BAD_OPERATION.
-            pub fn unchecked_narrow(object: $crate::codegen::ObjectRef) -> Self {
+            pub fn unchecked_narrow(object: <Self as $crate::codegen::Interface>::Object) -> Self {
                 <Self as $crate::codegen::Interface>::unchecked_narrow(object)
             }
 
             /// The reference without its type.
-            pub fn as_object(&self) -> &$crate::codegen::ObjectRef {
+            pub fn as_object(&self) -> &<Self as $crate::codegen::Interface>::Object {
                 $crate::codegen::Interface::as_object(self)
             }
         }
@@ -182,19 +181,24 @@ pub use crate::one_of_values;
 #[doc(hidden)]
 macro_rules! base {
     ($name:ident $(<$inner:ident>)?) => {
-        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Content for $name$(<$inner>)? {
-            fn around(object: $crate::codegen::ObjectRef) -> Self {
+        impl$(<$inner: $crate::codegen::Content<Object = <$name as $crate::codegen::Interface>::Object>>)?
+            $crate::codegen::Content for $name$(<$inner>)?
+        {
+            type Object = <$name as $crate::codegen::Interface>::Object;
+
+            fn around(object: Self::Object) -> Self {
                 let timings = <$name as $crate::codegen::Interface>::timings();
-                Self($crate::codegen::Content::around(object.with_timings(timings)))
+                let object = $crate::codegen::UntypedReference::with_timings(object, timings);
+                Self($crate::codegen::Content::around(object))
             }
 
             #[inline]
-            fn object(&self) -> &$crate::codegen::ObjectRef {
+            fn object(&self) -> &Self::Object {
                 $crate::codegen::Content::object(&self.0)
             }
         }
 
-        impl$(<$inner: $crate::codegen::Content>)? $crate::codegen::Base for $name$(<$inner>)? {}
+        impl$(<$inner: $crate::codegen::Content<Object = <$name as $crate::codegen::Interface>::Object>>)? $crate::codegen::Base for $name$(<$inner>)? {}
 
         $(
             impl<$inner: $crate::codegen::Base> ::core::ops::Deref for $name<$inner> {

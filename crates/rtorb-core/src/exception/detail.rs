@@ -1,6 +1,8 @@
 //! What a local check found, in words.
 
 use super::SystemException;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString as _};
 use core::fmt;
 
 /// The values that the words of a minor code are about: two types, a name and those like it, a range.
