@@ -2,7 +2,7 @@
 
 fn main() {
     let compiler = rtorb_idl::Compiler::new().runtime("rtorb_embedded");
-    compiler.compile("idl/cubit.idl");
-    compiler.compile("idl/exchange.idl");
+    compiler.compile(rtorb_idl::project::file("cubit.idl"));
+    compiler.compile(rtorb_idl::project::file("exchange.idl"));
     compiler.compile("idl/guest.idl");
 }

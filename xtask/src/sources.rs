@@ -1,16 +1,16 @@
-//! Source text without what a rule does not look at: comments, and the tests at the end of a file.
+//! Finds source files, and reads their code without comments and without the tests at their end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// One line of code, its comment cut off.
+/// A line of code without its comment.
 #[derive(Debug)]
 pub(crate) struct Line {
     /// Counted from 1.
     pub(crate) number: usize,
-    /// The code in it.
+    /// The code on it.
     pub(crate) code: String,
 }
 

@@ -32,8 +32,6 @@ pub trait Interface: Sized + Clone {
     const REPOSITORY_ID: &'static str;
     /// The repository ids of all interfaces that it inherits from, each once.
     const ANCESTORS: &'static [&'static str];
-    /// The operations that the interface itself declares, as they are called on the wire, if it is a base of others.
-    const OPERATIONS: &'static [&'static str] = &[];
 
     /// The timing of the operations that objects of this interface have and that are annotated in IDL, in their order.
     fn timings() -> &'static [OperationTiming] {
@@ -53,35 +51,6 @@ pub trait Interface: Sized + Clone {
             || Self::ANCESTORS.contains(&repository_id)
     }
 }
-
-/// The content of a reference type: the untyped reference, or the type of a base interface.
-pub trait Content: Sized {
-    /// The untyped reference.
-    type Object: UntypedReference;
-
-    /// The content around an untyped reference.
-    fn around(object: Self::Object) -> Self;
-
-    /// The untyped reference inside.
-    fn object(&self) -> &Self::Object;
-}
-
-impl<O: UntypedReference> Content for O {
-    type Object = O;
-
-    #[inline]
-    fn around(object: O) -> Self {
-        object
-    }
-
-    #[inline]
-    fn object(&self) -> &O {
-        self
-    }
-}
-
-/// A reference type that is the content of the types of derived interfaces.
-pub trait Base: Content {}
 
 /// A user exception of IDL.
 pub trait UserException: Encode + Decode + core::error::Error {

@@ -23,6 +23,6 @@ mod server_call;
 pub mod timing;
 
 pub use exception::SystemException;
-pub use interface::{Base, Content, Interface, UntypedReference, UserException, narrow};
+pub use interface::{Interface, UntypedReference, UserException, narrow};
 pub use servant::{ServedBy, unknown_operation};
 pub use server_call::{Responder, ServerCall};

@@ -22,6 +22,23 @@ impl UntypedReference for ObjectRef {
     }
 }
 
+/// Gives a reference type the policy of an untyped reference.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! policies {
+    ($name:ident) => {
+        impl $name {
+            /// The same reference, whose calls carry that CORBA priority (0 to 32,767) to a server that declares
+            /// CLIENT_PROPAGATED.
+            #[must_use]
+            pub fn with_priority(self, priority: i16) -> Self {
+                Self(self.0.with_priority(priority))
+            }
+        }
+    };
+}
+pub use crate::policies;
+
 /// Gives a type a TypeCode, which is made each time that it is asked for: only an any needs it.
 #[macro_export]
 #[doc(hidden)]

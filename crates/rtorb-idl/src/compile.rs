@@ -33,7 +33,7 @@ impl Compiler {
         Self::default()
     }
 
-    /// Adds a directory in which included files are searched.
+    /// Adds a directory to search for included files.
     #[must_use]
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.options.include_dirs.push(dir.into());
@@ -61,14 +61,14 @@ impl Compiler {
         self
     }
 
-    /// Generates code for the ORB with that path in Rust code instead of `rtorb`, for example `rtorb_embedded`.
+    /// Sets the path of the ORB in the generated code, instead of `rtorb`: for example `rtorb_embedded`.
     #[must_use]
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = Some(path.into());
         self
     }
 
-    /// Writes to `dir` instead of `$OUT_DIR`.
+    /// Sets the directory of the output, instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(dir.into());

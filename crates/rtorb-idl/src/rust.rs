@@ -9,7 +9,6 @@ mod enums;
 mod errors;
 mod escapes;
 mod exceptions;
-mod inheritance;
 mod interfaces;
 mod layouts;
 mod names;
@@ -29,7 +28,6 @@ mod values;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use inheritance::Inheritance;
 use layouts::Layouts;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
@@ -53,23 +51,6 @@ pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
 
 /// Like [`generate`], for the ORB with that path.
 pub(crate) fn generate_for(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> {
-    // References nest as deep as interfaces have bases, and the parser of the generated text recurses: threads of 2 MiB are too
-    // small for it.
-    std::thread::scope(|threads| {
-        let thread = std::thread::Builder::new().stack_size(STACK_OCTETS);
-        match thread.spawn_scoped(threads, || generate_here(tree, runtime)) {
-            Ok(thread) => thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => generate_here(tree, runtime),
-        }
-    })
-}
-
-/// The stack for the deepest text that is not refused. Pages that are not used cost nothing.
-const STACK_OCTETS: usize = 32 << 20;
-
-fn generate_here(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
@@ -78,11 +59,11 @@ fn generate_here(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> 
     let mut named = tree.clone();
     diagnostics.extend(escapes::settle(&mut named, &left_out));
     let tree = &named;
-    let inheritance = Inheritance::of(tree);
+    let bases = operations::bases(tree);
     let outermost = Scope::outermost(Context {
         tree,
         layouts: &layouts,
-        inheritance: &inheritance,
+        bases: &bases,
         left_out: &left_out,
     });
     if !diagnostics.is_empty() {

@@ -2,8 +2,8 @@
 
 use rtorb::any::Any;
 use rtorb::{DispatchStrategy, Orb};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_services::events::client::{Arrival, Received, Receiver, Supplier};
 use rtorb_services::events::{Channel, ChannelConfig, strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb::any::Any;
-use rtorb::codegen::{ServedBy, ServerCall};
+use rtorb::skeleton::{ServedBy, ServerCall};
 use rtorb::{DispatchStrategy, Orb, SystemException};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_services::events::{Channel, ChannelConfig, Dispatching, strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{

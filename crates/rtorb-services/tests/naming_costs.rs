@@ -3,8 +3,8 @@
 use rtorb::giop::Version;
 use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{ObjectRef, Orb};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{NameComponent, NamingContextExt};

@@ -1,4 +1,4 @@
-//! What generated code names of this crate. The support APIs of the ORBs hand it on.
+//! The items of this crate that generated code uses. The ORBs re-export them.
 
 pub use alloc::collections::BTreeMap;
 pub use alloc::string::String;
@@ -10,7 +10,7 @@ pub use crate::cdr::{
     BoundedMap, BoundedSequence, BoundedString, BoundedWString, ContextValues, Fixed, LongDouble,
     OverBound, OverWidth, Reference, ReferenceOut, WChar, WString, optional,
 };
-pub use crate::operation_table::{OperationTable, joined};
+pub use crate::operation_table::OperationTable;
 pub use crate::type_code::{self, TypeCode};
 pub use crate::valuetype::{self, Candidate, ValueType, read_abstract_head, write_abstract_head};
 pub use crate::{Decode, DecodeError, Encode, EncodeError, FixedLayout, Reader, Writer};

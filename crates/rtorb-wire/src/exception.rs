@@ -1,5 +1,4 @@
-//! System exceptions as they go over the wire: kinds, completion status, minor codes, and which of them an error of decoding or
-//! encoding is.
+//! System exceptions on the wire: kinds, completion status, minor codes, and the exception for each error of decoding or encoding.
 
 mod marshal;
 

@@ -25,6 +25,56 @@ impl UntypedReference for ObjectRef {
     }
 }
 
+/// Gives a reference type the policies of an untyped reference, and its text.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! policies {
+    ($name:ident) => {
+        impl $name {
+            /// Returns a reference to the same object with another timeout of each call; `None` for no timeout. See
+            /// `rtorb::ObjectRef::with_timeout`.
+            #[must_use]
+            pub fn with_timeout(
+                &self,
+                timeout: impl ::core::convert::Into<::core::option::Option<::core::time::Duration>>,
+            ) -> Self {
+                Self(self.0.with_timeout(timeout))
+            }
+
+            /// Returns a reference to the same object whose calls all end by `end`. See `rtorb::ObjectRef::with_end_time`.
+            #[must_use]
+            pub fn with_end_time(&self, end: ::std::time::Instant) -> Self {
+                Self(self.0.with_end_time(end))
+            }
+
+            /// Returns a reference to the same object with another scope for oneways. See `rtorb::ObjectRef::with_sync_scope`.
+            #[must_use]
+            pub fn with_sync_scope(&self, sync_scope: $crate::SyncScope) -> Self {
+                Self(self.0.with_sync_scope(sync_scope))
+            }
+
+            /// Returns a reference to the same object with other policies. See `rtorb::ObjectRef::set_policy_overrides`.
+            ///
+            /// # Errors
+            /// NO_PERMISSION for policies of object adapters; BAD_PARAM for a wrong band of priorities.
+            pub fn set_policy_overrides(
+                &self,
+                policies: &[$crate::rt::Policy],
+            ) -> ::core::result::Result<Self, $crate::codegen::SystemException> {
+                ::core::result::Result::Ok(Self(self.0.set_policy_overrides(policies)?))
+            }
+        }
+
+        /// The stringified reference: `IOR:` and hexadecimal digits.
+        impl ::core::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+pub use crate::policies;
+
 /// Gives a type a TypeCode, which is made once: the TypeCode of a type that contains another one twice shares the other's.
 #[macro_export]
 #[doc(hidden)]

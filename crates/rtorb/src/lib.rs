@@ -2,6 +2,7 @@
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod clock;
 #[doc(hidden)]
@@ -14,9 +15,11 @@ mod limits;
 mod orb;
 mod outgoing;
 pub mod poa;
+mod poller;
 mod realtime;
 mod reference;
 mod server;
+pub mod skeleton;
 mod strategies;
 mod suggest;
 #[cfg(test)]

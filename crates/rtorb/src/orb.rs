@@ -32,6 +32,7 @@ use crate::transport::Listener;
 use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
+use rtorb_core::Interface;
 use rtorb_os::sync::Mutex;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
@@ -95,6 +96,19 @@ impl Orb {
     /// INV_OBJREF for the nil reference; the exceptions of the naming context of a `corbaname:`.
     pub fn string_to_object(&self, text: &str) -> Result<ObjectRef, SystemException> {
         object_url::resolve(self, text)
+    }
+
+    /// Makes a reference to an object of the interface `I` from its text, as [`string_to_object`](Self::string_to_object). Asks
+    /// the object if the text does not state its interface.
+    ///
+    /// # Errors
+    /// As [`string_to_object`](Self::string_to_object); BAD_PARAM if the object has another interface; the exception of the call
+    /// if the object cannot be asked.
+    pub fn string_to_reference<I: Interface<Object = ObjectRef>>(
+        &self,
+        text: &str,
+    ) -> Result<I, SystemException> {
+        rtorb_core::narrow(&self.string_to_object(text)?)
     }
 
     /// The reference as text: `IOR:` and hexadecimal digits.

@@ -15,15 +15,13 @@ mod rt_poa;
 mod rt_policies;
 
 pub use crate::server::PoaManagerState;
-pub use crate::server::{PassThrough, ServerCall};
+pub use crate::server::ServerCall;
 pub use adapter::{Poa, PoaError};
 pub use dynamic::DynamicServant;
 pub use manager::PoaManager;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 #[doc(inline)]
 pub use rtorb_core::ServedBy;
-#[doc(hidden)]
-pub use rtorb_core::unknown_operation;
 
 pub(crate) use adapters::Adapters;
 
@@ -32,7 +30,7 @@ use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
-use rtorb_core::Interface;
+use rtorb_core::{Interface, unknown_operation};
 
 /// A servant with the interface that it is activated for.
 pub(crate) struct Tie<I, S> {

@@ -49,13 +49,3 @@ pub(crate) fn default_network_mapping(
         .unwrap_or(Priority::MAX);
     Arc::new(NetworkPriorityTable::even(most_urgent))
 }
-
-/// The code in `docs/how-to/real-time.md` is compiled as the tests of the documentation are.
-#[cfg(doctest)]
-#[doc = include_str!("../real-time.md")]
-struct Page;
-
-/// The code in `docs/how-to/network-priority.md` is compiled in the same way.
-#[cfg(doctest)]
-#[doc = include_str!("../network-priority.md")]
-struct NetworkPage;

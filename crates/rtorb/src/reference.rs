@@ -42,7 +42,7 @@ pub use sync_scope::SyncScope;
 /// # fn main() -> Result<(), rtorb::OrbError> {
 /// let orb = rtorb::Orb::builder().build()?;
 /// let object = orb.string_to_object("corbaloc:iiop:plant:2809/Valve")?;
-/// let object = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
+/// let object = object.with_timeout(Duration::from_millis(20));
 /// // Without generated code: `long setting(in long wanted)`.
 /// let setting: i32 = object.invoke("setting", |w| w.primitive(7_i32), |r| r.primitive())?;
 /// # let _ = setting;
@@ -209,9 +209,9 @@ impl ObjectRef {
     #[must_use]
     //= RT-CORBA 1.2 §Invocation Timeout
     //# A client may bound the time of a call, which then fails with TIMEOUT.
-    pub fn with_round_trip_timeout(&self, timeout: Option<Duration>) -> Self {
+    pub fn with_timeout(&self, timeout: impl Into<Option<Duration>>) -> Self {
         Self::of(Inner {
-            timeout: Timeout::Own(timeout),
+            timeout: Timeout::Own(timeout.into()),
             ..self.inner.copy()
         })
     }

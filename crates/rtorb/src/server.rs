@@ -30,11 +30,12 @@ mod thread_priority;
 mod upcall;
 mod workspace;
 
+pub(crate) use crate::poller::{EventRoom, Token};
 pub(crate) use buffers::Buffers;
 pub use call::{PassThrough, ServerCall};
 pub(crate) use connection::ServedConnection;
 pub(crate) use core::{ServerCore, ServerState, bind, not_opened};
-pub(crate) use event_loop::{Bell, Event, EventLoop, EventRoom, Readiness, Token};
+pub(crate) use event_loop::{Event, EventLoop, Readiness};
 pub(crate) use listeners::{Admission, Server, refuse};
 pub(crate) use manager_state::ManagerState;
 pub use manager_state::PoaManagerState;

@@ -86,7 +86,7 @@ fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX],
     let mut from = 0;
     for segment in lent {
         parts[count] = IoSlice::new(&own[from..segment.after]);
-        parts[count + 1] = IoSlice::new(segment.octets);
+        parts[count + 1] = IoSlice::new(segment.bytes);
         count += 2;
         from = segment.after;
     }

@@ -20,6 +20,7 @@ use crate::transport::Stream;
 use connection_thread::{ConnectionThreads, MessageInProgress, Remaining, ThreadSignal};
 use core::fmt::Debug;
 use rtorb_os::Refused;
+use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Deadline;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
@@ -143,6 +144,17 @@ pub(crate) fn deadline(timeout: Option<Duration>) -> Deadline {
         _ => coarse_monotonic_ns(),
     };
     Deadline::new(now_ns, timeout)
+}
+
+/// Locks a mutex, at the latest until the deadline of a call; `None` if that passed.
+pub(crate) fn lock_until<T>(
+    mutex: &Mutex<T>,
+    deadline_ns: Option<u64>,
+) -> Option<MutexGuard<'_, T>> {
+    match deadline_ns {
+        None => Some(mutex.lock()),
+        Some(deadline_ns) => mutex.lock_until(deadline_ns),
+    }
 }
 
 /// Timeouts from here on begin at the kernel's last tick, at most 10 ms early, and cost each call less.

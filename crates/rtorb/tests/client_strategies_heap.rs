@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use rtorb::{ConnectionStrategy, Orb, WaitStrategy};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;

@@ -1,7 +1,7 @@
 //! Heap calls of warm calls, counted: none on either side, beyond the results that the caller owns.
 
 use rtorb::{DispatchStrategy, ObjectRef, Orb};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;

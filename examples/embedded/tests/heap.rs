@@ -6,7 +6,7 @@ use rtorb_embedded::{
 };
 use rtorb_embedded_cubit::cubit::{Cubit, Many, Oneof};
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
-use rtorb_os::heap::{CountingAllocator, heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, heap_calls};
 use std::sync::Mutex;
 
 #[global_allocator]

@@ -14,7 +14,7 @@ fn main() -> anyhow::Result<()> {
     let name = arguments.next().unwrap_or("world".to_owned());
 
     let orb = Orb::builder().build()?;
-    let greeter = Greeter::narrow(&orb.string_to_object(&reference)?)?;
+    let greeter: Greeter = orb.string_to_reference(&reference)?;
     writeln!(stdout(), "{}", greeter.greet(&name)?)?;
     Ok(())
 }

@@ -16,7 +16,7 @@ impl GreeterServant for Host {
 fn main() -> anyhow::Result<()> {
     let orb = Orb::builder().args(std::env::args())?.build()?;
     let greeter: Greeter = orb.root_poa()?.activate(Host)?;
-    writeln!(stdout(), "{}", orb.object_to_string(greeter.as_object()))?;
+    writeln!(stdout(), "{greeter}")?;
     orb.run()?;
     Ok(())
 }

@@ -18,7 +18,7 @@ fn main() -> anyhow::Result<()> {
     // This thread and its calls: everything that a call meets on its way has this priority.
     orb.rt_current()
         .set_the_priority(Priority::new(priority)?)?;
-    let greeter = Greeter::narrow(&orb.string_to_object(&reference)?)?;
+    let greeter: Greeter = orb.string_to_reference(&reference)?;
     writeln!(stdout(), "{}", greeter.greet("world")?)?;
     Ok(())
 }

@@ -34,7 +34,7 @@ fn main() -> anyhow::Result<()> {
         .with(rt_orb.create_threadpool_policy(pool));
     let poa = orb.root_poa()?.create_poa("Lanes", policies)?;
     let greeter: Greeter = poa.activate(Host { orb: orb.clone() })?;
-    writeln!(stdout(), "{}", orb.object_to_string(greeter.as_object()))?;
+    writeln!(stdout(), "{greeter}")?;
     orb.run()?;
     Ok(())
 }

@@ -95,7 +95,7 @@ fn call_timed([clockwork, cubit]: [&str; 2], calls: i32) -> Result<(), Box<dyn E
 
 fn call(builder: OrbBuilder, reference: &str, calls: i32) -> Result<(), Box<dyn Error>> {
     let orb = builder.build()?;
-    let cubit = Cubit::narrow(&orb.string_to_object(reference)?)?;
+    let cubit: Cubit = orb.string_to_reference(reference)?;
     for n in 0..calls {
         if cubit.cube_long(n)? != n.wrapping_pow(3) {
             return Err(format!("cube_long({n}) is wrong").into());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::common::Pair;
 use rtorb::SystemException;
-use rtorb::cdr::ByteOrder;
-use rtorb::codegen::{Any, Decode, DecodeError, Encode, Reader, Typed, Writer};
+use rtorb::any::{Any, Typed};
+use rtorb::cdr::{ByteOrder, Decode, DecodeError, Encode, Reader, Writer};
 use rtorb_tests::snapshots::forms::{
     All, Both, BothServant, Held, Keeper, KeeperServant, Named, NamedServant, Plain, PlainServant,
     Point, Sized as Measured, SizedServant,

@@ -2,8 +2,9 @@
 
 use crate::common::Pair;
 use rtorb::SystemException;
-use rtorb::codegen::type_code::Shape;
-use rtorb::codegen::{Any, Decode, Encode, TypeCode, Typed};
+use rtorb::any::{Any, Typed};
+use rtorb::cdr::{Decode, Encode};
+use rtorb::type_code::{Shape, TypeCode};
 use rtorb_tests::echo::{
     Anys, AnysServant, ByChar, ByEnum, ByLong, Colour, Grown, Node, Rigid, Some as SomeUnion,
 };

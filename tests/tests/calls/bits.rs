@@ -4,7 +4,9 @@ use std::sync::Mutex;
 
 use crate::common::Pair;
 use rtorb::SystemException;
-use rtorb::codegen::{Any, OverWidth, TypeCode, Typed};
+use rtorb::any::{Any, Typed};
+use rtorb::cdr::OverWidth;
+use rtorb::type_code::TypeCode;
 use rtorb_tests::snapshots::bits::{
     Denied, Either, Extended, Held, Keeper, KeeperServant, KeeperSwapError, Middle, Numbers,
     Rights, Small, State, Wide, Widest,

@@ -3,7 +3,7 @@
 use std::thread::JoinHandle;
 
 use rtorb::cdr::ByteOrder;
-use rtorb::codegen::ServedBy;
+use rtorb::skeleton::ServedBy;
 use rtorb::{Collocation, ExceptionKind, ObjectRef, Orb, OrbBuilder, OrbError};
 
 /// A client and a server. Both serve requests, so that the server can call the client back.

@@ -1,7 +1,7 @@
 //! Calls of operations with context clauses.
 
 use crate::common::Pair;
-use rtorb::codegen::ContextValues;
+use rtorb::cdr::ContextValues;
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_tests::snapshots::contexts::{Plain, Shell, ShellExpandError, ShellServant, Unknown};
 

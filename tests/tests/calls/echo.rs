@@ -1,7 +1,7 @@
 //! Sends every type of the mapping through a real call, as argument, as result and in both directions.
 
 use crate::common::Pair;
-use rtorb::codegen::{LongDouble, WChar, WString};
+use rtorb::cdr::{LongDouble, WChar, WString};
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_tests::echo::{
     AtMostThree, ByBoolean, ByChar, ByEnum, ByLong, ByWide, Colour, Composites, CompositesServant,
@@ -298,7 +298,7 @@ fn received_values_over_their_bound_are_rejected() {
         .as_object()
         .invoke(
             "as_at_most_three",
-            |w| rtorb::codegen::Encode::encode(four, w),
+            |w| rtorb::cdr::Encode::encode(four, w),
             |_| Ok(()),
         )
         .unwrap_err();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use crate::common::Pair;
-use rtorb::codegen::{Any, BoundedMap, ObjectRef, Typed};
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::any::{Any, Typed};
+use rtorb::cdr::BoundedMap;
+use rtorb::{ExceptionKind, ObjectRef, SystemException};
 use rtorb_tests::snapshots::maps::{
     self, Colour, Either, Held, Index, Keeper, KeeperPutError, KeeperServant, Named, Node,
     PairKeeper, keeper,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::common::Pair;
-use rtorb::codegen::{Any, TypeCode, Typed};
+use rtorb::any::{Any, Typed};
+use rtorb::type_code::TypeCode;
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_tests::snapshots::optional::{
     Colour, Derived, Everything, Leaf, Missing, Node, Point, PointOfSequences, Rights, Store,

@@ -1,10 +1,12 @@
-//! Object references as values: nil, in structs and sequences, as keys, and for callbacks.
+//! Object references as values: nil, in structs and sequences, as keys, for callbacks, as text, and with policies of their own.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::common::Pair;
-use rtorb::{ObjectRef, SystemException};
+use rtorb::rt::Policy;
+use rtorb::{ExceptionKind, ObjectRef, SyncScope, SystemException};
 use rtorb_tests::echo::{Listener, ListenerServant, References, ReferencesServant, Subscription};
 
 type Three<T> = Result<(T, T, T), SystemException>;
@@ -121,4 +123,50 @@ fn a_server_calls_its_client_back() {
     let listeners = [Some(ear.clone()), None, Some(ear.clone())];
     assert_eq!(references.tell_all(&listeners, "news").unwrap(), 1 + 2);
     assert_eq!(ear.tell("news").unwrap(), 3);
+}
+
+#[test]
+fn a_typed_reference_has_policies_of_its_own() {
+    let pair = Pair::new();
+    let ear: Listener = pair.serve(Ear::default());
+    let timeout = Duration::from_secs(60);
+    let patient = ear.with_timeout(timeout);
+    assert_eq!(patient.as_object().chosen_timeout(), Some(timeout));
+    let endless = patient.with_timeout(None);
+    assert_eq!(endless.as_object().chosen_timeout(), None);
+    assert_eq!(patient.tell("news"), Ok(1));
+
+    for late in [
+        ear.with_timeout(Duration::from_nanos(1)),
+        ear.with_end_time(Instant::now()),
+    ] {
+        assert_eq!(late.tell("news").unwrap_err().kind, ExceptionKind::Timeout);
+    }
+
+    let at_once = ear.with_sync_scope(SyncScope::None);
+    assert_eq!(at_once.as_object().sync_scope(), SyncScope::None);
+    let private = ear.set_policy_overrides(&[Policy::PrivateConnection]);
+    let private = private.expect("it is a client's policy");
+    assert!(
+        private
+            .as_object()
+            .policies()
+            .contains(&Policy::PrivateConnection)
+    );
+    let refused = ear.set_policy_overrides(&[Policy::ServerProtocol(Vec::new())]);
+    assert_eq!(refused.unwrap_err().kind, ExceptionKind::NoPermission);
+}
+
+#[test]
+fn a_reference_is_printed_and_made_of_its_text() {
+    let pair = Pair::new();
+    let ear: Listener = pair.serve(Ear::default());
+    let orb = ear.as_object().orb();
+    let text = ear.to_string();
+    assert_eq!(text, orb.object_to_string(ear.as_object()));
+    assert_eq!(orb.string_to_reference(&text), Ok(ear.clone()));
+    let refused = orb.string_to_reference::<References>(&text).unwrap_err();
+    assert_eq!(refused.kind, ExceptionKind::BadParam);
+    let refused = orb.string_to_reference::<Listener>("IOR:0").unwrap_err();
+    assert_eq!(refused.kind, ExceptionKind::BadParam);
 }

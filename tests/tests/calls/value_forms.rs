@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::Pair;
 use rtorb::any::{Any, Typed};
-use rtorb::codegen::{Decode, EncodeError, ValueType};
+use rtorb::cdr::{Decode, Encode, EncodeError, Writer};
 use rtorb::{CompletionStatus, ExceptionKind, SystemException};
 use rtorb_tests::snapshots::value_forms::{
     Ball, Choice, Circle, Drawer, DrawerServant, Group, Label, Pair as Shapes, Secret, Shape,
     Solid, Unknown, Values,
 };
 use rtorb_tests::snapshots::{ValueBase, elsewhere};
+use rtorb_wire::ValueType;
 
 type Drawn = (Option<Shape>, Option<Solid>, Option<ValueBase>);
 
@@ -174,19 +175,18 @@ fn the_application_writes_and_reads_a_custom_state() {
 #[test]
 fn a_value_of_another_type_is_refused() {
     struct Wrong;
-    impl rtorb::codegen::Encode for Wrong {
-        fn encode<'a>(&'a self, w: &mut rtorb::codegen::Writer<'a>) -> Result<(), EncodeError> {
+    impl Encode for Wrong {
+        fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
             w.begin_value(&[Label::REPOSITORY_ID], false)?;
             w.str("no shape")
         }
     }
     let pair = Pair::new();
     let drawer = drawer(&pair);
-    let refused: Result<Option<Shape>, SystemException> = drawer.as_object().invoke(
-        "draw",
-        |w| rtorb::codegen::Encode::encode(&Wrong, w),
-        Decode::decode,
-    );
+    let refused: Result<Option<Shape>, SystemException> =
+        drawer
+            .as_object()
+            .invoke("draw", |w| Wrong.encode(w), Decode::decode);
     let refused = refused.unwrap_err();
     assert_eq!(refused.kind, ExceptionKind::Marshal);
     assert_eq!(refused.minor, 0x7274_6007);

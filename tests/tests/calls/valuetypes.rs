@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::Pair;
 use rtorb::SystemException;
-use rtorb::codegen::Typed;
+use rtorb::any::Typed;
 use rtorb_tests::snapshots::valuetypes::{
     Atlas, AtlasServant, Box, Broken, Holder, Link, Named, NamedCheckedError, NamedDistanceError,
     NamedOperations, Nothing, Parcel, Perhaps, Point, Text,

@@ -187,7 +187,7 @@ fn a_silent_server_is_a_timeout_for_each_at_its_own_time() {
         thread::scope(|scope| {
             for number in 1..=4 {
                 let timeout = SHORT * number;
-                let hasty = object.with_round_trip_timeout(Some(timeout));
+                let hasty = object.with_timeout(timeout);
                 let name = &name;
                 scope.spawn(move || {
                     let begin = Instant::now();
@@ -228,7 +228,7 @@ fn whoever_has_no_more_time_leaves_the_connection_to_the_others() {
         let object = object(&orb, &server.reference());
         thread::scope(|scope| {
             scope.spawn(|| {
-                let hasty = object.with_round_trip_timeout(Some(SHORT));
+                let hasty = object.with_timeout(SHORT);
                 let failed = hasty.is_a("IDL:Any:1.0").expect_err("it is late");
                 let (kind, minor) = (ExceptionKind::Timeout, OMG | 3);
                 assert_eq!(
@@ -267,8 +267,8 @@ fn a_connection_that_was_silent_for_too_long_gets_no_more_requests() {
         });
         let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
-        let patient = object.with_round_trip_timeout(Some(4 * SHORT));
-        let hasty = object.with_round_trip_timeout(Some(SHORT));
+        let patient = object.with_timeout(4 * SHORT);
+        let hasty = object.with_timeout(SHORT);
         let expect_timeout = |object: &ObjectRef| {
             let failed = object.is_a("IDL:Any:1.0").expect_err("it is silent");
             assert_eq!(failed.kind, ExceptionKind::Timeout, "{name}: {failed}");
@@ -468,7 +468,7 @@ fn a_peer_that_takes_nothing_is_a_timeout() {
             drop(peer);
         });
         let orb = orb(Orb::builder(), connection);
-        let hasty = object(&orb, &server.reference()).with_round_trip_timeout(Some(SHORT));
+        let hasty = object(&orb, &server.reference()).with_timeout(SHORT);
         let octets = vec![1u8; 12 << 20];
         thread::scope(|scope| {
             for _ in 0..3 {
@@ -507,7 +507,7 @@ fn a_call_at_its_deadline_is_right_or_a_timeout() {
         });
         let orb = orb(Orb::builder(), connection);
         let object = object(&orb, &server.reference());
-        let hasty = object.with_round_trip_timeout(Some(TIMEOUT));
+        let hasty = object.with_timeout(TIMEOUT);
         thread::scope(|scope| {
             for thread in 0..4 {
                 let (hasty, name) = (&hasty, &name);

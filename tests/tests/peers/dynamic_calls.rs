@@ -18,7 +18,7 @@ struct Caller {
 
 impl Caller {
     fn new(files: &[&str]) -> Self {
-        let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../idl");
+        let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rtorb-idl/idl");
         Self {
             orb: Orb::builder().build().expect("nothing is opened"),
             search: Search {
@@ -303,7 +303,7 @@ fn valuetypes_of_omniorb_null_shared_boxed_and_truncated() {
 #[test]
 fn types_read_at_run_time_are_those_of_generated_code() {
     use rtorb::any::Any;
-    use rtorb::codegen::Typed;
+    use rtorb::any::Typed;
     use rtorb_services::stubs::naming::cos_naming::{Binding, BindingIterator};
     use rtorb_tests::stubs::atlas::{Link, Pin, Route, Text};
     use rtorb_tests::stubs::exchange::{Desk, Person, Refused};

@@ -644,7 +644,7 @@ fn call(reference: &str, number: i16) -> Result<(), SystemException> {
         .expect("no permission is needed");
     let object = client.string_to_object(reference).expect("a reference");
     let timeout = Some(Duration::from_secs(20));
-    let cubit = Cubit::unchecked_narrow(object.with_round_trip_timeout(timeout));
+    let cubit = Cubit::unchecked_narrow(object.with_timeout(timeout));
     cubit.cube_void()?;
     cubit.cube_void()
 }

@@ -46,7 +46,7 @@ fn serve(file: &str, endpoint: &str, dispatch: &str) -> Result<(), Box<dyn Error
 
 fn call(reference: &str, void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
     let orb = Orb::builder().build()?;
-    let cubit = Cubit::narrow(&orb.string_to_object(reference)?)?;
+    let cubit: Cubit = orb.string_to_reference(reference)?;
     make_calls(&cubit, void, long, octets)?;
     Ok(cubit.shutdown()?)
 }

@@ -176,61 +176,6 @@ macro_rules! one_of_values {
 }
 pub use crate::one_of_values;
 
-/// Lets a reference type be the content of the types of derived interfaces. A generic one gives them the methods of its content.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! base {
-    ($name:ident $(<$inner:ident>)?) => {
-        impl$(<$inner: $crate::codegen::Content<Object = <$name as $crate::codegen::Interface>::Object>>)?
-            $crate::codegen::Content for $name$(<$inner>)?
-        {
-            type Object = <$name as $crate::codegen::Interface>::Object;
-
-            fn around(object: Self::Object) -> Self {
-                let timings = <$name as $crate::codegen::Interface>::timings();
-                let object = $crate::codegen::UntypedReference::with_timings(object, timings);
-                Self($crate::codegen::Content::around(object))
-            }
-
-            #[inline]
-            fn object(&self) -> &Self::Object {
-                $crate::codegen::Content::object(&self.0)
-            }
-        }
-
-        impl$(<$inner: $crate::codegen::Content<Object = <$name as $crate::codegen::Interface>::Object>>)? $crate::codegen::Base for $name$(<$inner>)? {}
-
-        $(
-            impl<$inner: $crate::codegen::Base> ::core::ops::Deref for $name<$inner> {
-                type Target = $inner;
-
-                #[inline]
-                fn deref(&self) -> &$inner {
-                    &self.0
-                }
-            }
-        )?
-    };
-}
-pub use crate::base;
-
-/// Gives a reference type the methods of its bases.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! inherits {
-    ($name:ident: $content:ty) => {
-        impl ::core::ops::Deref for $name {
-            type Target = $content;
-
-            #[inline]
-            fn deref(&self) -> &$content {
-                &self.0
-            }
-        }
-    };
-}
-pub use crate::inherits;
-
 /// Converts a reference type to each of its bases.
 #[macro_export]
 #[doc(hidden)]
@@ -238,7 +183,7 @@ macro_rules! upcasts {
     ($name:ident: $($base:path),+) => {$(
         impl ::core::convert::From<$name> for $base {
             fn from(derived: $name) -> Self {
-                ::core::convert::From::from(&derived)
+                <Self as $crate::codegen::Interface>::unchecked_narrow(derived.0)
             }
         }
 

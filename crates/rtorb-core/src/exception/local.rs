@@ -183,7 +183,7 @@ local! {
         /// A service contradicts itself.
         ANSWERS_CONTRADICT = RTORB | 0x11, "the answers of the service contradict each other: it may have changed meanwhile, so ask again";
         /// The host gives no random numbers.
-        NO_RANDOM_NUMBERS = RTORB | 0x12, "the host gives no random numbers: see that /dev/urandom can be read";
+        NO_RANDOM_NUMBERS = RTORB | 0x12, "the host gives no random numbers: see that a filter of system calls allows getrandom(2)";
     }
 }
 

@@ -78,7 +78,7 @@ impl Table {
                 rows.entry(operation).or_default().push(row);
             }
         }
-        mistakes.or(Self { rows })
+        mistakes.into_result(Self { rows })
     }
 
     pub(super) fn find(

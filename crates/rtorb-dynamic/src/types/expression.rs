@@ -5,7 +5,7 @@ use rtorb::type_code::TypeCode;
 use super::Types;
 use super::of_tree::value_base;
 
-/// What is wrong in the text of a type.
+/// The error in the text of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeError {
@@ -14,7 +14,7 @@ pub enum TypeError {
     Unknown {
         /// The name.
         name: String,
-        /// A known name like it.
+        /// A known name that is similar.
         suggestion: Option<String>,
     },
     /// Something else is expected at a place.
@@ -25,7 +25,7 @@ pub enum TypeError {
         /// The text there.
         found: String,
     },
-    /// Types inside types, too many.
+    /// Types are nested too deep.
     #[error("types are nested more than {DEPTH_MAX} deep")]
     TooDeep,
 }
@@ -246,9 +246,9 @@ static PLAIN: std::sync::LazyLock<[(&str, TypeCode); 20]> = std::sync::LazyLock:
     ]
 });
 
-/// More levels cannot be decoded.
+/// The most levels of types: values with more cannot be decoded.
 const DEPTH_MAX: usize = 64;
-/// The characters of a message that show a place.
+/// The most characters of the text that a message shows.
 const SHOWN_MAX: usize = 20;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
-use super::{documentation, errors, inheritance, names, servants, timings, type_codes};
+use super::{documentation, errors, names, servants, timings, type_codes};
 use crate::tree::{ItemId, Tree};
 
 /// The reference type, the servant trait and the error enums of the interface `id`.
@@ -21,6 +21,13 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
 pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let item = scope.tree.item(id);
     let name = names::item_ident(item);
+    let documentation = documentation::attributes_or(
+        &item.documentation,
+        &format!(
+            "A reference to an object of the IDL interface `{}`.",
+            scope.tree.full_name(id)
+        ),
+    );
     let repository_id = &item.repository_id;
     let bases = operations::ancestors(scope.tree, id);
     let ancestors = bases
@@ -28,135 +35,102 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
         .map(|&base| &scope.tree.item(base).repository_id);
     let timings = timings::table(scope.tree, id);
     let object = timings::prepared(scope.tree, id);
-    let content = if inheritance::is_plain(scope, id) {
-        object
-    } else {
-        quote!(::rtorb::codegen::Content::around(#object))
-    };
-    let inner = inheritance::object(scope, id);
-    let inner = if inheritance::is_plain(scope, id) {
-        quote!(&#inner)
-    } else {
-        inner
-    };
     let is_abstract = types::is_abstract_interface(scope.tree, id).then(|| quote!(@abstract));
     let typed = type_codes::typed(scope, id);
-    let definition = definition(scope, id);
     let methods = methods(scope, id);
     let base_paths = bases.iter().map(|&base| scope.path(base));
     let upcasts =
         (!bases.is_empty()).then(|| quote!(::rtorb::codegen::upcasts!(#name: #(#base_paths),*);));
-    let operations = scope.inheritance.is_base(id).then(|| {
-        let own = operations::own(scope.tree, id);
-        let names = own.iter().map(|call| &call.wire_name);
-        quote!(const OPERATIONS: &'static [&'static str] = &[#(#names),*];)
-    });
     quote! {
-        #definition
+        #documentation
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct #name(::rtorb::codegen::ObjectRef);
         impl ::rtorb::codegen::Interface for #name {
             type Object = ::rtorb::codegen::ObjectRef;
             const REPOSITORY_ID: &'static str = #repository_id;
             const ANCESTORS: &'static [&'static str] = &[#(#ancestors),*];
-            #operations
             #timings
             fn unchecked_narrow(object: ::rtorb::codegen::ObjectRef) -> Self {
-                Self(#content)
+                Self(#object)
             }
             fn as_object(&self) -> &::rtorb::codegen::ObjectRef {
-                #inner
+                &self.0
             }
         }
         ::rtorb::codegen::reference!(#is_abstract #name);
+        ::rtorb::codegen::policies!(#name);
         #typed
         #methods
         #upcasts
     }
 }
 
-/// The struct of a reference type, and its place around and inside other reference types.
-fn definition(scope: Scope<'_>, id: ItemId) -> TokenStream {
-    let item = scope.tree.item(id);
-    let name = names::item_ident(item);
-    let mut documentation = documentation::attributes_or(
-        &item.documentation,
-        &format!(
-            "A reference to an object of the IDL interface `{}`.",
-            scope.tree.full_name(id)
-        ),
-    );
-    let bases = operations::ancestors(scope.tree, id);
-    if !bases.is_empty() {
-        let bases = bases.iter().rev().map(|&base| scope.tree.full_name(base));
-        let bases = bases.collect::<Vec<_>>().join("`, `");
-        let inherited = format!(" It also has the methods of `{bases}`.");
-        documentation.extend(quote!(#[doc = ""] #[doc = #inherited]));
-    }
-    let content = inheritance::content(scope, id);
-    let derives = quote!(#[derive(Clone, Debug, PartialEq, Eq, Hash)]);
-    if scope.inheritance.is_generic(id) {
-        let inner = scope.type_parameter("B");
-        return quote! {
-            #documentation
-            #derives
-            pub struct #name<#inner = #content>(#inner);
-            ::rtorb::codegen::base!(#name<#inner>);
-        };
-    }
-    let base = (scope.inheritance.is_base(id)).then(|| quote!(::rtorb::codegen::base!(#name);));
-    let inherits = (!operations::ancestors(scope.tree, id).is_empty())
-        .then(|| quote!(::rtorb::codegen::inherits!(#name: #content);));
-    quote! {
-        #documentation
-        #derives
-        pub struct #name(#content);
-        #base
-        #inherits
-    }
-}
-
-/// The methods of a reference: those of the operations that the interface declares, and of inherited ones that are timed,
-/// because calls count for the interface of the reference. Others are methods of the bases.
+/// The methods of a reference: those of the interface itself, and for each base an `impl` that names it.
 fn methods(scope: Scope<'_>, id: ItemId) -> TokenStream {
-    let mut timed = 0..;
-    let methods: Vec<_> = operations::all(scope.tree, id)
-        .iter()
-        .filter_map(|call| {
-            let place = call.is_timed().then(|| timed.next()).flatten();
-            let is_own = call.owner == id || place.is_some();
-            is_own.then(|| method(scope, id, call, place))
-        })
-        .collect();
-    if methods.is_empty() {
-        return TokenStream::new();
-    }
     let name = names::item_ident(scope.tree.item(id));
-    if scope.inheritance.is_generic(id) {
-        let inner = scope.type_parameter("B");
-        quote!(impl<#inner: ::rtorb::codegen::Content<Object = ::rtorb::codegen::ObjectRef>> #name<#inner> { #(#methods)* })
-    } else {
-        quote!(impl #name { #(#methods)* })
+    let mut inherited = TokenStream::new();
+    let mut timed = 0;
+    for base in operations::ancestors(scope.tree, id) {
+        let methods = methods_of(scope, id, base, &mut timed);
+        if methods.is_empty() {
+            continue;
+        }
+        let from = format!(" The operations of `{}`.", scope.tree.full_name(base));
+        inherited.extend(quote!(#[doc = #from] impl #name { #(#methods)* }));
     }
+    let own = methods_of(scope, id, id, &mut timed);
+    let own = (!own.is_empty()).then(|| quote!(impl #name { #(#own)* }));
+    quote!(#own #inherited)
 }
 
-/// The method of a call to the interface `id`. `place` is its index among the timed calls of the interface, if it is timed.
+/// The methods of the interface `id` for the operations that `owner` declares. `timed` counts the timed operations of `id`.
+fn methods_of(scope: Scope<'_>, id: ItemId, owner: ItemId, timed: &mut usize) -> Vec<TokenStream> {
+    let own = operations::own(scope.tree, owner);
+    let methods = own.iter().map(|call| {
+        let place = call.is_timed().then_some(*timed);
+        *timed += usize::from(call.is_timed());
+        method(scope, id, call, place)
+    });
+    methods.collect()
+}
+
+/// The method of the interface `id` for a call. `place` is its index among the timed calls of the interface, if it is timed.
+///
+/// The marshalling of a base is written once, in a function that the methods of all derived interfaces call.
 fn method(scope: Scope<'_>, id: ItemId, call: &Call<'_>, place: Option<usize>) -> TokenStream {
     let documentation = documentation::attributes(&call.documentation);
     let signature = call.signature(scope);
+    let mut shared = TokenStream::new();
+    let mut invocation = invocation(scope, call, &quote!(self.0));
+    if scope.bases.contains(&call.owner) {
+        if call.owner == id {
+            let (signature, object) = call.shared_signature(scope);
+            let invocation = self::invocation(scope, call, &quote!(#object));
+            shared = quote!(pub(crate) #signature { #invocation });
+        }
+        let owner = scope.path(call.owner);
+        let function = call.shared_method();
+        let arguments = call.argument_names();
+        invocation = quote!(#owner::#function(&self.0, #(#arguments),*));
+    }
+    let name = names::item_ident(scope.tree.item(id));
+    let body = timings::timed(&name, place, call, &invocation);
+    quote!(#documentation pub #signature { #body } #shared)
+}
+
+/// The invocation of the untyped reference `object`.
+fn invocation(scope: Scope<'_>, call: &Call<'_>, object: &TokenStream) -> TokenStream {
     let wire_name = &call.wire_name;
     let arguments = arguments(scope.tree, call);
     let results = results(call);
-    let invocation = if call.oneway {
-        quote!(invoke_oneway(#wire_name, #arguments))
+    if call.oneway {
+        quote!(#object.invoke_oneway(#wire_name, #arguments))
     } else if call.raises.is_empty() {
-        quote!(invoke(#wire_name, #arguments, #results))
+        quote!(#object.invoke(#wire_name, #arguments, #results))
     } else {
         let exceptions = exceptions(scope, call);
-        quote!(invoke_raising(#wire_name, #arguments, #results, #exceptions))
-    };
-    let name = names::item_ident(scope.tree.item(id));
-    let object = inheritance::object(scope, id);
-    let call = timings::timed(&name, &object, place, call, &invocation);
-    quote!(#documentation pub #signature { #call })
+        quote!(#object.invoke_raising(#wire_name, #arguments, #results, #exceptions))
+    }
 }
 
 /// The closure that writes the arguments.

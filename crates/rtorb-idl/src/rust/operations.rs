@@ -8,7 +8,9 @@ use quote::{format_ident, quote};
 use super::scope::Scope;
 use super::{documentation, names, timings};
 use crate::source::Location;
-use crate::tree::{Attribute, Direction, ItemId, ItemKind, Operation, Timing, Tree, Type};
+use crate::tree::{
+    Attribute, Direction, InterfaceFlavour, ItemId, ItemKind, Operation, Timing, Tree, Type,
+};
 
 /// An operation, or one half of an attribute.
 #[derive(Clone, Debug)]
@@ -175,24 +177,45 @@ impl<'t> Call<'t> {
 
     /// `fn name(&self, ...) -> Result<..., ...>`
     pub(super) fn signature(&self, scope: Scope<'_>) -> TokenStream {
+        let receiver = if self.changes {
+            quote!(&mut self)
+        } else {
+            quote!(&self)
+        };
+        let head = self.head(scope, &self.method, &receiver);
+        let result = self.result(scope);
+        quote!(#head -> #result)
+    }
+
+    /// `fn __name(object: &ObjectRef, ...) -> Result<..., ...>`, and the name of the object in it.
+    pub(super) fn shared_signature(&self, scope: Scope<'_>) -> (TokenStream, Ident) {
+        let [object] = names::fresh(["object"], &self.argument_names());
+        let receiver = quote!(#object: &::rtorb::codegen::ObjectRef);
+        let head = self.head(scope, &self.shared_method(), &receiver);
+        let result = self.result(scope);
+        (quote!(#head -> #result), object)
+    }
+
+    /// The function of a base that the methods of its own reference and of derived ones call. No method has such a name: snake
+    /// case does not begin with underscores.
+    pub(super) fn shared_method(&self) -> Ident {
+        format_ident!("__{}", self.method)
+    }
+
+    /// `Result<..., ...>`
+    fn result(&self, scope: Scope<'_>) -> TokenStream {
         let results: Vec<_> = self.results.iter().map(|ty| scope.owned(ty)).collect();
         let result = match results.as_slice() {
             [one] => one.clone(),
             several => quote!((#(#several),*)),
         };
         let error = self.error(scope);
-        let receiver = if self.changes {
-            quote!(&mut self)
-        } else {
-            quote!(&self)
-        };
-        let head = self.head(scope, &receiver);
-        quote!(#head -> ::core::result::Result<#result, #error>)
+        quote!(::core::result::Result<#result, #error>)
     }
 
     /// `fn name(...) -> Self`, for a factory.
     pub(super) fn constructor(&self, scope: Scope<'_>) -> TokenStream {
-        let head = self.head(scope, &TokenStream::new());
+        let head = self.head(scope, &self.method, &TokenStream::new());
         let made = if self.raises.is_empty() {
             quote!(Self)
         } else {
@@ -202,8 +225,7 @@ impl<'t> Call<'t> {
         quote!(#head -> #made where Self: ::core::marker::Sized)
     }
 
-    fn head(&self, scope: Scope<'_>, receiver: &TokenStream) -> TokenStream {
-        let method = &self.method;
+    fn head(&self, scope: Scope<'_>, method: &Ident, receiver: &TokenStream) -> TokenStream {
         let names = self.argument_names();
         let types = self
             .arguments
@@ -235,10 +257,15 @@ impl<'t> Call<'t> {
 
 /// The methods of every reference type, and those that a type has through Rust's own traits: a call would reach them instead
 /// of an operation of that name.
-pub(super) const RUST_METHODS: [&str; 16] = [
+pub(super) const RUST_METHODS: [&str; 21] = [
     "narrow",
     "unchecked_narrow",
     "as_object",
+    "with_timeout",
+    "with_end_time",
+    "with_sync_scope",
+    "with_priority",
+    "set_policy_overrides",
     "borrow",
     "borrow_mut",
     "clone",
@@ -253,6 +280,17 @@ pub(super) const RUST_METHODS: [&str; 16] = [
     "try_into",
     "type_id",
 ];
+
+/// Every interface whose operations some reference type inherits.
+pub(super) fn bases(tree: &Tree) -> BTreeSet<ItemId> {
+    let of = |id| match &tree.item(id).kind {
+        ItemKind::Interface(interface) if interface.flavour != InterfaceFlavour::Local => {
+            tree.ancestors(interface)
+        }
+        _ => Vec::new(),
+    };
+    tree.ids().flat_map(of).collect()
+}
 
 fn each_once(raises: &[ItemId]) -> Vec<ItemId> {
     let mut seen = BTreeSet::new();

@@ -44,4 +44,4 @@ fn spaced(text: &str, codegen: &str) -> String {
     spaced
 }
 
-const ITEM_STARTS: [&str; 5] = ["#[", "///", "pub ", "impl", "fn "];
+const ITEM_STARTS: [&str; 5] = ["#[", "///", "pub", "impl", "fn "];

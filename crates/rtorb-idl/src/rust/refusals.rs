@@ -60,7 +60,8 @@ const DEEP_TYPE: NotGenerated = NotGenerated::new(
     "put the inner levels into a struct",
 );
 
-/// The most bases of an interface. References contain each other that deep, and rustc looks no deeper than 128 for a method.
+/// The most bases of an interface. Each reference has the methods of all its bases, so that a line of interfaces grows with the
+/// square of its length.
 const BASES_MAX: usize = 64;
 /// The most sequences, arrays and maps inside each other, typedefs between them included. rustc does not prove the traits of deeper types.
 const LEVELS_MAX: usize = 32;

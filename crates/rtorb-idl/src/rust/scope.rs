@@ -1,12 +1,11 @@
 //! The Rust module of generated code, and the paths from it to other generated items.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::inheritance::Inheritance;
 use super::layouts::Layouts;
 use super::names;
 use crate::tree::{ItemId, Tree};
@@ -18,8 +17,8 @@ pub(super) struct Context<'t> {
     pub(super) tree: &'t Tree,
     /// The properties of its types.
     pub(super) layouts: &'t Layouts,
-    /// How its reference types contain each other.
-    pub(super) inheritance: &'t Inheritance,
+    /// Every interface whose operations some reference type inherits.
+    pub(super) bases: &'t BTreeSet<ItemId>,
     /// Items that are omitted because they cannot be generated and are not used, with the reason.
     pub(super) left_out: &'t BTreeMap<ItemId, String>,
 }

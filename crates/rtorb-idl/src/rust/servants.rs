@@ -85,11 +85,11 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     });
     let bases = with_operations(scope.tree, id);
     let inherited = inherited_arms(scope, &bases, own.len(), &locals);
-    let table = table(scope, id, &bases);
     let bases = bases
         .iter()
         .flat_map(|&base| operations::own(scope.tree, base));
     let dispatched: Vec<Call<'_>> = own.iter().cloned().chain(bases).collect();
+    let table = table(&dispatched);
     let finder = timings::finder(scope.tree, id, &dispatched);
     quote! {
         impl<#servant_type: #servant_trait> ::rtorb::codegen::ServedBy<#servant_type> for #interface {
@@ -150,23 +150,10 @@ fn inherited_arms(
 }
 
 /// Looks the operation up in a perfect hash table. A seed alone gives a few names slots of their own; more names are displaced
-/// by buckets. The names of `bases` follow those of the interface itself.
-fn table(scope: Scope<'_>, id: ItemId, bases: &[ItemId]) -> TokenStream {
-    let length = |id: ItemId| operations::own(scope.tree, id).len();
-    let count = length(id) + bases.iter().map(|&base| length(base)).sum::<usize>();
-    let own = operations::own(scope.tree, id);
-    let names = own.iter().map(|call| &call.wire_name);
-    let names = if bases.is_empty() {
-        quote!([#(#names),*])
-    } else {
-        let bases = bases.iter().map(|&base| scope.path(base));
-        quote! {
-            ::rtorb::codegen::joined([
-                &[#(#names),*],
-                #(<#bases as ::rtorb::codegen::Interface>::OPERATIONS),*
-            ])
-        }
-    };
+/// by buckets.
+fn table(dispatched: &[Call<'_>]) -> TokenStream {
+    let names = dispatched.iter().map(|call| &call.wire_name);
+    let count = dispatched.len();
     let buckets = match count {
         ..=BY_SEED_MAX => 1,
         many => (many / NAMES_PER_BUCKET).next_power_of_two(),
@@ -175,7 +162,7 @@ fn table(scope: Scope<'_>, id: ItemId, bases: &[ItemId]) -> TokenStream {
     let [count, buckets, slots] = [count, buckets, slots].map(Literal::usize_unsuffixed);
     quote! {
         static TABLE: ::rtorb::codegen::OperationTable<#count, #buckets, #slots> =
-            ::rtorb::codegen::OperationTable::new(#names);
+            ::rtorb::codegen::OperationTable::new([#(#names),*]);
         TABLE.find(name)
     }
 }

@@ -69,11 +69,9 @@ pub(super) fn prepared(tree: &Tree, id: ItemId) -> TokenStream {
     }
 }
 
-/// The call `invocation` of the untyped reference `object`, timed if it has a reply and is among the timed calls of the
-/// interface `name`, there at index `place`.
+/// The call `invocation`, timed if it has a reply and is among the timed calls of the interface `name`, there at index `place`.
 pub(super) fn timed(
     name: &Ident,
-    object: &TokenStream,
     place: Option<usize>,
     call: &Call<'_>,
     invocation: &TokenStream,
@@ -82,13 +80,13 @@ pub(super) fn timed(
         Some(place) => {
             let place = Literal::usize_unsuffixed(place);
             quote! {
-                #object.timed(
+                self.0.timed(
                     &<#name as ::rtorb::codegen::Interface>::timings()[#place],
-                    || #object.#invocation,
+                    || #invocation,
                 )
             }
         }
-        None => quote!(#object.#invocation),
+        None => invocation.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::stubs::rtec_event::rtec_event_comm::PushConsumer;
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb::codegen::EncodeError;
+use rtorb::cdr::{Encode, EncodeError};
 use rtorb::exception::local;
 use rtorb::rt::{Policy, Priority};
 use rtorb::{CompletionStatus, ExceptionKind, ObjectRef, SyncScope, SystemException};
@@ -75,7 +75,7 @@ pub(crate) struct RemoteConsumer {
     /// For events, with a private connection. This reference opens it too, because only this reference follows its forwards.
     events: ObjectRef,
     /// For the other calls, over another connection: an event never waits behind a reply that does not come.
-    calls: ObjectRef,
+    calls: PushConsumer,
     /// True once the bytes of an event did not fit this consumer: another GIOP version or byte order.
     needs_values: AtomicBool,
 }
@@ -86,12 +86,12 @@ impl RemoteConsumer {
     /// # Errors
     /// INV_POLICY if the ORB cannot give the reference a private connection.
     pub(crate) fn new(
-        consumer: &ObjectRef,
+        consumer: &PushConsumer,
         call_timeout: Duration,
     ) -> Result<Self, SystemException> {
-        let bounded = consumer.with_round_trip_timeout(Some(call_timeout));
+        let bounded = consumer.with_timeout(call_timeout);
         Ok(Self {
-            events: bounded.set_policy_overrides(&[Policy::PrivateConnection])?,
+            events: (bounded.as_object()).set_policy_overrides(&[Policy::PrivateConnection])?,
             calls: bounded,
             needs_values: AtomicBool::new(false),
         })
@@ -116,7 +116,7 @@ impl RemoteConsumer {
     fn push_values(&self, message: Message<'_>) -> Result<bool, SystemException> {
         let events = message.values()?;
         self.events
-            .invoke_oneway_at_once("push", |w| rtorb::codegen::Encode::encode(&events, w))
+            .invoke_oneway_at_once("push", |w| events.encode(w))
     }
 }
 
@@ -145,7 +145,7 @@ impl ConsumerConnection for RemoteConsumer {
     }
 
     fn ping(&self) -> Result<(), SystemException> {
-        if self.calls.non_existent()? {
+        if self.calls.as_object().non_existent()? {
             return Err(local::OBJECT_GONE);
         }
         Ok(())
@@ -153,7 +153,7 @@ impl ConsumerConnection for RemoteConsumer {
 
     fn notify_disconnected(&self) {
         // A consumer that this does not reach gets OBJECT_NOT_EXIST from its proxy later.
-        let _ = PushConsumer::unchecked_narrow(self.calls.clone()).disconnect_push_consumer();
+        let _ = self.calls.disconnect_push_consumer();
     }
 }
 

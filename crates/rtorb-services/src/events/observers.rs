@@ -92,9 +92,7 @@ impl Observers {
         let entries = self.table.lock().entries.clone();
         let mut dropped = 0;
         for mut entry in entries {
-            let object = entry.observer.as_object();
-            let observer =
-                Observer::unchecked_narrow(object.with_round_trip_timeout(Some(timeout)));
+            let observer = entry.observer.with_timeout(timeout);
             let is_new = entry.told_of_consumers.as_ref() != Some(&unions.consumers);
             let consumers = if is_new {
                 observer.update_consumer(&unions.consumers)

@@ -12,8 +12,8 @@ use crate::stubs::rtec_event::rtec_event_channel_admin::{
 };
 use crate::stubs::rtec_event::rtec_event_comm::{PushConsumer, PushSupplier, PushSupplierServant};
 use rtorb::SystemException;
-use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::exception::local;
+use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb_os::clock::coarse_monotonic_ns;
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
@@ -84,8 +84,7 @@ impl ProxyPushSupplierServant for ConsumerProxy {
         if let Some(connected) = connected {
             return self.core.resubscribe_consumer(connected, request);
         }
-        let connection =
-            RemoteConsumer::new(consumer.as_object(), self.core.config().ping_timeout)?;
+        let connection = RemoteConsumer::new(consumer, self.core.config().ping_timeout)?;
         let connected = (self.core).connect_consumer(self.number, request, Arc::new(connection))?;
         *state = ProxyState::Connected {
             consumer: connected,
@@ -156,9 +155,8 @@ impl SupplierProxy {
         if qos.publications.len() > self.core.config().entries_max {
             return Err(local::TOO_MANY_ENTRIES);
         }
-        let reference = supplier.as_ref().map(PushSupplier::as_object);
         let call_timeout = self.core.config().ping_timeout;
-        match self.supplier.connect(reference, qos, call_timeout) {
+        match self.supplier.connect(supplier.as_ref(), qos, call_timeout) {
             Ok(()) => {
                 self.core.note_change();
                 call.reply(|_| Ok(()))

@@ -4,7 +4,6 @@ use super::statistics::{Published, SupplierStatistics};
 use crate::stubs::rtec_event::rtec_event_channel_admin::{AlreadyConnected, SupplierQos};
 use crate::stubs::rtec_event::rtec_event_comm::PushSupplier;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use rtorb::ObjectRef;
 use rtorb_os::clock::coarse_monotonic_ns;
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ pub(crate) struct Supplier {
 #[derive(Debug)]
 struct Connection {
     /// For pings and notifications. A supplier may connect without an object.
-    reference: Option<ObjectRef>,
+    reference: Option<PushSupplier>,
     qos: Arc<SupplierQos>,
 }
 
@@ -54,7 +53,7 @@ impl Supplier {
     /// If it is connected already.
     pub(crate) fn connect(
         &self,
-        reference: Option<&ObjectRef>,
+        reference: Option<&PushSupplier>,
         qos: SupplierQos,
         call_timeout: Duration,
     ) -> Result<(), AlreadyConnected> {
@@ -63,7 +62,7 @@ impl Supplier {
             return Err(AlreadyConnected);
         }
         *connection = Some(Connection {
-            reference: reference.map(|it| it.with_round_trip_timeout(Some(call_timeout))),
+            reference: reference.map(|it| it.with_timeout(call_timeout)),
             qos: Arc::new(qos),
         });
         self.note_response(coarse_monotonic_ns());
@@ -98,7 +97,7 @@ impl Supplier {
         let Some(reference) = self.reference() else {
             return Presence::Unknown;
         };
-        match reference.non_existent() {
+        match reference.as_object().non_existent() {
             Ok(false) => Presence::Here,
             Ok(true) => Presence::Gone,
             Err(_) if self.misses.fetch_add(1, Ordering::Relaxed) + 1 < MISSES_MAX => {
@@ -112,7 +111,7 @@ impl Supplier {
     pub(crate) fn notify_disconnected(&self) {
         if let Some(reference) = self.reference() {
             // A supplier that this does not reach gets OBJECT_NOT_EXIST from its proxy later.
-            let _ = PushSupplier::unchecked_narrow(reference).disconnect_push_supplier();
+            let _ = reference.disconnect_push_supplier();
         }
     }
 
@@ -137,7 +136,7 @@ impl Supplier {
         }
     }
 
-    fn reference(&self) -> Option<ObjectRef> {
+    fn reference(&self) -> Option<PushSupplier> {
         let connection = self.connection.lock();
         connection.as_ref().and_then(|it| it.reference.clone())
     }

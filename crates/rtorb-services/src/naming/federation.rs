@@ -71,8 +71,7 @@ impl Federation {
     /// The context of a reference; its calls have a timeout.
     pub(super) fn context(&self, ior: &Ior) -> Result<NamingContext, SystemException> {
         let object = self.orb.string_to_object(&ior.to_string())?;
-        let bounded = object.with_round_trip_timeout(Some(self.timeout));
-        Ok(NamingContext::unchecked_narrow(bounded))
+        Ok(NamingContext::unchecked_narrow(object).with_timeout(self.timeout))
     }
 }
 

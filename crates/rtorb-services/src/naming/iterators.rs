@@ -6,9 +6,10 @@ use super::tree::{BindingKey, Cursor, Target, Tree};
 use crate::stubs::naming::cos_naming::{
     Binding, BindingIterator, BindingIteratorServant, BindingList, BindingType,
 };
-use rtorb::codegen::{Encode, ServedBy, ServerCall};
+use rtorb::cdr::Encode;
 use rtorb::exception::local;
 use rtorb::poa::IdAssignment;
+use rtorb::skeleton::{ServedBy, ServerCall};
 use rtorb::{ExceptionKind, Orb, Poa, PoaError, PoaPolicies, SystemException};
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;

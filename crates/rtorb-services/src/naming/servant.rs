@@ -16,8 +16,9 @@ use crate::stubs::naming::cos_naming::{
     NamingContextExtToUrlError, NamingContextRebindContextError, NamingContextRebindError,
     NamingContextResolveError, NamingContextServant, NamingContextUnbindError,
 };
-use rtorb::codegen::{Decode, DecodeError, Encode, Reader, ServedBy, ServerCall};
+use rtorb::cdr::{Decode, DecodeError, Encode, Reader};
 use rtorb::exception::local;
+use rtorb::skeleton::{ServedBy, ServerCall};
 use rtorb::url::{self, UrlError};
 use rtorb::{ObjectRef, PoaError, SystemException};
 use std::sync::Arc;

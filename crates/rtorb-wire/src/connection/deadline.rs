@@ -1,4 +1,4 @@
-//! When a call gives up.
+//! The deadline of a call.
 
 use core::time::Duration;
 
@@ -10,11 +10,11 @@ pub struct Deadline {
     at_ns: u64,
 }
 
-/// No time of a deadline.
+/// The time of a deadline that never passes.
 const NEVER_NS: u64 = u64::MAX;
 
 impl Deadline {
-    /// The deadline of something that does not wait: it never passes, and its duration is not known.
+    /// The deadline of something that does not wait. It never passes, and its beginning is not known.
     pub const NONE: Self = Self {
         begun_ns: NEVER_NS,
         at_ns: NEVER_NS,
@@ -35,7 +35,7 @@ impl Deadline {
         }
     }
 
-    /// The same beginning, and the end that comes first.
+    /// The same deadline, or `at_ns` if that is earlier.
     #[must_use]
     pub const fn no_later_than(self, at_ns: u64) -> Self {
         Self {

@@ -95,7 +95,7 @@ pub enum Component {
     TlsSecTrans(TlsSecTrans),
     /// The URL of Java classes.
     JavaCodebase(String),
-    /// A policy of transactions, which is one number.
+    /// A transaction or invocation policy, whose value is a number.
     NumberPolicy {
         /// [`component_tag::TRANSACTION_POLICY`], `OTS_POLICY` or `INV_POLICY`.
         tag: u32,

@@ -84,7 +84,7 @@ impl Encode for ExposedPolicy {
             Self::Other(value) => return value.encode(w),
         };
         w.primitive(policy_type)?;
-        w.counted_octets(&value)
+        w.counted_bytes(&value)
     }
 }
 

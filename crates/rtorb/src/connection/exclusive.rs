@@ -35,9 +35,7 @@ pub(crate) fn call<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
-    if let Some(mut own) = take(invocation)
-        && !own.connection.has_ended_idle(invocation.now_ns())
-    {
+    if let Some(mut own) = take(invocation) {
         match own.connection.call(invocation, arguments, results) {
             Err(error) if error.is_stale() => {}
             ended => return keep_after(own, invocation, ended),
@@ -127,13 +125,10 @@ fn keep_after(
     invocation: &Invocation<'_>,
     ended: Result<Outcome, CallError>,
 ) -> Result<Outcome, SystemException> {
-    if own.connection.is_sound_after(&ended) {
+    if own.connection.is_sound() {
         keep(own, invocation.core.limits.thread_connections_max);
     }
-    match ended {
-        Ok(outcome) => Ok(outcome),
-        Err(error) => Err(error.into_exception(invocation)),
-    }
+    ended.map_err(|error| error.into_exception(invocation))
 }
 
 /// Keeps a connection for the next call. When the thread has too many, the one unused longest is closed; if possible one

@@ -6,10 +6,9 @@ use super::{IDLE_NS, opening};
 use crate::exception::{Phase, SystemException};
 use crate::outgoing;
 use crate::transport::Unsent;
-use crate::wait::Unwatched;
 use crate::wait::read::{self, Unread};
 use crate::wait::watchdog::Wait;
-use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::cdr::Remainder;
 use rtorb_wire::connection::{ClientState, Outbox, OutboxError, Receiver, ReplyError, Side};
 use rtorb_wire::giop::Response;
 use rtorb_wire::{DecodeError, Writer};
@@ -21,7 +20,6 @@ use std::sync::Arc;
 pub(crate) struct SingleConnection {
     /// The stream, and the deadline of the thread that waits for it.
     wait: Arc<Wait>,
-    char_code_set: CharCodeSet,
     state: ClientState,
     receiver: Receiver,
     /// The unsent rest of a oneway that did not wait. It is sent before any other message.
@@ -54,10 +52,8 @@ impl SingleConnection {
     pub(super) fn open(invocation: &Invocation<'_>) -> Result<Self, SystemException> {
         let stream = opening::open(invocation)?;
         let limits = &invocation.core.limits;
-        let char_code_set = invocation.route.endpoint.char_code_set;
         let mut connection = Self {
             wait: Wait::new(stream),
-            char_code_set,
             state: invocation.route.endpoint.client_state(),
             receiver: Receiver::new(Side::Client, limits.receive()),
             outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
@@ -73,33 +69,43 @@ impl SingleConnection {
         Ok(connection)
     }
 
-    /// Sends a request and, if a reply is expected, reads it.
+    /// Sends a request and, if a reply is expected, reads it. If the server ended the connection while it was idle, the call fails
+    /// as if the connection had been closed before.
     ///
-    /// After [`CallError::NoReply`] the connection cannot be used again.
+    /// After [`CallError::NoReply`] the connection [is not sound](Self::is_sound).
     pub(super) fn call<'a>(
         &mut self,
         invocation: &Invocation<'_>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
+        if self.has_ended_idle(invocation.now_ns()) {
+            self.is_shut = true;
+            return Err(ReplyError::ClosedBefore.into());
+        }
         let deadline = invocation.deadline;
-        let Some(deadline_ns) = deadline.at_ns() else {
-            return self.exchange(invocation, arguments, results);
-        };
-        // The watchdog looks in time at a wait that is as long as those that it knows.
-        if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
-            self.begin_and_tell(invocation, deadline_ns)?;
-        } else {
-            self.wait.begin(deadline_ns);
+        let deadline_ns = deadline.at_ns();
+        if let Some(deadline_ns) = deadline_ns {
+            // The watchdog looks in time at a wait that is as long as those that it knows.
+            if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
+                self.begin_and_tell(invocation, deadline_ns)?;
+            } else {
+                self.wait.begin(deadline_ns);
+            }
         }
         let ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
-        let is_late = !self.wait.end();
-        self.is_shut |= is_late;
-        match ended {
-            Err(CallError::NoReply(error)) if is_late => Err(error.when_late().into()),
-            ended => ended,
-        }
+        let is_late = deadline_ns.is_some() && !self.wait.end();
+        let Err(CallError::NoReply(error)) = ended else {
+            self.is_shut |= is_late;
+            return ended;
+        };
+        self.is_shut = true;
+        Err(CallError::NoReply(if is_late {
+            error.when_late()
+        } else {
+            error
+        }))
     }
 
     /// True if the server ended the connection while it was idle; `now_ns` is the beginning of a call, which uses it otherwise.
@@ -146,16 +152,10 @@ impl SingleConnection {
         self.outbox.is_empty()
     }
 
-    /// True if the connection can be used again after a send without waiting.
+    /// True if the connection can be used again.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
         !self.is_shut
-    }
-
-    /// True if the connection can be used again after a call with this result.
-    #[inline]
-    pub(super) fn is_sound_after(&self, ended: &Result<Outcome, CallError>) -> bool {
-        !self.is_shut && !matches!(ended, Err(CallError::NoReply(_)))
     }
 
     #[inline]
@@ -185,10 +185,11 @@ impl SingleConnection {
         arguments: Arguments<'_, 'a>,
         send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Unsent>,
     ) -> Result<u32, CallError> {
-        let mut w = invocation.writer(core::mem::take(&mut self.out));
         let request_id = self.state.next_request_id();
         let needs_code_sets = self.state.needs_code_sets();
-        let sent = match invocation.encode(&mut w, request_id, needs_code_sets, arguments) {
+        let buffer = core::mem::take(&mut self.out);
+        let (w, written) = invocation.request(buffer, request_id, needs_code_sets, arguments);
+        let sent = match written {
             Ok(()) => send(self, &w).map_err(|unsent| self.broken_by(unsent)),
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
@@ -202,54 +203,41 @@ impl SingleConnection {
         request_id: u32,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
-        let deadline = invocation.deadline;
+        let (stream, deadline) = (&self.wait.stream, invocation.deadline);
         if self.receiver.is_empty() {
-            let received = read::first(&self.wait.stream, self.receiver.free())?;
-            self.receiver.advance(received);
+            read::receive(stream, &mut self.receiver, deadline)?;
         }
         loop {
             let message = self.receiver.next_or_beginning();
             let Some(message) = message.map_err(ReplyError::from)? else {
-                let received = read::more(&self.wait.stream, self.receiver.free(), deadline)?;
-                self.receiver.advance(received);
+                read::receive(stream, &mut self.receiver, deadline)?;
                 continue;
             };
             let mut unread = Unread {
-                stream: &self.wait.stream,
+                stream,
                 whole: &mut self.whole,
                 left: message.missing(),
                 deadline,
                 error: None,
             };
-            let mut reader = message
-                .reader()
-                .with_char_code_set(self.char_code_set)
-                .with_context(invocation.client);
-            if unread.left > 0 {
-                reader = reader.with_remainder(&mut unread);
-            }
-            let kind = message.header.message_type;
-            let ended = read_reply(kind, &mut reader, request_id, invocation.kind, results);
+            let rest = (unread.left > 0).then_some(&mut unread as &mut dyn Remainder);
+            let ended = read_reply(invocation, request_id, message, rest, results);
             let (left, error) = (unread.left, unread.error);
+            // With bytes left, the connection cannot be used again: its next bytes belong to this message.
             self.is_shut = left > 0;
-            self.state.note_reply(kind);
-            if let Some(error) = error
-                && matches!(ended, Err(CallError::NoReply(_)))
-            {
-                return Err(error.into());
-            }
-            match ended {
-                Ok(Some(outcome)) => return Ok(outcome),
-                Err(error) => return Err(error),
-                Ok(None) => {}
-            }
-            // The connection cannot be used again: its next bytes belong to this message.
-            if left > 0 {
-                let error = DecodeError::BadTag {
-                    what: "the size of a reply to another request",
-                    value: left as u32,
-                };
-                return Err(ReplyError::Malformed(error).into());
+            self.state.note_reply(message.header.message_type);
+            match (ended, error) {
+                (Ok(Some(outcome)), _) => return Ok(outcome),
+                (Err(CallError::NoReply(_)), Some(error)) => return Err(error.into()),
+                (Err(error), _) => return Err(error),
+                (Ok(None), _) if left > 0 => {
+                    let error = DecodeError::BadTag {
+                        what: "the size of a reply to another request",
+                        value: left as u32,
+                    };
+                    return Err(ReplyError::Malformed(error).into());
+                }
+                (Ok(None), _) => {}
             }
         }
     }
@@ -275,7 +263,7 @@ impl SingleConnection {
             };
             let watched = watchdog.watch(&self.wait, timeout_ns);
             let endpoint = &invocation.route.endpoint.endpoint;
-            watched.map_err(|refused| Unwatched::from(refused).at(endpoint))?;
+            watched.map_err(|unwatched| unwatched.at(endpoint))?;
             self.watched_ns = timeout_ns;
         }
         self.wait.begin(deadline_ns);

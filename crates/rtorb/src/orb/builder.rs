@@ -36,7 +36,7 @@ use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Builds an [`Orb`]; every option has a default.
 ///
@@ -571,7 +571,13 @@ const IDLE_BUFFER_TIME_MIN: Duration = Duration::from_millis(10);
 const SEND_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 /// A number that no other ORB of this host has: its start time combined with its process id.
+#[expect(
+    clippy::disallowed_types,
+    reason = "it makes a number that no other run had, and measures nothing"
+)]
 fn epoch() -> u64 {
+    use std::time::SystemTime;
+
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos() as u64);

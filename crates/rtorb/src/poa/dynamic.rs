@@ -26,8 +26,9 @@ pub trait DynamicServant: Send + Sync {
         None
     }
 
-    /// True if it passes each request on to another object ([`PassThrough::passed`](super::PassThrough::passed)). Then it also gets the operations that every
-    /// object has, such as `_is_a` and `_non_existent`, and requests whose text is in a code set that this ORB does not have.
+    /// True if it passes each request on to another object ([`PassThrough`](crate::skeleton::PassThrough)). Then it also gets the
+    /// operations that every object has, such as `_is_a` and `_non_existent`, and requests whose text is in a code set that this ORB
+    /// does not have.
     fn is_proxy(&self) -> bool {
         false
     }

@@ -155,7 +155,7 @@ fn the_late_reply_to_a_call_given_up_is_for_nobody() {
             vec![Act::Send(yes(request.id))]
         });
         let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
-        let hasty = object.with_round_trip_timeout(Some(MOMENT));
+        let hasty = object.with_timeout(MOMENT);
         let failed = timed(&hasty, MOMENT).expect_err("it comes too late");
         assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
         world.pass(2 * MOMENT);
@@ -181,7 +181,7 @@ fn a_call_at_its_deadline_is_right_or_a_timeout() {
         let server = world
             .script(move |request| vec![Act::Wait(of_server.get()), Act::Send(yes(request.id))]);
         let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
-        let hasty = object.with_round_trip_timeout(Some(SHORT));
+        let hasty = object.with_timeout(SHORT);
         // From well before to well after the deadline, and the watchdog's 0.2 ms.
         for micros in 1_500..2_500 {
             wait.set(Duration::from_micros(micros));
@@ -258,7 +258,7 @@ fn a_timeout_that_was_very_short_keeps_no_processor_busy() {
     let server = world.script(|request| vec![Act::Send(yes(request.id))]);
     let orb = world.client(Orb::builder().round_trip_timeout(Some(TIMEOUT)));
     let object = orb.string_to_object(&server).expect("a reference");
-    let hasty = object.with_round_trip_timeout(Some(Duration::from_nanos(1)));
+    let hasty = object.with_timeout(Duration::from_nanos(1));
     for _ in 0..3 {
         // Whether the server is faster does not matter here.
         let _ = call(&hasty);

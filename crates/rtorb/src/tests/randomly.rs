@@ -85,7 +85,7 @@ fn run(seed: u64, tally: &mut Tally) -> u64 {
         let bytes_max = conditions.pipe_bytes_max * 100;
         let job = random_job(&mut random, number, bytes_max.min(30_000));
         let timeout = random_timeout(&mut random);
-        let worker = Worker(object.with_round_trip_timeout(Some(timeout)));
+        let worker = Worker(object.with_timeout(timeout));
         let begun_ns = monotonic_ns();
         let (done, is_oneway) = match random.below(10) {
             0 => (worker.note(job), true),

@@ -3,26 +3,24 @@
 use crate::transport::Stream;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::Remainder;
-use rtorb_wire::connection::{Deadline, ReplyError};
+use rtorb_wire::connection::{Deadline, Receiver, ReplyError};
 use rustix::io::Errno;
 
-/// Receives the first bytes of a reply.
+/// Receives bytes of replies.
 ///
-/// The watchdog ends the wait when the deadline passes: this needs no clock, no poll and no timer.
+/// The watchdog ends the wait for the first bytes of a reply when the deadline passes: this needs no clock, no poll and no timer.
 #[inline]
-pub(crate) fn first(stream: &Stream, into: &mut [u8]) -> Result<usize, ReplyError> {
-    received(stream.receive(into))
-}
-
-/// Receives more of a partly received reply, until the deadline of the call.
-#[cold]
-pub(crate) fn more(
+pub(crate) fn receive(
     stream: &Stream,
-    into: &mut [u8],
+    receiver: &mut Receiver,
     deadline: Deadline,
-) -> Result<usize, ReplyError> {
-    await_readable(stream, deadline)?;
-    received(stream.receive(into))
+) -> Result<(), ReplyError> {
+    if !receiver.is_empty() {
+        await_readable(stream, deadline)?;
+    }
+    let count = received(stream.receive(receiver.free()))?;
+    receiver.advance(count);
+    Ok(())
 }
 
 /// The part of a large reply that is still in the socket.
@@ -77,6 +75,7 @@ impl Remainder for Unread<'_> {
 }
 
 /// Waits for more of a message until the deadline, in however many parts it comes.
+#[cold]
 fn await_readable(stream: &Stream, deadline: Deadline) -> Result<(), ReplyError> {
     match stream.await_readable(deadline.at_ns()) {
         Ok(true) => Ok(()),

@@ -312,7 +312,7 @@ fn a_servant_that_does_not_return_is_a_timeout_with_every_dispatch_strategy() {
                 let party = Party::unchecked_narrow(object(builder, &text));
                 longest.check(&how, ends, || party.level().map(|_| ()));
             }
-            let own = party.as_object().with_round_trip_timeout(Some(TIMEOUT));
+            let own = party.as_object().with_timeout(TIMEOUT);
             let own = Party::unchecked_narrow(own);
             longest.check("own", ends, || own.level().map(|_| ()));
             drop(closed);
@@ -335,9 +335,9 @@ fn a_connection_that_another_thread_uses_is_a_timeout_of_sending() {
         }
         let builder = Orb::builder().connection(connection);
         let busy = object(builder.round_trip_timeout(None), &server.reference());
-        let hasty = busy.with_round_trip_timeout(Some(TIMEOUT));
+        let hasty = busy.with_timeout(TIMEOUT);
         thread::scope(|scope| {
-            let first = busy.with_round_trip_timeout(Some(4 * BOUND));
+            let first = busy.with_timeout(4 * BOUND);
             scope.spawn(move || ask(&first).expect_err("nobody replies"));
             is_heard.recv().expect("the call comes");
             longest.check(&connection.to_string(), &[UNSENT], || ask(&hasty));

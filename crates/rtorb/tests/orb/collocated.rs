@@ -172,13 +172,13 @@ fn what_a_direct_call_cannot_keep_goes_by_a_transport() {
         let server = orb.clone();
         let running = thread::spawn(move || server.run());
         assert_eq!(is_direct(&relay, &told), expected, "{name}");
-        let bounded = relay.as_object().with_round_trip_timeout(second);
+        let bounded = relay.as_object().with_timeout(second);
         let overridden = bounded.set_policy_overrides(&[Policy::PrivateConnection]);
         let overridden = Relay::unchecked_narrow(overridden.expect("it is a client's"));
         for bounded in [Relay::unchecked_narrow(bounded), overridden] {
             assert!(!is_direct(&bounded, &told), "{name}, its own timeout");
         }
-        let waits = relay.as_object().with_round_trip_timeout(None);
+        let waits = relay.as_object().with_timeout(None);
         let waits = Relay::unchecked_narrow(waits);
         let is_possible = expected || name == "timeout";
         assert_eq!(is_direct(&waits, &told), is_possible, "{name}, no timeout");

@@ -57,7 +57,7 @@ fn a_call_at_its_deadline_is_right_or_fails_while_the_queue_is_full() {
     thread::scope(|scope| {
         for thread in 0..THREADS as u32 {
             let timeout = Duration::from_micros(50) * (thread + 1);
-            let hasty = object.with_round_trip_timeout(Some(timeout));
+            let hasty = object.with_timeout(timeout);
             scope.spawn(move || {
                 for turn in 0..200 {
                     let number = 1000 * thread + turn;
@@ -134,7 +134,7 @@ fn a_peer_that_does_not_read_gets_nothing_of_a_request_that_timed_out_in_the_que
     thread::scope(|scope| {
         scope.spawn(|| eat(&object, LARGE).expect("the server reads it at last"));
         stuck.await_begun();
-        let hasty = object.with_round_trip_timeout(Some(SHORT));
+        let hasty = object.with_timeout(SHORT);
         thread::scope(|scope| {
             // One of them is in the queue. The others wait for room.
             for _ in 0..3 {
@@ -165,7 +165,7 @@ fn a_timeout_while_a_request_is_being_sent_leaves_the_connection() {
     let object = object(Orb::builder(), &stuck.server);
     assert_eq!(ask(&object), Ok(true));
     // Long enough to begin on a busy host.
-    let hasty = object.with_round_trip_timeout(Some(20 * SHORT));
+    let hasty = object.with_timeout(20 * SHORT);
     let failed = eat(&hasty, LARGE).expect_err("nothing is read");
     expect_timeout(&failed, CompletionStatus::Maybe);
     assert_eq!(ask(&object), Ok(true));

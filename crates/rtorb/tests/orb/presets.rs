@@ -60,7 +60,7 @@ fn a_call_that_takes_too_long_is_a_timeout_and_the_next_one_is_right() {
         let closed = held.gate.lock().expect("nobody panics");
         let object = |text: &str| client.string_to_object(text).expect("a reference");
         let hasty = object(&ours.text(party.as_object()));
-        let hasty = hasty.with_round_trip_timeout(Some(Duration::from_millis(20)));
+        let hasty = hasty.with_timeout(Duration::from_millis(20));
         let late = Party::unchecked_narrow(hasty).level();
         let late = late.expect_err("the servant waits");
         assert_eq!(late.kind, ExceptionKind::Timeout, "{late}");

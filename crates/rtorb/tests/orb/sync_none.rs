@@ -297,7 +297,7 @@ fn the_scope_goes_with_a_reference_through_its_other_choices() {
     let server = Slow::new();
     let object = server.object(Orb::builder(), MULTIPLEXED);
     let other = object
-        .with_round_trip_timeout(None)
+        .with_timeout(None)
         .set_policy_overrides(&[])
         .expect("a client may");
     assert_eq!(other.sync_scope(), SyncScope::None);

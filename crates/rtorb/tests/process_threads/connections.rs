@@ -75,7 +75,7 @@ pub(crate) fn a_connections_own_thread_ends_with_it() {
     // A request of which nobody knows what became of it takes its connection with it.
     let silent = FakeServer::new(|_, mut peer: Peer| peer.wait_for_end());
     let object = orb.string_to_object(&silent.reference()).expect("legal");
-    let hasty = object.with_round_trip_timeout(Some(Duration::from_millis(20)));
+    let hasty = object.with_timeout(Duration::from_millis(20));
     hasty.is_a("IDL:Any:1.0").expect_err("it is silent");
     threads(1);
     let private = Orb::builder().connection(strategy);

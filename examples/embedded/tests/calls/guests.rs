@@ -145,7 +145,7 @@ fn with_full_orb(machine: &Machine, call: impl FnOnce(&Cubit) + Send) {
         let orb = Orb::builder().build().expect("the ORB can be built");
         let object = orb.string_to_object(&machine.corbaloc("cubit"));
         let object = object.expect("a reference");
-        let cubit = Cubit::narrow(&object.with_round_trip_timeout(Some(PATIENCE)));
+        let cubit = Cubit::narrow(&object.with_timeout(PATIENCE));
         call(&cubit.expect("it is a Cubit"));
     };
     std::thread::scope(|scope| scope.spawn(calling).join()).expect("no check failed");

@@ -15,7 +15,7 @@ fn main() -> anyhow::Result<()> {
     let percent = arguments.next().context(usage)?.parse().context(usage)?;
 
     let orb = Orb::builder().build()?;
-    let valve = Valve::narrow(&orb.string_to_object(&reference)?)?;
+    let valve: Valve = orb.string_to_reference(&reference)?;
     match valve.move_to(percent) {
         Ok(()) => writeln!(stdout(), "The valve is at {} %.", valve.position()?)?,
         Err(ValveMoveToError::OutOfRange(OutOfRange { percent })) => {

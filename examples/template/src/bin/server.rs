@@ -32,7 +32,7 @@ impl ValveServant for Simulated {
 fn main() -> anyhow::Result<()> {
     let orb = Orb::builder().args(std::env::args())?.build()?;
     let valve: Valve = orb.root_poa()?.activate(Simulated::default())?;
-    writeln!(stdout(), "{}", orb.object_to_string(valve.as_object()))?;
+    writeln!(stdout(), "{valve}")?;
     orb.run()?;
     Ok(())
 }

@@ -22,7 +22,7 @@ fn main() -> anyhow::Result<()> {
     let orb = builder.build()?;
 
     let display: Display = orb.root_poa()?.activate(Terminal)?;
-    let thermostat = Thermostat::narrow(&orb.string_to_object(&reference)?)?;
+    let thermostat: Thermostat = orb.string_to_reference(&reference)?;
     thermostat.attach(Some(&display))?;
     writeln!(
         stdout(),

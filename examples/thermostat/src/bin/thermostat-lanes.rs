@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
         .with(rt_orb.create_threadpool_policy(pool));
     let poa = orb.root_poa()?.create_poa("Rooms", policies)?;
     let thermostat: Thermostat = poa.activate(Room::new())?;
-    fs::write(&file, orb.object_to_string(thermostat.as_object()))?;
+    fs::write(&file, thermostat.to_string())?;
     writeln!(stdout(), "the reference is in {file}")?;
     orb.run()?;
     Ok(())

@@ -10,7 +10,7 @@ fn main() -> anyhow::Result<()> {
         .nth(1)
         .context("usage: thermostat-read REFERENCE")?;
     let orb = Orb::builder().build()?;
-    let thermostat = Thermostat::narrow(&orb.string_to_object(&reference)?)?;
+    let thermostat: Thermostat = orb.string_to_reference(&reference)?;
     writeln!(
         stdout(),
         "{:.1} degrees, wanted: {:.1}",

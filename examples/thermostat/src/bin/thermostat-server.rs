@@ -27,7 +27,7 @@ fn main() -> anyhow::Result<()> {
             room.step();
         }
     });
-    fs::write(&file, orb.object_to_string(thermostat.as_object()))?;
+    fs::write(&file, thermostat.to_string())?;
     writeln!(stdout(), "the reference is in {file}")?;
     orb.run()?;
     Ok(())

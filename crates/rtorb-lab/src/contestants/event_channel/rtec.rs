@@ -1,7 +1,7 @@
 //! Being a client of the channel: events with a number and a moment in them, and how suppliers and consumers connect.
 
 use rtorb::Orb;
-use rtorb::codegen::Any;
+use rtorb::any::Any;
 use rtorb::rt::Priority;
 use rtorb_services::stubs::rtec_event::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,

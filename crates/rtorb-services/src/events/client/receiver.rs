@@ -1,7 +1,7 @@
 //! A program that receives events.
 
 use core::sync::atomic::AtomicBool;
-use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
+use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::{Poa, SystemException};
 use std::sync::Arc;
 

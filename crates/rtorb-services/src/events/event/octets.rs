@@ -5,7 +5,7 @@
 
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 use rtorb::SystemException;
-use rtorb::cdr::{ByteOrder, CharCodeSet, Decode, Encode, Reader, Writer};
+use rtorb::cdr::{ByteOrder, CharCodeSet, Decode, Encode, EncodeError, Reader, Writer};
 
 /// The content of one push to a consumer: one event, or the events of a conjunction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl<'o> Message<'o> {
     }
 
     /// Writes the bytes unchanged.
-    pub(crate) fn write(&self, w: &mut Writer<'o>) -> Result<(), rtorb::codegen::EncodeError> {
+    pub(crate) fn write(&self, w: &mut Writer<'o>) -> Result<(), EncodeError> {
         w.count(self.form.events as usize)?;
         w.lend_octets(self.octets)
     }

@@ -111,7 +111,8 @@ const TIMEOUT_OCTETS: usize = 48;
 mod tests {
     use super::*;
     use crate::stubs::rtec_event::rtec_event_comm::{Event, EventData};
-    use rtorb::codegen::{Any, Encode, Writer};
+    use rtorb::any::Any;
+    use rtorb::cdr::{Encode, Writer};
 
     #[test]
     fn octets_are_the_event_as_the_first_of_a_set() {

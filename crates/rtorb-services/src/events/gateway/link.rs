@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rtorb::codegen::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::exception::local;
+use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::{ExceptionKind, Interface, ObjectRef, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 

@@ -1,8 +1,9 @@
 //! A push that a gateway forwards: the bytes in which it came, with a lower `ttl`.
 
 use rtorb::any::Any;
-use rtorb::cdr::{ByteOrder, CharCodeSet};
-use rtorb::codegen::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use rtorb::cdr::{
+    ByteOrder, CharCodeSet, Decode, DecodeError, Encode, EncodeError, Reader, Writer,
+};
 
 use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 

@@ -227,8 +227,7 @@ mod tests {
     use super::*;
     use crate::events::event::{event_of, header};
     use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
-    use rtorb::cdr::ByteOrder;
-    use rtorb::codegen::{Encode, Reader, Writer};
+    use rtorb::cdr::{ByteOrder, Encode, Reader, Writer};
 
     fn taken(payload_octets: usize) -> TtlResult {
         let mut event = event_of(EventHeader {

@@ -38,11 +38,8 @@ pub(super) enum Next {
 
 impl Consumer {
     pub(super) fn new(config: &PlainConfig, counts: &Arc<Counts>, object: &PushConsumer) -> Self {
-        let object = object
-            .as_object()
-            .with_round_trip_timeout(Some(config.push_timeout));
         Self {
-            object: PushConsumer::unchecked_narrow(object),
+            object: object.with_timeout(config.push_timeout),
             counts: Arc::clone(counts),
             queue: Mutex::new(Queue::default()),
             changed: Condvar::new(),

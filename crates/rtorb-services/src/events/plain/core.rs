@@ -1,12 +1,16 @@
 //! The shared state of a plain channel, and its thread: it connects to the channel, notifies clients and pings them.
+#![expect(
+    clippy::disallowed_types,
+    reason = "a client that connects may wait for another one that moves a value; no event does"
+)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rtorb::codegen::ServedBy;
 use rtorb::exception::local;
+use rtorb::skeleton::ServedBy;
 use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
@@ -83,8 +87,7 @@ struct Link {
 
 impl PlainCore {
     pub(super) fn new(poa: Poa, channel: rtec::EventChannel, config: PlainConfig) -> Self {
-        let object = channel.as_object();
-        let channel = object.with_round_trip_timeout(Some(config.push_timeout));
+        let channel = channel.with_timeout(config.push_timeout);
         let state = State {
             last_number: 0,
             suppliers: BTreeMap::new(),
@@ -99,7 +102,7 @@ impl PlainCore {
         Self {
             config,
             poa,
-            channel: rtec::EventChannel::unchecked_narrow(channel),
+            channel,
             state: Mutex::new(state),
             changed: Condvar::new(),
             supply: Mutex::new(None),
@@ -391,9 +394,7 @@ impl PlainCore {
         if !has_supply {
             match connect_supplier(&self.channel, None, &Self::publication(&self.config)) {
                 Ok(proxy) => {
-                    let proxy = self.bounded(proxy.as_object());
-                    let proxy = rtec::ProxyPushConsumer::unchecked_narrow(proxy);
-                    *self.supply.lock() = Some(proxy);
+                    *self.supply.lock() = Some(proxy.with_timeout(self.config.push_timeout));
                 }
                 Err(_) => is_linked = false,
             }
@@ -427,10 +428,7 @@ impl PlainCore {
             .map_err(|_| ConnectError::TypeError)?;
         let object: PushConsumer = self.poa.activate(FanOut(Arc::clone(self)))?;
         match connect_consumer(&self.channel, &object, &qos) {
-            Ok(proxy) => {
-                let proxy = self.bounded(proxy.as_object());
-                Ok((object, rtec::ProxyPushSupplier::unchecked_narrow(proxy)))
-            }
+            Ok(proxy) => Ok((object, proxy.with_timeout(self.config.push_timeout))),
             Err(error) => {
                 let _ = self.poa.deactivate(object.as_object());
                 Err(error)
@@ -468,18 +466,14 @@ impl PlainCore {
     fn notify(&self, client: &Goodbye) {
         let _ = match client {
             Goodbye::Supplier(supplier) => {
-                let supplier = self.bounded(supplier.as_object());
-                plain::PushSupplier::unchecked_narrow(supplier).disconnect_push_supplier()
+                let supplier = supplier.with_timeout(self.config.push_timeout);
+                supplier.disconnect_push_supplier()
             }
             Goodbye::Consumer(consumer) => {
-                let consumer = self.bounded(consumer.as_object());
-                plain::PushConsumer::unchecked_narrow(consumer).disconnect_push_consumer()
+                let consumer = consumer.with_timeout(self.config.push_timeout);
+                consumer.disconnect_push_consumer()
             }
         };
-    }
-
-    fn bounded(&self, client: &ObjectRef) -> ObjectRef {
-        client.with_round_trip_timeout(Some(self.config.push_timeout))
     }
 
     /// The suppliers to ping. Consumers' threads ping the consumers.
@@ -498,7 +492,8 @@ impl PlainCore {
         let Some((number, supplier)) = pings.pop_front() else {
             return false;
         };
-        if is_there(&self.bounded(supplier.as_object())).is_err() {
+        let supplier = supplier.with_timeout(self.config.push_timeout);
+        if is_there(supplier.as_object()).is_err() {
             let removed = self.state.lock().suppliers.remove(&number);
             self.deactivate(removed.map(|proxy| proxy.object));
         }

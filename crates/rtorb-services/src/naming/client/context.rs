@@ -66,10 +66,10 @@ impl Context {
         let end = self.end();
         let object = self.resolve(name)?;
         let object = object.ok_or_else(|| Failure::new(name, FailureReason::Nil))?;
-        Self::narrow(&until(&object, end)).map_err(|failure| Failure::new(name, failure.reason))?;
-        Ok(Self {
-            context: NamingContext::unchecked_narrow(object),
-        })
+        let context = NamingContext::unchecked_narrow(object);
+        let narrowed = Self::narrow(until(&context, end).as_object());
+        narrowed.map_err(|failure| Failure::new(name, failure.reason))?;
+        Ok(Self { context })
     }
 
     /// Binds an object to a name.
@@ -190,7 +190,7 @@ impl Context {
     /// The same context, whose operations all end by then.
     fn until(&self, end: Option<Instant>) -> Self {
         Self {
-            context: NamingContext::unchecked_narrow(until(self.as_object(), end)),
+            context: until(&self.context, end),
         }
     }
 
@@ -208,8 +208,7 @@ impl Context {
                 Ok(answer) => return Ok(answer),
                 Err(NamingException::CannotProceed(elsewhere)) => match elsewhere.cxt {
                     Some(next) if (1..rest.len()).contains(&elsewhere.rest_of_name.len()) => {
-                        let bounded = until(next.as_object(), end);
-                        context = NamingContext::unchecked_narrow(bounded);
+                        context = until(&next, end);
                         rest = elsewhere.rest_of_name;
                     }
                     _ => return Err(Failure::cannot_proceed(name, elsewhere.rest_of_name)),
@@ -220,9 +219,9 @@ impl Context {
     }
 }
 
-/// The same object, whose calls all end by then.
-fn until(object: &ObjectRef, end: Option<Instant>) -> ObjectRef {
-    end.map_or_else(|| object.clone(), |end| object.with_end_time(end))
+/// The same context, whose calls all end by then.
+fn until(context: &NamingContext, end: Option<Instant>) -> NamingContext {
+    end.map_or_else(|| context.clone(), |end| context.with_end_time(end))
 }
 
 /// Checks the context that a server has made.

@@ -1,7 +1,8 @@
 //! Lists of names that the code set of a connection lacks.
 
 use super::serving::{Serving, name};
-use rtorb::codegen::{Encode, OperationTable, ServedBy, ServerCall, unknown_operation};
+use rtorb::cdr::Encode;
+use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
 use rtorb::{ExceptionKind, Orb, Poa, SystemException};
 use rtorb_services::naming::NamingConfig;
 use rtorb_services::naming::client::{Context, format_name};

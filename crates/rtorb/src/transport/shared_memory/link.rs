@@ -77,7 +77,7 @@ impl Link {
     }
 
     /// Notes that a [`PeerWatch`](super::PeerWatch) finds the end of the peer.
-    pub(super) fn be_watched(&self) {
+    pub(super) fn note_watched(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
 
