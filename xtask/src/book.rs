@@ -354,4 +354,42 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn a_page_of_a_crate_is_a_page_of_the_site_and_other_files_are_text() {
+        let folder = std::env::temp_dir().join(format!("rtorb-stage-{}", std::process::id()));
+        for (name, text) in [
+            (
+                "docs/SUMMARY.md",
+                "- [One](one.md)\n- [Two](../crates/a/two.md)\n",
+            ),
+            (
+                "docs/one.md",
+                "[a](../crates/a/two.md#x) [b](../crates/a/f.rs) [c](#y)\n",
+            ),
+            ("crates/a/two.md", "[d](../../docs/one.md) [e](f.rs)\n"),
+            ("crates/a/f.rs", "fn f() {}\n"),
+        ] {
+            write(&folder.join(name), text.as_bytes()).expect("a file");
+        }
+        let site = folder.join("site");
+        stage(&folder, &site).expect("every file is there");
+        let staged = [
+            "SUMMARY.md",
+            "one.md",
+            "files/crates/a/two.md",
+            "files/crates/a/f.rs.txt",
+        ]
+        .map(|name| read(&site.join(name)).expect("it is staged"));
+        fs::remove_dir_all(&folder).expect("it is ours");
+        assert_eq!(
+            staged,
+            [
+                "- [One](one.md)\n- [Two](files/crates/a/two.md)\n",
+                "[a](files/crates/a/two.md#x) [b](files/crates/a/f.rs.txt) [c](#y)\n",
+                "[d](../../../one.md) [e](../../../files/crates/a/f.rs.txt)\n",
+                "fn f() {}\n",
+            ]
+        );
+    }
 }

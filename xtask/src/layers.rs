@@ -130,7 +130,7 @@ fn dependencies(layer: &Layer, package: &Package, rules: &Rules) -> Vec<String> 
 
 fn root_lines(package: &Package, target: &Target, rules: &Rules) -> anyhow::Result<Vec<String>> {
     let lines = code(target.src_path.as_std_path())?;
-    let has = |text: &String| lines.iter().any(|line| line.code.trim() == *text);
+    let has = |text: &String| lines.iter().any(|line| line.trim() == *text);
     let needed = rules
         .root_line
         .iter()

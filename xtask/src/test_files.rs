@@ -64,7 +64,7 @@ fn files(root: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
         };
         let mut path = None;
         for line in code(&file)? {
-            let line = line.code.trim();
+            let line = line.trim();
             if let Some(name) = module(line) {
                 let named = [format!("{name}.rs"), format!("{name}/mod.rs")];
                 let places = named.map(|name| below.join(name));

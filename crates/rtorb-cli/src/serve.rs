@@ -57,9 +57,8 @@ impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let (path, text) = self.source.read()?;
         let found = self.found(&text)?;
-        let orb = self.server.apply(&self.client, Orb::builder());
-        let orb = orb.and_then(|builder| builder.build());
-        let orb = orb.map_err(option_error)?;
+        let builder = self.server.apply(&self.client, Orb::builder());
+        let orb = builder.build().map_err(option_error)?;
         let own = OwnReference::default();
         let report_one = |unanswered: &UnansweredCall| warn(unanswered);
         let stand_in = Arc::new(StandIn::new(&found.types, &own, report_one));

@@ -41,7 +41,7 @@ pub struct SystemException {
     /// Where it arose, if that was in this process.
     #[cfg(feature = "std")]
     pub cause: Option<Cause>,
-    /// The values that it is about, if a local check found it.
+    /// The values that it concerns, if a local check found it.
     detail: Option<Box<Detail>>,
     /// The character that could not be sent.
     unsent: Option<UnsentCharacter>,

@@ -7,10 +7,10 @@ use crate::interface::{Interface, UntypedReference};
 ///
 /// The compiler generates it for every `S` that implements the interface's servant trait.
 pub trait ServedBy<S>: Interface {
-    /// The number of the operation with that name on the wire.
+    /// Returns the number of the operation with this name on the wire.
     fn find_operation(name: &[u8]) -> Option<usize>;
 
-    /// Where in [`timings`](Interface::timings) the operation with that number is; `None` for one that is not annotated.
+    /// Returns the place of an operation in [`timings`](Interface::timings); `None` if it is not annotated.
     #[inline]
     fn timing_of(_operation: usize) -> Option<usize> {
         None
@@ -19,7 +19,7 @@ pub trait ServedBy<S>: Interface {
     /// Decodes the arguments, calls the servant and sends the reply.
     ///
     /// # Errors
-    /// A system exception, which the caller is sent.
+    /// A system exception, which is sent to the caller.
     fn dispatch(
         servant: &S,
         operation: usize,

@@ -31,7 +31,7 @@ pub enum ArgumentError {
         name: String,
         /// The text.
         text: String,
-        /// Why it is no JSON.
+        /// The reason why it is no JSON.
         reason: String,
         /// An example of right JSON, if it is not very long.
         expected: Option<String>,

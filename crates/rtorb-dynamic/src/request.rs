@@ -25,7 +25,7 @@ pub struct Request {
     inputs: Vec<Value>,
 }
 
-/// What an operation returns.
+/// The result of an operation, with the values of its `out` and `inout` parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// The result; [`Value::Nothing`] for none.

@@ -50,7 +50,7 @@ pub enum SearchError {
         missing_interface(type_id)
     )]
     NotFound {
-        /// What the object says; may be empty.
+        /// The repository id from the reference or the object; may be empty.
         type_id: String,
     },
     /// The object cannot be asked.

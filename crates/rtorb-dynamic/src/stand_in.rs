@@ -40,9 +40,9 @@ pub struct StandIn {
 /// The source of the answers.
 #[derive(Debug)]
 pub enum Answers {
-    /// In a table.
+    /// A table.
     Table(Table),
-    /// In a recorded session.
+    /// A recorded session.
     Session(Session),
 }
 

@@ -19,7 +19,7 @@ pub use expression::TypeError;
 /// Named types, and interfaces with their operations. Of two with the same repository id, the one added first stays.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
-    /// By repository id.
+    /// The types by repository id.
     types: BTreeMap<String, Named<TypeCode>>,
     interfaces: BTreeMap<String, Named<Arc<Interface>>>,
     /// Repository ids by scoped name, of types and interfaces.

@@ -26,7 +26,7 @@ impl Location {
         }
     }
 
-    /// From the start of `self` to the end of `last` where both stand on one line; otherwise `self`.
+    /// The range from the start of `self` to the end of `last` if both stand on one line; otherwise `self`.
     pub fn to(self, last: Location) -> Location {
         let end = last.column + last.length;
         if self.file == last.file && self.line == last.line && end > self.column {

@@ -493,7 +493,7 @@ pub struct Timing {
     pub criticality: Option<Criticality>,
 }
 
-/// How serious a missed deadline is.
+/// The severity of a missed deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it all")]

@@ -24,7 +24,7 @@ fn event(payload: usize, any_value: Any) -> Event {
 }
 
 fn serving(builder: rtorb::OrbBuilder) -> Orb {
-    let orb = builder.listen("iiop://127.0.0.1:0").expect("an endpoint");
+    let orb = builder.listen("iiop://127.0.0.1:0");
     let orb = orb
         .best_effort()
         .on_warning(|_| {})

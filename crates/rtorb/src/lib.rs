@@ -32,7 +32,7 @@ mod warning;
 
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
-pub use orb::{ConfigFileForm, ObjectKeyError, Orb, OrbBuilder, OrbError};
+pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError};
 pub use poa::{Poa, PoaError, PoaPolicies};
 pub use reference::{ObjectRef, SyncScope};
 #[doc(inline)]

@@ -66,7 +66,7 @@ impl Poller {
         Ok(poller)
     }
 
-    /// Reports those events of a descriptor. The kernel removes a descriptor that is closed.
+    /// Reports those events of a descriptor. The kernel removes it when it is closed, with all its copies.
     pub(crate) fn add(
         &self,
         descriptor: impl AsFd,

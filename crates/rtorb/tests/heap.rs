@@ -34,7 +34,7 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
     for endpoint in endpoints {
         for (name, dispatch) in DispatchStrategy::ALL {
             let server = Orb::builder().dispatch(dispatch).pool_threads(2);
-            let ours = Ours::serve_as(server.listen(&endpoint).expect("an endpoint"));
+            let ours = Ours::serve_as(server.listen(&endpoint));
             let object: ObjectRef = orb
                 .string_to_object(&ours.text(ours.cubit.as_object()))
                 .expect("a reference");

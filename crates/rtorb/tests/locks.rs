@@ -47,8 +47,7 @@ fn warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared() {
                 Orb::builder()
                     .strategies(preset)
                     .priority_mapping(TimeSharing)
-                    .listen(&endpoint)
-                    .expect("an endpoint"),
+                    .listen(&endpoint),
             );
             let counted = count(preset, ours.cubit.as_object());
             println!("{name}, {endpoint}: {counted:?} a request");

@@ -52,11 +52,11 @@ fn wrong(command: &str) -> Option<String> {
         }
         [option, ..] if option.starts_with("-ORB") => {
             let arguments = words.iter().map(|word| (*word).to_owned());
-            match rtorb::Orb::builder().args(arguments) {
-                Ok(builder) if builder.remaining_arguments().is_empty() => None,
-                Ok(_) => Some("no option of an ORB".to_owned()),
-                Err(error) => Some(error.to_string()),
+            let builder = rtorb::Orb::builder().args(arguments);
+            if !builder.remaining_arguments().is_empty() {
+                return Some("no option of an ORB".to_owned());
             }
+            builder.build().err().map(|error| error.to_string())
         }
         _ => Some("neither rtorb, an example nor an option of an ORB".to_owned()),
     }

@@ -4,7 +4,7 @@ use super::{ExceptionKind, OMG, Phase, RTORB, SystemException, local, text};
 use rtorb_wire::exception;
 use rustix::io::Errno;
 
-/// Minor codes of INV_POLICY here: which policies do not go together.
+/// Minor codes of INV_POLICY: which policies are not compatible.
 pub mod inconsistent {
     use super::{OMG, RTORB};
 
@@ -25,10 +25,10 @@ pub mod inconsistent {
 /// Minor code of IMP_LIMIT for a reference without a profile that this ORB supports.
 pub const NO_USABLE_PROFILE: u32 = OMG | 1;
 
-/// Minor code of IMP_LIMIT for a collocated call within too many others.
+/// Minor code of IMP_LIMIT for too many nested collocated calls.
 pub const COLLOCATED_DEPTH: u32 = RTORB | 1;
 
-/// Minor codes of TRANSIENT for oneways that wait for nothing.
+/// Minor codes of TRANSIENT for non-blocking oneways.
 pub mod oneway {
     use super::RTORB;
 
@@ -41,7 +41,7 @@ pub mod oneway {
 }
 
 impl SystemException {
-    /// The remedy, where it is clear.
+    /// Returns the remedy, if it is clear.
     pub fn advice(&self) -> Option<&'static str> {
         if let Some(words) = local::words(self.kind, self.minor) {
             return Some(words);
@@ -70,12 +70,12 @@ impl SystemException {
                 Some("choose an address of this host and a port or path that is free")
             }
             (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => self.unsent_oneway(),
-            (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
-                "servers send the call in a circle: find out where each believes the object to be",
-            ),
-            (ExceptionKind::Transient, Some(Phase::Connect)) => {
-                Some("check that the server runs and that the reference is of its present run")
+            (ExceptionKind::Transient, Some(Phase::Forward)) => {
+                Some("servers forward the call in a circle: check where each forwards it")
             }
+            (ExceptionKind::Transient, Some(Phase::Connect)) => Some(
+                "check that the server runs, and that the reference is not from an earlier run of the server",
+            ),
             (ExceptionKind::Transient, Some(Phase::AwaitReply)) => Some(
                 "the server refused the connection or ends: try again later; if it is full of busy connections, raise its \
                  `connections_max` and its limit of open files",
@@ -115,7 +115,7 @@ impl SystemException {
 }
 
 impl SystemException {
-    /// Returns true if the host refused it for want of permission.
+    /// Returns true if the host refused it because a permission is missing.
     fn is_refused(&self) -> bool {
         let errno = self.cause.as_ref().and_then(|cause| cause.errno);
         errno.is_some_and(|errno| errno.raw() == Errno::ACCESS.raw_os_error())
@@ -125,14 +125,14 @@ impl SystemException {
     fn bad_url(&self) -> Option<&'static str> {
         Some(match self.minor.checked_sub(OMG)? {
             7 => "a reference begins with IOR:, corbaloc:, corbaname: or file:",
-            8 => "an address in it cannot be understood: write corbaloc:iiop:1.2@HOST:PORT/KEY",
-            9 => "what stands behind the scheme cannot be understood",
-            10 => "it is no reference: copy all of what the server printed",
+            8 => "an address in it cannot be parsed: write corbaloc:iiop:1.2@HOST:PORT/KEY",
+            9 => "the part after the scheme cannot be parsed",
+            10 => "it is not a reference: copy the whole text that the server printed",
             _ => return None,
         })
     }
 
-    /// Why a oneway that waits for nothing was not sent, and what to do.
+    /// Returns why a non-blocking oneway was not sent, with the remedy.
     fn unsent_oneway(&self) -> Option<&'static str> {
         Some(match self.minor {
             oneway::UNCONNECTED => {
@@ -149,7 +149,7 @@ impl SystemException {
         })
     }
 
-    /// The policies of a client that contradict each other, and the remedy.
+    /// Returns which policies of a client are not compatible, with the remedy.
     fn inconsistency(&self) -> Option<&'static str> {
         Some(match self.minor {
             inconsistent::SET_TWICE => {

@@ -71,11 +71,11 @@ impl From<OsError> for std::io::Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Finding the address that a host name stands for.
+    /// Resolving the host name.
     Resolve,
     /// Opening the connection.
     Connect,
-    /// Setting a new connection up as policies and strategies say.
+    /// Applying policies and strategies to a new connection.
     SetUp,
     /// Encoding and sending the request.
     Send,
@@ -85,7 +85,7 @@ pub enum Phase {
     AwaitUnserved,
     /// Decoding the reply.
     DecodeReply,
-    /// Looking for an object that one server after another says is elsewhere (LOCATION_FORWARD).
+    /// Following LOCATION_FORWARD replies from one server to another.
     Forward,
     /// Opening a listening endpoint.
     Listen,
@@ -137,7 +137,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A time in the largest unit in which it is at least 1, with one decimal.
+/// Returns the text of a time: with one decimal, in the largest unit in which it is at least 1.
 struct TimeText(Duration);
 
 impl fmt::Display for TimeText {

@@ -1,6 +1,6 @@
-//! The system exceptions that this ORB and the services raise themselves: each cause has a minor code, and words.
+//! The system exceptions that this ORB and the services raise: each cause has a minor code and a text.
 //!
-//! A minor code has the same words on both sides, so a client reads the reason of a server that is rtorb's, too.
+//! A minor code has the same text on both sides, so a client of rtorb shows the reason of a server of rtorb.
 
 use super::{CompletionStatus, ExceptionKind, OMG, RTORB, SystemException};
 use rtorb_wire::exception;

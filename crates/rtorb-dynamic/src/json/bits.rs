@@ -13,7 +13,7 @@ use crate::types::{Bits, Field, FieldForm};
 pub(super) struct BitsError {
     /// Its place: `.gear`, or nothing for the whole.
     pub(super) step: Option<String>,
-    /// What is wrong with it.
+    /// The mistake.
     pub(super) problem: String,
 }
 

@@ -9,7 +9,7 @@ pub struct JsonError {
     pub(super) steps: Vec<String>,
     /// The expected type, as IDL.
     pub expected: String,
-    /// What is wrong.
+    /// The mistake.
     pub problem: String,
     /// The text of a right value, if it is short.
     pub example: Option<String>,

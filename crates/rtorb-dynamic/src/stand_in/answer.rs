@@ -34,7 +34,7 @@ pub enum AnswersError {
     Entry {
         /// The row or line.
         place: String,
-        /// What is wrong in it.
+        /// The mistake in it.
         problem: String,
     },
     /// JSON that is no value of its type.

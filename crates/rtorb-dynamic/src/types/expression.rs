@@ -9,7 +9,7 @@ use super::of_tree::value_base;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeError {
-    /// No such type.
+    /// An unknown type.
     #[error("there is no type `{name}`{}", suggestion.as_ref().map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default())]
     Unknown {
         /// The name.
@@ -20,7 +20,7 @@ pub enum TypeError {
     /// Something else is expected at a place.
     #[error("{expected} is expected {}", if found.is_empty() { "at the end".to_owned() } else { format!("at `{found}`") })]
     Expected {
-        /// What is expected.
+        /// The expected text.
         expected: &'static str,
         /// The text there.
         found: String,

@@ -28,7 +28,7 @@ pub(super) struct NameScope {
     pub(super) type_prefix: Option<Prefix>,
 }
 
-/// How a scope treats the use of names in it.
+/// The kind of a scope, which decides whether a name that was used in it may be declared later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScopeKind {
     /// A name may be declared after the same name of an outer scope was used.

@@ -154,7 +154,7 @@ impl Server {
             .strategies(serving.strategies)
             .server_threads(serving.threads);
         for endpoint in &serving.listen {
-            builder = builder.listen(endpoint)?;
+            builder = builder.listen(endpoint);
         }
         Ok(Self::with(builder, PoaPolicies::default())?)
     }

@@ -21,7 +21,7 @@ pub enum ValueHead<'m> {
     Value(ValueStart<'m>),
 }
 
-/// What precedes the state of a value.
+/// The part of a value before its state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueStart<'m> {
     /// The position of its tag, to which indirections refer.
@@ -38,7 +38,7 @@ pub struct ValueStart<'m> {
 /// The next part of a chunked value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
-    /// That many bytes of state.
+    /// A chunk of state, with its size in bytes.
     State(usize),
     /// A nested value. Its head is not read yet.
     Nested,
@@ -47,7 +47,7 @@ pub enum Chunk {
 }
 
 impl<'m> Reader<'m> {
-    /// Reads what precedes the state of a value.
+    /// Reads the part of a value before its state.
     ///
     /// # Errors
     /// When there is no value tag, or an indirection that does not point back.
@@ -220,7 +220,7 @@ impl Writer<'_> {
         self.primitive(-back)
     }
 
-    /// Writes what precedes the state of a value, and returns the position of its tag.
+    /// Writes the part of a value before its state, and returns the position of its tag.
     ///
     /// # Errors
     /// When an id cannot be sent, or the message would exceed its limit.

@@ -243,7 +243,7 @@ impl ReplyError {
         }
     }
 
-    /// Whether the operation ran.
+    /// The completion status of the operation.
     pub const fn completion(self) -> CompletionStatus {
         match self {
             //= GIOP 1.2 §15.4.7

@@ -48,13 +48,13 @@ impl Deadline {
         }
     }
 
-    /// When the call began.
+    /// The time at which the call began.
     #[inline]
     pub const fn begun_ns(self) -> u64 {
         self.begun_ns
     }
 
-    /// When it passes; `None` if never.
+    /// The time at which the deadline passes; `None` if it never passes.
     #[inline]
     pub const fn at_ns(self) -> Option<u64> {
         if self.at_ns == NEVER_NS {
@@ -64,7 +64,7 @@ impl Deadline {
         }
     }
 
-    /// From the beginning of the call to the deadline.
+    /// The time from the beginning of the call to the deadline.
     #[inline]
     pub const fn timeout_ns(self) -> u64 {
         self.at_ns.saturating_sub(self.begun_ns)
@@ -76,7 +76,7 @@ impl Deadline {
         self.at_ns <= now_ns
     }
 
-    /// How long the call has lasted at `now_ns`.
+    /// The time from the beginning of the call to `now_ns`.
     pub const fn elapsed(self, now_ns: u64) -> Duration {
         Duration::from_nanos(now_ns.saturating_sub(self.begun_ns))
     }

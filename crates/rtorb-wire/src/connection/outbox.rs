@@ -118,7 +118,7 @@ impl Outbox {
         &self.bytes[self.sent..]
     }
 
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len() - self.sent

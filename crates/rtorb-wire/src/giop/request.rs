@@ -46,7 +46,7 @@ impl Response {
 pub struct RequestHeader<'m> {
     /// The id of the request.
     pub request_id: u32,
-    /// When to reply.
+    /// The time at which the server replies.
     pub response: Response,
     /// The address of the object.
     pub target: Target<'m>,
@@ -72,8 +72,8 @@ impl<'m> RequestHeader<'m> {
 
     /// The header of nearly every request: GIOP 1.2, the object by its key, no service contexts.
     ///
-    /// It begins at position 12, so multiples of 4 in it are aligned to 4. Every other header, or a malformed one, is left to
-    /// [`decode_any`](Self::decode_any).
+    /// The header begins at position 12, so multiples of 4 in it are aligned to 4. [`decode_any`](Self::decode_any) reads every
+    /// other header, and reports malformed ones.
     // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     fn decode_plain(r: &mut Reader<'m>) -> Option<Self> {
@@ -177,7 +177,7 @@ pub struct RequestStart<'x> {
 
 /// The common start of all requests to one object: message header, and request header up to the object key.
 ///
-/// Only for GIOP 1.2, where the parts that differ between requests follow the key; see [`RequestPrefix::new`].
+/// Exists only in GIOP 1.2, where the parts that differ between requests follow the key; see [`RequestPrefix::new`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPrefix {
     bytes: Box<[u8]>,

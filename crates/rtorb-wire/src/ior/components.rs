@@ -316,7 +316,7 @@ cdr_struct! {
         pub path: String,
     }
 
-    /// Where an ORB accepts connections.
+    /// An address at which an ORB accepts connections.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ListenPoint {
         /// Host name or address.

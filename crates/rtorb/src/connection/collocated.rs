@@ -55,14 +55,11 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn write(&mut self, buffer: &mut Vec<u8>) -> Result<usize, SystemException> {
+        let mut w = self.invocation.writer(core::mem::take(buffer));
         // Both sides have the code sets from the reference.
-        let needs_code_sets = false;
-        let (w, written) = self.invocation.request(
-            core::mem::take(buffer),
-            REQUEST_ID,
-            needs_code_sets,
-            self.arguments,
-        );
+        let written = self
+            .invocation
+            .encode(&mut w, REQUEST_ID, false, self.arguments);
         let (octets, len) = w.finish_whole();
         *buffer = octets;
         written.map(|()| len).map_err(SystemException::from_encode)

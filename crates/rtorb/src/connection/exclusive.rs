@@ -12,7 +12,7 @@ use core::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 thread_local! {
-    /// This thread's idle connections, the one used last at the end.
+    /// This thread's idle connections; the most recently used one is the last.
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves, not a connection")]
     static IDLE: RefCell<Vec<Box<Own>>> = const { RefCell::new(Vec::new()) };
 }

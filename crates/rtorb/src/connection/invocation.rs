@@ -92,25 +92,18 @@ impl<'x> Invocation<'x> {
 }
 
 impl Invocation<'_> {
-    /// Writes the request into `buffer`, which the returned writer has, also after an error.
-    // Always: it is in the path of every call, and its other callers are rare.
-    #[inline(always)]
-    pub(super) fn request<'a>(
-        &self,
-        buffer: Vec<u8>,
-        request_id: u32,
-        needs_code_sets: bool,
-        arguments: Arguments<'_, 'a>,
-    ) -> (Writer<'a>, Result<(), EncodeError>) {
-        let mut w = Writer::new(buffer, self.core.limits.message_octets_max)
+    /// A writer into `buffer` for messages of this invocation's connection.
+    #[inline]
+    pub(super) fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
+        Writer::new(buffer, self.core.limits.message_octets_max)
             .with_order(self.core.byte_order)
-            .with_char_code_set(self.route.endpoint.char_code_set);
-        let written = self.encode(&mut w, request_id, needs_code_sets, arguments);
-        (w, written)
+            .with_char_code_set(self.route.endpoint.char_code_set)
     }
 
+    /// Writes the whole request.
+    // Always: it is in the path of every call, and its other callers are rare.
     #[inline(always)]
-    fn encode<'a>(
+    pub(super) fn encode<'a>(
         &self,
         w: &mut Writer<'a>,
         request_id: u32,

@@ -113,7 +113,7 @@ pub(crate) struct SharedConnections {
     further: Mutex<Vec<Arc<ConnectionSlot>>>,
 }
 
-/// A connection that client threads share, or the place for it, and the calls that it is for.
+/// The place of the connection that client threads share for the calls of one channel.
 #[derive(Debug)]
 struct ConnectionSlot {
     channel: Channel,
@@ -129,7 +129,7 @@ enum Place {
 }
 
 impl SharedConnections {
-    /// The slot for such calls, if there ever was one.
+    /// The slot of a channel, if there was a call on it.
     #[inline]
     fn known(&self, channel: Channel) -> Option<Arc<ConnectionSlot>> {
         let first = self.first.get()?;
@@ -185,7 +185,7 @@ fn clear<T>(held: &Mutex<Option<T>>, may_drop: impl FnOnce(&T) -> bool) -> bool 
 }
 
 impl ConnectionSlot {
-    /// The slot for the connection of such calls, without one yet.
+    /// The slot of an invocation's channel, without a connection.
     fn new(multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<Self> {
         Arc::new(Self {
             channel: invocation.channel,

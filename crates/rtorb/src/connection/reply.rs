@@ -51,11 +51,11 @@ impl From<SystemException> for CallError {
 /// Reads a reply of either kind; returns `None` if it is for another request. `rest` has the part of it that is not in memory.
 // Always: it is in the path of every call.
 #[inline(always)]
-pub(super) fn read_reply<'m>(
-    invocation: &'m Invocation<'_>,
+pub(super) fn read_reply(
+    invocation: &Invocation<'_>,
     request_id: u32,
-    message: Message<'m>,
-    rest: Option<&'m mut dyn Remainder>,
+    message: Message<'_>,
+    rest: Option<&mut dyn Remainder>,
     results: Results<'_>,
 ) -> Result<Option<Outcome>, CallError> {
     let mut reader = message

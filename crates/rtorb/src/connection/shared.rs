@@ -88,9 +88,9 @@ struct Caller<'s> {
 }
 
 impl Caller<'_> {
-    fn check_let_in(&self, pending: &Pending<Entry>) -> Result<(), ReplyError> {
-        let is_let_in = self.others == Others::Any || pending.is_empty();
-        if pending.is_open() && is_let_in {
+    fn check_admission(&self, pending: &Pending<Entry>) -> Result<(), ReplyError> {
+        let is_admitted = self.others == Others::Any || pending.is_empty();
+        if pending.is_open() && is_admitted {
             Ok(())
         } else {
             Err(ReplyError::ClosedBefore)
@@ -163,8 +163,8 @@ impl SharedConnection {
         with_call_slot(|slot| {
             let request_id = self.state.next_shared_request_id();
             let needs_code_sets = self.state.needs_code_sets();
-            let buffer = core::mem::take(&mut slot.out);
-            let (w, written) = invocation.request(buffer, request_id, needs_code_sets, arguments);
+            let mut w = invocation.writer(core::mem::take(&mut slot.out));
+            let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
             let caller = Caller {
                 request_id,
                 waiter: &slot.waiter,
@@ -232,8 +232,8 @@ impl SharedConnection {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Closes the connection if the server ended it while it was idle; true if it is closed now. `now_ns` is the beginning of a
-    /// call, which uses it otherwise.
+    /// Closes the connection if the server ended it while it was idle. Returns true if it is closed now. Otherwise the call that
+    /// begins at `now_ns` uses it.
     #[inline]
     pub(super) fn ends_idle(&self, now_ns: u64) -> bool {
         let idle_ns = now_ns.saturating_sub(self.used_ns.load(Ordering::Relaxed));
@@ -242,7 +242,7 @@ impl SharedConnection {
         idle_ns > IDLE_NS && self.stream.has_ended() && self.close_if_unused()
     }
 
-    /// Closes the connection unless a thread waits on it; true if it is closed now.
+    /// Closes the connection unless a thread waits on it. Returns true if it is closed now.
     pub(super) fn close_if_unused(&self) -> bool {
         let mut waiting = self.waiting.lock();
         if !waiting.pending.is_empty() {
@@ -252,7 +252,7 @@ impl SharedConnection {
         true
     }
 
-    /// Lets no more requests in; closes the connection unless a thread waits on it.
+    /// Admits no more requests; closes the connection unless a thread waits on it.
     #[cold]
     fn retire(&self) {
         self.retire_with(&mut self.waiting.lock());
@@ -261,7 +261,7 @@ impl SharedConnection {
     fn retire_with(&self, waiting: &mut Waiting) {
         waiting.pending.retire();
         self.is_closed.store(true, Ordering::Release);
-        // Threads that wait for room are not let in any more.
+        // Threads that wait for room are not admitted any more.
         self.room.notify_all(&self.waiting);
         if waiting.pending.is_empty() {
             self.end_with(waiting, ReplyError::Closed);
@@ -287,7 +287,7 @@ impl SharedConnection {
     /// Adds a request that is about to be sent to the pending ones, if a thread waits for its reply.
     fn register(&self, caller: &Caller<'_>) -> Result<(), ReplyError> {
         let pending = &mut self.waiting.lock().pending;
-        caller.check_let_in(pending)?;
+        caller.check_admission(pending)?;
         if !caller.is_oneway {
             caller.waiter.begin();
             pending.insert(caller.request_id, caller.entry());

@@ -6,12 +6,11 @@ use super::{IDLE_NS, opening};
 use crate::exception::{Phase, SystemException};
 use crate::outgoing;
 use crate::transport::Unsent;
-use crate::wait::read::{self, Unread};
+use crate::wait::read::Incoming;
 use crate::wait::watchdog::Wait;
-use rtorb_wire::cdr::Remainder;
-use rtorb_wire::connection::{ClientState, Outbox, OutboxError, Receiver, ReplyError, Side};
+use rtorb_wire::Writer;
+use rtorb_wire::connection::{ClientState, Outbox, OutboxError, ReplyError};
 use rtorb_wire::giop::Response;
-use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -21,19 +20,16 @@ pub(crate) struct SingleConnection {
     /// The stream, and the deadline of the thread that waits for it.
     wait: Arc<Wait>,
     state: ClientState,
-    receiver: Receiver,
+    incoming: Incoming,
     /// The unsent rest of a oneway that did not wait. It is sent before any other message.
     outbox: Outbox,
     /// The buffer of the request, reused.
     out: Vec<u8>,
-    /// Buffer for a reply that is larger than the receive buffer. It is reused.
-    whole: Vec<u8>,
     /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
     watched_ns: u64,
     /// When the last call began.
     used_ns: u64,
-    /// True if the connection cannot be used again: the watchdog has shut the stream, a reply was not read to its end, or
-    /// sending failed.
+    /// True if the connection cannot be used again: the watchdog has shut the stream, or a call has failed.
     is_shut: bool,
 }
 
@@ -55,10 +51,9 @@ impl SingleConnection {
         let mut connection = Self {
             wait: Wait::new(stream),
             state: invocation.route.endpoint.client_state(),
-            receiver: Receiver::new(Side::Client, limits.receive()),
+            incoming: Incoming::new(limits.receive()),
             outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
-            whole: Vec::new(),
             watched_ns: UNWATCHED_NS,
             used_ns: invocation.now_ns(),
             is_shut: false,
@@ -88,27 +83,25 @@ impl SingleConnection {
         if let Some(deadline_ns) = deadline_ns {
             // The watchdog looks in time at a wait that is as long as those that it knows.
             if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
-                self.begin_and_tell(invocation, deadline_ns)?;
+                self.begin_unexpected(invocation, deadline_ns)?;
             } else {
                 self.wait.begin(deadline_ns);
             }
         }
-        let ended = self.exchange(invocation, arguments, results);
+        let mut ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
         let is_late = deadline_ns.is_some() && !self.wait.end();
-        let Err(CallError::NoReply(error)) = ended else {
-            self.is_shut |= is_late;
-            return ended;
-        };
-        self.is_shut = true;
-        Err(CallError::NoReply(if is_late {
-            error.when_late()
-        } else {
-            error
-        }))
+        self.is_shut |= is_late;
+        if let Err(CallError::NoReply(error)) = &mut ended {
+            self.is_shut = true;
+            if is_late {
+                *error = error.when_late();
+            }
+        }
+        ended
     }
 
-    /// True if the server ended the connection while it was idle; `now_ns` is the beginning of a call, which uses it otherwise.
+    /// Returns true if the server ended the connection while it was idle. Otherwise the call that begins at `now_ns` uses it.
     #[inline(always)]
     pub(super) fn has_ended_idle(&mut self, now_ns: u64) -> bool {
         let idle_ns = now_ns.saturating_sub(self.used_ns);
@@ -155,7 +148,7 @@ impl SingleConnection {
     /// True if the connection can be used again.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
-        !self.is_shut
+        !self.is_shut && self.incoming.is_sound()
     }
 
     #[inline]
@@ -174,7 +167,12 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
-        self.read_reply(invocation, request_id, results)
+        let (stream, state) = (&self.wait.stream, &self.state);
+        self.incoming
+            .reply(stream, invocation.deadline, |message, rest| {
+                state.note_reply(message.header.message_type);
+                read_reply(invocation, request_id, message, rest, results)
+            })
     }
 
     /// Writes a request, sends it by `send`, and returns its id.
@@ -185,11 +183,10 @@ impl SingleConnection {
         arguments: Arguments<'_, 'a>,
         send: impl FnOnce(&mut Self, &Writer<'a>) -> Result<(), Unsent>,
     ) -> Result<u32, CallError> {
+        let mut w = invocation.writer(core::mem::take(&mut self.out));
         let request_id = self.state.next_request_id();
         let needs_code_sets = self.state.needs_code_sets();
-        let buffer = core::mem::take(&mut self.out);
-        let (w, written) = invocation.request(buffer, request_id, needs_code_sets, arguments);
-        let sent = match written {
+        let sent = match invocation.encode(&mut w, request_id, needs_code_sets, arguments) {
             Ok(()) => send(self, &w).map_err(|unsent| self.broken_by(unsent)),
             Err(error) => Err(SystemException::from_encode(error).into()),
         };
@@ -197,55 +194,10 @@ impl SingleConnection {
         sent.map(|()| request_id)
     }
 
-    fn read_reply(
-        &mut self,
-        invocation: &Invocation<'_>,
-        request_id: u32,
-        results: Results<'_>,
-    ) -> Result<Outcome, CallError> {
-        let (stream, deadline) = (&self.wait.stream, invocation.deadline);
-        if self.receiver.is_empty() {
-            read::receive(stream, &mut self.receiver, deadline)?;
-        }
-        loop {
-            let message = self.receiver.next_or_beginning();
-            let Some(message) = message.map_err(ReplyError::from)? else {
-                read::receive(stream, &mut self.receiver, deadline)?;
-                continue;
-            };
-            let mut unread = Unread {
-                stream,
-                whole: &mut self.whole,
-                left: message.missing(),
-                deadline,
-                error: None,
-            };
-            let rest = (unread.left > 0).then_some(&mut unread as &mut dyn Remainder);
-            let ended = read_reply(invocation, request_id, message, rest, results);
-            let (left, error) = (unread.left, unread.error);
-            // With bytes left, the connection cannot be used again: its next bytes belong to this message.
-            self.is_shut = left > 0;
-            self.state.note_reply(message.header.message_type);
-            match (ended, error) {
-                (Ok(Some(outcome)), _) => return Ok(outcome),
-                (Err(CallError::NoReply(_)), Some(error)) => return Err(error.into()),
-                (Err(error), _) => return Err(error),
-                (Ok(None), _) if left > 0 => {
-                    let error = DecodeError::BadTag {
-                        what: "the size of a reply to another request",
-                        value: left as u32,
-                    };
-                    return Err(ReplyError::Malformed(error).into());
-                }
-                (Ok(None), _) => {}
-            }
-        }
-    }
-
-    /// Begins a wait that the watchdog does not expect: it learns of the connection, or of a timeout shorter than before, or it
-    /// looks at a wait that ends sooner because time has passed since the call began.
+    /// Begins a wait that the watchdog does not expect, and has it check the waits: the connection is not registered, or only with
+    /// a longer timeout, or time has passed since the call began.
     #[cold]
-    fn begin_and_tell(
+    fn begin_unexpected(
         &mut self,
         invocation: &Invocation<'_>,
         deadline_ns: u64,
@@ -255,9 +207,9 @@ impl SingleConnection {
         let watchdog = &invocation.core.watchdog;
         let is_shorter = self.watched_ns > timeout_ns && !invocation.is_delayed;
         if is_shorter || self.watched_ns == UNWATCHED_NS {
-            // What little time a delayed call may have left is no reason to look so often later: each of them is told.
+            // A delayed call may have little time left. That is no reason to check so often later: each delayed call asks for it.
             let timeout_ns = if invocation.is_delayed {
-                timeout_ns.max(TOLD_NS)
+                timeout_ns.max(DELAYED_NS_MIN)
             } else {
                 timeout_ns
             };
@@ -267,7 +219,7 @@ impl SingleConnection {
             self.watched_ns = timeout_ns;
         }
         self.wait.begin(deadline_ns);
-        watchdog.tell();
+        watchdog.check_waits();
         Ok(())
     }
 
@@ -324,10 +276,10 @@ impl SingleConnection {
     }
 }
 
-/// The shortest timeout that a call registers which tells the watchdog of its wait.
-const TOLD_NS: u64 = 1_000_000;
+/// The shortest timeout that a delayed call registers with the watchdog.
+const DELAYED_NS_MIN: u64 = 1_000_000;
 
-/// No timeout is as long.
+/// No timeout is that long: the connection is not registered.
 const UNWATCHED_NS: u64 = u64::MAX;
 
 /// A fragment of 24 bytes carries 8 bytes of its message: a message in fragments is at most this many times as large.

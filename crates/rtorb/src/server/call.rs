@@ -1,10 +1,10 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
-use super::core::ServerCore;
 use super::servant::Servant;
+use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException};
-use crate::timing::{Arrivals, OperationTiming, Serving};
+use crate::timing::{Arrivals, OperationTiming, TimedUpcall};
 use core::any::Any;
 use rtorb_core::Responder;
 use rtorb_wire::cdr::CharCodeSet;
@@ -27,7 +27,7 @@ pub struct OrbResponder<'m> {
     /// When the request arrived, if it had to wait; else 0.
     pub(super) arrived_ns: u64,
     /// Its timing, if its operation is annotated.
-    pub(super) timing: Option<Serving>,
+    pub(super) timing: Option<TimedUpcall>,
 }
 
 /// The destination and form of the reply.
@@ -92,7 +92,9 @@ impl OrbResponder<'_> {
     ) {
         let watch = &self.reply.orb.timing;
         let arrived_ns = self.arrived_ns;
-        self.timing = Some(Serving::begin(watch, timings, place, arrivals, arrived_ns));
+        self.timing = Some(TimedUpcall::begin(
+            watch, timings, place, arrivals, arrived_ns,
+        ));
     }
 
     /// Sends a system exception.

@@ -104,16 +104,24 @@ impl EventLoop {
     /// The meaning of an event; `None` if the loop has handled it.
     #[inline]
     pub(crate) fn event(&self, event: &epoll::Event, listeners: &[Listener]) -> Option<Event> {
-        Some(match Polled::of(event) {
+        match Polled::of(event) {
             Polled::Entry(token, flags) if flags.contains(EventFlags::OUT) => {
-                return self.writable(token, flags);
+                self.writable(token, flags)
             }
-            Polled::Entry(token, flags) => Event::Connection(token, readiness(flags)),
-            Polled::Bell => Event::Help,
-            Polled::Timer => return self.expire(listeners),
-            Polled::Numbered(STOP) => Event::Stop,
-            Polled::Numbered(number) => Event::Listener((number - FIRST_LISTENER) as usize),
-        })
+            Polled::Entry(token, flags) => Some(Event::Connection(token, readiness(flags))),
+            other => self.rare_event(other, listeners),
+        }
+    }
+
+    /// The meaning of an event that is not one of a connection.
+    #[cold]
+    fn rare_event(&self, event: Polled, listeners: &[Listener]) -> Option<Event> {
+        match event {
+            Polled::Timer => self.expire(listeners),
+            Polled::Numbered(STOP) => Some(Event::Stop),
+            Polled::Numbered(number) => Some(Event::Listener((number - FIRST_LISTENER) as usize)),
+            Polled::Bell | Polled::Entry(..) => Some(Event::Help),
+        }
     }
 
     /// Watches a connection.
@@ -220,16 +228,14 @@ impl EventLoop {
     #[cold]
     fn expire(&self, listeners: &[Listener]) -> Option<Event> {
         let now_ns = monotonic_ns();
-        let is_due = |at_ns: &mut u64| *at_ns <= now_ns;
         let (late, resumes, looks) = {
             let mut schedule = self.schedule.lock();
             let unsent = schedule.unsent.iter();
             let late = unsent.take_while(|unsent| unsent.deadline_ns <= now_ns);
             let late: Vec<_> = late.map(|unsent| Arc::clone(&unsent.session)).collect();
-            let resumes = schedule
-                .resume_ns
-                .is_some_and(|mut at_ns| is_due(&mut at_ns));
-            (late, resumes, schedule.look_ns.take_if(is_due).is_some())
+            let resumes = schedule.resume_ns.is_some_and(|at_ns| at_ns <= now_ns);
+            let looks = schedule.look_ns.take_if(|at_ns| *at_ns <= now_ns);
+            (late, resumes, looks.is_some())
         };
         late.iter().for_each(|session| session.give_up());
         if resumes {

@@ -1,7 +1,7 @@
 //! Waiting for the connection's own thread: it sends the requests of all client threads and reads their replies.
 //!
-//! So does the client of CORBAplus (P1 2.2.2). A request needs a switch to that thread, and its reply one back. All threads wait
-//! at the priority of that thread, and for the requests before theirs in its queue.
+//! The client of CORBAplus does this too (P1 2.2.2). A request needs a switch to that thread, and its reply a switch back. All
+//! threads wait at the priority of that thread, behind the requests that are before theirs in its queue.
 
 use super::{ReplySource, Unwatched};
 use crate::poller::{Polled, Poller, Token};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 pub(crate) struct ConnectionThreads {
     config: ClientThread,
     started: AtomicU64,
-    /// No more than there are connections, and those that ended since the last one was opened.
+    /// The threads of open connections, and those that ended since the last connection was opened.
     running: Mutex<Vec<Running>>,
 }
 
@@ -62,7 +62,7 @@ const STREAM: u32 = 0;
 const EVENTS_MAX: usize = 2;
 
 impl ConnectionThreads {
-    /// Threads that will run as `config` says.
+    /// Threads with that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
@@ -110,7 +110,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.signal.end();
         if let Some(thread) = self.thread.take() {
-            // It has nothing that could panic, and nothing to say.
+            // The thread does not panic, and returns nothing.
             let _ = thread.join();
         }
     }

@@ -59,7 +59,7 @@ const CONNECTIONS_MAX: usize = 1 << 20;
 const EVENTS_MAX: usize = 64;
 
 impl Reactor {
-    /// A reactor whose thread will run as `config` says.
+    /// A reactor whose thread has that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
@@ -67,7 +67,7 @@ impl Reactor {
         }
     }
 
-    /// Reads from that connection from now on.
+    /// Reads from a connection from now on.
     pub(crate) fn watch(
         &self,
         source: Weak<dyn ReplySource>,
@@ -101,7 +101,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.watched.poller.ring();
         if let Some(thread) = self.thread.take() {
-            // It has nothing that could panic, and nothing to say.
+            // The thread does not panic, and returns nothing.
             let _ = thread.join();
         }
     }

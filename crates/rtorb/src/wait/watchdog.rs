@@ -1,10 +1,10 @@
-//! Ends waits without a timer for each call: one thread ends those whose deadline has passed, or whose peer is gone.
+//! Ends waits without a timer for each call: one thread ends those whose deadlines have passed or whose peers are gone.
 //!
 //! A socket's own receive timeout makes the kernel set and delete a timer in every call, which costs about as much as
-//! everything else that the ORB does in it. Here a call stores its deadline in a word and takes it away again. The
+//! everything else that the ORB does in it. Here a call stores its deadline in a word and clears the word afterwards. The
 //! watchdog looks at the words no earlier than it has to: no deadline set after a look can pass before the shortest
 //! timeout in use has gone by, so it sleeps that long, or until the earliest deadline it saw. Deadlines are kept
-//! to 0.2 ms, and an idle watchdog wakes once a timeout of a connection that there is.
+//! to 0.2 ms. While a connection is open, an idle watchdog wakes once in the shortest timeout.
 //!
 //! It also waits for the ends of peers in shared memory (`PeerWatch`).
 
@@ -39,7 +39,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// A wait and the shortest timeout that it is used with.
+/// A connection's wait, and the shortest timeout of its calls.
 #[derive(Debug)]
 struct Watched {
     wait: Weak<Wait>,
@@ -50,7 +50,7 @@ struct Watched {
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) stream: Stream,
-    /// When the wait ends, on CLOCK_MONOTONIC; [`IDLE`] and [`ENDED`] are no times.
+    /// The deadline on CLOCK_MONOTONIC, or [`IDLE`] or [`ENDED`].
     deadline_ns: AtomicU64,
 }
 
@@ -96,7 +96,7 @@ impl Wait {
         self.deadline_ns.load(Ordering::Acquire) == ENDED
     }
 
-    /// Ends the wait if its deadline has passed; else answers the deadline of a wait in progress.
+    /// Ends the wait if its deadline has passed; otherwise returns the deadline of a wait in progress.
     fn end_if_due(&self, now_ns: u64) -> Option<u64> {
         let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
         if deadline_ns == IDLE || deadline_ns == ENDED {
@@ -119,7 +119,7 @@ impl Wait {
 }
 
 impl Watchdog {
-    /// A watchdog whose thread will run as `config` says.
+    /// A watchdog whose thread has that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
@@ -128,7 +128,8 @@ impl Watchdog {
         }
     }
 
-    /// Watches the waits of a connection from now on. A wait that is shorter than that is told ([`tell`](Self::tell)).
+    /// Watches the waits of a connection from now on. Each of them lasts at least `timeout_ns`, or is followed by
+    /// [`check_waits`](Self::check_waits).
     pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout_ns: u64) -> Result<(), Unwatched> {
         let watched = Watched {
             wait: Arc::downgrade(wait),
@@ -148,12 +149,12 @@ impl Watchdog {
         self.start().map(|_| ())
     }
 
-    /// Has the thread look at the waits that began before.
-    pub(crate) fn tell(&self) {
-        self.shared.tell();
+    /// Has the thread check the waits that began before.
+    pub(crate) fn check_waits(&self) {
+        self.shared.wake();
     }
 
-    /// Wakes threads that sleep on this connection once its peer is gone. Does nothing for a socket, where the kernel does it.
+    /// Wakes the threads that sleep on this connection when its peer is gone. For a socket the kernel does that.
     pub(crate) fn watch_peer(&self, stream: &Stream) -> Result<(), Unwatched> {
         let Some(link) = stream.memory() else {
             return Ok(());
@@ -183,9 +184,9 @@ impl Watchdog {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.tell();
+        self.shared.wake();
         if let Some(thread) = self.thread.get_mut().take() {
-            // It has nothing that could panic, and nothing to say.
+            // The thread does not panic, and returns nothing.
             let _ = thread.join();
         }
     }
@@ -233,7 +234,7 @@ impl Shared {
         }
     }
 
-    /// Ends the waits that are due and answers when to look again; `None` once there is a connection more.
+    /// Ends the waits that are due and returns when to look again; `None` if there is no connection.
     fn look(&self, now_ns: u64) -> Option<u64> {
         let mut waits = self.waits.lock();
         waits.retain(|watched| watched.wait.strong_count() > 0);
@@ -250,8 +251,8 @@ impl Shared {
         (next_ns < u64::MAX).then(|| next_ns.max(now_ns.saturating_add(REST_NS)))
     }
 
-    fn tell(&self) {
-        // Without it, the thread does not run yet: it begins by looking.
+    fn wake(&self) {
+        // Without a poller, the thread does not run yet. It begins with a check.
         if let Some(poller) = self.poller.get() {
             poller.ring();
         }
@@ -290,7 +291,7 @@ mod tests {
             rustix::thread::sched_yield();
         }
         let is_awake = thread.is_finished();
-        shared.tell();
+        shared.wake();
         thread.join().expect("no panic");
         is_awake
     }
@@ -307,7 +308,7 @@ mod tests {
                         wait: Arc::downgrade(&wait),
                         timeout_ns: 1_000_000,
                     });
-                    shared.tell();
+                    shared.wake();
                 }
             };
             // The steps of `run`.

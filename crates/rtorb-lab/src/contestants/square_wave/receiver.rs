@@ -150,7 +150,7 @@ pub(in crate::contestants) fn server(
         .limits(limits)
         .lanes(lane)
         .listen(endpoint)
-        .and_then(rtorb::OrbBuilder::build)
+        .build()
         .map_err(|error| error.to_string())?;
     let policies = lane.map_or_else(PoaPolicies::default, propagated);
     let root = orb.root_poa().map_err(|exception| exception.to_string())?;

@@ -57,7 +57,7 @@ impl SharedConnection {
         let fragment_bytes = caller.fragment_bytes;
         let mut waiting = self.waiting.lock();
         loop {
-            caller.check_let_in(&waiting.pending)?;
+            caller.check_admission(&waiting.pending)?;
             let was_empty = waiting.queue.is_empty();
             match waiting.queue.push(id, is_oneway, message, fragment_bytes) {
                 Ok(()) => {

@@ -3,7 +3,7 @@
 //! When a process ends, the kernel closes its sockets but wakes no thread that sleeps on a futex of it. One thread that waits for all
 //! these sockets saves every call a timer.
 
-use super::Link;
+use super::MemoryLink;
 use crate::poller::{Poller, Token};
 use crate::transport::Stream;
 use rtorb_os::byte_rings::Awaited;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 /// The connections whose peers are watched.
 #[derive(Debug)]
 pub(crate) struct PeerWatch {
-    links: Slab<Weak<Link>>,
+    links: Slab<Weak<MemoryLink>>,
 }
 
 /// The number of connections that are watched at most: as many as a process has descriptors.
@@ -31,7 +31,7 @@ impl PeerWatch {
     /// Has a poller report the end of a connection's peer.
     pub(crate) fn add(
         &self,
-        link: &Arc<Link>,
+        link: &Arc<MemoryLink>,
         stream: &Stream,
         poller: &Poller,
     ) -> Result<(), Errno> {

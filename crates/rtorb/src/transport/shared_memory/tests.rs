@@ -36,7 +36,7 @@ fn pair_with_memory(wait: SharedMemoryWait) -> (Stream, Stream, OwnedFd) {
     let (greeting, memory) = receive_greeting(&client, deadline_ns).expect("it was sent");
     assert_eq!(capacity(&greeting), Ok(RING_BYTES));
     let duplex = Duplex::open(&memory, RING_BYTES).expect("it is sealed");
-    let client = Stream::through(Link::new(duplex, settings.wait), client);
+    let client = Stream::through(MemoryLink::new(duplex, settings.wait), client);
     (server, client, memory)
 }
 
@@ -161,8 +161,8 @@ fn what_was_sent_before_the_end_is_received_before_it() {
 
 #[test]
 fn a_thread_that_sleeps_is_woken_by_the_end_of_either_side() {
-    type End = fn(&Stream, &Stream);
-    let ends: [End; 4] = [
+    type StreamEnd = fn(&Stream, &Stream);
+    let ends: [StreamEnd; 4] = [
         |own, _| own.shut(),
         |own, _| own.end_receiving(),
         |_, peer| peer.shut(),
