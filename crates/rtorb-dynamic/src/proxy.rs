@@ -7,6 +7,7 @@ use rtorb::any::Value;
 use rtorb::giop::{PassedReply, PassedRequest};
 use rtorb::poa::{DynamicServant, ServerCall};
 use rtorb::rt::{Policy, Priority, RtCurrent};
+use rtorb::skeleton::PassThrough as _;
 use rtorb::{ObjectRef, Orb, PoaPolicies, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;

@@ -1,10 +1,10 @@
 //! Calls of objects at the other end of a link.
 
-use crate::exception::{ExceptionKind, SystemException};
 use crate::link::{self, Link, LinkError};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
+use rtorb_core::exception::{ExceptionKind, SystemException};
 use rtorb_wire::connection::{ClientState, Receiver, Reply, ReplyError, Side};
 use rtorb_wire::giop::{
     self, ReplyStatus, RequestStart, Response, ServiceContext, Version, contexts,

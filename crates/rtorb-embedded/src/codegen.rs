@@ -2,15 +2,25 @@
 //!
 //! It has the names that `rtorb::codegen` has, so that the IDL compiler's output serves both crates.
 
-mod macros;
-pub use macros::{generated, one_of_values, operation_error, reference, upcasts};
-
-pub use crate::exception::SystemException;
-pub use crate::interface::{Interface, UserException, narrow};
 pub use crate::reference::ObjectRef;
-pub use crate::server::{ServedBy, ServerCall, unknown_operation};
-pub use crate::timing::{Criticality, OperationTiming};
-pub use rtorb_wire::codegen::*;
+pub use crate::server::ServerCall;
+pub use rtorb_core::codegen::*;
+
+impl UntypedReference for ObjectRef {
+    type ServerCall<'m> = ServerCall<'m>;
+
+    fn type_id(&self) -> &str {
+        self.type_id()
+    }
+
+    fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
+        self.is_a(repository_id)
+    }
+
+    fn with_timings(self, _operations: &'static [OperationTiming]) -> Self {
+        self
+    }
+}
 
 /// Gives a reference type the policy of an untyped reference.
 #[macro_export]

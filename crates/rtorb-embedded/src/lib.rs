@@ -18,19 +18,14 @@ extern crate alloc;
 mod client;
 #[doc(hidden)]
 pub mod codegen;
-mod exception;
-mod interface;
 mod link;
 mod reference;
 mod server;
-mod timing;
 
 pub use client::{Client, SharedClient};
-pub use exception::{CompletionStatus, ExceptionKind, OMG, RTORB, SystemException};
-pub use interface::{Interface, UserException, narrow};
 pub use link::{Link, LinkError};
 pub use reference::ObjectRef;
+pub use rtorb_core::exception::{CompletionStatus, ExceptionKind, OMG, RTORB, SystemException};
+pub use rtorb_core::{Interface, ServedBy, UserException, narrow};
 pub use rtorb_wire::{self as wire, Any, TypeCode, cdr};
-pub use server::{
-    CallPriority, Ended, FixedPriority, Object, ServedBy, Server, ServerCall, Skeleton, Tie,
-};
+pub use server::{CallPriority, Ended, FixedPriority, Object, Server, ServerCall, Skeleton, Tie};

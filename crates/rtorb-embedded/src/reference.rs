@@ -1,13 +1,13 @@
 //! References to objects, and the calls that generated code makes by them.
 
 use crate::client::{Arguments, Request, Results, SharedClient};
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::timing::OperationTiming;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::{Hash, Hasher};
+use rtorb_core::exception::{CompletionStatus, ExceptionKind, SystemException};
+use rtorb_core::timing::OperationTiming;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::giop::{ReplyStatus, Response};
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Ior, Reader, Writer};
@@ -136,13 +136,6 @@ impl ObjectRef {
     #[doc(hidden)]
     pub fn timed<T>(&self, _operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
         call()
-    }
-
-    /// Support API for generated code: the reference to an object with annotated operations.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_timings(self, _operations: &'static [OperationTiming]) -> Self {
-        self
     }
 
     fn call<'a>(

@@ -1,17 +1,18 @@
 //! Objects of a fixed table, served on a link.
 
-use crate::exception::{CompletionStatus, ExceptionKind, SystemException};
-use crate::interface::{Interface, UserException};
 use crate::link::{self, Link, LinkError};
+use crate::reference::ObjectRef;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use rtorb_core::exception::{CompletionStatus, ExceptionKind, SystemException, local};
+use rtorb_core::{Responder, ServedBy, unknown_operation};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{
     self, LocateRequestHeader, LocateStatus, MessageType, ReplyStatus, RequestHeader, Response,
     ServiceContext, Version, contexts,
 };
-use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use rtorb_wire::{DecodeError, Encode, EncodeError, Writer};
 
 /// The server's end of a link. It serves one request after the other, in the task that calls [`serve_next`](Self::serve_next).
 #[derive(Debug)]
@@ -48,29 +49,6 @@ pub trait Skeleton: Sync {
     fn is_a(&self, repository_id: &str) -> bool;
 }
 
-/// How a servant of type `S` serves the interface whose reference type is `Self`.
-///
-/// The compiler generates it for every `S` that implements the interface's servant trait.
-pub trait ServedBy<S>: Interface {
-    /// The number of the operation with that name on the wire.
-    fn find_operation(name: &[u8]) -> Option<usize>;
-
-    /// Where in [`timings`](Interface::timings) the operation with that number is; `None` for one that is not annotated.
-    fn timing_of(_operation: usize) -> Option<usize> {
-        None
-    }
-
-    /// Decodes the arguments, calls the servant and sends the reply.
-    ///
-    /// # Errors
-    /// A system exception, which the caller is sent.
-    fn dispatch(
-        servant: &S,
-        operation: usize,
-        call: &mut ServerCall<'_>,
-    ) -> Result<(), SystemException>;
-}
-
 /// Ties a servant to the interface `I` that it implements.
 #[derive(Debug)]
 pub struct Tie<I, S> {
@@ -103,13 +81,10 @@ pub enum Ended {
 }
 
 /// One request being served, as generated code sees it.
-pub struct ServerCall<'m> {
-    arguments: Reader<'m>,
-    reply: Reply<'m>,
-}
+pub type ServerCall<'m> = rtorb_core::ServerCall<'m, LinkResponder<'m>>;
 
 /// The destination and form of the reply.
-struct Reply<'m> {
+pub struct LinkResponder<'m> {
     link: &'m mut dyn Link,
     /// The server's buffer for replies.
     out: &'m mut Vec<u8>,
@@ -220,29 +195,28 @@ impl<'m> Answer<'m> {
         let noted = code_sets.note(&request);
         let char_code_set = code_sets.char_code_set();
         let object = find(self.objects, request.target.object_key()?);
-        let mut call = ServerCall {
-            arguments: arguments.with_char_code_set(char_code_set),
-            reply: Reply {
-                link,
-                out: self.out,
-                message_octets_max: self.message_octets_max,
-                version: message.header.version,
-                request_id: request.request_id,
-                response: request.response,
-                char_code_set,
-                priority: request.contexts.find(contexts::RT_CORBA_PRIORITY),
-                is_sent: false,
-                broken: None,
-            },
+        let responder = LinkResponder {
+            link,
+            out: self.out,
+            message_octets_max: self.message_octets_max,
+            version: message.header.version,
+            request_id: request.request_id,
+            response: request.response,
+            char_code_set,
+            priority: request.contexts.find(contexts::RT_CORBA_PRIORITY),
+            is_sent: false,
+            broken: None,
         };
+        let arguments = arguments.with_char_code_set(char_code_set);
+        let mut call = ServerCall::new(arguments, responder);
         let served = match noted {
-            Ok(()) => call.serve(object, request.operation, priority),
+            Ok(()) => serve(&mut call, object, request.operation, priority),
             Err(_) => Err(ExceptionKind::CodesetIncompatible.into()),
         };
         if let Err(exception) = served {
-            call.reply.send_exception(&exception);
+            call.responder.send_exception(&exception);
         }
-        Ok(call.reply.broken.map_or(Ok(()), Err))
+        Ok(call.responder.broken.map_or(Ok(()), Err))
     }
 
     fn locate_request(
@@ -273,120 +247,63 @@ fn find<'o>(objects: &'o [Object<'o>], key: &[u8]) -> Option<&'o Object<'o>> {
     objects.iter().find(|object| object.key == key)
 }
 
-impl<'m> ServerCall<'m> {
-    fn serve(
-        &mut self,
-        object: Option<&Object<'_>>,
-        operation: &[u8],
-        priority: &mut dyn CallPriority,
-    ) -> Result<(), SystemException> {
-        if matches!(operation, b"_non_existent" | b"_not_existent") {
-            return self.reply(|w| w.primitive(u8::from(object.is_none())));
-        }
-        let object = object.ok_or(NO_SUCH_OBJECT)?;
-        if operation.first() == Some(&b'_')
-            && let Some(answer) = self.implicit(object, operation)
-        {
-            return answer;
-        }
-        let asked = self.reply.priority.map(contexts::decode_priority);
-        let asked = asked.transpose()?;
-        if let Some(asked) = asked {
-            priority.enter(asked);
-        }
-        if self.reply.response == Response::BeforeInvocation {
-            self.reply(|_| Ok(()))?;
-        }
-        let served = object.servant.dispatch(operation, self);
-        if asked.is_some() {
-            priority.leave();
-        }
-        served
+/// Serves a request for that object, if there is one.
+fn serve(
+    call: &mut ServerCall<'_>,
+    object: Option<&Object<'_>>,
+    operation: &[u8],
+    priority: &mut dyn CallPriority,
+) -> Result<(), SystemException> {
+    if matches!(operation, b"_non_existent" | b"_not_existent") {
+        return call.reply(|w| w.primitive(u8::from(object.is_none())));
     }
-
-    /// Serves an operation that every object has; `None` for one that the interface defines.
-    fn implicit(
-        &mut self,
-        object: &Object<'_>,
-        operation: &[u8],
-    ) -> Option<Result<(), SystemException>> {
-        Some(match operation {
-            b"_is_a" => self.is_a(object),
-            b"_repository_id" => {
-                let id = object.servant.repository_id();
-                self.reply(|w| id.encode(w))
-            }
-            b"_bind_priority_band" => self.reply(|_| Ok(())),
-            b"_interface" => Err(SystemException::omg(ExceptionKind::IntfRepos, 1)),
-            b"_component" | b"_domain_managers" => Err(unknown_operation()),
-            _ => return None,
-        })
+    let object = object.ok_or(NO_SUCH_OBJECT)?;
+    if operation.first() == Some(&b'_')
+        && let Some(answer) = serve_implicit(call, object, operation)
+    {
+        return answer;
     }
-
-    fn is_a(&mut self, object: &Object<'_>) -> Result<(), SystemException> {
-        let is_a = object.servant.is_a(&self.arguments.str()?);
-        self.reply(|w| w.primitive(u8::from(is_a)))
+    let asked = call.responder.priority.map(contexts::decode_priority);
+    let asked = asked.transpose()?;
+    if let Some(asked) = asked {
+        priority.enter(asked);
     }
-
-    /// The arguments not yet read.
-    pub fn arguments(&mut self) -> &mut Reader<'m> {
-        &mut self.arguments
+    if call.responder.response == Response::BeforeInvocation {
+        call.reply(|_| Ok(()))?;
     }
-
-    /// Reads the next argument.
-    ///
-    /// # Errors
-    /// MARSHAL, COMPLETED_NO, when the octets are not such a value.
-    pub fn argument<T: Decode>(&mut self) -> Result<T, SystemException> {
-        Ok(T::decode(&mut self.arguments)?)
+    let served = object.servant.dispatch(operation, call);
+    if asked.is_some() {
+        priority.leave();
     }
-
-    /// Reads a sequence.
-    ///
-    /// # Errors
-    /// MARSHAL, COMPLETED_NO, when the octets are not such a sequence.
-    pub fn sequence<T: Decode>(&mut self) -> Result<Vec<T>, SystemException> {
-        let count = self.arguments.count(T::OCTETS_MIN)?;
-        let mut items = Vec::new();
-        self.arguments
-            .nested(|r| T::decode_into(&mut items, count, r))?;
-        Ok(items)
-    }
-
-    /// Takes a sequence that [`sequence`](Self::sequence) gave.
-    pub fn recycle<T>(&mut self, items: Vec<T>) {
-        drop(items);
-    }
-
-    /// Notes that the servant has returned; for annotated operations.
-    pub fn executed(&mut self) {}
-
-    /// Sends the results that `encode` writes. Sends nothing for a oneway.
-    ///
-    /// # Errors
-    /// When a result cannot be encoded; the client gets that exception instead.
-    pub fn reply<'r>(
-        &mut self,
-        encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        self.reply.send(ReplyStatus::NoException, encode)
-    }
-
-    /// Sends a user exception. Sends nothing for a oneway.
-    ///
-    /// # Errors
-    /// When a member cannot be encoded; the client gets that exception instead.
-    pub fn raise<E: UserException>(&mut self, exception: &E) -> Result<(), SystemException> {
-        self.reply.send(ReplyStatus::UserException, |w| {
-            w.str(E::REPOSITORY_ID)?;
-            exception.encode(w)
-        })
-    }
+    served
 }
 
-impl Reply<'_> {
-    /// Writes and sends a reply, unless it was sent already or none is expected.
-    fn send<'r>(
+/// Serves an operation that every object has; `None` for one that the interface defines.
+fn serve_implicit(
+    call: &mut ServerCall<'_>,
+    object: &Object<'_>,
+    operation: &[u8],
+) -> Option<Result<(), SystemException>> {
+    Some(match operation {
+        b"_is_a" => is_a(call, object),
+        b"_repository_id" => {
+            let id = object.servant.repository_id();
+            call.reply(|w| id.encode(w))
+        }
+        b"_bind_priority_band" => call.reply(|_| Ok(())),
+        b"_interface" => Err(local::NO_REPOSITORY),
+        b"_component" | b"_domain_managers" => Err(unknown_operation()),
+        _ => return None,
+    })
+}
+
+fn is_a(call: &mut ServerCall<'_>, object: &Object<'_>) -> Result<(), SystemException> {
+    let is_a = object.servant.is_a(&call.arguments().str()?);
+    call.reply(|w| w.primitive(u8::from(is_a)))
+}
+
+impl Responder for LinkResponder<'_> {
+    fn respond<'r>(
         &mut self,
         status: ReplyStatus,
         body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
@@ -415,10 +332,16 @@ impl Reply<'_> {
         })
     }
 
+    fn expects_reply(&self) -> bool {
+        self.response == Response::FromTarget
+    }
+}
+
+impl LinkResponder<'_> {
     fn send_exception(&mut self, exception: &SystemException) {
         let body = exception.body();
         // It cannot fail: a system exception is far smaller than any limit on messages.
-        let _ = self.send(ReplyStatus::SystemException, |w| body.encode(w));
+        let _ = self.respond(ReplyStatus::SystemException, |w| body.encode(w));
     }
 }
 
@@ -437,7 +360,7 @@ impl<I, S> Tie<I, S> {
     }
 }
 
-impl<S: Sync, I: ServedBy<S>> Skeleton for Tie<I, S> {
+impl<S: Sync, I: ServedBy<S, Object = ObjectRef>> Skeleton for Tie<I, S> {
     fn dispatch(&self, operation: &[u8], call: &mut ServerCall<'_>) -> Result<(), SystemException> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         I::dispatch(&self.servant, operation, call)
@@ -467,20 +390,12 @@ impl core::fmt::Debug for Object<'_> {
     }
 }
 
-impl core::fmt::Debug for ServerCall<'_> {
+impl core::fmt::Debug for LinkResponder<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let id = self.reply.request_id;
-        f.debug_struct("ServerCall")
-            .field("request_id", &id)
+        f.debug_struct("LinkResponder")
+            .field("request_id", &self.request_id)
             .finish_non_exhaustive()
     }
-}
-
-/// The exception for an operation that the interface does not have.
-#[doc(hidden)]
-#[must_use]
-pub fn unknown_operation() -> SystemException {
-    SystemException::omg(ExceptionKind::BadOperation, 2)
 }
 
 /// The exception for a key that is not in the table.

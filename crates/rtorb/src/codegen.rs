@@ -2,17 +2,28 @@
 //!
 //! `docs/reference/mapping.md` shows the generated code.
 
-pub use crate::exception::SystemException;
-pub use crate::interface::{Interface, UserException, narrow};
-pub use crate::poa::ServedBy;
 pub use crate::reference::ObjectRef;
-pub use crate::server::{ServerCall, unknown_operation};
-pub use crate::timing::{Criticality, OperationTiming};
+pub use crate::server::ServerCall;
+pub use rtorb_core::codegen::*;
 pub use rtorb_os::set_once::SetOnce;
-pub use rtorb_wire::codegen::*;
 
-mod macros;
-pub use macros::{generated, one_of_values, operation_error, reference, upcasts};
+impl UntypedReference for ObjectRef {
+    type ServerCall<'m> = ServerCall<'m>;
+
+    fn type_id(&self) -> &str {
+        self.type_id()
+    }
+
+    fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
+        self.is_a(repository_id)
+    }
+
+    /// Makes the ORB's counters for these operations, so that no call has to.
+    fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
+        self.client().core.timing.prepare(operations);
+        self
+    }
+}
 
 /// Gives a reference type the policies of an untyped reference, and its text.
 #[macro_export]

@@ -1,51 +1,12 @@
 //! Endpoints of an ORB: TCP ports, UNIX sockets and shared memory.
 
-use core::fmt;
 use core::str::FromStr;
 use rtorb_os::set_once::SetOnce;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
-/// An address of a transport.
-///
-/// ```
-/// use rtorb::endpoint::ListenEndpoint;
-/// let listen: ListenEndpoint = "iiop://0.0.0.0:2809/publish=gate:12809".parse()?;
-/// assert_eq!(listen.endpoint.to_string(), "iiop://0.0.0.0:2809");
-/// # Ok::<(), rtorb::endpoint::EndpointError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Endpoint {
-    /// IIOP: GIOP over TCP.
-    Tcp {
-        /// A name, or an IPv4 or IPv6 address without brackets.
-        host: String,
-        /// The port; 0 lets the system choose when listening.
-        port: u16,
-    },
-    /// UIOP: GIOP over a UNIX stream socket.
-    Unix {
-        /// The rendezvous point in the file system.
-        path: PathBuf,
-    },
-    /// SHMIOP: GIOP through memory that client and server share, on one host.
-    SharedMemory {
-        /// The socket at which they meet.
-        path: PathBuf,
-    },
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "iiop://[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "iiop://{host}:{port}"),
-            Self::Unix { path } => write!(f, "uiop://{}", path.display()),
-            Self::SharedMemory { path } => write!(f, "shmiop://{}", path.display()),
-        }
-    }
-}
+#[doc(inline)]
+pub use rtorb_core::endpoint::Endpoint;
 
 /// An endpoint to listen on, and the addresses to put into references instead of its own.
 ///
@@ -55,6 +16,13 @@ impl fmt::Display for Endpoint {
 /// * `publish=HOST:PORT`: references contain this address. Write it several times for several addresses; an IPv6 address stands in
 ///   brackets. Without `:PORT`, it is the port of the endpoint, and so with `hostname_in_ior=HOST`, which TAO has too.
 /// * `portspan=N`: listens on the first free one of N ports, from PORT on.
+///
+/// ```
+/// use rtorb::endpoint::ListenEndpoint;
+/// let listen: ListenEndpoint = "iiop://0.0.0.0:2809/publish=gate:12809".parse()?;
+/// assert_eq!(listen.endpoint.to_string(), "iiop://0.0.0.0:2809");
+/// # Ok::<(), rtorb::endpoint::EndpointError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListenEndpoint {

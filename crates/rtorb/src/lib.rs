@@ -11,7 +11,6 @@ mod connection;
 pub mod dispatch;
 pub mod endpoint;
 pub mod exception;
-mod interface;
 mod limits;
 mod orb;
 mod outgoing;
@@ -32,11 +31,12 @@ mod wait;
 mod warning;
 
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
-pub use interface::Interface;
 pub use limits::Limits;
 pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError};
 pub use poa::{Poa, PoaError, PoaPolicies};
 pub use reference::{ObjectRef, SyncScope};
+#[doc(inline)]
+pub use rtorb_core::Interface;
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
 pub use strategies::{

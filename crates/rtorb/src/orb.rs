@@ -22,7 +22,6 @@ use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
-use crate::interface::{self, Interface};
 use crate::limits::Limits;
 use crate::poa::{Adapters, Poa};
 use crate::reference::ObjectRef;
@@ -34,6 +33,7 @@ use crate::transport::Listener;
 use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
+use rtorb_core::Interface;
 use rtorb_os::sync::Mutex;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
@@ -105,8 +105,11 @@ impl Orb {
     /// # Errors
     /// As [`string_to_object`](Self::string_to_object); BAD_PARAM if the object has another interface; the exception of the call
     /// if the object cannot be asked.
-    pub fn string_to_reference<I: Interface>(&self, text: &str) -> Result<I, SystemException> {
-        interface::narrow(&self.string_to_object(text)?)
+    pub fn string_to_reference<I: Interface<Object = ObjectRef>>(
+        &self,
+        text: &str,
+    ) -> Result<I, SystemException> {
+        rtorb_core::narrow(&self.string_to_object(text)?)
     }
 
     /// Returns the reference as text: `IOR:` and hexadecimal digits.

@@ -20,38 +20,17 @@ pub use adapter::{Poa, PoaError};
 pub use dynamic::DynamicServant;
 pub use manager::PoaManager;
 pub use policies::{IdAssignment, Lifespan, PoaPolicies};
+#[doc(inline)]
+pub use rtorb_core::ServedBy;
 
 pub(crate) use adapters::Adapters;
 
 use crate::exception::SystemException;
-use crate::interface::Interface;
-use crate::server::{LocatedId, Servant, unknown_operation};
+use crate::reference::ObjectRef;
+use crate::server::{LocatedId, Servant};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
-
-/// How a servant of type `S` serves the interface whose reference type is `Self`.
-///
-/// The compiler generates it for every `S` that implements the interface's servant trait.
-pub trait ServedBy<S>: Interface {
-    /// Returns the number of the operation with this name on the wire.
-    fn find_operation(name: &[u8]) -> Option<usize>;
-
-    /// Returns the place of an operation in [`timings`](Interface::timings); `None` if it is not annotated.
-    #[inline]
-    fn timing_of(_operation: usize) -> Option<usize> {
-        None
-    }
-
-    /// Decodes the arguments, calls the servant and sends the reply.
-    ///
-    /// # Errors
-    /// A system exception, which is sent to the caller.
-    fn dispatch(
-        servant: &S,
-        operation: usize,
-        call: &mut ServerCall<'_>,
-    ) -> Result<(), SystemException>;
-}
+use rtorb_core::{Interface, unknown_operation};
 
 /// A servant with the interface that it is activated for.
 pub(crate) struct Tie<I, S> {
@@ -70,7 +49,7 @@ impl<I: Interface, S> Tie<I, S> {
     }
 }
 
-impl<S: Send + Sync, I: ServedBy<S>> Servant for Tie<I, S> {
+impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
     fn dispatch(
         &self,
         operation: &[u8],
@@ -79,7 +58,8 @@ impl<S: Send + Sync, I: ServedBy<S>> Servant for Tie<I, S> {
     ) -> Result<(), SystemException> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         if let Some(place) = I::timing_of(operation) {
-            call.begin_timing(I::timings(), place, &self.arrivals);
+            call.responder
+                .begin_timing(I::timings(), place, &self.arrivals);
         }
         I::dispatch(&self.servant, operation, call)
     }

@@ -412,16 +412,6 @@ impl ObjectRef {
         core.timing.call(operation, &core.rt, call)
     }
 
-    /// Support API for generated code. Not public.
-    ///
-    /// Allocates the ORB's counters for these operations, so that no call does. Returns the reference.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
-        self.inner.client.core.timing.prepare(operations);
-        self
-    }
-
     /// Returns the time of a call that begins now.
     fn begin(&self) -> CallTime {
         CallTime {

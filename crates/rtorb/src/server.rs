@@ -32,7 +32,7 @@ mod workspace;
 
 pub(crate) use crate::poller::{EventRoom, Token};
 pub(crate) use buffers::Buffers;
-pub use call::ServerCall;
+pub use call::{PassThrough, ServerCall};
 pub(crate) use connection::ServedConnection;
 pub(crate) use event_loop::{Event, EventLoop, Readiness};
 pub(crate) use listeners::{Admission, Server, refuse};
@@ -42,7 +42,6 @@ pub(crate) use names::{LocatedId, NameCache, Unbindable};
 pub(crate) use object_table::{ActiveObject, ObjectTable};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
-pub use servant::unknown_operation;
 pub(crate) use servant::{ObjectAdapter, Servant};
 pub(crate) use server_core::{ServerCore, ServerState, bind, not_opened};
 pub(crate) use session::Session;

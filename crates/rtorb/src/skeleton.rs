@@ -14,6 +14,7 @@
 //! struct Adder(ObjectRef);
 //!
 //! impl Interface for Adder {
+//!     type Object = ObjectRef;
 //!     const REPOSITORY_ID: &'static str = "IDL:Adder:1.0";
 //!     const ANCESTORS: &'static [&'static str] = &[];
 //!
@@ -58,6 +59,7 @@
 //! ```
 
 pub use crate::poa::ServedBy;
-pub use crate::server::{ServerCall, unknown_operation};
+pub use crate::server::{PassThrough, ServerCall};
+pub use rtorb_core::unknown_operation;
 #[doc(inline)]
 pub use rtorb_wire::operation_table::OperationTable;

@@ -4,10 +4,10 @@
 //! what each counter counts.
 
 mod counts;
-mod operation;
 mod watch;
 
 pub use counts::OperationCounts;
-pub use operation::{Criticality, OperationTiming};
+#[doc(inline)]
+pub use rtorb_core::timing::{Criticality, OperationTiming};
 pub(crate) use watch::{Arrivals, Hook, TimedUpcall, Watch};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};

@@ -4,7 +4,7 @@ use std::thread::JoinHandle;
 
 use rtorb::cdr::ByteOrder;
 use rtorb::skeleton::ServedBy;
-use rtorb::{Collocation, ExceptionKind, Orb, OrbBuilder, OrbError};
+use rtorb::{Collocation, ExceptionKind, ObjectRef, Orb, OrbBuilder, OrbError};
 
 /// A client and a server. Both serve requests, so that the server can call the client back.
 pub(crate) struct Pair {
@@ -43,7 +43,7 @@ impl Pair {
     }
 
     /// Activates a servant in the server, and returns the client's reference to it.
-    pub(crate) fn serve<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+    pub(crate) fn serve<I: ServedBy<S, Object = ObjectRef> + 'static, S: Send + Sync + 'static>(
         &self,
         servant: S,
     ) -> I {
@@ -58,7 +58,10 @@ impl Pair {
     }
 
     /// Activates a servant in the client, for the server to call back.
-    pub(crate) fn serve_at_client<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+    pub(crate) fn serve_at_client<
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: Send + Sync + 'static,
+    >(
         &self,
         servant: S,
     ) -> I {
@@ -93,7 +96,10 @@ impl Running {
         }
     }
 
-    fn activate<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(&self, servant: S) -> I {
+    fn activate<I: ServedBy<S, Object = ObjectRef> + 'static, S: Send + Sync + 'static>(
+        &self,
+        servant: S,
+    ) -> I {
         let adapter = self
             .orb
             .root_poa()

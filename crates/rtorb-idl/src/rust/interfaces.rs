@@ -46,6 +46,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct #name(::rtorb::codegen::ObjectRef);
         impl ::rtorb::codegen::Interface for #name {
+            type Object = ::rtorb::codegen::ObjectRef;
             const REPOSITORY_ID: &'static str = #repository_id;
             const ANCESTORS: &'static [&'static str] = &[#(#ancestors),*];
             #timings
@@ -57,6 +58,7 @@ pub(super) fn reference(scope: Scope<'_>, id: ItemId) -> TokenStream {
             }
         }
         ::rtorb::codegen::reference!(#is_abstract #name);
+        ::rtorb::codegen::policies!(#name);
         #typed
         #methods
         #upcasts

@@ -60,7 +60,10 @@ pub(super) fn finder(tree: &Tree, id: ItemId, dispatched: &[Call<'_>]) -> TokenS
 /// The object inside a reference of interface `id`. Its ORB learns the timings of the interface.
 pub(super) fn prepared(tree: &Tree, id: ItemId) -> TokenStream {
     if operations::all(tree, id).iter().any(Call::is_timed) {
-        quote!(object.with_timings(<Self as ::rtorb::codegen::Interface>::timings()))
+        quote!(::rtorb::codegen::UntypedReference::with_timings(
+            object,
+            <Self as ::rtorb::codegen::Interface>::timings()
+        ))
     } else {
         quote!(object)
     }

@@ -1,7 +1,7 @@
 //! The client side of the ORBs under measurement: typed references, and threads with priorities.
 
 use rtorb::thread::{SchedPolicy, ThreadConfig};
-use rtorb::{Interface, Orb, OrbBuilder};
+use rtorb::{Interface, ObjectRef, Orb, OrbBuilder};
 use rtorb_os::thread::{JoinHandle, spawn};
 
 use crate::contestants::CALL_TIMEOUT;
@@ -19,7 +19,7 @@ pub(super) fn bounded(builder: OrbBuilder) -> OrbBuilder {
 ///
 /// # Errors
 /// What the ORB said.
-pub(super) fn open<I: Interface>(
+pub(super) fn open<I: Interface<Object = ObjectRef>>(
     builder: OrbBuilder,
     references: &[&str],
 ) -> Result<Vec<I>, String> {
@@ -33,7 +33,10 @@ pub(super) fn open<I: Interface>(
 ///
 /// # Errors
 /// That one of them is none.
-pub(super) fn typed<I: Interface>(orb: &Orb, references: &[&str]) -> Result<Vec<I>, String> {
+pub(super) fn typed<I: Interface<Object = ObjectRef>>(
+    orb: &Orb,
+    references: &[&str],
+) -> Result<Vec<I>, String> {
     let object = |reference: &&str| {
         let object = orb.string_to_object(reference);
         object

@@ -3,10 +3,10 @@
 use super::invocation::{Invocation, InvocationKind};
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
-use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
+use crate::exception::{Cause, Phase, SystemException, local};
 use rtorb_wire::cdr::Remainder;
 use rtorb_wire::connection::{Deadline, Message, Reply, ReplyError};
-use rtorb_wire::giop::{AddressingMode, Header, ReplyStatus, SystemExceptionBody};
+use rtorb_wire::giop::{AddressingMode, Header, ReplyStatus};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{DecodeError, Reader};
 use rustix::io::Errno;
@@ -154,14 +154,4 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         elapsed: deadline.elapsed(monotonic_ns()),
         errno: errno.map(Into::into),
     })
-}
-
-impl From<SystemExceptionBody<'_>> for SystemException {
-    fn from(body: SystemExceptionBody<'_>) -> Self {
-        Self::new(
-            ExceptionKind::from_repository_id(body.repository_id),
-            body.minor,
-            CompletionStatus::from_number(body.completed),
-        )
-    }
 }

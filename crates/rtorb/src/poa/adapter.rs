@@ -8,12 +8,12 @@ use super::rt_policies::RtPolicies;
 use super::{IdAssignment, Lifespan, PoaPolicies, ServedBy, Tie};
 use crate::connection::Client;
 use crate::exception::{SystemException, local};
-use crate::interface::Interface;
 use crate::realtime::{CallPriority, Priority};
 use crate::reference::{ObjectRef, routes};
 use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
 use core::fmt;
+use rtorb_core::Interface;
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::ior::Ior;
@@ -147,7 +147,7 @@ impl Poa {
     ///
     /// # Errors
     /// [`PoaError::WrongPolicy`] if the application chooses the ids; NO_RESOURCES if `Limits::objects_max` objects are active.
-    pub fn activate<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+    pub fn activate<I: ServedBy<S, Object = ObjectRef> + 'static, S: Send + Sync + 'static>(
         &self,
         servant: S,
     ) -> Result<I, PoaError> {
@@ -161,7 +161,10 @@ impl Poa {
     /// # Errors
     /// [`PoaError::WrongPolicy`] if the adapter makes the ids and did not make this one for a reference;
     /// [`PoaError::ObjectAlreadyActive`]; NO_RESOURCES.
-    pub fn activate_with_id<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+    pub fn activate_with_id<
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: Send + Sync + 'static,
+    >(
         &self,
         id: impl AsRef<[u8]>,
         servant: S,
@@ -203,7 +206,7 @@ impl Poa {
     ///
     /// # Errors
     /// [`PoaError::WrongPolicy`] unless the adapter is persistent: a transient object has no key before it is active.
-    pub fn create_reference_with_id<I: Interface>(
+    pub fn create_reference_with_id<I: Interface<Object = ObjectRef>>(
         &self,
         id: impl AsRef<[u8]>,
     ) -> Result<I, PoaError> {
@@ -339,7 +342,10 @@ impl Poa {
     }
 
     /// Activates a servant as an object of interface `I`.
-    pub(super) fn activate_tie<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+    pub(super) fn activate_tie<
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: Send + Sync + 'static,
+    >(
         &self,
         activation: Activation<'_>,
         servant: S,
@@ -403,7 +409,7 @@ impl Poa {
     }
 
     /// Installs a servant locator, which serves all objects of the adapter.
-    pub(super) fn place_locator<I: Interface>(
+    pub(super) fn place_locator<I: Interface<Object = ObjectRef>>(
         &self,
         servant: Box<dyn Servant>,
     ) -> Result<(), PoaError> {
@@ -460,7 +466,11 @@ impl Poa {
     }
 
     /// A reference to the object with that id of a persistent adapter.
-    pub(super) fn named_reference<I: Interface>(&self, id: &[u8], priority: Option<Priority>) -> I {
+    pub(super) fn named_reference<I: Interface<Object = ObjectRef>>(
+        &self,
+        id: &[u8],
+        priority: Option<Priority>,
+    ) -> I {
         let key = ObjectKey::named(&self.adapter.path, id);
         I::unchecked_narrow(self.reference(I::REPOSITORY_ID, &key, priority))
     }

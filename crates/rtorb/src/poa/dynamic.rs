@@ -26,8 +26,9 @@ pub trait DynamicServant: Send + Sync {
         None
     }
 
-    /// Returns true if it forwards each request to another object ([`ServerCall::passed`]). Then it also gets the operations of all
-    /// objects, such as `_is_a` and `_non_existent`, and requests whose text is in a code set that this ORB does not have.
+    /// Returns true if it forwards each request to another object ([`PassThrough`](crate::skeleton::PassThrough)). Then it also gets
+    /// the operations of all objects, such as `_is_a` and `_non_existent`, and requests whose text is in a code set that this ORB does
+    /// not have.
     fn is_proxy(&self) -> bool {
         false
     }

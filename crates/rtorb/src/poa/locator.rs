@@ -3,6 +3,7 @@
 use super::adapter::Poa;
 use super::{PoaError, ServedBy, unknown_operation};
 use crate::exception::{SystemException, local};
+use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
@@ -24,7 +25,7 @@ impl Poa {
     /// NO_RESOURCES if `Limits::objects_max` objects are active.
     pub fn set_servant_locator<I, S, L>(&self, locate: L) -> Result<(), PoaError>
     where
-        I: ServedBy<S> + 'static,
+        I: ServedBy<S, Object = ObjectRef> + 'static,
         S: 'static,
         L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
     {
@@ -46,7 +47,7 @@ struct Located<I, S, L> {
 
 impl<I, S, L> Servant for Located<I, S, L>
 where
-    I: ServedBy<S>,
+    I: ServedBy<S, Object = ObjectRef>,
     L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync,
 {
     fn dispatch(
@@ -57,7 +58,8 @@ where
     ) -> Result<(), SystemException> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         if let Some(place) = I::timing_of(operation) {
-            call.begin_timing(I::timings(), place, &self.arrivals);
+            call.responder
+                .begin_timing(I::timings(), place, &self.arrivals);
         }
         let servant = (self.locate)(id.octets())?;
         I::dispatch(&servant, operation, call)

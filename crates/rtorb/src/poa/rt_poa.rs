@@ -3,8 +3,9 @@
 use super::adapter::{Activation, Poa, PoaError};
 use super::{IdAssignment, ServedBy};
 use crate::exception::{SystemException, local};
-use crate::interface::Interface;
 use crate::realtime::Priority;
+use crate::reference::ObjectRef;
+use rtorb_core::Interface;
 
 /// These methods need the priority model SERVER_DECLARED and return [`PoaError::WrongPolicy`] without it. They return BAD_PARAM for
 /// a priority that has no lane in the adapter's pool or is in no band, and DATA_CONVERSION 2 for a priority without a native one.
@@ -13,7 +14,10 @@ impl Poa {
     ///
     /// # Errors
     /// As [`activate`](Self::activate), and those above.
-    pub fn activate_with_priority<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+    pub fn activate_with_priority<
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: Send + Sync + 'static,
+    >(
         &self,
         servant: S,
         priority: Priority,
@@ -32,7 +36,10 @@ impl Poa {
     /// # Errors
     /// As [`activate_with_id`](Self::activate_with_id), and those above; BAD_INV_ORDER 18 when a reference was made for that
     /// id with another priority.
-    pub fn activate_with_id_and_priority<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
+    pub fn activate_with_id_and_priority<
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: Send + Sync + 'static,
+    >(
         &self,
         id: impl AsRef<[u8]>,
         servant: S,
@@ -53,7 +60,7 @@ impl Poa {
     /// # Errors
     /// [`PoaError::WrongPolicy`] unless the adapter is persistent and makes the ids, and those above; NO_RESOURCES when
     /// there are `Limits::objects_max` such references.
-    pub fn create_reference_with_priority<I: Interface>(
+    pub fn create_reference_with_priority<I: Interface<Object = ObjectRef>>(
         &self,
         priority: Priority,
     ) -> Result<I, PoaError> {
@@ -67,7 +74,7 @@ impl Poa {
     /// # Errors
     /// [`PoaError::WrongPolicy`] unless the adapter is persistent and the application gives the ids, and those above;
     /// BAD_INV_ORDER 18 when there is one of another priority; NO_RESOURCES when there are `Limits::objects_max`.
-    pub fn create_reference_with_id_and_priority<I: Interface>(
+    pub fn create_reference_with_id_and_priority<I: Interface<Object = ObjectRef>>(
         &self,
         id: impl AsRef<[u8]>,
         priority: Priority,
@@ -76,7 +83,7 @@ impl Poa {
         self.reference_with_priority(id.as_ref().to_vec(), priority)
     }
 
-    fn reference_with_priority<I: Interface>(
+    fn reference_with_priority<I: Interface<Object = ObjectRef>>(
         &self,
         id: Vec<u8>,
         priority: Priority,

@@ -4,20 +4,22 @@ use super::servant::Servant;
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException};
-use crate::interface::UserException;
 use crate::timing::{Arrivals, OperationTiming, TimedUpcall};
 use core::any::Any;
+use rtorb_core::Responder;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{
     self, PassedReply, PassedRequest, ReplyStatus, RequestHeader, Response, ServiceContext,
-    SystemExceptionBody, Version, contexts,
+    Version, contexts,
 };
-use rtorb_wire::{Decode, EncodeError, Reader, Writer};
+use rtorb_wire::{EncodeError, Writer};
 
 /// One request being served.
+pub type ServerCall<'m> = rtorb_core::ServerCall<'m, OrbResponder<'m>>;
+
+/// What serves a request: its reply, and the memory of the serving thread.
 #[derive(Debug)]
-pub struct ServerCall<'m> {
-    pub(super) arguments: Reader<'m>,
+pub struct OrbResponder<'m> {
     pub(super) reply: Reply<'m>,
     /// The thread's buffer for replies.
     pub(super) out: &'m mut Vec<u8>,
@@ -47,41 +49,39 @@ pub(super) struct Reply<'m> {
     pub(super) octets: usize,
 }
 
-impl<'m> ServerCall<'m> {
-    /// The arguments not yet read.
+impl Responder for OrbResponder<'_> {
     #[inline]
-    pub fn arguments(&mut self) -> &mut Reader<'m> {
-        &mut self.arguments
+    fn respond<'r>(
+        &mut self,
+        status: ReplyStatus,
+        body: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
+        self.reply.send(self.out, status, body)
     }
 
-    /// Reads the next argument.
-    ///
-    /// # Errors
-    /// MARSHAL, COMPLETED_NO, when the bytes are not such a value.
-    #[inline]
-    pub fn argument<T: Decode>(&mut self) -> Result<T, SystemException> {
-        Ok(T::decode(&mut self.arguments)?)
+    fn expects_reply(&self) -> bool {
+        self.reply.response == Response::FromTarget
     }
 
-    /// Reads a sequence into memory that the serving thread keeps; return it with [`recycle`](Self::recycle).
-    ///
-    /// # Errors
-    /// MARSHAL, COMPLETED_NO, when the bytes are not such a sequence.
     #[inline]
-    pub fn sequence<T: Decode + Send + 'static>(&mut self) -> Result<Vec<T>, SystemException> {
-        let count = self.arguments.count(T::OCTETS_MIN)?;
-        let mut items = self.scratch.take::<T>();
-        self.arguments
-            .nested(|r| T::decode_into(&mut items, count, r))?;
-        Ok(items)
+    fn take<T: Send + 'static>(&mut self) -> Vec<T> {
+        self.scratch.take()
     }
 
-    /// Returns a sequence's memory for the next request.
     #[inline]
-    pub fn recycle<T: Send + 'static>(&mut self, items: Vec<T>) {
+    fn keep<T: Send + 'static>(&mut self, items: Vec<T>) {
         self.scratch.keep(items);
     }
 
+    #[inline]
+    fn executed(&mut self) {
+        if let Some(timing) = &mut self.timing {
+            timing.executed();
+        }
+    }
+}
+
+impl OrbResponder<'_> {
     /// Starts the timing of a call of the annotated operation at index `place`.
     #[inline]
     pub(crate) fn begin_timing(
@@ -97,69 +97,38 @@ impl<'m> ServerCall<'m> {
         ));
     }
 
-    /// Notes that the servant has returned; for annotated operations.
+    /// Sends a system exception.
     #[inline]
-    pub fn executed(&mut self) {
-        if let Some(timing) = &mut self.timing {
-            timing.executed();
-        }
+    pub(super) fn send_exception(&mut self, exception: &SystemException) {
+        self.reply.send_exception(self.out, exception);
     }
+}
 
-    /// True if the client waits for the end of the operation.
-    pub fn expects_reply(&self) -> bool {
-        self.reply.response == Response::FromTarget
-    }
-
-    /// Sends the results that `encode` writes. Sends nothing for a oneway.
-    ///
-    /// # Errors
-    /// When a result cannot be encoded; the client gets that exception instead.
-    #[inline]
-    pub fn reply<'r>(
-        &mut self,
-        encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        self.reply.send(self.out, ReplyStatus::NoException, encode)
-    }
-
+/// What a proxy does with a request: it passes the request on to another object, and the reply back.
+pub trait PassThrough<'m> {
     /// The request as it came, to be [passed](crate::ObjectRef::pass) to another object.
     ///
     /// # Errors
     /// MARSHAL, COMPLETED_NO, when it cannot be read again.
-    pub fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException> {
-        let code_sets = self.reply.session.and_then(Session::code_sets);
-        Ok(PassedRequest::parse(self.arguments.whole()?, code_sets)?)
-    }
+    fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException>;
 
     /// Sends the reply of another object's server as it came. Sends nothing for a oneway.
     ///
     /// # Errors
     /// When it is larger than a message may be; the client gets that exception instead.
-    pub fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException> {
-        self.reply.pass(self.out, reply)
+    fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException>;
+}
+
+impl<'m> PassThrough<'m> for ServerCall<'m> {
+    fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException> {
+        let session = self.responder.reply.session;
+        let code_sets = session.and_then(Session::code_sets);
+        Ok(PassedRequest::parse(self.arguments().whole()?, code_sets)?)
     }
 
-    /// Sends a user exception. Sends nothing for a oneway.
-    ///
-    /// # Errors
-    /// When a member cannot be encoded; the client gets that exception instead.
-    pub fn raise<E: UserException>(&mut self, exception: &E) -> Result<(), SystemException> {
-        self.raise_with(E::REPOSITORY_ID, |w| exception.encode(w))
-    }
-
-    /// Sends a user exception with that repository id and the members that `encode` writes. Sends nothing for a oneway.
-    ///
-    /// # Errors
-    /// When a member cannot be encoded; the client gets that exception instead.
-    pub fn raise_with<'r>(
-        &mut self,
-        repository_id: &str,
-        encode: impl FnOnce(&mut Writer<'r>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        self.reply.send(self.out, ReplyStatus::UserException, |w| {
-            w.str(repository_id)?;
-            encode(w)
-        })
+    fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException> {
+        let responder = &mut self.responder;
+        responder.reply.pass(responder.out, reply)
     }
 }
 
@@ -264,11 +233,7 @@ impl<'m> Reply<'m> {
     /// Sends a system exception.
     #[cold]
     pub(super) fn send_exception(&mut self, out: &mut Vec<u8>, exception: &SystemException) {
-        let body = SystemExceptionBody {
-            repository_id: exception.kind.repository_id().as_bytes(),
-            minor: exception.minor,
-            completed: exception.completed as u32,
-        };
+        let body = exception.body();
         // It cannot fail: a system exception is far smaller than any limit on messages.
         let _ = self.send(out, ReplyStatus::SystemException, |w| body.encode(w));
     }

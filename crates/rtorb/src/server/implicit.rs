@@ -2,8 +2,8 @@
 
 use super::call::ServerCall;
 use super::target::Target;
-use crate::exception::{ExceptionKind, SystemException, local};
-use crate::server::unknown_operation;
+use crate::exception::{SystemException, local};
+use rtorb_core::unknown_operation;
 use rtorb_wire::Encode;
 use rtorb_wire::giop::{RequestHeader, contexts};
 
@@ -33,7 +33,7 @@ pub(super) fn invoke(
         b"_bind_priority_band" => Some(bind_band(request, call)),
         b"_interface" => Some(target.present().and_then(|object| {
             let definition = object.servant.interface_definition();
-            let definition = definition.ok_or(NO_REPOSITORY)?;
+            let definition = definition.ok_or(local::NO_REPOSITORY)?;
             call.reply(|w| definition.encode(w))
         })),
         b"_component" | b"_domain_managers" => Some(Err(unknown_operation())),
@@ -65,6 +65,3 @@ fn bind_band(
     }
     call.reply(|_| Ok(()))
 }
-
-/// The exception of `_interface` for an object whose interface is in no repository.
-const NO_REPOSITORY: SystemException = SystemException::omg(ExceptionKind::IntfRepos, 1);

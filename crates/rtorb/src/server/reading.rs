@@ -4,8 +4,6 @@ use super::answer;
 use super::request::TakenRequest;
 use super::session::Session;
 use super::workspace::Workspace;
-use crate::exception::{ExceptionKind, SystemException, local};
-use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
 use rtorb_wire::giop::{MessageType, RequestHeader};
 use rustix::io::Errno;
@@ -186,15 +184,4 @@ fn ended(session: &Session, error: ReceiveError) -> Next {
         session.say_error();
     }
     Next::Over
-}
-
-impl From<CodeSetError> for SystemException {
-    fn from(error: CodeSetError) -> Self {
-        match error {
-            CodeSetError::Unsupported(_) => Self::omg(ExceptionKind::CodesetIncompatible, 2),
-            CodeSetError::Changed => Self::omg(ExceptionKind::Marshal, 9),
-            CodeSetError::Malformed(error) => error.into(),
-            _ => local::CONTRADICTION,
-        }
-    }
 }

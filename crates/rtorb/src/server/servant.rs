@@ -3,7 +3,7 @@
 use super::call::ServerCall;
 use super::names::LocatedId;
 use super::object_table::ActiveObject;
-use crate::exception::{ExceptionKind, SystemException};
+use crate::exception::SystemException;
 use rtorb_wire::ior::Ior;
 
 /// A type-erased servant.
@@ -42,9 +42,4 @@ pub(crate) trait ObjectAdapter: Send + Sync {
 
     /// The reference for a client that called an object at an endpoint where it is not served; nil once the ORB has ended.
     fn forward(&self, object: &ActiveObject, object_key: &[u8]) -> Ior;
-}
-
-/// The exception for an operation that the interface does not have.
-pub fn unknown_operation() -> SystemException {
-    SystemException::omg(ExceptionKind::BadOperation, 2)
 }

@@ -1,6 +1,6 @@
 //! The way of a request from its header to the servant, and of the servant's results to the client.
 
-use super::call::{Reply, ServerCall};
+use super::call::{OrbResponder, Reply, ServerCall};
 use super::implicit;
 use super::reading::Next;
 use super::target::{self, NO_SUCH_OBJECT, Target};
@@ -12,6 +12,7 @@ use crate::realtime::{
 };
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
+use rtorb_core::Responder as _;
 use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,14 +77,14 @@ fn answer<'m>(
     arrived_ns: u64,
     workspace: &'m mut Workspace,
 ) -> Reply<'m> {
-    let mut call = ServerCall {
-        arguments,
+    let responder = OrbResponder {
         reply,
         out: &mut workspace.out,
         scratch: &mut workspace.scratch,
         arrived_ns,
         timing: None,
     };
+    let mut call = ServerCall::new(arguments, responder);
     let answered = invoke(
         request,
         &mut call,
@@ -91,9 +92,9 @@ fn answer<'m>(
         &mut workspace.priority,
     );
     if let Err(exception) = answered {
-        call.reply.send_exception(call.out, &exception);
+        call.responder.send_exception(&exception);
     }
-    call.reply
+    call.responder.reply
 }
 
 // Always: it is in the path of every call, and its other callers are rare.
@@ -104,7 +105,7 @@ fn invoke<'m>(
     names: &mut NameCache,
     thread: &mut ThreadPriority,
 ) -> Result<(), SystemException> {
-    let orb = call.reply.orb;
+    let orb = call.responder.reply.orb;
     let object = target::find(orb, request.target.object_key()?, names);
     if request.operation.first() == Some(&b'_') {
         let target = Target {
@@ -116,17 +117,16 @@ fn invoke<'m>(
         }
     }
     let object = object.ok_or(NO_SUCH_OBJECT)?;
-    let pool = call
-        .reply
-        .session
-        .map_or(ThreadpoolId::OWN, |session| session.pool);
+    let session = call.responder.reply.session;
+    let pool = session.map_or(ThreadpoolId::OWN, |session| session.pool);
     if target::is_served_elsewhere(&object, pool, thread) {
         return forward(&object, request, call);
     }
     object.manager.admit()?;
     let running = begin(&orb.rt, &object, request, call, thread)?;
     // Not before: after an early reply, the client cannot be forwarded any more.
-    call.reply.send_early(call.out, &*object.servant);
+    let responder = &mut call.responder;
+    responder.reply.send_early(responder.out, &*object.servant);
     let around = IN_UPCALL.replace(orb.epoch);
     // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
     let (lent, id) = (&mut *call, &names.id);
@@ -141,9 +141,9 @@ fn invoke<'m>(
     };
     if let Err(exception) = answered {
         // Still at the priority of the call, as its results are.
-        call.reply.send_exception(call.out, &exception);
+        call.responder.send_exception(&exception);
     }
-    if let Some(timing) = call.timing.take() {
+    if let Some(timing) = call.responder.timing.take() {
         timing.end(&orb.timing, &orb.rt);
     }
     thread.end(&orb.rt, &running);
@@ -179,7 +179,7 @@ fn begin<'m>(
             let priority =
                 rt.inbound(told.map_or(otherwise, |(priority, _)| priority), &object.id)?;
             let native = native_of(rt, priority, None)?;
-            call.reply.priority = told.map(|(_, data)| data);
+            call.responder.reply.priority = told.map(|(_, data)| data);
             Called { priority, native }
         }
     };
@@ -230,6 +230,6 @@ fn forward(
     call: &mut ServerCall<'_>,
 ) -> Result<(), SystemException> {
     let ior = object.adapter.forward(object, request.target.object_key()?);
-    call.reply
-        .send(call.out, ReplyStatus::LocationForward, |w| ior.encode(w))
+    call.responder
+        .respond(ReplyStatus::LocationForward, |w| ior.encode(w))
 }

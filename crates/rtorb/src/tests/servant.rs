@@ -75,6 +75,8 @@ impl Worker {
 }
 
 impl Interface for Worker {
+    type Object = ObjectRef;
+
     const REPOSITORY_ID: &'static str = "IDL:Worker:1.0";
     const ANCESTORS: &'static [&'static str] = &[];
 

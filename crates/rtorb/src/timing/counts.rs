@@ -1,9 +1,9 @@
 //! Lock-free counters of an ORB's annotated operations, in a table by the number of the operation.
 
-use super::operation::OperationTiming;
 use super::watch::TimingSide;
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb_core::timing::OperationTiming;
 use rtorb_os::set_once::SetOnce;
 use std::time::Duration;
 

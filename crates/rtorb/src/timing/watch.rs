@@ -1,12 +1,12 @@
 //! Measures the calls of annotated operations, and calls the application's hook for violations.
 
 use super::counts::{CounterTable, OperationCounters, OperationCounts};
-use super::operation::OperationTiming;
 use crate::clock::monotonic_ns;
 use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rtorb_core::timing::OperationTiming;
 use rtorb_os::clock::thread_cpu_ns;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

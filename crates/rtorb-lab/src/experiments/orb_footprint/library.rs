@@ -74,7 +74,7 @@ fn first_word(path: &str) -> Option<&str> {
 }
 
 /// What the ORB is made of.
-pub(super) const CRATES: [&str; 3] = ["rtorb", "rtorb_wire", "rtorb_os"];
+pub(super) const CRATES: [&str; 4] = ["rtorb", "rtorb_core", "rtorb_wire", "rtorb_os"];
 const STANDARD: [&str; 3] = ["core", "alloc", "std"];
 
 #[cfg(test)]

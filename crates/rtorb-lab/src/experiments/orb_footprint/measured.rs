@@ -197,7 +197,8 @@ impl Measured {
         }
         if let Some(library) = &self.library {
             highlights.push(Highlight {
-                what: "code of the ORB in this program (rtorb, rtorb_wire, rtorb_os)".to_owned(),
+                what: "code of the ORB in this program (rtorb, rtorb_core, rtorb_wire, rtorb_os)"
+                    .to_owned(),
                 value: library.orb() as f64 / KIB,
                 unit: "KiB".to_owned(),
                 beside: format!("the whole program: {:.0} KiB", library.all as f64 / KIB),

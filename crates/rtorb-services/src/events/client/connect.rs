@@ -106,7 +106,7 @@ fn end_of_call(channel: &EventChannel) -> Option<Instant> {
 }
 
 /// The same object, whose calls all end by then.
-fn until<I: Interface>(object: &I, end: Option<Instant>) -> I {
+fn until<I: Interface<Object = ObjectRef>>(object: &I, end: Option<Instant>) -> I {
     end.map_or_else(
         || object.clone(),
         |end| I::unchecked_narrow(object.as_object().with_end_time(end)),
@@ -135,19 +135,19 @@ pub(crate) fn is_there(object: &ObjectRef) -> Result<(), SystemException> {
 
 /// An object of this program that the channel calls. Dropping it deactivates the object.
 #[derive(Debug)]
-pub(super) struct CallbackObject<I: Interface> {
+pub(super) struct CallbackObject<I: Interface<Object = ObjectRef>> {
     pub(super) poa: Poa,
     pub(super) object: I,
     pub(super) was_disconnected: Arc<AtomicBool>,
 }
 
-impl<I: Interface> CallbackObject<I> {
+impl<I: Interface<Object = ObjectRef>> CallbackObject<I> {
     pub(super) fn was_disconnected(&self) -> bool {
         self.was_disconnected.load(Ordering::Acquire)
     }
 }
 
-impl<I: Interface> Drop for CallbackObject<I> {
+impl<I: Interface<Object = ObjectRef>> Drop for CallbackObject<I> {
     fn drop(&mut self) {
         // It fails if the adapter is destroyed, and the object with it.
         let _ = self.poa.deactivate(self.object.as_object());

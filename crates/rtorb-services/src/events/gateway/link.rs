@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rtorb::exception::local;
 use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
-use rtorb::{ExceptionKind, Interface, Poa, PoaError, SystemException};
+use rtorb::{ExceptionKind, Interface, ObjectRef, Poa, PoaError, SystemException};
 use rtorb_os::clock::monotonic_ns;
 
 use super::config::{End, Ends, GatewayConfig, News};
@@ -225,12 +225,12 @@ impl Objects {
 }
 
 /// An active object. Dropping it deactivates the object.
-struct Active<I: Interface> {
+struct Active<I: Interface<Object = ObjectRef>> {
     poa: Poa,
     object: I,
 }
 
-impl<I: Interface + 'static> Active<I> {
+impl<I: Interface<Object = ObjectRef> + 'static> Active<I> {
     fn new<S>(poa: &Poa, servant: S) -> Result<Self, PoaError>
     where
         I: ServedBy<S>,
@@ -244,7 +244,7 @@ impl<I: Interface + 'static> Active<I> {
     }
 }
 
-impl<I: Interface> Drop for Active<I> {
+impl<I: Interface<Object = ObjectRef>> Drop for Active<I> {
     fn drop(&mut self) {
         // It fails if the adapter is destroyed, and the object with it.
         let _ = self.poa.deactivate(self.object.as_object());

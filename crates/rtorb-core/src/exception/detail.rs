@@ -1,6 +1,8 @@
 //! The text of an error that a local check found.
 
 use super::SystemException;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString as _};
 use core::fmt;
 
 /// The values that the text of a minor code concerns: two types, a name and similar ones, a range.

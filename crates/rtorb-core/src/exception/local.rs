@@ -14,7 +14,8 @@ macro_rules! local {
         )*)*
 
         /// Each minor code, with what is wrong and what to do.
-        pub(crate) const ALL: &[(ExceptionKind, u32, &str)] =
+        #[doc(hidden)]
+        pub const ALL: &[(ExceptionKind, u32, &str)] =
             &[$($((ExceptionKind::$kind, $minor, $words),)*)*];
     };
 }
@@ -186,18 +187,8 @@ local! {
     }
 }
 
-impl SystemException {
-    /// The exception for an object that does not have the interface that it is narrowed to.
-    #[cold]
-    pub(crate) fn wrong_interface(found: &str, wanted: &str) -> Self {
-        WRONG_INTERFACE.with_detail(match found {
-            "" => format!("the object is not of type {wanted}"),
-            _ => format!("the object is of type {found}, not of {wanted}"),
-        })
-    }
-}
-
 /// The words of an exception with one of these minor codes.
+#[cfg(feature = "std")]
 pub(super) fn words(kind: ExceptionKind, minor: u32) -> Option<&'static str> {
     let known = ALL
         .iter()
@@ -205,9 +196,10 @@ pub(super) fn words(kind: ExceptionKind, minor: u32) -> Option<&'static str> {
     known.map(|(.., words)| *words)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
+    use alloc::string::ToString as _;
     use std::collections::HashSet;
 
     #[test]

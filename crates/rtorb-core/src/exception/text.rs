@@ -46,6 +46,7 @@ impl UnsentCharacter {
         }
     }
 
+    #[cfg(feature = "std")]
     const fn advice(self) -> &'static str {
         match self.code_set() {
             TextCodeSet::Latin1 => {
@@ -76,8 +77,7 @@ const SET_SHIFT: u32 = 24;
 const CHARACTER_MASK: u32 = (1 << SET_SHIFT) - 1;
 
 /// The minor codes for text and values.
-#[cfg(test)]
-pub(crate) const CODES: [(ExceptionKind, u32); 5] = [
+pub const CODES: [(ExceptionKind, u32); 5] = [
     (ExceptionKind::DataConversion, OMG | 1),
     (ExceptionKind::BadParam, OMG | 23),
     (ExceptionKind::BadParam, TOO_DEEP),
@@ -86,6 +86,7 @@ pub(crate) const CODES: [(ExceptionKind, u32); 5] = [
 ];
 
 /// The remedy for an exception about text or values.
+#[cfg(feature = "std")]
 pub(super) const fn advice(
     kind: ExceptionKind,
     minor: u32,
@@ -116,10 +117,12 @@ pub(super) const fn advice(
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
     use crate::exception::{Cause, CompletionStatus, SystemException};
+    use alloc::boxed::Box;
+    use alloc::string::ToString as _;
 
     #[test]
     fn an_unsent_character_is_told_with_its_code_set_and_a_remedy() {

@@ -2,16 +2,19 @@
 
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use core::time::Duration;
 
 /// The timing of an operation, as its annotations in IDL say; generated code has one for each annotated operation of an interface.
 #[derive(Debug)]
 pub struct OperationTiming {
     name: &'static str,
     is_oneway: bool,
-    pub(super) worst_ns: Option<u64>,
-    pub(super) deadline_ns: Option<u64>,
-    pub(super) period_ns: Option<u64>,
+    #[doc(hidden)]
+    pub worst_ns: Option<u64>,
+    #[doc(hidden)]
+    pub deadline_ns: Option<u64>,
+    #[doc(hidden)]
+    pub period_ns: Option<u64>,
     criticality: Option<Criticality>,
     /// The number by which each ORB finds the counters: unique in this process, from 1; 0 until the first use.
     number: AtomicU32,
@@ -112,14 +115,16 @@ impl OperationTiming {
     }
 
     /// Returns the number, if one is assigned.
+    #[doc(hidden)]
     #[inline]
-    pub(super) fn known_number(&self) -> Option<NonZeroU32> {
+    pub fn known_number(&self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.number.load(Ordering::Relaxed))
     }
 
     /// Returns the number, and assigns one at the first use. Several threads get the same number.
+    #[doc(hidden)]
     #[cold]
-    pub(super) fn number(&self) -> NonZeroU32 {
+    pub fn number(&self) -> NonZeroU32 {
         if let Some(known) = self.known_number() {
             return known;
         }

@@ -1,5 +1,4 @@
-//! Macros that generated code uses. They name everything by the crate that compiles this file: `rtorb`, and `rtorb-embedded`, where the
-//! file is a symbolic link.
+//! Macros that generated code uses.
 
 /// Encloses the items of a file generated from IDL, and silences the lints of the surrounding crate for them.
 ///
@@ -55,7 +54,7 @@ macro_rules! reference {
             ) -> ::core::result::Result<::core::option::Option<Self>, $crate::codegen::DecodeError>
             {
                 let object =
-                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                    <<Self as $crate::codegen::Interface>::Object as $crate::codegen::Reference>::decode_ior(r)?;
                 ::core::result::Result::Ok(
                     object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
                 )
@@ -95,7 +94,7 @@ macro_rules! reference {
                     return ::core::result::Result::Ok(::core::option::Option::None);
                 }
                 let object =
-                    <$crate::codegen::ObjectRef as $crate::codegen::Reference>::decode_ior(r)?;
+                    <<Self as $crate::codegen::Interface>::Object as $crate::codegen::Reference>::decode_ior(r)?;
                 ::core::result::Result::Ok(
                     object.map(<Self as $crate::codegen::Interface>::unchecked_narrow),
                 )
@@ -109,24 +108,22 @@ macro_rules! reference {
             /// # Errors
             /// BAD_PARAM if the object has another interface; the exception of the call if the object cannot be asked.
             pub fn narrow(
-                object: &$crate::codegen::ObjectRef,
+                object: &<Self as $crate::codegen::Interface>::Object,
             ) -> ::core::result::Result<Self, $crate::codegen::SystemException> {
                 $crate::codegen::narrow(object)
             }
 
             /// Returns `object` as a reference to this interface without a check. If the object has another interface, calls
             /// return BAD_OPERATION.
-            pub fn unchecked_narrow(object: $crate::codegen::ObjectRef) -> Self {
+            pub fn unchecked_narrow(object: <Self as $crate::codegen::Interface>::Object) -> Self {
                 <Self as $crate::codegen::Interface>::unchecked_narrow(object)
             }
 
             /// The reference without its type.
-            pub fn as_object(&self) -> &$crate::codegen::ObjectRef {
-                &self.0
+            pub fn as_object(&self) -> &<Self as $crate::codegen::Interface>::Object {
+                $crate::codegen::Interface::as_object(self)
             }
         }
-
-        $crate::policies!($name);
     };
 }
 pub use crate::reference;

@@ -1,1 +1,0 @@
-../../../rtorb/src/codegen/macros.rs

@@ -1,1 +1,0 @@
-../../rtorb/src/interface.rs
