@@ -1,15 +1,15 @@
 //! Compiles the IDL of the tests and the IDL of the back end's snapshots.
 
 fn main() {
-    rtorb_idl::compile("idl/greeter.idl"); // of the front page of the documentation
+    rtorb_idl::compile("../examples/idl/greeter.idl"); // of the front page of the documentation
     rtorb_idl::compile("idl/echo.idl");
     rtorb_idl::compile("idl/inheritance.idl");
     rtorb_idl::compile("idl/failures.idl");
     rtorb_idl::compile("idl/clockwork.idl");
     rtorb_idl::compile("idl/ledger.idl");
-    rtorb_idl::compile("idl/atlas.idl");
-    rtorb_idl::compile("idl/cubit.idl");
-    rtorb_idl::compile("idl/exchange.idl");
+    rtorb_idl::compile(rtorb_idl::project::file("atlas.idl"));
+    rtorb_idl::compile(rtorb_idl::project::file("cubit.idl"));
+    rtorb_idl::compile(rtorb_idl::project::file("exchange.idl"));
     rtorb_idl::compile("idl/relay.idl");
     for snapshot in [
         "abstract_interfaces",
@@ -33,6 +33,6 @@ fn main() {
         "values",
         "valuetypes",
     ] {
-        rtorb_idl::compile(format!("idl/snapshots/{snapshot}.idl"));
+        rtorb_idl::compile(format!("../crates/rtorb-idl/tests/rust/{snapshot}.idl"));
     }
 }

@@ -1,8 +1,12 @@
 //! Makes Rust of the services' IDL.
 fn main() {
-    rtorb_idl::compile("idl/cos_event.idl");
-    rtorb_idl::compile("idl/cos_naming.idl");
-    rtorb_idl::compile("idl/event_statistics.idl");
-    rtorb_idl::compile("idl/initial_references.idl");
-    rtorb_idl::compile("idl/rtec_scheduler.idl");
+    for name in [
+        "cos_event",
+        "cos_naming",
+        "event_statistics",
+        "initial_references",
+        "rtec_scheduler",
+    ] {
+        rtorb_idl::compile(rtorb_idl::project::file(&format!("{name}.idl")));
+    }
 }

@@ -1,7 +1,8 @@
-//! Makes Rust of the IDL: the same that a program of the full ORB has.
+//! Makes Rust of the IDL, for the embedded ORB.
 
 fn main() {
-    rtorb_idl::compile("idl/cubit.idl");
-    rtorb_idl::compile("idl/exchange.idl");
-    rtorb_idl::compile("idl/guest.idl");
+    let compiler = rtorb_idl::Compiler::new().runtime("rtorb_embedded");
+    compiler.compile(rtorb_idl::project::file("cubit.idl"));
+    compiler.compile(rtorb_idl::project::file("exchange.idl"));
+    compiler.compile("idl/guest.idl");
 }

@@ -127,7 +127,22 @@ pub fn skip(why: &str) {
     // One write, so that tests beside this one do not write in between. Without standard error, nobody looks.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
-/// The programs on the front page of `rtorb`'s documentation.
+
+/// The Rust code of pages, as doc tests: the front page of `rtorb`'s documentation, and pages of the book.
 #[cfg(doctest)]
-#[doc = include_str!("../../crates/rtorb/src/lib.md")]
-struct FrontPage;
+mod pages {
+    #[doc = include_str!("../../crates/rtorb/src/lib.md")]
+    struct FrontPage;
+
+    #[doc = include_str!("../../docs/how-to/network-priority.md")]
+    struct NetworkPriority;
+
+    #[doc = include_str!("../../docs/how-to/real-time.md")]
+    struct RealTime;
+
+    #[doc = include_str!("../../docs/how-to/scheduling.md")]
+    struct Scheduling;
+
+    #[doc = include_str!("../../docs/reference/subscriptions.md")]
+    struct Subscriptions;
+}

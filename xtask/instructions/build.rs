@@ -1,4 +1,4 @@
 //! Translates the measured interface.
 fn main() {
-    rtorb_idl::compile("idl/cubit.idl");
+    rtorb_idl::compile(rtorb_idl::project::file("cubit.idl"));
 }

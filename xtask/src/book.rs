@@ -8,30 +8,24 @@ mod site;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
+use xshell::{Shell, cmd};
 
 use crate::metadata::target_folder;
 use crate::sources::{files_below, rust_files};
-use markdown::{anchors, fragments, is_elsewhere, targets, with_targets};
+use markdown::{anchors, fragments, has_doc_tests, is_elsewhere, targets, with_targets};
 
 /// Checks the pages, builds the site, and checks its links.
-pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
-    refuse(&check(workspace)?, "the pages and their links")?;
-    let target = target_folder(workspace)?;
-    let mdbook = installed(&target)?;
-    let source = target.join("book-source");
-    stage(workspace, &source)?;
-    let site = target.join("book");
-    let status = Command::new(&mdbook)
-        .arg("build")
-        .arg(&source)
-        .arg("--dest-dir")
-        .arg(&site)
-        .status()
-        .with_context(|| mdbook.display().to_string())?;
-    ensure!(status.success(), "{}: {status}", mdbook.display());
+pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
+    let workspace = sh.current_dir();
+    refuse(&check(&workspace)?, "the pages and their links")?;
+    let target = target_folder(sh)?;
+    let mdbook = installed(sh, &target)?;
+    let (source, site) = (target.join("book-source"), target.join("book"));
+    sh.remove_path(&source)?;
+    stage(&workspace, &source)?;
+    cmd!(sh, "{mdbook} build {source} --dest-dir {site}").run()?;
     refuse(&site::faults(&site)?, "the links of the site")?;
     println!("Book: {}", site.join("index.html").display());
     Ok(())
@@ -65,23 +59,19 @@ const MDBOOK: &str = "mdbook";
 const MDBOOK_VERSION: &str = "0.5.4";
 
 /// The program that builds the site. Installs it below the target folder if it is missing or has another version.
-fn installed(target: &Path) -> anyhow::Result<PathBuf> {
+fn installed(sh: &Shell, target: &Path) -> anyhow::Result<PathBuf> {
     let root = target.join("tools");
     let program = root.join("bin").join(MDBOOK);
-    let version = Command::new(&program).arg("--version").output();
-    let is_there = version.is_ok_and(|output| {
-        String::from_utf8_lossy(&output.stdout).trim() == format!("{MDBOOK} v{MDBOOK_VERSION}")
-    });
-    if !is_there {
-        println!("== install {MDBOOK} {MDBOOK_VERSION} to {}", root.display());
-        let status = Command::new("cargo")
-            .args(["install", MDBOOK, "--locked", "--version", MDBOOK_VERSION])
-            .args(["--no-default-features", "--features", "search", "--root"])
-            .arg(&root)
-            .status()
-            .context("cargo install")?;
-        ensure!(status.success(), "cargo install {MDBOOK}: {status}");
+    let version = cmd!(sh, "{program} --version").quiet().read();
+    if version.is_ok_and(|version| version == format!("{MDBOOK} v{MDBOOK_VERSION}")) {
+        return Ok(program);
     }
+    let features = ["--no-default-features", "--features", "search"];
+    cmd!(
+        sh,
+        "cargo install {MDBOOK} --locked --version {MDBOOK_VERSION} {features...} --root {root}"
+    )
+    .run()?;
     Ok(program)
 }
 
@@ -90,9 +80,12 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut pages = BTreeMap::new();
     let in_book = pages_below(&workspace.join(DOCS))?;
+    let listed = listed(workspace)?;
     let others = OTHER_PAGES.iter().map(|name| workspace.join(name));
-    for path in in_book.iter().cloned().chain(others) {
-        pages.insert(path.clone(), read(&path)?);
+    for path in in_book.iter().chain(&listed).cloned().chain(others) {
+        if path.exists() {
+            pages.insert(path.clone(), read(&path)?);
+        }
     }
     for (path, text) in &pages {
         for target in targets(text).into_iter().filter(|it| !is_elsewhere(it)) {
@@ -104,15 +97,11 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<String>> {
     }
     faults.extend(never_compiled(workspace, &pages)?);
     faults.extend(in_no_file(workspace, &pages)?);
-    let summary = workspace.join(DOCS).join(SUMMARY);
-    let listed: Vec<PathBuf> = targets(&pages[&summary])
-        .into_iter()
-        .filter_map(|target| beside(&summary, target))
-        .collect();
     let once: BTreeSet<&PathBuf> = listed.iter().collect();
     if once.len() != listed.len() {
         faults.push(format!("{DOCS}/{SUMMARY} lists a page twice"));
     }
+    let summary = workspace.join(DOCS).join(SUMMARY);
     let missing = in_book
         .iter()
         .filter(|page| **page != summary && !once.contains(page));
@@ -123,27 +112,29 @@ fn check(workspace: &Path) -> anyhow::Result<Vec<String>> {
     Ok(faults)
 }
 
+/// The pages of the table of contents.
+fn listed(workspace: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let summary = workspace.join(DOCS).join(SUMMARY);
+    let text = read(&summary)?;
+    let pages = targets(&text).into_iter();
+    Ok(pages.filter_map(|page| beside(&summary, page)).collect())
+}
+
 /// The pages with Rust code that claims to be compiled, but that no crate includes in the tests of its documentation.
 fn never_compiled(
     workspace: &Path,
     pages: &BTreeMap<PathBuf, String>,
 ) -> anyhow::Result<Vec<String>> {
     let mut compiled = BTreeSet::new();
-    for folder in ["crates", "examples"].map(|name| workspace.join(name)) {
-        if folder.exists() {
-            for file in rust_files(&folder)? {
-                compiled.extend(included(&file)?);
-            }
-        }
+    for file in code_files(workspace)? {
+        compiled.extend(included(&file)?);
     }
     let mut faults = Vec::new();
     for (path, text) in pages {
         let Ok(place) = path.strip_prefix(workspace.join(DOCS)) else {
             continue;
         };
-        let is_compiled = |line: &str| line == "```rust" || line == "```rust,no_run";
-        let is_included = fs::canonicalize(path).is_ok_and(|path| compiled.contains(&path));
-        if text.lines().any(is_compiled) && !is_included {
+        if has_doc_tests(text) && !compiled.contains(path) {
             faults.push(format!(
                 "{DOCS}/{}: no crate compiles its Rust code: include the page in a crate's doc tests, or write `rust,ignore`",
                 place.display()
@@ -157,12 +148,8 @@ fn never_compiled(
 /// generated parts of pages.
 fn in_no_file(workspace: &Path, pages: &BTreeMap<PathBuf, String>) -> anyhow::Result<Vec<String>> {
     let mut files = Vec::new();
-    for folder in CODE.map(|name| workspace.join(name)) {
-        if folder.exists() {
-            for file in rust_files(&folder)? {
-                files.push(with_single_spaces(&read(&file)?));
-            }
-        }
+    for file in code_files(workspace)? {
+        files.push(with_single_spaces(&read(&file)?));
     }
     let mut faults = Vec::new();
     for (path, text) in pages {
@@ -184,18 +171,27 @@ fn in_no_file(workspace: &Path, pages: &BTreeMap<PathBuf, String>) -> anyhow::Re
 /// The folders with code that the checks of this project compile.
 const CODE: [&str; 4] = ["crates", "examples", "tests", "rtos"];
 
+fn code_files(workspace: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for folder in CODE.map(|name| workspace.join(name)) {
+        if folder.exists() {
+            files.extend(rust_files(&folder)?);
+        }
+    }
+    Ok(files)
+}
+
 fn with_single_spaces(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
-/// The files that a Rust file includes in its documentation. A crate has symbolic links to them in its own folder.
+/// The files that a Rust file includes in its documentation.
 fn included(file: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let text = read(file)?;
     let rests = text.split("#[doc = include_str!(\"").skip(1);
-    let paths = rests.filter_map(|rest| rest.split('"').next());
-    let found = paths.filter_map(|path| fs::canonicalize(file.parent()?.join(path)).ok());
-    Ok(found.collect())
+    let paths = rests.filter_map(|rest| beside(file, rest.split('"').next()?));
+    Ok(paths.collect())
 }
 
 /// Whether the target of a link exists, and its anchor.
@@ -226,43 +222,49 @@ fn resolve(
     }
 }
 
-/// Copies the pages to `source`, with every file outside of `docs` to which they link.
+/// Copies the pages to `source`, with every other file to which they link.
 fn stage(workspace: &Path, source: &Path) -> anyhow::Result<()> {
-    let docs = workspace.join(DOCS);
-    if source.exists() {
-        fs::remove_dir_all(source).with_context(|| source.display().to_string())?;
-    }
-    let mut copies = BTreeSet::new();
-    for file in files_below(&docs)? {
-        let place = file.strip_prefix(&docs)?;
-        if !is_page(&file) {
-            copy(&file, &source.join(place))?;
-            continue;
-        }
-        let depth = place.components().count() - 1;
-        let text = with_targets(&read(&file)?, |target| {
-            let outside = beside(&file, target).filter(|path| !path.starts_with(&docs))?;
-            let place = outside.strip_prefix(workspace).ok()?.to_owned();
-            let link = format!("{}{COPIES}/{}", "../".repeat(depth), copied(&place));
-            copies.insert(place);
-            Some(link)
+    let mut own: BTreeSet<PathBuf> = files_below(&workspace.join(DOCS))?.into_iter().collect();
+    own.extend(listed(workspace)?);
+    let mut linked = BTreeSet::new();
+    for file in own.iter().filter(|file| is_page(file)) {
+        let place = place(workspace, file, &own)?;
+        let up = "../".repeat(place.components().count() - 1);
+        let text = with_targets(&read(file)?, |target| {
+            let path = beside(file, target)?;
+            let anchor = target.find('#').map_or("", |at| &target[at..]);
+            let place = self::place(workspace, &path, &own).ok()?;
+            linked.insert(path);
+            Some(format!("{up}{}{anchor}", place.display()))
         });
         write(&source.join(place), text.as_bytes())?;
     }
-    for place in copies {
-        let from = workspace.join(&place);
-        if !from.is_file() {
-            bail!("a page links to {}, which is no file", place.display());
+    for file in own
+        .union(&linked)
+        .filter(|file| !own.contains(*file) || !is_page(file))
+    {
+        if !file.is_file() {
+            bail!("a page links to {}, which is no file", file.display());
         }
-        copy(&from, &source.join(COPIES).join(copied(&place)))?;
+        let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+        write(&source.join(place(workspace, file, &own)?), &bytes)?;
     }
     Ok(())
 }
 
-/// The name of a file's copy. It ends in `.txt`, so that a browser shows it, and has no `.md`: the builder would make a page of that link.
-fn copied(place: &Path) -> String {
-    let name = place.display().to_string();
-    format!("{}.txt", name.strip_suffix(".md").unwrap_or(&name))
+/// The place of a file in the site's source. The copy of a file that is not the book's `own` ends in `.txt`, so that a browser shows it, and
+/// has no `.md`: the builder would make a page of that link.
+fn place(workspace: &Path, file: &Path, own: &BTreeSet<PathBuf>) -> anyhow::Result<PathBuf> {
+    let place = file.strip_prefix(workspace)?;
+    if let Ok(place) = place.strip_prefix(DOCS) {
+        return Ok(place.to_owned());
+    }
+    let copy = Path::new(COPIES).join(place);
+    if own.contains(file) {
+        return Ok(copy);
+    }
+    let name = copy.display().to_string();
+    Ok(format!("{}.txt", name.strip_suffix(".md").unwrap_or(&name)).into())
 }
 
 /// The path of a link's target beside a page, without `..`; `None` for a place on the web, or outside of everything.
@@ -301,11 +303,6 @@ fn read(path: &Path) -> anyhow::Result<String> {
     fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let bytes = fs::read(from).with_context(|| from.display().to_string())?;
-    write(to, &bytes)
-}
-
 fn write(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let folder = to.parent().context("a file has a folder")?;
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -318,7 +315,8 @@ mod tests {
 
     #[test]
     fn every_link_has_a_target_and_every_page_is_listed() {
-        let faults = check(&crate::workspace()).expect("the pages can be read");
+        let sh = crate::workspace().expect("the workspace");
+        let faults = check(&sh.current_dir()).expect("the pages can be read");
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 
@@ -353,6 +351,44 @@ mod tests {
                 "docs/two.md: no crate compiles its Rust code: include the page in a crate's doc tests, or write `rust,ignore`",
                 "docs/two.md: no Rust file has the fragment that begins with fn g() {}",
                 "docs/SUMMARY.md does not list docs/two.md",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_page_of_a_crate_is_a_page_of_the_site_and_other_files_are_text() {
+        let folder = std::env::temp_dir().join(format!("rtorb-stage-{}", std::process::id()));
+        for (name, text) in [
+            (
+                "docs/SUMMARY.md",
+                "- [One](one.md)\n- [Two](../crates/a/two.md)\n",
+            ),
+            (
+                "docs/one.md",
+                "[a](../crates/a/two.md#x) [b](../crates/a/f.rs) [c](#y)\n",
+            ),
+            ("crates/a/two.md", "[d](../../docs/one.md) [e](f.rs)\n"),
+            ("crates/a/f.rs", "fn f() {}\n"),
+        ] {
+            write(&folder.join(name), text.as_bytes()).expect("a file");
+        }
+        let site = folder.join("site");
+        stage(&folder, &site).expect("every file is there");
+        let staged = [
+            "SUMMARY.md",
+            "one.md",
+            "files/crates/a/two.md",
+            "files/crates/a/f.rs.txt",
+        ]
+        .map(|name| read(&site.join(name)).expect("it is staged"));
+        fs::remove_dir_all(&folder).expect("it is ours");
+        assert_eq!(
+            staged,
+            [
+                "- [One](one.md)\n- [Two](files/crates/a/two.md)\n",
+                "[a](files/crates/a/two.md#x) [b](files/crates/a/f.rs.txt) [c](#y)\n",
+                "[d](../../../one.md) [e](../../../files/crates/a/f.rs.txt)\n",
+                "fn f() {}\n",
             ]
         );
     }

@@ -1,127 +1,48 @@
 //! What the gate runs once the peers are installed.
 
-use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use xshell::{Shell, cmd};
 
 use crate::metadata::target_folder;
 
-/// One call of a program.
-struct Step {
-    /// As a user calls it; a path is one below the target folder.
-    program: &'static str,
-    arguments: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
-}
-
-/// The steps in order. The first two make what guests of the kernel laboratory run: the program as the only file, and kernels. Then come
-/// guests with kernels that are no Linux, and the portable crates for other systems. The README's test command runs beside that; the
-/// interleavings of what has no lock are tried in a folder of their own, because everything is built differently for them. The last step
-/// also compiles what is not built by default.
-const STEPS: [Step; 12] = [
-    Step {
-        program: CARGO,
-        arguments: &["xtask", "static", "--try"],
-        environment: &[],
-    },
-    Step {
-        program: "static/rtorb",
-        arguments: &["lab", "kernels", "fetch", "6.12", "6.12-rt"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["xtask", "rtos"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["xtask", "portability"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["test", "--workspace"],
-        environment: &[("RTORB_REQUIRE_PEERS", "1")],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["test", "-p", "rtorb-os", "--release", "--test", "loom"],
-        environment: &[("RUSTFLAGS", "--cfg loom"), (TARGET_FOLDER, "loom")],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["xtask", "instructions"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["xtask", "package"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["xtask", "features"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["xtask", "book"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &["fmt", "--all", "--check"],
-        environment: &[],
-    },
-    Step {
-        program: CARGO,
-        arguments: &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--features",
-            "rtorb-cli/iceoryx2",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        environment: &[],
-    },
-];
-
 /// Runs every step with the peers required, and stops at the first that fails.
-pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
-    let target = target_folder(workspace)?;
-    for step in STEPS {
-        let shown = format!("{} {}", step.program, step.arguments.join(" "));
-        println!("== {shown}");
-        let start = Instant::now();
-        let mut command = match step.program {
-            CARGO => Command::new(CARGO),
-            path => Command::new(target.join(path)),
-        };
-        command.current_dir(workspace).args(step.arguments);
-        for (name, value) in step.environment {
-            match *name {
-                TARGET_FOLDER => command.env(name, target.join(value)),
-                name => command.env(name, value),
-            };
-        }
-        if std::env::var_os(KERNELS).is_none() {
-            command.env(KERNELS, target.join("kernels"));
-        }
-        let status = command.status().with_context(|| shown.clone())?;
-        ensure!(status.success(), "{shown}: {status}");
+pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
+    let target = target_folder(sh)?;
+    if sh.var(KERNELS).is_err() {
+        sh.set_var(KERNELS, target.join("kernels"));
+    }
+    let static_program = target.join("static/rtorb");
+    let loom = target.join("loom");
+    for step in [
+        // What guests of the kernel laboratory run: the program as the only file, and kernels.
+        cmd!(sh, "cargo xtask static --try"),
+        cmd!(sh, "{static_program} lab kernels fetch 6.12 6.12-rt"),
+        // Guests with kernels that are no Linux, and the portable crates for other systems.
+        cmd!(sh, "cargo xtask rtos"),
+        cmd!(sh, "cargo xtask portability"),
+        cmd!(sh, "cargo test --workspace").env("RTORB_REQUIRE_PEERS", "1"),
+        // Everything is built differently for the interleavings of what has no lock.
+        cmd!(sh, "cargo test -p rtorb-os --release --test loom")
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", loom),
+        cmd!(sh, "cargo xtask instructions"),
+        cmd!(sh, "cargo xtask package"),
+        cmd!(sh, "cargo xtask features"),
+        cmd!(sh, "cargo xtask book"),
+        cmd!(sh, "cargo fmt --all --check"),
+        // Also compiles what is not built by default.
+        cmd!(
+            sh,
+            "cargo clippy --workspace --all-targets --features rtorb-cli/iceoryx2 -- -D warnings"
+        ),
+    ] {
+        let (shown, start) = (step.to_string(), Instant::now());
+        step.run()?;
         println!("== {shown}: done in {} s", start.elapsed().as_secs());
     }
     Ok(())
 }
 
-const CARGO: &str = "cargo";
-/// Where cargo builds. The value in a step is a folder below the target folder.
-const TARGET_FOLDER: &str = "CARGO_TARGET_DIR";
 /// Where `rtorb lab` keeps kernels.
 const KERNELS: &str = "RTORB_KERNELS";

@@ -1,9 +1,9 @@
 //! Debian's compiler (package rustc-web), which can build the standard library for any processor: its source is at hand.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::ensure;
+use xshell::{Cmd, Shell, cmd};
 
 const CARGO: &str = "/usr/bin/cargo";
 const RUSTC: &str = "/usr/bin/rustc";
@@ -13,19 +13,15 @@ const REMEDY: &str = "apt install rustc-web cargo-web rust-web-src";
 /// Its cargo, which writes into that folder.
 ///
 /// # Errors
-/// That it is not installed, and how to get it.
-pub(crate) fn cargo(target_folder: &Path) -> anyhow::Result<Command> {
+/// It is not installed; the error says how to install it.
+pub(crate) fn cargo<'a>(sh: &'a Shell, target_folder: &Path) -> anyhow::Result<Cmd<'a>> {
     for needed in [CARGO, RUSTC, SOURCE] {
-        ensure!(Path::new(needed).exists(), "there is no {needed}: {REMEDY}");
+        ensure!(sh.path_exists(needed), "there is no {needed}: {REMEDY}");
     }
-    let mut command = Command::new(CARGO);
-    command
-        .env("RUSTC", RUSTC)
-        // The standard library can be built by a stable compiler, but only by one that is told so.
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_TARGET_DIR", target_folder)
-        // This program's cargo is another one.
-        .env_remove("CARGO")
-        .env_remove("RUSTUP_TOOLCHAIN");
-    Ok(command)
+    let command = cmd!(sh, "{CARGO}").env("RUSTC", RUSTC);
+    // A stable compiler builds the standard library only with this variable.
+    let command = command.env("RUSTC_BOOTSTRAP", "1");
+    // This program runs under another cargo.
+    let command = command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    Ok(command.env("CARGO_TARGET_DIR", target_folder))
 }

@@ -1,4 +1,4 @@
-//! What an ELF file says of itself: whether it needs a loader, and so whether it is statically linked.
+//! Reads an ELF file to find out whether it is statically linked.
 
 use anyhow::Context;
 use object::LittleEndian;
@@ -9,7 +9,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 /// library (DT_NEEDED).
 ///
 /// # Errors
-/// That it is no 64-bit little-endian ELF file, or is cut off.
+/// The file is no 64-bit little-endian ELF file, or is cut off.
 pub(crate) fn is_static(file: &[u8]) -> anyhow::Result<bool> {
     let header =
         FileHeader64::<LittleEndian>::parse(file).context("it is no ELF file of 64 bits")?;

@@ -4,43 +4,31 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
+use xshell::{Shell, cmd};
 
 use crate::metadata::target_folder;
 use crate::valgrind::Counted;
 
-/// What to do with the counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Compares them with the baseline, and prints a table.
-    Table,
-    /// Compares them with the baseline, and prints them as JSON.
-    Json,
-    /// Makes them the baseline.
-    Update,
-}
-
-/// Counts; fails if a call costs more than the baseline allows.
-pub(crate) fn run(workspace: &Path, mode: Mode) -> anyhow::Result<()> {
+/// Counts, and prints the counts as JSON or compared with the baseline; fails if a call costs more than the baseline allows. An update makes
+/// the counts the baseline.
+pub(crate) fn run(sh: &Shell, json: bool, update: bool) -> anyhow::Result<()> {
     let counted = Counts {
-        compiler: compiler()?,
-        calls: count(workspace)?,
+        compiler: cmd!(sh, "rustc --version").quiet().read()?,
+        calls: count(sh)?,
     };
-    let file = workspace.join(FILE);
-    if mode == Mode::Update {
-        fs::write(&file, counted.to_toml()).with_context(|| file.display().to_string())?;
+    if update {
+        sh.write_file(FILE, counted.to_toml())?;
         println!("{FILE}: {} counts", counted.calls.len());
         return Ok(());
     }
-    let text = fs::read_to_string(&file)
-        .with_context(|| format!("{FILE}: record it with `cargo xtask instructions --update`"))?;
+    let text = sh.read_file(FILE);
+    let text = text.context("record the file with `cargo xtask instructions --update`")?;
     let baseline: Counts = toml::from_str(&text).context(FILE)?;
-    if mode == Mode::Json {
+    if json {
         println!("{}", serde_json::to_string_pretty(&counted)?);
     } else {
         print!("{}", table(&baseline, &counted));
@@ -102,14 +90,14 @@ impl Count {
     }
 }
 
-fn count(workspace: &Path) -> anyhow::Result<BTreeMap<String, Count>> {
-    let program = build(workspace)?;
-    let scratch = target_folder(workspace)?.join("instructions");
-    fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+fn count(sh: &Shell) -> anyhow::Result<BTreeMap<String, Count>> {
+    let program = build(sh)?;
+    let scratch = sh.create_dir(target_folder(sh)?.join("instructions"))?;
     let mut calls = BTreeMap::new();
     for transport in ["tcp", "unix"] {
         for (name, dispatch) in [("default", "thread_per_connection"), ("lanes", "lanes")] {
             let pair = Pair {
+                sh,
                 program: &program,
                 scratch: &scratch,
                 transport,
@@ -125,7 +113,7 @@ fn count(workspace: &Path) -> anyhow::Result<BTreeMap<String, Count>> {
     Ok(calls)
 }
 
-/// The instructions of one call of each operation; `count` counts those of so many.
+/// The instructions of one call of each operation. `count` counts the instructions of all calls, given the number of each operation.
 fn of_each_operation(
     way: &str,
     count: impl Fn([u64; 3]) -> anyhow::Result<Count>,
@@ -149,7 +137,7 @@ fn of_each_operation(
     operations.map(of_one).collect()
 }
 
-/// All instructions of a process that calls its own object so often: the least of two runs. There is no server beside it.
+/// All instructions of a process that makes these numbers of calls to its own object: the least of two runs. There is no server.
 fn count_collocated(program: &Path, scratch: &Path, calls: [u64; 3]) -> anyhow::Result<Count> {
     let calls = calls.map(|n| n.to_string());
     let arguments = ["call-own", &calls[0], &calls[1], &calls[2]];
@@ -163,7 +151,7 @@ fn count_collocated(program: &Path, scratch: &Path, calls: [u64; 3]) -> anyhow::
     })
 }
 
-/// N calls more make this difference, in which start, warm-up and end cancel.
+/// The instructions of one call, from the difference that N calls more make. Start, warm-up and end cancel.
 fn a_call(once: u64, twice: u64) -> anyhow::Result<u64> {
     ensure!(
         twice > once,
@@ -174,6 +162,7 @@ fn a_call(once: u64, twice: u64) -> anyhow::Result<u64> {
 
 /// A server and a client to count.
 struct Pair<'a> {
+    sh: &'a Shell,
     program: &'a Path,
     scratch: &'a Path,
     transport: &'a str,
@@ -181,8 +170,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// All instructions of both processes that make so many calls of each kind: the least of two runs, because threads that
-    /// meet in an unusual order only add instructions.
+    /// All instructions of both processes for these numbers of calls: the least of two runs, because threads that meet in an unusual
+    /// order only add instructions.
     fn count(&self, calls: [u64; 3]) -> anyhow::Result<Count> {
         let (one, other) = (self.count_once(calls)?, self.count_once(calls)?);
         Ok(Count {
@@ -196,7 +185,7 @@ impl Pair<'_> {
             ["reference", "socket", "server.log", "client.log"].map(|name| self.scratch.join(name));
         for old in [&reference, &socket] {
             // It is there only if an earlier run was interrupted.
-            let _ = fs::remove_file(old);
+            self.sh.remove_path(old)?;
         }
         let endpoint = match self.transport {
             "tcp" => "iiop://127.0.0.1:0".to_owned(),
@@ -213,31 +202,14 @@ impl Pair<'_> {
             client: client.instructions().context("client")?,
             server: server.instructions().context("server")?,
         };
-        fs::remove_file(&reference).context("reference")?;
         Ok(count)
     }
 }
 
 /// Builds the measured program as a release is built, and returns where it is.
-fn build(workspace: &Path) -> anyhow::Result<PathBuf> {
-    let status = Command::new("cargo")
-        .current_dir(workspace)
-        .args(["build", "--release", "--package", PROGRAM])
-        .status()
-        .context("cargo build")?;
-    ensure!(
-        status.success(),
-        "cargo build --release --package {PROGRAM}: {status}"
-    );
-    Ok(target_folder(workspace)?.join("release").join(PROGRAM))
-}
-
-fn compiler() -> anyhow::Result<String> {
-    let output = Command::new("rustc")
-        .arg("--version")
-        .output()
-        .context("rustc --version")?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+fn build(sh: &Shell) -> anyhow::Result<PathBuf> {
+    cmd!(sh, "cargo build --release --package {PROGRAM}").run()?;
+    Ok(target_folder(sh)?.join("release").join(PROGRAM))
 }
 
 fn table(baseline: &Counts, counted: &Counts) -> String {

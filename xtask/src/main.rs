@@ -1,7 +1,4 @@
-//! Checks of the workspace's own rules: `cargo xtask layers`, `spec`, `instructions`, and `ci` for all that the gate runs.
-//! `draw` tests with new random cases; `simulate` joins clients and servers in memory, on virtual time; `static` builds the program
-//! for a board, `rtos` the guests that run real-time kernels; `portability` checks the portable crates for other systems. `features` checks
-//! each feature of the services alone; `package` makes what is published, `book` the site of the documentation, and `pictures` those of the README.
+//! `cargo xtask`: the checks of the workspace's own rules, and what the gate and a release make.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -22,56 +19,101 @@ mod simulate;
 mod sources;
 mod spec;
 mod static_build;
+mod support_api;
 mod test_files;
+mod type_names;
 mod valgrind;
 
-use std::env;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use static_build::Mode;
+use anyhow::Context;
+use clap::Parser;
+use xshell::Shell;
 
-fn main() -> ExitCode {
-    let words: Vec<String> = env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let done = match words[..] {
-        ["layers"] => layers::run(&workspace()),
-        ["instructions"] => instructions::run(&workspace(), instructions::Mode::Table),
-        ["instructions", "--json"] => instructions::run(&workspace(), instructions::Mode::Json),
-        ["instructions", "--update"] => instructions::run(&workspace(), instructions::Mode::Update),
-        ["draw", ref arguments @ ..] => draw::run(&workspace(), arguments),
-        ["spec", ref options @ ..] => spec::run(&workspace(), options),
-        ["simulate", ref arguments @ ..] => simulate::run(&workspace(), arguments),
-        ["features"] => features::run(&workspace()),
-        ["package"] => package::run(&workspace()),
-        ["rtos"] => rtos::run(&workspace()),
-        ["book"] => book::run(&workspace()),
-        ["pictures"] => pictures::run(&workspace(), None),
-        ["pictures", report] => pictures::run(&workspace(), Some(report)),
-        ["portability"] => portability::run(&workspace()),
-        ["ci"] => ci::run(&workspace()),
-        ["static"] => static_build::run(&workspace(), Mode::Dist),
-        ["static", "--try"] => static_build::run(&workspace(), Mode::Try),
-        _ => {
-            eprintln!(
-                "usage: cargo xtask layers | spec [--json] | instructions [--json|--update] | draw [CARGO TEST ARGUMENTS] | simulate [--seeds N] [--from SEED] | ci | static [--try] | rtos | portability | features | package | book | pictures [REPORT]"
-            );
-            return ExitCode::from(2);
-        }
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("{e:#}");
-            ExitCode::FAILURE
-        }
+/// Checks the workspace's own rules, and makes what the gate and a release need.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    /// Makes a site of the pages below docs/, and checks their links and their code.
+    Book,
+    /// Runs what the gate runs, once the peers are installed.
+    Ci,
+    /// Runs the tests with a new seed, so that random tests draw new cases.
+    Draw {
+        /// The arguments of `cargo test`; by default `--workspace`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Checks that rtorb-services compiles with each of its features alone, and with none.
+    Features,
+    /// Counts the instructions of a call, and compares them with instructions.toml.
+    Instructions {
+        /// Prints the counts as JSON.
+        #[arg(long)]
+        json: bool,
+        /// Writes the counts to instructions.toml.
+        #[arg(long, conflicts_with = "json")]
+        update: bool,
+    },
+    /// Checks which crate may use which, and what a crate may not use.
+    Layers,
+    /// Packages the crates as they would be published, and builds a project with the packages.
+    Package,
+    /// Makes the pictures of the README from a report.
+    Pictures {
+        /// The folder of the report; without it, this host is measured first.
+        report: Option<PathBuf>,
+    },
+    /// Checks the portable crates for other systems, and compares the result with docs/reference/portability.md.
+    Portability,
+    /// Builds the guests that run real-time kernels.
+    Rtos,
+    /// Joins clients and servers in memory, on virtual time, with many seeds.
+    Simulate {
+        /// The number of seeds.
+        #[arg(long, default_value_t = 10_000)]
+        seeds: u64,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+    },
+    /// Lists the clauses of the standards that the code cites: kept, tested, left out.
+    Spec {
+        /// Prints the list as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Builds `rtorb` as one file that runs on a board with nothing else.
+    Static {
+        /// Builds it fast, and runs it in an empty root.
+        #[arg(long = "try")]
+        is_trial: bool,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    let sh = &workspace()?;
+    match Task::parse() {
+        Task::Book => book::run(sh),
+        Task::Ci => ci::run(sh),
+        Task::Draw { arguments } => draw::run(sh, arguments),
+        Task::Features => features::run(sh),
+        Task::Instructions { json, update } => instructions::run(sh, json, update),
+        Task::Layers => layers::run(sh),
+        Task::Package => package::run(sh),
+        Task::Pictures { report } => pictures::run(sh, report),
+        Task::Portability => portability::run(sh),
+        Task::Rtos => rtos::run(sh),
+        Task::Simulate { seeds, from } => simulate::run(sh, seeds, from),
+        Task::Spec { json } => spec::run(sh, json),
+        Task::Static { is_trial } => static_build::run(sh, is_trial),
     }
 }
 
-/// The folder of the workspace.
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask is a folder of the workspace")
-        .to_owned()
+/// A shell whose current folder is that of the workspace.
+fn workspace() -> anyhow::Result<Shell> {
+    let sh = Shell::new()?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    sh.change_dir(folder.context("xtask is a folder of the workspace")?);
+    Ok(sh)
 }

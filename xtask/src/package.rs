@@ -6,21 +6,26 @@
 //! its server. The tutorial's programs are checked in the copy that the commands of the tutorial make.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
+use xshell::{Cmd, Shell, cmd};
 
-use crate::metadata::{Metadata, target_folder};
+use crate::metadata::{members, target_folder};
 
-pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
-    let place = Place::new(workspace)?;
-    let packages = place.package(workspace)?;
+pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
+    let folder = target_folder(sh)?.join("package");
+    for made in ["crates", "copies"] {
+        sh.remove_path(folder.join(made))?;
+        sh.create_dir(folder.join(made))?;
+    }
+    let place = Place { sh, folder };
+    let packages = place.package()?;
     place.check(&packages)?;
-    place.try_template(workspace, &packages)?;
-    place.try_tutorial(workspace, &packages)
+    place.try_template(&packages)?;
+    place.try_tutorial(&packages)
 }
 
 /// A package that was unpacked: its name, and its folder.
@@ -29,111 +34,77 @@ struct Package {
     folder: PathBuf,
 }
 
-/// The folder of everything that is made here.
-struct Place {
+/// The folder of everything that is made here, and a shell whose current folder is the workspace.
+struct Place<'a> {
+    sh: &'a Shell,
     folder: PathBuf,
-    lock: PathBuf,
 }
 
-impl Place {
-    fn new(workspace: &Path) -> anyhow::Result<Self> {
-        let folder = target_folder(workspace)?.join("package");
-        for made in ["crates", "copies"] {
-            let made = folder.join(made);
-            if made.exists() {
-                fs::remove_dir_all(&made).with_context(|| made.display().to_string())?;
-            }
-            fs::create_dir_all(&made)?;
-        }
-        let lock = workspace.join("Cargo.lock");
-        Ok(Self { folder, lock })
-    }
-
-    fn package(&self, workspace: &Path) -> anyhow::Result<Vec<Package>> {
-        let metadata = Metadata::of(workspace)?;
-        let mut command = Command::new("cargo");
-        command.args(["package", "--workspace", "--no-verify", "--allow-dirty"]);
-        succeed(command.current_dir(workspace))?;
+impl Place<'_> {
+    fn package(&self) -> anyhow::Result<Vec<Package>> {
+        let sh = self.sh;
+        cmd!(sh, "cargo package --workspace --no-verify --allow-dirty").run()?;
         let unpacked = self.folder.join("crates");
-        metadata
-            .members()
-            .filter(|member| member.publish.is_none())
-            .map(|package| {
-                let named = format!("{}-{}", package.name, package.version);
-                let file = self.folder.join(format!("{named}.crate"));
-                // `m`: cargo would take files with the time in the archive, the same in all of them, for those of the last run.
-                succeed(
-                    Command::new("tar")
-                        .arg("xzmf")
-                        .arg(file)
-                        .arg("-C")
-                        .arg(&unpacked),
-                )?;
-                Ok(Package {
-                    name: package.name.clone(),
-                    folder: unpacked.join(named),
-                })
+        let published = members(sh)?
+            .into_iter()
+            .filter(|package| package.publish.is_none());
+        let packages = published.map(|package| {
+            let named = format!("{}-{}", package.name, package.version);
+            let file = self.folder.join(format!("{named}.crate"));
+            // `m`: cargo would take files with the time in the archive, the same in all of them, for those of the last run.
+            cmd!(sh, "tar xzmf {file} -C {unpacked}").quiet().run()?;
+            Ok(Package {
+                name: package.name.to_string(),
+                folder: unpacked.join(named),
             })
-            .collect()
+        });
+        packages.collect()
     }
 
     /// Compiles what is in the packages, and nothing that is not in them.
     fn check(&self, packages: &[Package]) -> anyhow::Result<()> {
         let folder = self.folder.join("crates");
-        let mut manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n".to_owned();
-        manifest += &patch(packages.iter());
-        fs::write(folder.join("Cargo.toml"), manifest)?;
-        fs::copy(&self.lock, folder.join("Cargo.lock"))?;
-        succeed(self.cargo("check", &folder).arg("--workspace"))
+        let manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n".to_owned();
+        let manifest = manifest + &patch(packages.iter());
+        self.sh.write_file(folder.join("Cargo.toml"), manifest)?;
+        self.sh.copy_file("Cargo.lock", &folder)?;
+        let _folder = self.sh.push_dir(folder);
+        Ok(self.cargo("check").arg("--workspace").run()?)
     }
 
-    fn try_template(&self, workspace: &Path, packages: &[Package]) -> anyhow::Result<()> {
-        let folder = self.copy(workspace, "README.md", packages)?;
-        succeed(&mut self.cargo("build", &folder))?;
+    fn try_template(&self, packages: &[Package]) -> anyhow::Result<()> {
+        let _folder = self.sh.push_dir(self.copy("README.md", packages)?);
+        self.cargo("build").run()?;
         self.call()
     }
 
-    fn try_tutorial(&self, workspace: &Path, packages: &[Package]) -> anyhow::Result<()> {
-        let folder = self.copy(workspace, "docs/tutorial/first-object.md", packages)?;
-        let written = workspace.join("examples/thermostat");
+    fn try_tutorial(&self, packages: &[Package]) -> anyhow::Result<()> {
+        let sh = self.sh;
+        let folder = self.copy("docs/tutorial/first-object.md", packages)?;
         for files in ["build.rs", "idl", "src"] {
-            succeed(
-                Command::new("cp")
-                    .arg("-r")
-                    .arg(written.join(files))
-                    .arg(&folder),
-            )?;
+            cmd!(sh, "cp -r examples/thermostat/{files} {folder}").run()?;
         }
-        succeed(&mut self.cargo("check", &folder))?;
+        let _folder = sh.push_dir(folder);
+        self.cargo("check").run()?;
         println!("The tutorial's programs were checked in the copy that its commands make.");
         Ok(())
     }
 
     /// Makes a copy of the template by the commands of a page, as if the workspace's folder were `rtorb`. Returns its folder, in which the
     /// packages are the only source of rtorb.
-    fn copy(&self, workspace: &Path, page: &str, packages: &[Package]) -> anyhow::Result<PathBuf> {
-        let text = fs::read_to_string(workspace.join(page)).context(page.to_owned())?;
-        let commands = commands(&text).with_context(|| format!("{page} copies no template"))?;
-        let checkout = self.folder.join("copies/rtorb");
-        fs::create_dir_all(&checkout)?;
-        let template = Command::new("cp")
-            .args(["-r", "--parents", "examples/template"])
-            .arg(&checkout)
-            .current_dir(workspace)
-            .status();
-        ensure!(
-            template.is_ok_and(|it| it.success()),
-            "cp examples/template"
-        );
-        let shell = Command::new("sh")
-            .args(["-e", "-c", &format!("{commands}\npwd")])
-            .current_dir(&checkout)
-            .output()
-            .context("sh")?;
-        let complaint = String::from_utf8_lossy(&shell.stderr);
-        ensure!(shell.status.success(), "{page}: {commands}{complaint}");
-        let folder = PathBuf::from(String::from_utf8_lossy(&shell.stdout).trim());
-        let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
+    fn copy(&self, page: &str, packages: &[Package]) -> anyhow::Result<PathBuf> {
+        let sh = self.sh;
+        let commands = commands(&sh.read_file(page)?);
+        let commands = commands.with_context(|| format!("{page} copies no template"))?;
+        let checkout = sh.create_dir(self.folder.join("copies/rtorb"))?;
+        cmd!(sh, "cp -r --parents examples/template {checkout}").run()?;
+        let folder = {
+            let _checkout = sh.push_dir(checkout);
+            let script = format!("{commands}\npwd");
+            let shell = cmd!(sh, "sh -e -c {script}").quiet();
+            PathBuf::from(shell.read().with_context(|| page.to_owned())?)
+        };
+        let manifest = sh.read_file(folder.join("Cargo.toml"))?;
         let (own, patched) = manifest
             .split_once(PATCH)
             .context("the template has a patch")?;
@@ -145,47 +116,39 @@ impl Place {
         let needed = packages
             .iter()
             .filter(|package| patched.contains(&format!("\n{} = ", package.name)));
-        fs::write(folder.join("Cargo.toml"), own.to_owned() + &patch(needed))?;
-        fs::copy(&self.lock, folder.join("Cargo.lock"))?;
+        sh.write_file(folder.join("Cargo.toml"), own.to_owned() + &patch(needed))?;
+        sh.copy_file("Cargo.lock", &folder)?;
         Ok(folder)
     }
 
     /// The template's client calls its server.
     fn call(&self) -> anyhow::Result<()> {
-        let built = self.folder.join("target/debug");
-        let server = Command::new(built.join("server"))
+        let sh = self.sh;
+        let programs = self.folder.join("built/debug");
+        let server = Command::new(programs.join("server"))
             .stdout(Stdio::piped())
             .spawn()?;
         let mut server = Server(server);
         let output = server.0.stdout.take().context("it is a pipe")?;
         let mut reference = String::new();
         BufReader::new(output).read_line(&mut reference)?;
+        let (client, reference) = (programs.join("client"), reference.trim());
         for (percent, expected) in [
-            ("40", "The valve is at 40 %.\n"),
-            ("101", "The valve cannot move to 101 %.\n"),
+            ("40", "The valve is at 40 %."),
+            ("101", "The valve cannot move to 101 %."),
         ] {
-            let mut client = Command::new(built.join("client"));
-            let answer = client.args([reference.trim(), percent]).output()?;
-            let printed = String::from_utf8_lossy(&answer.stdout);
-            let complaint = String::from_utf8_lossy(&answer.stderr);
-            ensure!(
-                printed == expected,
-                "the client printed {printed:?}, {complaint}"
-            );
+            let call = cmd!(sh, "{client} {reference} {percent}").ignore_status();
+            let printed = call.read()?;
+            ensure!(printed == expected, "the client printed {printed:?}");
         }
         println!("The template was built with the packages; its client called its server.");
         Ok(())
     }
 
-    /// All that is compiled here has one folder, so that a dependency is compiled once.
-    fn cargo(&self, what: &str, folder: &Path) -> Command {
-        let mut command = Command::new("cargo");
-        command
-            .arg(what)
-            .current_dir(folder)
-            .env("CARGO_TARGET_DIR", self.folder.join("target"))
-            .env("CARGO_PROFILE_DEV_DEBUG", "0");
-        command
+    /// Cargo with one folder for all that is compiled here, so that a dependency is compiled once.
+    fn cargo(&self, what: &str) -> Cmd<'_> {
+        let command = cmd!(self.sh, "cargo {what}").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        command.env("CARGO_TARGET_DIR", self.folder.join("built"))
     }
 }
 
@@ -200,7 +163,7 @@ impl Drop for Server {
     }
 }
 
-/// Says that the packages are in their folders, as if crates.io had them.
+/// The lines of a manifest that take packages from their folders in the place of crates.io.
 fn patch<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
     let mut lines = format!("{PATCH}\n");
     for Package { name, folder } in packages {
@@ -217,12 +180,6 @@ fn commands(page: &str) -> Option<String> {
         .lines()
         .take_while(|line| *line != "```" && !line.starts_with("cargo "));
     Some(lines.collect::<Vec<_>>().join("\n"))
-}
-
-fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let status = command.status().with_context(|| format!("{command:?}"))?;
-    ensure!(status.success(), "{command:?}: {status}");
-    Ok(())
 }
 
 const PATCH: &str = "[patch.crates-io]";

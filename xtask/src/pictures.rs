@@ -3,11 +3,10 @@
 //! They are photographs of a report, which Chromium makes: the overview, and one plot. Without a folder with a report, the command
 //! measures this host first, which takes some minutes.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::{Path, PathBuf, absolute};
 
 use anyhow::{Context, ensure};
+use xshell::{Shell, cmd};
 
 use crate::metadata::target_folder;
 
@@ -36,62 +35,50 @@ const PICTURES: [Picture; 2] = [
 ];
 
 /// Bound on each file: every clone of the repository has them.
-const OCTETS_MAX: u64 = 150_000;
+const BYTES_MAX: u64 = 150_000;
 const FOLDER: &str = "docs/pictures";
 
 /// Makes every picture, of the report in a folder, or of a new one.
-pub(crate) fn run(workspace: &Path, report: Option<&str>) -> anyhow::Result<()> {
-    let work = target_folder(workspace)?.join("pictures");
-    fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
+pub(crate) fn run(sh: &Shell, report: Option<PathBuf>) -> anyhow::Result<()> {
+    let work = target_folder(sh)?.join("pictures");
     let report = match report {
-        Some(folder) => PathBuf::from(folder),
-        None => measure(workspace, &work)?,
+        Some(folder) => absolute(folder)?,
+        None => measure(sh, &work)?,
     };
-    let page = report.join("index.html");
-    let html = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
+    let html = sh.read_file(report.join("index.html"))?;
     for picture in &PICTURES {
         let copy = work.join(format!("{}.html", picture.file));
-        fs::write(&copy, prepared(&html, picture)?).with_context(|| copy.display().to_string())?;
-        let file = workspace.join(FOLDER).join(picture.file);
-        photograph(&copy, picture, &file)?;
-        let octets = fs::metadata(&file)
-            .with_context(|| file.display().to_string())?
+        sh.write_file(&copy, prepared(&html, picture)?)?;
+        let file = sh.create_dir(FOLDER)?.join(picture.file);
+        photograph(sh, &copy, picture, &file)?;
+        let bytes = file
+            .metadata()
+            .context("the browser wrote no picture")?
             .len();
         ensure!(
-            octets <= OCTETS_MAX,
-            "{}: {octets} octets, and at most {OCTETS_MAX} are allowed",
+            bytes <= BYTES_MAX,
+            "{}: {bytes} bytes, and at most {BYTES_MAX} are allowed",
             file.display()
         );
-        println!("{}: {octets} octets", file.display());
+        println!("{}: {bytes} bytes", file.display());
     }
     Ok(())
 }
 
-/// Measures this host; returns the folder of the report. A missed claim is a result too.
-fn measure(workspace: &Path, work: &Path) -> anyhow::Result<PathBuf> {
+/// Measures this host; returns the folder of the report.
+fn measure(sh: &Shell, work: &Path) -> anyhow::Result<PathBuf> {
     let report = work.join("report");
-    let status = Command::new("cargo")
-        .current_dir(workspace)
-        .args([
-            "run",
-            "--release",
-            "-p",
-            "rtorb-cli",
-            "--",
-            "measure",
-            "--out",
-        ])
-        .arg(&report)
-        .status()
-        .context("cargo run")?;
-    ensure!(
-        matches!(status.code(), Some(0 | 1)),
-        "rtorb measure: {status}"
+    sh.remove_path(report.join("index.html"))?;
+    // A missed claim is a result too: then there is a report, and the status is not 0.
+    let measure = cmd!(
+        sh,
+        "cargo run --release -p rtorb-cli -- measure --out {report}"
     );
+    measure.ignore_status().run()?;
     Ok(report)
 }
 
-/// The page as the picture needs it: for a plot, a script removes all else once the plot is drawn.
+/// The page for a picture. For a plot, it has a script that removes everything else once the plot is drawn.
 fn prepared(html: &str, picture: &Picture) -> anyhow::Result<String> {
     let Some(plot) = picture.plot else {
         return Ok(html.to_owned());
@@ -120,35 +107,22 @@ fn prepared(html: &str, picture: &Picture) -> anyhow::Result<String> {
 }
 
 /// Opens the page in a browser without a window, and writes what it shows.
-fn photograph(page: &Path, picture: &Picture, file: &Path) -> anyhow::Result<()> {
-    let folder = file.parent().context("a picture has a folder")?;
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let browser = ["chromium", "chromium-browser", "google-chrome"];
-    let program = browser
-        .into_iter()
-        .find(|name| Command::new(name).arg("--version").output().is_ok())
-        .context("there is no chromium: apt install chromium")?;
-    let output = Command::new(program)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-        ])
+fn photograph(sh: &Shell, page: &Path, picture: &Picture, file: &Path) -> anyhow::Result<()> {
+    let Picture { width, height, .. } = picture;
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let is_there = |name: &&str| cmd!(sh, "{name} --version").quiet().read().is_ok();
+    let browser = browsers.into_iter().find(is_there);
+    let browser = browser.context("there is no chromium: apt install chromium")?;
+    let options = [
+        "--headless".to_owned(),
+        "--no-sandbox".to_owned(),
+        "--disable-gpu".to_owned(),
+        "--hide-scrollbars".to_owned(),
         // The scripts of the page have this time, on a clock that goes on at once when they wait.
-        .arg("--virtual-time-budget=20000")
-        .arg(format!(
-            "--window-size={},{}",
-            picture.width, picture.height
-        ))
-        .arg(format!("--screenshot={}", file.display()))
-        .arg(format!("file://{}", page.display()))
-        .output()
-        .context(program)?;
-    ensure!(
-        output.status.success() && file.exists(),
-        "{program}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(())
+        "--virtual-time-budget=20000".to_owned(),
+        format!("--window-size={width},{height}"),
+        format!("--screenshot={}", file.display()),
+        format!("file://{}", page.display()),
+    ];
+    Ok(cmd!(sh, "{browser} {options...}").ignore_stderr().run()?)
 }

@@ -1,12 +1,11 @@
 //! `cargo xtask portability`: checks the types of the portable crates for the systems of the table in docs/reference/portability.md, and compares
 //! the result with the table. Nothing is linked: that needs the makers' tools.
 
-use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
+use xshell::Shell;
 
 use crate::debian;
 use crate::metadata::target_folder;
@@ -16,27 +15,26 @@ const TABLE: &str = "docs/reference/portability.md";
 const CRATES: [&str; 3] = ["rtorb-wire", "rtorb-embedded", "rtorb-os"];
 const BUILDS: &str = "builds";
 const REFUSED: &str = "refused";
-/// How rtorb-os begins to say what it lacks (`crates/rtorb-os/build.rs`).
+/// The beginning of the message of rtorb-os that it does not support a system (`crates/rtorb-os/build.rs`).
 const REFUSAL: &str = "rtorb-os has no host module for";
 
-/// A row of the table: a system, and what it says of each crate.
+/// A row of the table: a system, and the cell of each crate.
 #[derive(Debug, PartialEq)]
 struct Row {
     target: String,
     cells: Vec<String>,
 }
 
-/// Checks each system, prints what was found, and fails where the table says something else.
-pub(crate) fn run(workspace: &Path) -> anyhow::Result<()> {
-    let path = workspace.join(TABLE);
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let rows = rows(&text);
+/// Checks each system, prints the result, and fails where the table has another one.
+pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
+    let rows = rows(&sh.read_file(TABLE)?);
     ensure!(!rows.is_empty(), "{TABLE} has no row of a system");
+    let built = target_folder(sh)?.join("portability");
     let mut wrong = Vec::new();
     for row in &rows {
         let start = Instant::now();
-        let portable = check(workspace, &row.target, "rtorb-embedded")?;
-        let whole = check(workspace, &row.target, "rtorb-os")?;
+        let portable = check(sh, &built, &row.target, "rtorb-embedded")?;
+        let whole = check(sh, &built, &row.target, "rtorb-os")?;
         let found = [portable, portable, whole];
         let seconds = start.elapsed().as_secs();
         println!("{}: {} ({seconds} s)", row.target, found.join(", "));
@@ -67,22 +65,19 @@ fn rows(text: &str) -> Vec<Row> {
     text.lines().filter_map(row).collect()
 }
 
-/// `builds`, or `refused` where the crate says itself what it lacks.
-fn check(workspace: &Path, target: &str, name: &str) -> anyhow::Result<&'static str> {
-    let mut command: Command = debian::cargo(&target_folder(workspace)?.join("portability"))?;
-    command
-        .current_dir(workspace)
+/// `builds`, or `refused` if the crate itself says that it does not support the system.
+fn check(sh: &Shell, built: &Path, target: &str, name: &str) -> anyhow::Result<&'static str> {
+    let check = debian::cargo(sh, built)?
         .args(["check", "--locked", "--quiet", "-Zbuild-std=core,alloc"])
-        .args(["--target", target, "-p", name])
-        .stdin(Stdio::null());
-    let output = command.output().context("cargo")?;
-    let said = String::from_utf8_lossy(&output.stderr);
+        .args(["--target", target, "-p", name]);
+    let output = check.quiet().ignore_status().output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         Ok(BUILDS)
-    } else if said.contains(REFUSAL) {
+    } else if errors.contains(REFUSAL) {
         Ok(REFUSED)
     } else {
-        bail!("{name} for {target}:\n{said}")
+        bail!("{name} for {target}:\n{errors}")
     }
 }
 

@@ -1,18 +1,9 @@
-//! Source text without what a rule does not look at: comments, and the tests at the end of a file.
+//! Finds source files, and reads their code without comments and without the tests at their end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-
-/// One line of code, its comment cut off.
-#[derive(Debug)]
-pub(crate) struct Line {
-    /// Counted from 1.
-    pub(crate) number: usize,
-    /// The code in it.
-    pub(crate) code: String,
-}
 
 /// Every Rust file below `folder`, in order.
 pub(crate) fn rust_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -39,27 +30,21 @@ pub(crate) fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The lines of code of a file up to its unit tests, which stand last.
-pub(crate) fn code(file: &Path) -> anyhow::Result<Vec<Line>> {
+/// The lines of code of a file, without comments, up to its unit tests, which stand last.
+pub(crate) fn code(file: &Path) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     Ok(code_of(&text))
 }
 
-fn code_of(text: &str) -> Vec<Line> {
+fn code_of(text: &str) -> Vec<String> {
     let mut nexts = text.lines().skip(1);
-    let lines = text
-        .lines()
-        .take_while(|line| {
-            let next = nexts.next().unwrap_or_default();
-            // Other items for tests, such as an import, may stand anywhere.
-            line.trim() != "#[cfg(test)]" || !next.starts_with("mod ") || next.ends_with(';')
-        })
-        .enumerate();
-    let code = lines.map(|(index, line)| Line {
-        number: index + 1,
-        code: without_comment(line).to_owned(),
+    let lines = text.lines().take_while(|line| {
+        let next = nexts.next().unwrap_or_default();
+        // Other items for tests, such as an import, may stand anywhere.
+        line.trim() != "#[cfg(test)]" || !next.starts_with("mod ") || next.ends_with(';')
     });
-    code.filter(|line| !line.code.trim().is_empty()).collect()
+    let code = lines.map(|line| without_comment(line).to_owned());
+    code.filter(|line| !line.trim().is_empty()).collect()
 }
 
 /// A `//` inside a string is not a comment, so the quotes before it must be even in number.
@@ -77,18 +62,12 @@ mod tests {
     #[test]
     fn comments_and_tests_are_no_code() {
         let text = "//! std::net\nuse std::fmt; // std::fs\n#[cfg(test)]\nuse a::b;\nlet url = \"a://b\";\n\n#[cfg(test)]\nmod tests { std::time }\n";
-        let code: Vec<_> = code_of(text)
-            .into_iter()
-            .map(|line| (line.number, line.code))
-            .collect();
-        assert_eq!(
-            code,
-            [
-                (2, "use std::fmt; ".to_owned()),
-                (3, "#[cfg(test)]".to_owned()),
-                (4, "use a::b;".to_owned()),
-                (5, "let url = \"a://b\";".to_owned())
-            ]
-        );
+        let code = [
+            "use std::fmt; ",
+            "#[cfg(test)]",
+            "use a::b;",
+            "let url = \"a://b\";",
+        ];
+        assert_eq!(code_of(text), code);
     }
 }

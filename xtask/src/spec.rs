@@ -11,21 +11,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
+use xshell::Shell;
 
 use crate::sources::rust_files;
 
 /// Prints the list, as text or as JSON, and fails if a citation or an exception is wrong.
-pub(crate) fn run(workspace: &Path, options: &[&str]) -> anyhow::Result<()> {
-    let (list, faults) = read(workspace)?;
-    match options {
-        [] => print!("{list}"),
-        ["--json"] => println!("{}", serde_json::to_string_pretty(&list)?),
-        _ => bail!("usage: cargo xtask spec [--json]"),
+pub(crate) fn run(sh: &Shell, json: bool) -> anyhow::Result<()> {
+    let (list, faults) = read(sh)?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&list)?);
+    } else {
+        print!("{list}");
     }
     for fault in &faults {
         eprintln!("{fault}");
@@ -42,7 +41,7 @@ const DOCUMENTS: [&str; 3] = ["CORBA 3", "GIOP 1.2", "RT-CORBA 1.2"];
 const FOLDERS: [&str; 2] = ["crates", "tests"];
 const EXCEPTIONS: &str = "xtask/spec/exceptions.toml";
 
-/// What the code says of all cited clauses.
+/// All cited clauses of each document.
 #[derive(Debug, Default, Serialize)]
 struct List(BTreeMap<String, BTreeMap<Clause, Coverage>>);
 
@@ -53,7 +52,7 @@ enum Clause {
     Title(String),
 }
 
-/// Where one clause is kept and tested, or why it is not.
+/// The places where one clause is kept and tested, and the requirements of it that are left out.
 #[derive(Debug, Default, Serialize)]
 struct Coverage {
     kept: Vec<Requirement>,
@@ -87,17 +86,17 @@ struct Exception {
     reason: String,
 }
 
-fn read(workspace: &Path) -> anyhow::Result<(List, Vec<String>)> {
+fn read(sh: &Shell) -> anyhow::Result<(List, Vec<String>)> {
+    let workspace = sh.current_dir();
     let (mut list, mut faults) = (List::default(), Vec::new());
     for folder in FOLDERS {
         for file in rust_files(&workspace.join(folder))? {
-            let name = file.strip_prefix(workspace).unwrap_or(&file);
-            let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+            let name = file.strip_prefix(&workspace).unwrap_or(&file);
+            let text = sh.read_file(&file)?;
             list.cite(&name.display().to_string(), &text, &mut faults);
         }
     }
-    let text = fs::read_to_string(workspace.join(EXCEPTIONS)).context(EXCEPTIONS)?;
-    let exceptions: Exceptions = toml::from_str(&text).context(EXCEPTIONS)?;
+    let exceptions: Exceptions = toml::from_str(&sh.read_file(EXCEPTIONS)?).context(EXCEPTIONS)?;
     list.except(exceptions.exception, &mut faults);
     list.find_faults(&mut faults);
     Ok((list, faults))
@@ -269,7 +268,8 @@ mod tests {
 
     #[test]
     fn the_citations_of_the_workspace_are_right() {
-        let (list, faults) = read(&crate::workspace()).expect("all files are readable");
+        let (list, faults) =
+            read(&crate::workspace().expect("the workspace")).expect("all files are readable");
         assert!(faults.is_empty(), "\n{}", faults.join("\n"));
         assert!(!list.0.is_empty());
     }

@@ -1,11 +1,11 @@
-//! Every file of tests is a module of a program that cargo runs: a forgotten one would be neither compiled nor missed.
+//! Finds tests that cargo does not run: files that no test program has as a module, and tests of targets with `test = false`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cargo_metadata::{Package, Target};
 
-use crate::metadata::Package;
 use crate::sources::{code, rust_files};
 
 /// The files below `tests/` that no target of `package` compiles.
@@ -16,7 +16,7 @@ pub(crate) fn forgotten(package: &Package) -> anyhow::Result<Vec<PathBuf>> {
     }
     let mut compiled = BTreeSet::new();
     for target in &package.targets {
-        compiled.extend(files(&target.src_path)?);
+        compiled.extend(files(target.src_path.as_std_path())?);
     }
     let mut forgotten = rust_files(&folder.canonicalize()?)?;
     forgotten.retain(|file| !compiled.contains(file));
@@ -26,11 +26,14 @@ pub(crate) fn forgotten(package: &Package) -> anyhow::Result<Vec<PathBuf>> {
 /// The files with tests of targets whose tests cargo does not run (`test = false`).
 pub(crate) fn never_run(package: &Package) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for target in package.targets.iter().filter(|target| {
-        let is_program = |kind: &String| kind == "lib" || kind == "bin";
-        !target.test && target.kind.iter().any(is_program)
-    }) {
-        for file in files(&target.src_path)? {
+    let is_program = |target: &&Target| target.is_lib() || target.is_bin();
+    for target in package
+        .targets
+        .iter()
+        .filter(is_program)
+        .filter(|target| !target.test)
+    {
+        for file in files(target.src_path.as_std_path())? {
             let text =
                 std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
             if text.lines().any(|line| line.trim() == "#[test]") {
@@ -61,7 +64,7 @@ fn files(root: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
         };
         let mut path = None;
         for line in code(&file)? {
-            let line = line.code.trim();
+            let line = line.trim();
             if let Some(name) = module(line) {
                 let named = [format!("{name}.rs"), format!("{name}/mod.rs")];
                 let places = named.map(|name| below.join(name));
@@ -89,10 +92,10 @@ fn module(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::{files, forgotten, module, never_run};
-    use crate::metadata::Metadata;
+    use crate::metadata::members;
 
     #[test]
     fn a_line_that_declares_a_file_has_its_name() {
@@ -104,7 +107,11 @@ mod tests {
 
     #[test]
     fn modules_are_found_in_folders_and_by_path() {
-        let root = crate::workspace().join("crates/rtorb-wire/tests/bytes/main.rs");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rtorb-wire/tests");
+        let root = folder
+            .canonicalize()
+            .expect("it is there")
+            .join("bytes/main.rs");
         let found = files(&root).expect("it can be read");
         assert!(found.contains(&root.with_file_name("hostile.rs")));
         assert!(
@@ -116,17 +123,17 @@ mod tests {
 
     #[test]
     fn files_of_no_target_and_tests_that_never_run_are_found() {
-        let metadata = Metadata::of(&crate::workspace()).expect("cargo answers");
-        let wire = metadata
-            .members()
-            .find(|package| package.name == "rtorb-wire");
-        let mut wire = wire.expect("a member").clone();
+        let sh = crate::workspace().expect("the workspace");
+        let members = members(&sh).expect("cargo answers");
+        let wire = members
+            .into_iter()
+            .find(|package| *package.name == "rtorb-wire");
+        let mut wire = wire.expect("a member");
         assert_eq!(
             forgotten(&wire).expect("it can be read"),
             [""; 0].map(PathBuf::from)
         );
-        wire.targets
-            .retain(|target| !target.kind.contains(&"test".to_owned()));
+        wire.targets.retain(|target| !target.is_test());
         let forgotten = forgotten(&wire).expect("it can be read");
         assert!(
             forgotten

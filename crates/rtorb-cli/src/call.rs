@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rtorb::{ObjectRef, SystemException};
-use rtorb_dynamic::search::{Found, SearchError};
+use rtorb_dynamic::search::{FoundInterface, SearchError};
 use rtorb_dynamic::{Failure, Operation, Request, Types};
 use rtorb_lab::inspect::repeat::{Pace, repeat};
 use rtorb_sched::model::rounded;
@@ -98,8 +98,8 @@ impl Call {
         }
     }
 
-    fn list(&self, found: &Found) -> anyhow::Result<ExitCode> {
-        let Found { interface, types } = found;
+    fn list(&self, found: &FoundInterface) -> anyhow::Result<ExitCode> {
+        let FoundInterface { interface, types } = found;
         if self.json {
             print_json(&interface.to_json(types))?;
         } else {
@@ -111,7 +111,7 @@ impl Call {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn describe(&self, operation: &Operation, found: &Found) -> anyhow::Result<()> {
+    fn describe(&self, operation: &Operation, found: &FoundInterface) -> anyhow::Result<()> {
         if self.json {
             print_json(&operation.to_json(&found.types))
         } else {
@@ -124,7 +124,7 @@ impl Call {
         &self,
         object: &ObjectRef,
         operation: &Arc<Operation>,
-        found: &Found,
+        found: &FoundInterface,
     ) -> anyhow::Result<Request> {
         let mut arguments = self.arguments.clone();
         let mut from_input = arguments.iter_mut().filter(|it| *it == "-");
@@ -147,7 +147,7 @@ impl Call {
         &self,
         request: &Request,
         operation: &Operation,
-        found: &Found,
+        found: &FoundInterface,
     ) -> anyhow::Result<ExitCode> {
         match self.answer(request, operation, found)? {
             Answer::Results(json) => print_json(&json).map(|()| ExitCode::SUCCESS),
@@ -159,7 +159,7 @@ impl Call {
         &self,
         request: &Request,
         operation: &Operation,
-        found: &Found,
+        found: &FoundInterface,
     ) -> anyhow::Result<Answer> {
         if self.oneway {
             return match request.send() {
@@ -188,7 +188,7 @@ impl Call {
         &self,
         request: &Request,
         operation: &Operation,
-        found: &Found,
+        found: &FoundInterface,
         count: u64,
     ) -> anyhow::Result<ExitCode> {
         let pace = Pace {
@@ -229,7 +229,7 @@ impl Call {
         &self,
         object: &ObjectRef,
         operation: &Arc<Operation>,
-        found: &Found,
+        found: &FoundInterface,
     ) -> anyhow::Result<ExitCode> {
         let mut status = ExitCode::SUCCESS;
         for text in std::io::stdin().lock().lines() {
@@ -257,7 +257,7 @@ impl Call {
         text: &str,
         object: &ObjectRef,
         operation: &Arc<Operation>,
-        found: &Found,
+        found: &FoundInterface,
     ) -> anyhow::Result<Request> {
         let arguments: Vec<Json> = rtorb_dynamic::json::parse(text)
             .map_err(|error| anyhow!("a line is a JSON array of the arguments: {error}"))?;
@@ -293,8 +293,8 @@ fn raised(failure: &Failure, types: &Types) -> anyhow::Result<Json> {
     json.context("the exception has no JSON")
 }
 
-fn operation(found: &Found, name: &str) -> anyhow::Result<Arc<Operation>> {
-    let Found { interface, .. } = found;
+fn operation(found: &FoundInterface, name: &str) -> anyhow::Result<Arc<Operation>> {
+    let FoundInterface { interface, .. } = found;
     interface.operation(name).ok_or_else(|| {
         let advice = match interface.suggestion(name) {
             Some(suggestion) => format!("; did you mean `{suggestion}`?"),

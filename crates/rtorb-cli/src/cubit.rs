@@ -102,7 +102,7 @@ impl Serve {
     }
 
     fn open(&self) -> Result<Server, OrbError> {
-        let builder = self.server.apply(&self.client, Orb::builder())?;
+        let builder = self.server.apply(&self.client, Orb::builder());
         let mut policies = PoaPolicies::default();
         if let Some(model) = self.priority_model {
             policies = policies.with(Policy::PriorityModel {

@@ -7,8 +7,8 @@ use anyhow::anyhow;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rtorb::{
-    ConfigFileForm, ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbError, PoaError,
-    Strategies, WaitStrategy,
+    ConnectionStrategy, DispatchStrategy, OrbBuilder, OrbConfig, OrbError, PoaError, Strategies,
+    WaitStrategy,
 };
 use rtorb_sched::text_file::{FileErrors, from_toml, read_text};
 
@@ -74,10 +74,7 @@ pub(crate) struct ServerOptions {
 
 impl ClientOptions {
     /// Applies these options.
-    ///
-    /// # Errors
-    /// What the ORB says of them.
-    pub(crate) fn apply(&self, builder: OrbBuilder) -> Result<OrbBuilder, OrbError> {
+    pub(crate) fn apply(&self, builder: OrbBuilder) -> OrbBuilder {
         builder
             .on_warning(|warning| warn(warning))
             .args(self.arguments())
@@ -113,14 +110,7 @@ impl ClientOptions {
 
 impl ServerOptions {
     /// Applies these options and those of a client.
-    ///
-    /// # Errors
-    /// What the ORB says of them.
-    pub(crate) fn apply(
-        &self,
-        client: &ClientOptions,
-        builder: OrbBuilder,
-    ) -> Result<OrbBuilder, OrbError> {
+    pub(crate) fn apply(&self, client: &ClientOptions, builder: OrbBuilder) -> OrbBuilder {
         let listen = (!self.listen.is_empty()).then(|| self.listen.join(";"));
         let own = arguments([
             ("-ORBListenEndpoints", &listen),
@@ -181,18 +171,27 @@ pub(crate) fn option_error(error: OrbError) -> anyhow::Error {
     }
     if let OrbError::ConfigFile { path, .. } = &error
         && let Ok(text) = read_text(path)
-        && let Err(mistakes) = from_toml::<ConfigFileForm>(&text)
+        && let Err(mistakes) = from_toml::<OrbConfig>(&text)
     {
         return file_error(FileErrors::new(path, text, mistakes));
     }
-    let ours = match &error {
-        OrbError::Option { option, reason } => {
-            let named = OPTION_NAMES.iter().find(|(theirs, _)| theirs == option);
-            named.map(|(_, ours)| format!("{ours}: {reason}"))
+    anyhow!(UsageError(text_of(&error)))
+}
+
+/// Returns the text of an error, with the names that the options have on this command line.
+fn text_of(error: &OrbError) -> String {
+    let ours = |option| OPTION_NAMES.iter().find(|(theirs, _)| *theirs == option);
+    match error {
+        OrbError::Option { option, reason } => match ours(option) {
+            Some((_, ours)) => format!("{ours}: {reason}"),
+            None => error.to_string(),
+        },
+        OrbError::Several(errors) => {
+            let texts: Vec<String> = errors.iter().map(text_of).collect();
+            texts.join("\n")
         }
-        _ => None,
-    };
-    anyhow!(UsageError(ours.unwrap_or_else(|| error.to_string())))
+        _ => error.to_string(),
+    }
 }
 
 /// The `-ORB` options whose values only the ORB checks, and their names on this command line.
@@ -211,6 +210,7 @@ fn is_usage_error(error: &OrbError) -> bool {
         OrbError::Option { .. }
             | OrbError::ConfigFile { .. }
             | OrbError::Endpoint(_)
+            | OrbError::Several(_)
             | OrbError::Poa(PoaError::InvalidPolicy { .. })
     )
 }

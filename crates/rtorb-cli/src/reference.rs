@@ -40,13 +40,12 @@ impl CallOptions {
 
     /// Builds the ORB, and sets the priority of the calling thread.
     pub(crate) fn orb(&self) -> anyhow::Result<Orb> {
-        self.build(self.choices.apply(builder()).map_err(option_error)?)
+        self.build(self.choices.apply(builder()))
     }
 
     /// Builds an ORB that also serves, and sets the priority of the calling thread.
     pub(crate) fn serving_orb(&self, server: &ServerOptions) -> anyhow::Result<Orb> {
-        let chosen = server.apply(&self.choices, builder());
-        self.build(chosen.map_err(option_error)?)
+        self.build(server.apply(&self.choices, builder()))
     }
 
     /// Returns advice, if the priority of the calls has another meaning for the server of a reference.
@@ -59,7 +58,7 @@ impl CallOptions {
     fn build(&self, mut builder: OrbBuilder) -> anyhow::Result<Orb> {
         if let Some(timeout) = self.timeout {
             builder = builder
-                .connect_timeout(timeout)
+                .connect_timeout(timeout.clamp(CONNECT_TIMEOUT_MIN, CONNECT_TIMEOUT_MAX))
                 .round_trip_timeout(Some(timeout));
         }
         let orb = builder.build().map_err(option_error)?;
@@ -150,6 +149,10 @@ const TAO_ADVICE: &str = "the reference is of TAO, which maps CORBA priorities l
 
 /// The standard's minor codes of BAD_PARAM for malformed references.
 const MALFORMED: std::ops::RangeInclusive<u32> = 0x4f4d_0007..=0x4f4d_0009;
+
+/// The shortest and the longest timeout of opening a connection. The timeout of a call bounds it too.
+const CONNECT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
+const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(86_400);
 
 /// The default timeout: no call waits for ever.
 const TIMEOUT: Duration = Duration::from_secs(2);

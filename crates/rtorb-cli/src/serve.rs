@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::Args;
 use rtorb::{Orb, PoaPolicies};
 use rtorb_dynamic::OwnReference;
-use rtorb_dynamic::search::Found;
-use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table, Unanswered};
+use rtorb_dynamic::search::FoundInterface;
+use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn, Table, UnansweredCall};
 
 use crate::exit_status::FAILED;
 use crate::interface_options::{InterfaceOptions, interface_error};
@@ -57,11 +57,10 @@ impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let (path, text) = self.source.read()?;
         let found = self.found(&text)?;
-        let orb = self.server.apply(&self.client, Orb::builder());
-        let orb = orb.and_then(|builder| builder.build());
-        let orb = orb.map_err(option_error)?;
+        let builder = self.server.apply(&self.client, Orb::builder());
+        let orb = builder.build().map_err(option_error)?;
         let own = OwnReference::default();
-        let report_one = |unanswered: &Unanswered| warn(unanswered);
+        let report_one = |unanswered: &UnansweredCall| warn(unanswered);
         let stand_in = Arc::new(StandIn::new(&found.types, &own, report_one));
         let served = Served {
             activate: recorded(Arc::clone(&stand_in), &found, &orb, &own),
@@ -82,7 +81,7 @@ impl Serve {
         Ok(report(&stand_in, is_complete))
     }
 
-    fn found(&self, text: &str) -> anyhow::Result<Found> {
+    fn found(&self, text: &str) -> anyhow::Result<FoundInterface> {
         let recorded = || Session::interface(text);
         let name = self.interface.interface.clone().or_else(recorded);
         let name = name.ok_or_else(|| {

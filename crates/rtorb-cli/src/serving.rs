@@ -7,7 +7,7 @@ use clap::Args;
 use rtorb::ior::Ior;
 use rtorb::{ObjectRef, Orb, Poa, PoaError, PoaPolicies};
 use rtorb_dynamic::recording::{Log, Record, Recording};
-use rtorb_dynamic::search::Found;
+use rtorb_dynamic::search::FoundInterface;
 use rtorb_dynamic::{OwnReference, Servant, activate, standing_for, with_object_key};
 
 use crate::named_file;
@@ -114,7 +114,7 @@ pub(crate) type Sink = Box<dyn Fn(&Record) + Send + Sync>;
 /// Activates a servant of a known interface, whose calls are recorded.
 pub(crate) fn recorded<'f>(
     servant: impl Servant + 'static,
-    found: &'f Found,
+    found: &'f FoundInterface,
     orb: &'f Orb,
     own: &'f OwnReference,
 ) -> impl FnOnce(&Poa, Sink) -> Result<ObjectRef, PoaError> + 'f {

@@ -31,7 +31,7 @@ pub enum ArgumentError {
         name: String,
         /// The text.
         text: String,
-        /// Why it is no JSON.
+        /// The reason why it is no JSON.
         reason: String,
         /// An example of right JSON, if it is not very long.
         expected: Option<String>,
@@ -41,7 +41,7 @@ pub enum ArgumentError {
     Value(#[from] JsonError),
 }
 
-/// What to write instead of a text that is no JSON.
+/// Advice on a text that is no JSON.
 fn advice(text: &str, expected: &Option<String>) -> String {
     match expected {
         Some(example) if example.starts_with('"') => {
@@ -105,7 +105,7 @@ impl Operation {
                     .map(|it| it.to_string()),
             })
         };
-        // The message for too many arguments comes first, even if they are not JSON.
+        // A wrong number of arguments is reported first, even if they are not JSON.
         if self.inputs().count() != arguments.len() {
             return self.inputs_from_json(types, &vec![Json::Null; arguments.len()]);
         }
@@ -142,7 +142,7 @@ impl Operation {
         Ok(Json::Object(object))
     }
 
-    /// The results that JSON means: the inverse of [`results_to_json`](Self::results_to_json).
+    /// Converts JSON to results: the inverse of [`results_to_json`](Self::results_to_json).
     ///
     /// # Errors
     /// [`JsonError`] has the place.
@@ -183,7 +183,7 @@ impl Operation {
         })
     }
 
-    /// The exception that JSON means: the inverse of [`Failure::to_json`].
+    /// Converts JSON to an exception: the inverse of [`Failure::to_json`].
     ///
     /// # Errors
     /// [`JsonError`] has the place.
@@ -251,7 +251,7 @@ impl Operation {
 }
 
 impl Failure {
-    /// `{"exception": REPOSITORY-ID, NAME: VALUE}`; of a system exception with `minor` and `completed`.
+    /// The exception as JSON: `{"exception": REPOSITORY-ID, NAME: VALUE}`. A system exception has the members `minor` and `completed`.
     ///
     /// # Errors
     /// [`WriteError`], if a member has no JSON.
@@ -275,7 +275,7 @@ impl Failure {
     }
 }
 
-/// The characters of a wrong text, or of an example, that a message shows.
+/// The most characters of a wrong text, or of an example, that a message shows.
 const ADVICE_MAX: usize = 200;
 /// The key of the result beside `out` parameters.
 const RETURN: &str = "return";

@@ -87,9 +87,9 @@ impl Interface {
         operations.chain(self.attributes.iter().map(|it| &*it.name))
     }
 
-    /// The known name that is most like a wrong one.
+    /// The known name that is most similar to `wrong`.
     pub fn suggestion(&self, wrong: &str) -> Option<&str> {
-        crate::suggest::closest(wrong, self.names())
+        rtorb_idl::suggest::closest(wrong, self.names())
     }
 
     /// True if an object of this interface can be used where the interface with that repository id is expected.
@@ -140,7 +140,7 @@ impl Operation {
 }
 
 impl Attribute {
-    /// The operation that reads it.
+    /// The operation that reads the attribute.
     pub fn getter(&self) -> Operation {
         Operation {
             name: format!("_get_{}", self.name),
@@ -152,7 +152,7 @@ impl Attribute {
         }
     }
 
-    /// The operation that sets it, unless it is readonly.
+    /// The operation that sets the attribute; `None` if it is readonly.
     pub fn setter(&self) -> Option<Operation> {
         let value = Parameter {
             name: "value".to_owned(),

@@ -39,18 +39,18 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 /// The most brackets that are open at a time, outside of strings.
 fn depth(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
-    let mut octets = text.bytes();
-    while let Some(octet) = octets.next() {
-        match octet {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
             b'[' | b'{' => {
                 open += 1;
                 most = most.max(open);
             }
             b']' | b'}' => open = open.saturating_sub(1),
             b'"' => {
-                while let Some(inside) = octets.next().filter(|it| *it != b'"') {
+                while let Some(inside) = bytes.next().filter(|it| *it != b'"') {
                     if inside == b'\\' {
-                        octets.next();
+                        bytes.next();
                     }
                 }
             }
@@ -63,12 +63,12 @@ fn depth(text: &str) -> usize {
 /// The deepest JSON that is parsed.
 const DEPTH_MAX: usize = 512;
 
-/// The valuetypes that `types` has, for decoding and encoding.
+/// A function that finds the valuetypes of `types`, for decoding and encoding.
 pub fn known(types: &Types) -> impl Fn(&str) -> Option<TypeCode> + '_ {
     |id| types.by_id(id).cloned()
 }
 
-/// The key of a state's type. A member of that name makes room for it: no IDL name begins with an underscore.
+/// The key of the type of a valuetype: `type`, or `_type` if a member is called `type`. No IDL name begins with an underscore.
 fn type_key(scope: &Scope<'_>) -> &'static str {
     let mut key = "type";
     let found: Result<(), ()> = scope.each_state_member(&mut |member, _| {
@@ -81,7 +81,7 @@ fn type_key(scope: &Scope<'_>) -> &'static str {
     key
 }
 
-/// The key of a member of an exception, beside the key of its repository id.
+/// The key of a member of an exception: its name, or `_exception` for a member called `exception`.
 fn exception_key(name: &str) -> &str {
     if name == EXCEPTION {
         "_exception"
@@ -90,7 +90,7 @@ fn exception_key(name: &str) -> &str {
     }
 }
 
-/// True if the JSON of this type may be `null`, so that a box of it needs a form of its own.
+/// True if the JSON of this type may be `null`. Then a boxed value of the type has another form than the value.
 fn may_be_null(type_code: &TypeCode) -> bool {
     // The kind of a recursive type is null, and it may be a valuetype.
     matches!(
@@ -106,7 +106,7 @@ fn may_be_null(type_code: &TypeCode) -> bool {
     )
 }
 
-/// The type of the values of the member `name` of the type of `scope`, if it is optional: that of the elements of its sequence.
+/// The type of the member `name` of the type of `scope` without the sequence around it; `None` if the member is not optional.
 fn optional_content<'t>(
     types: &Types,
     scope: &Scope<'_>,
@@ -123,7 +123,7 @@ fn optional_content<'t>(
 
 /// The key of an exception's repository id.
 pub const EXCEPTION: &str = "exception";
-/// The text before the digits of bytes.
+/// The prefix of bytes as hexadecimal digits.
 const HEX: &str = "hex:";
-/// A reader that takes numbers as doubles would change larger ones.
+/// The largest integer that is written as a number. Readers that use doubles would change larger ones.
 const EXACT_MAX: u64 = 1 << 53;

@@ -1,9 +1,9 @@
 //! Values, requests and servants whose types are known only at run time.
 //!
-//! [`Types`] has the types and interfaces of IDL that is read at run time, of an interface [`repository`], or that the caller
-//! states. A [`Value`] is of any of these types; [`json`] is its form as text. A [`Request`] calls an operation, and a
-//! [`Servant`] carries operations out. [`Proxy`] passes calls on to another object and records them ([`recording`]), and a
-//! [`stand_in`] answers from a table or a recording.
+//! [`Types`] has types and interfaces: from IDL that is read at run time, from an interface [`repository`], or given by the caller.
+//! A [`Value`] has one of these types; [`json`] is its form as text. A [`Request`] calls an operation, and a [`Servant`] carries
+//! operations out. A [`Proxy`] passes calls on to another object and records them ([`recording`]), and a [`stand_in`] answers from
+//! a table or a recording.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -39,7 +39,6 @@ mod request;
 pub mod search;
 mod servant;
 pub mod stand_in;
-mod suggest;
 pub mod types;
 pub mod walk;
 

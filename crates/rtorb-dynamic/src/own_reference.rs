@@ -9,9 +9,9 @@ use rtorb_wire::ior::{
 use rtorb_wire::url::ObjectUrl;
 use serde_json::Value as Json;
 
-/// The reference of the server that reads or writes the JSON, which names it [`SELF`](Self::SELF).
+/// The reference of the server that reads or writes the JSON. The JSON has [`SELF`](Self::SELF) in its place.
 ///
-/// So a recorded session has the same JSON, whichever server replays it. All clones are the same reference.
+/// So a recorded session has the same JSON, whichever server replays it. All clones share the reference.
 #[derive(Clone, Debug, Default)]
 pub struct OwnReference(Arc<OnceLock<Ior>>);
 
@@ -27,7 +27,7 @@ impl OwnReference {
     /// Replaces the reference by its name, everywhere in `json`.
     pub(crate) fn name_in(&self, json: &mut Json) {
         let Some(own) = self.0.get() else { return };
-        each_string(json, &|text| match ObjectUrl::parse(text) {
+        replace_references(json, &|text| match ObjectUrl::parse(text) {
             Ok(ObjectUrl::Ior(ior)) => is_same_object(own, &ior).then(|| Self::SELF.to_owned()),
             _ => None,
         });
@@ -36,21 +36,22 @@ impl OwnReference {
     /// Replaces the name by the reference, everywhere in `json`.
     pub(crate) fn resolve_in(&self, json: &mut Json) {
         let Some(own) = self.0.get() else { return };
-        each_string(json, &|text| (text == Self::SELF).then(|| own.to_string()));
+        replace_references(json, &|text| (text == Self::SELF).then(|| own.to_string()));
     }
 }
 
-/// The same reference with another object key, which is bound to the object.
+/// The reference `ior` with the object key `key`, which must be bound to the object.
 pub fn with_object_key(ior: &Ior, key: &str) -> Ior {
     changed(ior, |profile| {
         *profile.object_key = key.as_bytes().to_vec();
     })
 }
 
-/// The reference `ior` of a proxy, with the GIOP version and the code sets that the reference of its target has: clients use the
-/// same ones as without the proxy.
+/// The reference `ior` of a proxy with the GIOP version and the code sets of `target`, so that clients use the same ones as without
+/// the proxy.
 ///
-/// A URL says nothing of code sets, and its usual version, 1.0, is that of no particular server. Then those of the proxy stay.
+/// If `target` comes from a URL, those of the proxy stay: a URL has no code sets, and its default version, 1.0, says nothing about
+/// the server.
 pub fn standing_for(ior: &Ior, target: &Ior) -> Ior {
     let mut first = None;
     changed(target, |profile| {
@@ -80,7 +81,7 @@ struct Parts<'p> {
     components: &'p mut Vec<TaggedComponent>,
 }
 
-/// A copy of a reference whose profiles `change` has changed; the others stay.
+/// A copy of a reference, edited by `change`. Profiles of other protocols stay the same.
 fn changed(ior: &Ior, mut change: impl FnMut(Parts<'_>)) -> Ior {
     macro_rules! change {
         ($profile:ident) => {{
@@ -114,16 +115,20 @@ fn is_same_object(one: &Ior, other: &Ior) -> bool {
     one.profiles == other.profiles || other.iiop_profiles().any(|it| of_one.contains(&place(it)))
 }
 
-/// Replaces each string for which there is another one.
-fn each_string(json: &mut Json, other: &impl Fn(&str) -> Option<String>) {
+/// Replaces each `IOR:` text for which `other` returns another text.
+fn replace_references(json: &mut Json, other: &impl Fn(&str) -> Option<String>) {
     match json {
         Json::String(text) if text.starts_with("IOR:") => {
             if let Some(other) = other(text) {
                 *text = other;
             }
         }
-        Json::Array(parts) => parts.iter_mut().for_each(|it| each_string(it, other)),
-        Json::Object(parts) => parts.values_mut().for_each(|it| each_string(it, other)),
+        Json::Array(parts) => parts
+            .iter_mut()
+            .for_each(|it| replace_references(it, other)),
+        Json::Object(parts) => parts
+            .values_mut()
+            .for_each(|it| replace_references(it, other)),
         _ => {}
     }
 }

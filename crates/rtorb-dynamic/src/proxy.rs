@@ -20,29 +20,29 @@ use crate::json::{EXCEPTION, hex, known};
 use crate::own_reference::OwnReference;
 use crate::recording::{NOT_DECODED, Record, named};
 use crate::request::{Failure, read_exception, read_results};
-use crate::search::Found;
+use crate::search::FoundInterface;
 use crate::types::Types;
 
-/// Sends each request to another object as it came, and returns the reply as it came.
+/// A servant that sends each request to another object as it came, and returns the reply as it came.
 ///
-/// So nothing changes that passes: byte order, GIOP version, code sets, values of any type and depth, exceptions, and the
-/// operations that every object has, such as `_non_existent`. A LOCATION_FORWARD of the target is followed here, so that the client
-/// does not leave. The proxy decodes a copy for the record of the call; if it cannot, the record has the bytes and the reason.
+/// Byte order, GIOP version, code sets, values of any type and depth, exceptions, and operations that every object has, such as
+/// `_non_existent`, do not change. The proxy follows a LOCATION_FORWARD of the target itself, so that the client stays with the
+/// proxy. It decodes a copy for the record of the call; if it cannot, the record has the bytes and the reason.
 pub struct Proxy {
     target: ObjectRef,
-    /// The target's references, by the code sets that clients named: each has its own connections.
+    /// The target's references, by the code sets that clients named. Each has connections of its own.
     by_code_sets: Mutex<Vec<(Option<CodeSets>, ObjectRef)>>,
     current: RtCurrent,
     priority: Option<Priority>,
-    found: Option<Found>,
+    found: Option<FoundInterface>,
     repository_id: String,
     own: OwnReference,
     sink: Box<dyn Fn(&Record) + Send + Sync>,
 }
 
 impl Proxy {
-    /// A servant for the object `target`. `sink` gets the record of each call before the client gets its reply, and on the thread
-    /// of the call: several at a time. Operations that every object has are not recorded.
+    /// A servant for the object `target`. `sink` gets the record of each call on the thread of the call, before the client gets its
+    /// reply; several threads call it at a time. Operations that every object has are not recorded.
     pub fn new(
         target: ObjectRef,
         orb: &Orb,
@@ -60,31 +60,31 @@ impl Proxy {
         }
     }
 
-    /// The same servant, whose records have the values of this interface.
+    /// Sets the interface by which the proxy decodes values for the records.
     #[must_use]
-    pub fn with_interface(mut self, found: Found) -> Self {
+    pub fn with_interface(mut self, found: FoundInterface) -> Self {
         self.repository_id
             .clone_from(&found.interface.repository_id);
         self.found = Some(found);
         self
     }
 
-    /// The same servant, whose records name this reference.
+    /// Sets the reference that has a name of its own in the records.
     #[must_use]
     pub fn with_own_reference(mut self, own: &OwnReference) -> Self {
         self.own = own.clone();
         self
     }
 
-    /// The same servant, whose calls to the target have this priority instead of that of the client.
+    /// Sets the priority of calls to the target. Without this, they have the priority of the client.
     #[must_use]
     pub fn with_priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// The policies of an adapter for this servant: the priority model of the target, if its reference says it. Then calls come and
-    /// go with the priority that they have without this servant.
+    /// The policies for the adapter of this servant: the priority model in the target's reference, if it has one. Calls then have
+    /// the same priority as without the proxy.
     pub fn policies(target: &ObjectRef) -> PoaPolicies {
         let is_model = |it: &Policy| matches!(it, Policy::PriorityModel { .. });
         let model = target.policies().into_iter().find(is_model);
@@ -109,7 +109,7 @@ impl Proxy {
             return Ok(object.clone());
         }
         if references.len() >= CODE_SETS_MAX {
-            // The oldest: calls in progress have a reference of their own.
+            // Drops the oldest. Calls in progress have a reference of their own.
             references.remove(0);
         }
         let object = self
@@ -123,7 +123,7 @@ impl Proxy {
         let mut record = Record::begin(&self.repository_id, operation, &self.current);
         let found = self.found.as_ref();
         let known = found.and_then(|it| it.interface.operation(operation));
-        // A request never reads an attribute by its mere name.
+        // In a request, the name of an attribute is not an operation.
         let known = known.filter(|it| it.name == operation);
         let code_set = match request.code_sets() {
             Some(named) => code_sets::accept(named).ok(),
@@ -139,7 +139,7 @@ impl Proxy {
             (Ok(values), Some(operation)) => record.arguments = named(operation, &self.own, values),
             (Ok(_), None) => {}
             (Err(reason), _) => {
-                record.arguments = octets(request.body());
+                record.arguments = bytes_member(request.body());
                 record.missing = Some(reason);
             }
         }
@@ -198,7 +198,7 @@ impl Proxy {
     ) -> Result<(), String> {
         match status {
             ReplyStatus::NoException => {
-                record.answer = Some(Json::Object(octets(r.buffered())));
+                record.answer = Some(Json::Object(bytes_member(r.buffered())));
                 let mut json = results(known, r)?;
                 self.own.name_in(&mut json);
                 record.answer = Some(json);
@@ -209,7 +209,7 @@ impl Proxy {
             }
             _ => {
                 let id = r.str().map_err(|error| error.to_string())?.into_owned();
-                let mut bytes = octets(r.buffered());
+                let mut bytes = bytes_member(r.buffered());
                 bytes.insert(EXCEPTION.to_owned(), json!(id));
                 record.raises = Some(Json::Object(bytes));
                 let mut json = exception(known, &id, r)?;
@@ -226,7 +226,7 @@ impl DynamicServant for Proxy {
         &self.repository_id
     }
 
-    /// Not asked: a proxy passes `_is_a` on.
+    /// Never called, because a proxy passes `_is_a` on.
     fn is_a(&self, repository_id: &str) -> bool {
         repository_id == self.repository_id
     }
@@ -318,9 +318,9 @@ fn raised(exception: SystemException) -> Option<Json> {
 }
 
 /// The bytes as the member of an object, if there are any.
-fn octets(octets: &[u8]) -> Map<String, Json> {
-    let octets = Some(octets).filter(|octets| !octets.is_empty());
-    let named = octets.map(|octets| (OCTETS.to_owned(), json!(hex(octets))));
+fn bytes_member(bytes: &[u8]) -> Map<String, Json> {
+    let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
+    let named = bytes.map(|bytes| (OCTETS.to_owned(), json!(hex(bytes))));
     named.into_iter().collect()
 }
 

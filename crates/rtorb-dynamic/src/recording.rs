@@ -16,7 +16,7 @@ use crate::interface::{Interface, Operation};
 use crate::json::WriteError;
 use crate::own_reference::OwnReference;
 use crate::request::{Failure, Results};
-use crate::search::Found;
+use crate::search::FoundInterface;
 use crate::servant::Servant;
 use crate::types::Types;
 pub use log::{Log, LogError};
@@ -37,7 +37,7 @@ pub struct Record {
     /// The exception.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raises: Option<Json>,
-    /// Why a value is missing here: it has no JSON.
+    /// The reason why a value is missing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
     /// The time of day at which the call began (RFC 3339).
@@ -75,11 +75,11 @@ pub struct Recording<S> {
 }
 
 impl<S> Recording<S> {
-    /// Records the calls of a servant. `sink` gets each record before the client gets its reply, and on the thread of the call:
-    /// several at a time. `own` is named in the records.
+    /// Records the calls of a servant. `sink` gets each record on the thread of the call, before the client gets its reply; several
+    /// threads call it at a time. The records name the reference `own`.
     pub fn new(
         servant: S,
-        found: &Found,
+        found: &FoundInterface,
         orb: &Orb,
         own: &OwnReference,
         sink: impl Fn(&Record) + Send + Sync + 'static,
@@ -165,7 +165,7 @@ impl fmt::Display for Record {
             call_text(&self.operation, &self.arguments)
         )?;
         match (&self.answer, &self.raises, &self.missing) {
-            // The caller says it once, and not for each call.
+            // The caller reports this reason once, and not for each call.
             (_, _, Some(reason)) if reason != NOT_DECODED => write!(f, " ({reason})")?,
             (_, Some(exception), _) => write!(f, " raises {}", short(exception))?,
             (Some(answer), ..) => write!(f, " = {}", short(answer))?,
@@ -214,7 +214,7 @@ fn short(json: &Json) -> String {
     }
 }
 
-/// Why the values of a call are missing if they are recorded as bytes.
+/// The reason why the values of a call are missing if they are recorded as bytes.
 pub(crate) const NOT_DECODED: &str = "its values are bytes, because there was no IDL";
-/// The characters of a value that a line of text shows.
+/// The most characters of a value that a line of text shows.
 const SHORT_MAX: usize = 200;

@@ -16,7 +16,7 @@ use crate::types::Types;
 /// Adds the interface and the types in it to `types`.
 ///
 /// # Errors
-/// INTF_REPOS, if there is no repository; the exceptions of both calls; MARSHAL for a description that is none.
+/// INTF_REPOS, if there is no repository; the exceptions of both calls; MARSHAL for a malformed description.
 pub fn interface_of(
     object: &ObjectRef,
     types: &mut Types,
@@ -90,7 +90,7 @@ fn add_parts(types: &mut Types, type_code: &TypeCode) {
     }
 }
 
-/// `A::B` of `IDL:example.org/A/B:1.0`: the last parts, from the first that has no dot.
+/// Converts `IDL:example.org/A/B:1.0` to `A::B`: skips the parts up to the last one with a dot.
 fn scoped_name(id: &str, name: &str) -> String {
     let path = id.strip_prefix("IDL:").and_then(|it| it.rsplit_once(':'));
     let Some((path, _)) = path else {
@@ -216,5 +216,5 @@ const READONLY: u32 = 1;
 const INTERFACE_DEF: &str = "Repository::InterfaceDef";
 const DESCRIBE: &str = "describe_interface";
 
-/// The exception for a description that is no value of its type.
+/// The exception for a malformed description.
 const NO_DESCRIPTION: SystemException = SystemException::from_decode(DecodeError::UnknownValue);

@@ -25,7 +25,7 @@ pub struct Request {
     inputs: Vec<Value>,
 }
 
-/// What an operation returns.
+/// The result of an operation, with the values of its `out` and `inout` parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// The result; [`Value::Nothing`] for none.
@@ -42,7 +42,7 @@ impl Results {
     };
 }
 
-/// Why an operation returns nothing.
+/// The exception with which an operation ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     /// A user exception.
@@ -88,7 +88,7 @@ impl Request {
             types: Arc::clone(types),
             inputs,
         };
-        // A wrong value is found here, and not by each call. The code set is that of the connection, which is not known yet.
+        // Finds a wrong value here and not in each call. The code set is not known yet, because the connection chooses it.
         match request.write(&mut Writer::new(Vec::new(), usize::MAX >> 1)) {
             Ok(()) | Err(EncodeError::NotInCodeSet { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -96,10 +96,10 @@ impl Request {
         Ok(request)
     }
 
-    /// Invokes the operation and waits for its reply. Of a oneway, it waits until it is sent.
+    /// Invokes the operation and waits for its reply, or until a oneway is sent.
     ///
     /// # Errors
-    /// The exception that the object or its server raises, or this ORB.
+    /// The exception of the object, of its server or of this ORB.
     pub fn invoke(&self) -> Result<Results, Failure> {
         if self.operation.is_oneway {
             return Ok(self.send().map(|()| Results::NONE)?);
@@ -121,8 +121,8 @@ impl Request {
             .invoke_oneway(&self.operation.name, |w| self.write(w))
     }
 
-    /// Invokes the operation on a new thread, which waits for the reply meanwhile. The thread has the CORBA priority of the
-    /// caller, if one was set.
+    /// Invokes the operation on a new thread, which waits for the reply. The thread has the CORBA priority of the caller, if the
+    /// caller has one.
     ///
     /// # Errors
     /// [`Refused`], if the host refuses the thread.
@@ -171,7 +171,7 @@ impl Request {
     }
 }
 
-/// The path to the first part that is wanted: `.stops[2].name`.
+/// The path to the first part for which `is_wanted` returns true: `.stops[2].name`.
 fn path_to(part: &Part<'_>, is_wanted: &impl Fn(&Value) -> bool) -> Option<String> {
     if is_wanted(part.value()) {
         return Some(String::new());

@@ -9,27 +9,27 @@ use crate::interface::Interface;
 use crate::repository;
 use crate::types::{IdlError, Types};
 
-/// Where to look for an interface.
+/// The places in which an interface is searched.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
-    /// IDL files. One that does not exist as it is named is looked for in the folders.
+    /// IDL files. A file that does not exist is searched in the folders.
     pub files: Vec<PathBuf>,
-    /// Folders with IDL: files that include others, and files with the interface, if nothing else has it.
+    /// Folders with IDL. They are searched for included files, and for the interface if no other place has it.
     pub folders: Vec<PathBuf>,
-    /// The scoped name or repository id of the interface, instead of what the object says.
+    /// The scoped name or repository id of the interface. If it is given, the object is not asked.
     pub interface: Option<String>,
 }
 
 /// An interface, and the types that it uses.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundInterface {
     /// The interface.
     pub interface: Arc<Interface>,
     /// All known types.
     pub types: Arc<Types>,
 }
 
-/// Why there is no interface.
+/// The reason why no interface was found.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
@@ -47,10 +47,10 @@ pub enum SearchError {
     /// The object's interface is in no IDL.
     #[error(
         "{}: add its IDL, or state a known interface that it has",
-        said(type_id)
+        missing_interface(type_id)
     )]
     NotFound {
-        /// What the object says; may be empty.
+        /// The repository id from the reference or the object; may be empty.
         type_id: String,
     },
     /// The object cannot be asked.
@@ -58,7 +58,7 @@ pub enum SearchError {
     Object(SystemException),
 }
 
-fn said(type_id: &str) -> String {
+fn missing_interface(type_id: &str) -> String {
     if type_id.is_empty() {
         "neither the reference nor the object says its interface".to_owned()
     } else {
@@ -67,8 +67,8 @@ fn said(type_id: &str) -> String {
 }
 
 impl Search {
-    /// The interface of an object. If its reference has no type id, the object is asked: first about interfaces with `operation`, if
-    /// one is given.
+    /// Finds the interface of an object. Asks the object if its reference does not name a known interface: first about the interfaces
+    /// with `operation`, if one is given.
     ///
     /// # Errors
     /// [`SearchError`] says what to do.
@@ -76,7 +76,7 @@ impl Search {
         &self,
         object: &ObjectRef,
         operation: Option<&str>,
-    ) -> Result<Found, SearchError> {
+    ) -> Result<FoundInterface, SearchError> {
         let mut types = self.types()?;
         let id = match &self.interface {
             Some(name) => self.stated(name, &mut types)?,
@@ -89,7 +89,7 @@ impl Search {
     ///
     /// # Errors
     /// [`SearchError`] says what to do.
-    pub fn interface_named(&self, name: &str) -> Result<Found, SearchError> {
+    pub fn interface_named(&self, name: &str) -> Result<FoundInterface, SearchError> {
         let mut types = self.types()?;
         let id = self.stated(name, &mut types)?;
         found(id, types)
@@ -109,7 +109,7 @@ impl Search {
         Ok(types)
     }
 
-    /// The file as it is named, else the one in the first folder that has it.
+    /// The path of a file: as given if the file exists, otherwise in the first folder that has it.
     fn place(&self, file: &Path) -> PathBuf {
         let inside = || {
             self.folders
@@ -130,7 +130,7 @@ impl Search {
             Some(interface) => Ok(interface.repository_id.clone()),
             None => Err(SearchError::Unknown {
                 name: name.to_owned(),
-                suggestion: crate::suggest::closest(name, names).map(str::to_owned),
+                suggestion: rtorb_idl::suggest::closest(name, names).map(str::to_owned),
             }),
         }
     }
@@ -143,8 +143,11 @@ impl Search {
     ) -> Result<String, SearchError> {
         let mut type_id = object.type_id().to_owned();
         if type_id.is_empty() {
-            type_id =
-                asked(object.invoke("_repository_id", |_| Ok(()), |r| r.str().map(Into::into)))?;
+            type_id = reply_or_default(object.invoke(
+                "_repository_id",
+                |_| Ok(()),
+                |r| r.str().map(Into::into),
+            ))?;
         }
         if !type_id.is_empty() {
             if types.interface_by_id(&type_id).is_none() {
@@ -154,7 +157,7 @@ impl Search {
                 return Ok(type_id);
             }
         }
-        // Also without its operation, so that the message for a wrong operation names the operation.
+        // The second round ignores the operation. So the message for a wrong operation names the operation.
         for operation in [operation, None] {
             if let Some(id) = supported(object, operation, types)? {
                 return Ok(id);
@@ -175,7 +178,7 @@ impl Search {
                 words.any(|word| word == simple.as_bytes())
             });
             let mut found = Types::default();
-            // A wrong file among many is none of the caller's.
+            // Errors in these files are not reported, because the caller did not name the files.
             if mentions
                 && found.add_files(&[file], &self.folders).is_ok()
                 && found.interface(name).is_some()
@@ -187,9 +190,9 @@ impl Search {
     }
 }
 
-fn found(id: String, types: Types) -> Result<Found, SearchError> {
+fn found(id: String, types: Types) -> Result<FoundInterface, SearchError> {
     match types.interface_by_id(&id).cloned() {
-        Some(interface) => Ok(Found {
+        Some(interface) => Ok(FoundInterface {
             interface,
             types: Arc::new(types),
         }),
@@ -197,8 +200,8 @@ fn found(id: String, types: Types) -> Result<Found, SearchError> {
     }
 }
 
-/// What an object said; the default, if it does not know the question.
-fn asked<T: Default>(answer: Result<T, SystemException>) -> Result<T, SearchError> {
+/// The reply of an object; the default value if the object does not know the operation.
+fn reply_or_default<T: Default>(answer: Result<T, SystemException>) -> Result<T, SearchError> {
     match answer {
         Ok(answer) => Ok(answer),
         Err(exception) if is_reply(&exception) => Ok(T::default()),
@@ -222,7 +225,7 @@ fn supported(
     let mut candidates: Vec<_> = types.interfaces().filter(is_possible).collect();
     candidates.sort_by_key(|it| core::cmp::Reverse(it.ancestors.len()));
     for interface in candidates.into_iter().take(QUESTIONS_MAX) {
-        if asked(object.is_a(&interface.repository_id))? {
+        if reply_or_default(object.is_a(&interface.repository_id))? {
             return Ok(Some(interface.repository_id.clone()));
         }
     }
@@ -236,7 +239,7 @@ fn simple_name(name: &str) -> &str {
     path.rsplit(['/', ':']).next().unwrap_or(path)
 }
 
-/// The IDL files of a folder, by name.
+/// The IDL files of a folder, sorted by name.
 fn idl_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());

@@ -24,7 +24,7 @@ pub trait Servant: Send + Sync {
     /// The exception that the client gets. It gets UNKNOWN for a user exception that the operation does not declare.
     fn call(&self, operation: &Operation, inputs: Vec<Value>) -> Result<Results, Failure>;
 
-    /// Notes a request for an operation that the interface does not have. The client gets `exception`.
+    /// Reports a request for an operation that the interface does not have. The client gets `exception`.
     fn note_unknown(&self, _operation: &str, _exception: &SystemException) {}
 
     /// The definition of the interface in an interface repository, which a client gets by `_interface`.
@@ -57,7 +57,7 @@ pub fn activate(
     types: &Arc<Types>,
     servant: impl Servant + 'static,
 ) -> Result<ObjectRef, PoaError> {
-    poa.activate_dynamic(Bound::new(interface, types, servant))
+    poa.activate_dynamic(BoundServant::new(interface, types, servant))
 }
 
 /// Activates a servant for an interface, under an id that the application chooses.
@@ -71,18 +71,18 @@ pub fn activate_with_id(
     types: &Arc<Types>,
     servant: impl Servant + 'static,
 ) -> Result<ObjectRef, PoaError> {
-    poa.activate_dynamic_with_id(id, Bound::new(interface, types, servant))
+    poa.activate_dynamic_with_id(id, BoundServant::new(interface, types, servant))
 }
 
 /// A servant with the interface that it serves.
-struct Bound<S> {
+struct BoundServant<S> {
     interface: Arc<Interface>,
     operations: HashMap<String, Arc<Operation>>,
     types: Arc<Types>,
     servant: S,
 }
 
-impl<S> Bound<S> {
+impl<S> BoundServant<S> {
     fn new(interface: &Arc<Interface>, types: &Arc<Types>, servant: S) -> Self {
         let getters = interface.attributes.iter().map(|it| Arc::new(it.getter()));
         let setters = interface
@@ -138,7 +138,7 @@ impl<S> Bound<S> {
     }
 }
 
-impl<S: Servant> DynamicServant for Bound<S> {
+impl<S: Servant> DynamicServant for BoundServant<S> {
     fn repository_id(&self) -> &str {
         &self.interface.repository_id
     }

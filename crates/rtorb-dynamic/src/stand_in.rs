@@ -26,42 +26,42 @@ pub use answer::{AnswersError, Context};
 pub use session::{Delays, Session};
 pub use table::Table;
 
-/// A servant without a program of its own.
+/// A servant whose answers are in a table or in a recorded session.
 pub struct StandIn {
     types: Arc<Types>,
     own: OwnReference,
     answers: OnceLock<Answers>,
-    report: Box<dyn Fn(&Unanswered) + Send + Sync>,
+    report: Box<dyn Fn(&UnansweredCall) + Send + Sync>,
     unanswered: AtomicU64,
     is_ended: Mutex<bool>,
     ended: Condvar,
 }
 
-/// Where the answers are.
+/// The source of the answers.
 #[derive(Debug)]
 pub enum Answers {
-    /// In a table.
+    /// A table.
     Table(Table),
-    /// In a recorded session.
+    /// A recorded session.
     Session(Session),
 }
 
 /// A call that has no answer. The client gets its [`exception`](Self::exception).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unanswered {
+pub struct UnansweredCall {
     /// Operation.
     pub operation: String,
     /// Arguments by name.
     pub arguments: Map<String, Json>,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub reason: NoAnswer,
 }
 
-/// Why a call has no answer.
+/// The reason why a call has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoAnswer {
-    /// Nothing is known of the operation.
+    /// The operation has no answers at all.
     Operation,
     /// No row of the operation matches the arguments.
     Arguments {
@@ -79,12 +79,12 @@ pub enum NoAnswer {
 }
 
 impl StandIn {
-    /// A servant without answers: it is activated before it has them, because they may contain its reference, `own`. `report` gets
+    /// A servant without answers. It is activated before it has answers, because they may contain its reference, `own`. `report` gets
     /// each call without an answer.
     pub fn new(
         types: &Arc<Types>,
         own: &OwnReference,
-        report: impl Fn(&Unanswered) + Send + Sync + 'static,
+        report: impl Fn(&UnansweredCall) + Send + Sync + 'static,
     ) -> Self {
         Self {
             types: Arc::clone(types),
@@ -102,7 +102,7 @@ impl StandIn {
         self.answers.get_or_init(|| answers);
     }
 
-    /// Ends all delays.
+    /// Ends the delays of all answers: calls that wait get [`NoAnswer::Closed`].
     pub fn end(&self) {
         *self.is_ended.lock() = true;
         self.ended.notify_all(&self.is_ended);
@@ -121,7 +121,7 @@ impl StandIn {
         }
     }
 
-    /// Waits. False if the server ends meanwhile.
+    /// Waits for `delay`. Returns false if the server ends before.
     fn wait(&self, delay: Duration) -> bool {
         let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = monotonic_ns().saturating_add(delay_ns);
@@ -162,7 +162,7 @@ impl Servant for StandIn {
         answer.unwrap_or_else(|reason| {
             self.unanswered.fetch_add(1, Ordering::Relaxed);
             let operation = operation.name.clone();
-            let unanswered = Unanswered {
+            let unanswered = UnansweredCall {
                 operation,
                 arguments,
                 reason,
@@ -173,7 +173,7 @@ impl Servant for StandIn {
     }
 }
 
-impl Unanswered {
+impl UnansweredCall {
     /// The exception that the client gets: the call was not carried out.
     pub fn exception(&self) -> SystemException {
         SystemException::from(match self.reason {
@@ -186,7 +186,7 @@ impl Unanswered {
     }
 }
 
-impl fmt::Display for Unanswered {
+impl fmt::Display for UnansweredCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.exception().kind;
         write!(

@@ -16,10 +16,10 @@ use crate::interface::Interface;
 pub(crate) use bits::{Bits, Field, FieldForm};
 pub use expression::TypeError;
 
-/// Named types, and interfaces with their operations. What was added first wins.
+/// Named types, and interfaces with their operations. Of two with the same repository id, the one added first stays.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
-    /// By repository id.
+    /// The types by repository id.
     types: BTreeMap<String, Named<TypeCode>>,
     interfaces: BTreeMap<String, Named<Arc<Interface>>>,
     /// Repository ids by scoped name, of types and interfaces.
@@ -235,13 +235,13 @@ impl Types {
         }
     }
 
-    /// The known name that is most like a wrong one.
+    /// The known name that is most similar to `wrong`.
     fn suggestion(&self, wrong: &str) -> Option<&str> {
-        crate::suggest::closest(wrong, self.ids.keys().map(String::as_str))
+        rtorb_idl::suggest::closest(wrong, self.ids.keys().map(String::as_str))
     }
 }
 
-/// Wrong IDL. Its text is that of the compiler's diagnostics.
+/// The diagnostics of wrong IDL, as text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct IdlError(String);

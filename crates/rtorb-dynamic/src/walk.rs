@@ -1,4 +1,4 @@
-//! A way through a value of any type, part by part (as DynAny).
+//! Walks through a value of any type, part by part (as DynAny).
 
 use core::iter::successors;
 

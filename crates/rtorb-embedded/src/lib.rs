@@ -2,17 +2,8 @@
 //!
 //! The crate has no thread, no socket and no clock. The application has a [`Link`]: whatever carries octets to one peer and back, such as
 //! a serial line, or a stream of a network stack. A [`Server`] serves the objects of a fixed table on it, in the task that calls it. A
-//! [`Client`] calls objects at the other end. Code that the IDL compiler generates is the same as for the crate `rtorb`: name this crate
-//! `rtorb` in Cargo.toml, and in a program without the standard library let `std` name `alloc`:
-//!
-//! ```toml
-//! [dependencies]
-//! rtorb = { package = "rtorb-embedded", version = "0.1" }
-//! ```
-//!
-//! ```ignore
-//! extern crate alloc as std;
-//! ```
+//! [`Client`] calls objects at the other end. In `build.rs`, the IDL compiler generates the code of the application's interfaces for this
+//! crate: `rtorb_idl::Compiler::new().runtime("rtorb_embedded")`.
 //!
 //! A server and a client take their memory when they are made. After that a message takes none, unless it comes in fragments or the
 //! application's own values need some: strings, sequences that the servant returns, anys.

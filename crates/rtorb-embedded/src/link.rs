@@ -33,7 +33,7 @@ pub(crate) fn send(link: &mut dyn Link, message: &Writer<'_>) -> Result<(), Link
     let mut from = 0;
     for segment in lent {
         link.send(&own[from..segment.after])?;
-        link.send(segment.octets)?;
+        link.send(segment.bytes)?;
         from = segment.after;
     }
     if from == own.len() {

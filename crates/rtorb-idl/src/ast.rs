@@ -60,11 +60,9 @@ pub(crate) struct Documented<T> {
 /// Anything that may stand in a module, an interface, a valuetype or a component.
 pub(crate) type Definition = Documented<DefinitionKind>;
 /// The members of a struct, an exception or the state of a valuetype that are declared together.
-pub(crate) type Member = Documented<Declarators>;
+pub(crate) type MemberDcl = Documented<Declarators>;
 /// A name in an enum, a bitmask or a bitset.
-pub(crate) type Enumerator = Documented<Name>;
-/// The fields of a bitset that are declared together.
-pub(crate) type BitField = Documented<BitFieldDcl>;
+pub(crate) type EnumeratorDcl = Documented<Name>;
 /// A member of a union.
 pub(crate) type Case = Documented<CaseDcl>;
 
@@ -83,7 +81,7 @@ pub(crate) enum DefinitionKind {
     Constructed(Constructed),
     Exception {
         name: Name,
-        members: Vec<Member>,
+        members: Vec<MemberDcl>,
     },
     Typedef(Declarators),
     Constant {
@@ -118,7 +116,7 @@ pub(crate) enum DefinitionKind {
     },
     Component(ComponentDcl),
     Port(PortDcl),
-    /// `module M<typename T> { ... };`: nothing in it means anything before it is instantiated.
+    /// `module M<typename T> { ... };`: its contents have a meaning only in instances.
     TemplateModule {
         name: Name,
     },
@@ -147,19 +145,19 @@ pub(crate) enum ConstructedKind {
     /// `members` is `None` for a forward declaration.
     Struct {
         base: Option<ScopedName>,
-        members: Option<Vec<Member>>,
+        members: Option<Vec<MemberDcl>>,
     },
     /// `None` for a forward declaration.
     Union(Option<UnionBody>),
     Enum {
-        enumerators: Vec<Enumerator>,
+        enumerators: Vec<EnumeratorDcl>,
     },
     Bitset {
         base: Option<ScopedName>,
-        fields: Vec<BitField>,
+        fields: Vec<Documented<BitFieldDcl>>,
     },
     Bitmask {
-        bits: Vec<Enumerator>,
+        bits: Vec<EnumeratorDcl>,
     },
 }
 
@@ -170,13 +168,13 @@ pub(crate) struct UnionBody {
     pub(crate) cases: Vec<Case>,
 }
 
-/// `bitfield<width, type> a, b`; without a name it is padding.
+/// The fields of a bitset that are declared together: `bitfield<width, type> a, b`. A field without a name is padding.
 #[derive(Clone, Debug)]
 pub(crate) struct BitFieldDcl {
     pub(crate) width: Expression,
     /// `None` for the smallest type that has the width.
     pub(crate) ty: Option<TypeSpec>,
-    pub(crate) names: Vec<Enumerator>,
+    pub(crate) names: Vec<EnumeratorDcl>,
 }
 
 /// A type, and what is declared with it.
@@ -233,13 +231,13 @@ pub(crate) struct OperationDcl {
     pub(crate) oneway: Option<Location>,
     pub(crate) returns: TypeSpec,
     pub(crate) name: Name,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<ParameterDcl>,
     pub(crate) raises: Vec<ScopedName>,
     pub(crate) context: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Parameter {
+pub(crate) struct ParameterDcl {
     pub(crate) preamble: Preamble,
     pub(crate) direction: Direction,
     pub(crate) direction_location: Location,
@@ -250,7 +248,7 @@ pub(crate) struct Parameter {
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeDcl {
     pub(crate) readonly: bool,
-    /// Those behind the keyword.
+    /// The annotations behind the keyword.
     pub(crate) annotations: Vec<Annotation>,
     pub(crate) ty: TypeSpec,
     pub(crate) names: Vec<Name>,
@@ -311,7 +309,7 @@ pub(crate) enum TypeKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
     pub(crate) location: Location,
-    /// How many expressions are within each other.
+    /// The number of levels of expressions in it.
     pub(crate) depth: u32,
     pub(crate) kind: ExpressionKind,
 }

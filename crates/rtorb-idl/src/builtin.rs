@@ -1,7 +1,7 @@
 //! The files that every IDL compiler provides: `orb.idl`, `TypeCode.idl`, `IOP.idl` and `Components.idl`
 //! (CORBA 3.3 part 1, 7.21); and those of TAO, which has a file for each part of module CORBA.
 
-/// Module CORBA. `#include <orb.idl>` does not read it. The checker takes from it only the declarations that a specification
+/// The text of module CORBA. `#include <orb.idl>` does not read it. The checker takes only the declarations that a specification
 /// uses, so that no unused code is generated.
 pub(crate) const ORB: &str = include_str!("builtin/orb.idl");
 

@@ -31,7 +31,7 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 use crate::{Options, OtherCompiler};
 
 use ids::{Identity, Prefix};
-use scopes::{Entity, Scope, ScopeId, ScopeKind};
+use scopes::{Entity, NameScope, ScopeId, ScopeKind};
 
 /// Checks all definitions. The tree is complete only if no error was reported. Takes declarations of module CORBA from `orb`
 /// that `specification` uses but does not declare.
@@ -45,7 +45,7 @@ pub(crate) fn check(
     let mut checker = Checker {
         tree: Tree::default(),
         facts: Vec::new(),
-        scopes: vec![Scope::new(ScopeKind::Module, None, None)],
+        scopes: vec![NameScope::new(ScopeKind::Module, None, None)],
         current: GLOBAL,
         prefix: Prefix::default(),
         saved_prefixes: Vec::new(),
@@ -72,10 +72,10 @@ struct Checker<'c> {
     tree: Tree,
     /// The facts of each item, by its id.
     facts: Vec<Facts>,
-    scopes: Vec<Scope>,
+    scopes: Vec<NameScope>,
     current: ScopeId,
     prefix: Prefix,
-    /// Of the files that are being read.
+    /// The prefixes that become valid again at the ends of the files that are being read.
     saved_prefixes: Vec<Prefix>,
     /// The declarations of the built-in module CORBA that are not taken yet.
     orb: HashMap<&'c str, &'c Definition>,
@@ -100,13 +100,13 @@ struct Facts {
     /// The scope that it forms.
     scope: Option<ScopeId>,
     identity: Identity,
-    /// Of an interface, defined or not.
+    /// The flavour of an interface, defined or not.
     flavour: InterfaceFlavour,
     /// True between the first `{` of its definition and the last `}`.
     open: bool,
     /// True if it cannot leave the process: a local interface, or a type that contains one.
     local: bool,
-    /// How many interfaces or valuetypes inherit from each other up to here.
+    /// The length of the longest chain of bases of an interface or valuetype.
     generation: u32,
 }
 
@@ -204,7 +204,7 @@ impl Checker<'_> {
         matches!(self.tree.item(id).kind, ItemKind::Module)
     }
 
-    /// A reopened module or a defined forward declaration must be spelled as before.
+    /// Reports a reopened module or a definition of a forward declaration that is spelled differently than before.
     fn check_spelling(&mut self, name: &Name, id: ItemId) {
         let item = self.tree.item(id);
         if item.name != name.text {
@@ -218,12 +218,12 @@ impl Checker<'_> {
         }
     }
 
-    /// A declaration that the tree keeps but that has no CORBA form.
+    /// Adds a declaration that the tree keeps but that has no CORBA form.
     fn other(&mut self, preamble: &Preamble, name: &Name, what: &'static str) {
         self.declare_item(preamble, name, ItemKind::Other { what });
     }
 
-    /// Several files may declare the same annotation.
+    /// Adds the declaration of an annotation, unless another file has declared the same.
     fn annotation_type(&mut self, preamble: &Preamble, name: &Name) {
         let known = self.declared_here(name);
         if !known.is_some_and(|id| self.tree.item(id).is_other("annotation")) {
@@ -279,7 +279,7 @@ impl Checker<'_> {
         Some(id)
     }
 
-    /// Runs `body` in the scope that `id` forms; in a scope of no item if there is no `id`, because its name is taken.
+    /// Runs `body` in the scope of the item `id`; in a scope of no item if `id` is `None` because its name is taken.
     fn within<T>(&mut self, id: Option<ItemId>, body: impl FnOnce(&mut Self) -> T) -> T {
         let known = id.and_then(|id| self.facts(id).scope);
         let scope = known.unwrap_or_else(|| {
@@ -304,7 +304,7 @@ impl Checker<'_> {
         }
         let files = self.saved_prefixes.len();
         let result = body(self);
-        // A file may begin in a scope and end outside it; then the prefixes of files are not restored here.
+        // A file may begin in a scope and end outside it. Then the prefixes of files are not restored here.
         if self.saved_prefixes.len() == files {
             self.prefix = outer_prefix;
         }

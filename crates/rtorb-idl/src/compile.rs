@@ -23,6 +23,7 @@ pub fn compile(path: impl AsRef<Path>) {
 #[derive(Clone, Debug, Default)]
 pub struct Compiler {
     options: Options,
+    runtime: Option<String>,
     out_dir: Option<PathBuf>,
 }
 
@@ -32,7 +33,7 @@ impl Compiler {
         Self::default()
     }
 
-    /// Adds a directory in which included files are searched.
+    /// Adds a directory to search for included files.
     #[must_use]
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.options.include_dirs.push(dir.into());
@@ -60,7 +61,14 @@ impl Compiler {
         self
     }
 
-    /// Writes to `dir` instead of `$OUT_DIR`.
+    /// Sets the path of the ORB in the generated code, instead of `rtorb`: for example `rtorb_embedded`.
+    #[must_use]
+    pub fn runtime(mut self, path: impl Into<String>) -> Self {
+        self.runtime = Some(path.into());
+        self
+    }
+
+    /// Sets the directory of the output, instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(dir.into());
@@ -109,7 +117,13 @@ impl Compiler {
     /// Writes the Rust text of `outcome`. Returns the file, or the message of an error.
     fn write(&self, path: &Path, outcome: &Outcome, rendered: &str) -> Result<PathBuf, String> {
         let tree = outcome.tree.as_ref().ok_or(rendered)?;
-        let text = rust::generate(tree)
+        let runtime = self.runtime.as_deref().unwrap_or(rust::RTORB);
+        if !rust::is_crate_path(runtime) {
+            return Err(format!(
+                "`{runtime}` is not the path of a Rust crate: expected a name such as rtorb_embedded"
+            ));
+        }
+        let text = rust::generate_for(tree, runtime)
             .map_err(|all| rendered.to_owned() + &render_all(&all, &outcome.sources, false))?;
         let stem = path
             .file_stem()

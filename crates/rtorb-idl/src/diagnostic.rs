@@ -8,7 +8,7 @@ use crate::source::{Location, SourceFile, SourceMap};
 /// One error or warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Whether it stops the compilation.
+    /// Error or warning.
     pub severity: Severity,
     /// What is wrong, in one line.
     pub message: String,
@@ -20,7 +20,7 @@ pub struct Diagnostic {
     pub help: Vec<String>,
 }
 
-/// Whether a diagnostic stops the compilation.
+/// The severity of a diagnostic. Only errors stop the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -33,7 +33,7 @@ pub enum Severity {
 /// A place and a remark on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub location: Location,
     /// The remark; may be empty.
     pub text: String,
@@ -67,7 +67,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds how to correct it.
+    /// Adds a hint how to correct it.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(shortened(text.into()));
@@ -84,7 +84,7 @@ impl Diagnostic {
         self.labels.first().map(|label| label.location)
     }
 
-    /// The text for users, with source lines; with colours if `styled`.
+    /// The text for users, with source lines, and with colours if `styled`.
     pub fn render(&self, sources: &SourceMap, styled: bool) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
@@ -205,7 +205,7 @@ impl Diagnostic {
     }
 }
 
-/// All `diagnostics` as a person reads them, an empty line behind each.
+/// The text of all diagnostics for users, with an empty line behind each.
 pub(crate) fn render_all(diagnostics: &[Diagnostic], sources: &SourceMap, styled: bool) -> String {
     let all = diagnostics.iter();
     all.map(|diagnostic| diagnostic.render(sources, styled) + "\n\n")
@@ -305,7 +305,7 @@ impl Diagnostics {
 /// The most errors of a run, and the most warnings.
 const DIAGNOSTICS_MAX: usize = 200;
 const INCLUDE_TRAIL_MAX: usize = 8;
-/// The most bytes of a source line that is shown. A longer line is hardly written by hand, and its layout takes long.
+/// The most bytes of a source line that is shown. Longer lines are rarely written by hand, and their layout takes long.
 const LINE_SHOWN_MAX: usize = 2_000;
 /// The most bytes of a text of a diagnostic: a name in it may be as long as the file.
 const TEXT_BYTES_MAX: usize = 2_000;

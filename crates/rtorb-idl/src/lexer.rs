@@ -68,7 +68,7 @@ impl Lexer {
         self.line_has_token = !newline;
         let mut token = Token::new(kind, start);
         if !newline {
-            // A spliced token ends on another line; then only its first character is marked.
+            // A token with a line continuation ends on another line. Then only its first character is marked.
             token.location.length = if self.line == start.line {
                 self.column - start.column
             } else {

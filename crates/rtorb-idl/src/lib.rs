@@ -18,8 +18,8 @@
 //!   `HAS_LongLong` and `HAS_LongDouble` (for omniORB's files), `__FILE__` and `__LINE__`. [`Options::undefines`] removes them.
 //! * `int8` to `uint64`, unless the specification declares types of these names.
 //! * The annotations of IDL 4.2, and `@rust_name` of any declaration ([`rust::generate`]). `@optional`, `@bit_bound`, `@position`
-//!   and `@oneway` change the mapping. The tree keeps all as they are written. There is a warning, once for each name, about one
-//!   that has no effect but may seem to, and about one that is neither known nor declared.
+//!   and `@oneway` change the mapping. The tree keeps all annotations as written. Annotations that have no effect but may seem to
+//!   have one, and those that are neither known nor declared, cause one warning for each name.
 //! * The annotations `@worst_case_time`, `@deadline`, `@period` and `@criticality` of operations and attributes ([`timings()`]).
 //!
 //! # Deviations from the standard
@@ -53,10 +53,11 @@ mod lexer;
 mod literal;
 mod parser;
 mod preprocess;
+pub mod project;
 mod renames;
 pub mod rust;
 pub mod source;
-mod suggest;
+pub mod suggest;
 mod timing;
 pub mod tree;
 
@@ -64,7 +65,7 @@ use std::path::PathBuf;
 
 use diagnostic::Diagnostics;
 use parser::Specification;
-use preprocess::Preprocessed;
+use preprocess::ParserInput;
 use source::SourceFile;
 
 pub use compile::{CompileError, Compiled, Compiler, compile};
@@ -76,7 +77,7 @@ pub use tree::Tree;
 /// The options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Directories in which included files are searched, in order. A quoted file is first searched beside the including file.
+    /// Directories to search for included files, in order. A file in quotes is first searched beside the including file.
     pub include_dirs: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
@@ -84,8 +85,8 @@ pub struct Options {
     pub undefines: Vec<String>,
     /// Rust names of declarations, as if each had the annotation `@rust_name`: `Module::Interface::operation=rust_name`.
     pub rust_names: Vec<String>,
-    /// Another compiler that also reads the files. The files are read as it would read them, with its macros in the place of
-    /// `__RTORB_IDL__` and the other predefined ones, and there is a warning about everything that it refuses.
+    /// Another compiler that also reads the files. The preprocessor then defines its macros instead of `__RTORB_IDL__` and the
+    /// other predefined ones, and each construct that it refuses causes a warning.
     pub shared_with: Option<OtherCompiler>,
 }
 
@@ -109,7 +110,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// All diagnostics as a person reads them, an empty line between each two; colours only if `styled`.
+    /// The text of all diagnostics for users, with an empty line behind each, and with colours if `styled`.
     pub fn render(&self, styled: bool) -> String {
         diagnostic::render_all(&self.diagnostics, &self.sources, styled)
     }
@@ -137,7 +138,7 @@ pub fn check(files: &[PathBuf], options: &Options) -> Outcome {
     })
 }
 
-/// Checks a text that is not in a file. Messages call it `name`.
+/// Checks a text that is not in a file. `name` is its name in messages.
 pub fn check_text(name: &str, text: &str, options: &Options) -> Outcome {
     let file = SourceFile::new(name, text).main();
     run(options, |sources, diagnostics| {
@@ -147,7 +148,7 @@ pub fn check_text(name: &str, text: &str, options: &Options) -> Outcome {
 
 fn run(
     options: &Options,
-    read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> Preprocessed,
+    read: impl FnOnce(&mut SourceMap, &mut Diagnostics) -> ParserInput,
 ) -> Outcome {
     let mut sources = SourceMap::default();
     let mut diagnostics = Diagnostics::default();

@@ -14,13 +14,13 @@ use crate::ast::{Definition, Documented, Name, Preamble, ScopedName};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::keywords;
 use crate::lexer::{Token, TokenKind};
-use crate::preprocess::{Event, Preprocessed};
+use crate::preprocess::{Event, ParserInput};
 use crate::source::Location;
 use crate::tree::{Annotation, AnnotationParameter};
 use templates::Template;
 
 /// Parses all tokens. Reports errors and omits the wrong parts.
-pub(crate) fn parse(input: Preprocessed, diagnostics: &mut Diagnostics) -> Specification {
+pub(crate) fn parse(input: ParserInput, diagnostics: &mut Diagnostics) -> Specification {
     let mut parser = Parser {
         tokens: input.tokens,
         at: 0,
@@ -63,9 +63,9 @@ pub(crate) struct Specification {
 
 /// An error that has been reported.
 #[derive(Clone, Copy, Debug)]
-struct Failed;
+struct ReportedError;
 
-type Parsed<T> = Result<T, Failed>;
+type Parsed<T> = Result<T, ReportedError>;
 
 struct Parser<'d> {
     /// The last one is [`TokenKind::End`].
@@ -75,14 +75,14 @@ struct Parser<'d> {
     next_event: usize,
     diagnostics: &'d mut Diagnostics,
     depth: usize,
-    /// How many `<` are open, outside parentheses.
+    /// The number of open `<` outside parentheses.
     angles: usize,
     /// The index of the token of the last reported error. One error for each token is enough.
     failed_at: Option<usize>,
     lost: HashSet<Rc<str>>,
     annotations: Vec<Annotation>,
     last_commas: Vec<Location>,
-    /// The names of the modules around the next token, outermost first.
+    /// The modules around the next token, by name, outermost first.
     modules: Vec<Rc<str>>,
     templates: Vec<Template>,
     /// The tokens of all instances of template modules so far.
@@ -131,7 +131,7 @@ impl Parser<'_> {
         self.peek().is_word(word).then(|| self.bump().location)
     }
 
-    /// Reads `item` if `punct` comes next, and takes `punct`.
+    /// Steps over `punct` and reads `item`, if `punct` comes next.
     fn after<T>(
         &mut self,
         punct: &str,
@@ -156,8 +156,8 @@ impl Parser<'_> {
         found.map(|(_, meaning)| *meaning)
     }
 
-    /// Reports that the next token is not `what`.
-    fn expected(&mut self, what: &str) -> Failed {
+    /// Reports that `what` is expected in the place of the next token.
+    fn expected(&mut self, what: &str) -> ReportedError {
         let message = format!("expected {what}, found {}", self.peek().description());
         self.error(self.here(), message, format!("expected {what}"))
     }
@@ -167,16 +167,16 @@ impl Parser<'_> {
         location: Location,
         message: impl Into<String>,
         label: impl Into<String>,
-    ) -> Failed {
+    ) -> ReportedError {
         self.fail(Diagnostic::error(message).at(location, label))
     }
 
-    fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
+    fn fail(&mut self, diagnostic: Diagnostic) -> ReportedError {
         if self.failed_at != Some(self.at) && self.peek().kind != TokenKind::Wrong {
             self.diagnostics.push(diagnostic);
         }
         self.failed_at = Some(self.at);
-        Failed
+        ReportedError
     }
 
     fn expect(&mut self, punct: &str, context: &str) -> Parsed<Location> {
@@ -191,7 +191,7 @@ impl Parser<'_> {
             .ok_or_else(|| self.expected(&format!("`{word}` {context}")))
     }
 
-    /// The `;` behind `what`. After a line without one, reports it and continues as if it were there.
+    /// Reads the `;` behind `what`. Reports a missing one at the end of a line, and continues as if it were there.
     fn semicolon(&mut self, what: &str) -> Parsed<()> {
         if self.take(";") {
             return Ok(());
@@ -217,7 +217,7 @@ impl Parser<'_> {
         outcome
     }
 
-    /// `{ item item ... }`; `item` reads one and appends it.
+    /// Reads `{ item item ... }`. `item` reads an item and appends it.
     fn block<T>(
         &mut self,
         what: &str,
@@ -366,7 +366,7 @@ impl Parser<'_> {
         Ok(annotation)
     }
 
-    /// The parameters as source text. Their meaning depends on the annotation.
+    /// Reads the parameters as source text. Their meaning depends on the annotation.
     fn annotation_parameters(&mut self) -> Parsed<Vec<AnnotationParameter>> {
         let open = self.bump().location;
         let mut parameters = vec![AnnotationParameter::default()];

@@ -19,8 +19,8 @@ use macros::Macros;
 
 /// The input of the parser.
 #[derive(Debug, Default)]
-pub(crate) struct Preprocessed {
-    /// Without ends of lines; the last one is [`TokenKind::End`].
+pub(crate) struct ParserInput {
+    /// The tokens without ends of lines; the last one is [`TokenKind::End`].
     pub(crate) tokens: Vec<Token>,
     /// The events between the tokens, in order.
     pub(crate) events: Vec<Event>,
@@ -63,7 +63,7 @@ pub(crate) fn preprocess(
     options: &Options,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
-) -> Preprocessed {
+) -> ParserInput {
     let mut preprocessor = Preprocessor::new(options, sources, diagnostics);
     preprocessor.given = files.to_vec();
     for file in files {
@@ -78,7 +78,7 @@ pub(crate) fn preprocess_file(
     options: &Options,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
-) -> Preprocessed {
+) -> ParserInput {
     let mut preprocessor = Preprocessor::new(options, sources, diagnostics);
     preprocessor.read(file);
     preprocessor.finish()
@@ -89,7 +89,7 @@ struct Preprocessor<'r> {
     sources: &'r mut SourceMap,
     diagnostics: &'r mut Diagnostics,
     macros: Macros,
-    output: Preprocessed,
+    output: ParserInput,
     /// The files that the user gave.
     given: Vec<PathBuf>,
     /// Files being read, outermost first.
@@ -100,7 +100,7 @@ struct Preprocessor<'r> {
     once: Vec<PathBuf>,
     bytes_read: usize,
     /// True after the first exceeded limit: no more files are included then.
-    gave_up: bool,
+    is_limit_exceeded: bool,
 }
 
 impl<'r> Preprocessor<'r> {
@@ -114,20 +114,20 @@ impl<'r> Preprocessor<'r> {
             sources,
             diagnostics,
             macros: Macros::default(),
-            output: Preprocessed::default(),
+            output: ParserInput::default(),
             given: Vec::new(),
             open: Vec::new(),
             conditions: Vec::new(),
             once: Vec::new(),
             bytes_read: 0,
-            gave_up: false,
+            is_limit_exceeded: false,
         };
         preprocessor.predefine();
         preprocessor
     }
 
-    /// omniORB's files need `HAS_...`. The OMG's files use `import`, which has no effect here, unless `_PRE_3_0_COMPILER_`
-    /// is defined; then they use `#include`.
+    /// Defines the predefined macros. omniORB's files need `HAS_...`. The OMG's files use `#include` if `_PRE_3_0_COMPILER_` is
+    /// defined, and otherwise `import`, which has no effect here.
     fn predefine(&mut self) {
         let mut text = String::new();
         let own = [
@@ -155,7 +155,7 @@ impl<'r> Preprocessor<'r> {
         self.group(&mut lexer);
     }
 
-    fn finish(mut self) -> Preprocessed {
+    fn finish(mut self) -> ParserInput {
         let location = match self.output.tokens.last() {
             Some(last) => last.location.behind(),
             None => Location {
@@ -208,12 +208,12 @@ impl<'r> Preprocessor<'r> {
         }
     }
 
-    /// A token outside directives: expanded if it is a macro.
+    /// Reads a token outside directives, and expands it if it is a macro.
     fn text(&mut self, lexer: &mut Lexer, token: Token) {
         if self.output.tokens.len() >= TOKENS_MAX {
-            if !self.gave_up {
+            if !self.is_limit_exceeded {
                 let message = "the specification is too long";
-                self.give_up(token.location, message, TOKENS_MAX, "tokens");
+                self.report_exceeded_limit(token.location, message, TOKENS_MAX, "tokens");
             }
             return;
         }
@@ -236,8 +236,8 @@ impl<'r> Preprocessor<'r> {
         });
     }
 
-    fn give_up(&mut self, location: Location, what: &str, limit: usize, unit: &str) {
-        self.gave_up = true;
+    fn report_exceeded_limit(&mut self, location: Location, what: &str, limit: usize, unit: &str) {
+        self.is_limit_exceeded = true;
         self.output.incomplete = true;
         self.diagnostics
             .error(location, what, format!("the limit is {limit} {unit}"));
@@ -250,14 +250,14 @@ struct Condition {
     location: Location,
     /// True once `#else` was seen.
     has_else: bool,
-    /// True if no further group of it is to be read.
+    /// True if no further group of the condition will be read.
     done: bool,
 }
 
 /// The most tokens of a run.
 const TOKENS_MAX: usize = 8_000_000;
 
-/// `__FILE__` and `__LINE__`.
+/// Expands `__FILE__` and `__LINE__`.
 fn place_macro(token: Token, sources: &SourceMap) -> Token {
     let position = sources.position(token.location);
     let kind = if token.is_word("__LINE__") {

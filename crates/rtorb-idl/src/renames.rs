@@ -10,7 +10,7 @@ use crate::tree::{
 /// The annotation that chooses a name.
 pub(crate) const RUST_NAME: &str = "rust_name";
 
-/// A declaration that has a name of its own in Rust.
+/// A declaration whose Rust name may be chosen.
 pub(crate) trait Declared {
     /// Its IDL name.
     fn name(&self) -> &str;
@@ -19,7 +19,7 @@ pub(crate) trait Declared {
     fn annotations(&self) -> &[Annotation];
     fn annotations_mut(&mut self) -> &mut Vec<Annotation>;
 
-    /// The Rust name that is chosen for it.
+    /// The chosen Rust name, if there is one.
     fn chosen(&self) -> Option<&str> {
         let chosen = self.annotations().iter().rev();
         let mut chosen = chosen.filter(|annotation| annotation.name == RUST_NAME);
@@ -100,7 +100,7 @@ fn choose(tree: &mut Tree, idl: &str, rust: &str) -> bool {
     part.map(|part| part.choose(rust)).is_some()
 }
 
-/// The declarations inside a declaration that are no items.
+/// The parts of a declaration that have names but are no items.
 fn parts_mut(kind: &mut ItemKind) -> Vec<&mut dyn Declared> {
     fn all<D: Declared>(declared: &mut [D]) -> Vec<&mut dyn Declared> {
         let declared = declared.iter_mut();

@@ -15,6 +15,7 @@ mod names;
 pub(crate) mod operations;
 mod print;
 mod refusals;
+mod runtime;
 mod scope;
 mod servants;
 mod structs;
@@ -30,6 +31,7 @@ use quote::quote;
 use layouts::Layouts;
 use refusals::Refusals;
 pub use refusals::{NOT_GENERATED, NotGenerated};
+pub(crate) use runtime::{RTORB, is_crate_path};
 use scope::{Context, Scope};
 
 use crate::diagnostic::Diagnostic;
@@ -37,13 +39,18 @@ use crate::tree::{InterfaceFlavour, Item, ItemId, ItemKind, Tree};
 
 /// Generates the Rust text of everything in `tree`, included files too.
 ///
-/// The text depends only on `::rtorb::codegen` and the standard library, and works inside any module. A comment at its top
-/// names the omitted declarations: those of included files that have no Rust form and are not used by the main file.
+/// The text depends only on `::rtorb::codegen` and `core`, and works inside any module. A comment at its top names the omitted
+/// declarations: those of included files that have no Rust form and are not used by the main file.
 ///
 /// # Errors
 /// A diagnostic for each construct that has no Rust form yet ([`NOT_GENERATED`]), and for each chosen name (`@rust_name`) that
 /// is wrong or taken.
 pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
+    generate_for(tree, RTORB)
+}
+
+/// Like [`generate`], for the ORB with that path.
+pub(crate) fn generate_for(tree: &Tree, runtime: &str) -> Result<String, Vec<Diagnostic>> {
     let layouts = Layouts::of(tree);
     let Refusals {
         mut diagnostics,
@@ -68,7 +75,8 @@ pub fn generate(tree: &Tree) -> Result<String, Vec<Diagnostic>> {
     let left_out: Vec<String> = left_out.collect();
     let value_base = abstract_values::value_base(outermost);
     let items = items(outermost);
-    Ok(print::print(quote!(#value_base #items), &left_out))
+    let items = runtime::with_runtime(quote!(#value_base #items), runtime);
+    Ok(print::print(items, runtime, &left_out))
 }
 
 /// Everything that `scope` declares.
@@ -114,7 +122,7 @@ fn item_itself(scope: Scope<'_>, id: ItemId) -> TokenStream {
         ItemKind::Native => alias(
             item,
             &quote!(
-                ::std::sync::Arc<
+                ::rtorb::codegen::Arc<
                     dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync,
                 >
             ),

@@ -12,12 +12,12 @@ pub struct Location {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// How many characters the thing spans.
+    /// The length in characters.
     pub length: u32,
 }
 
 impl Location {
-    /// The character after it.
+    /// The place of the character behind this one.
     pub(crate) fn behind(self) -> Location {
         Location {
             column: self.column + self.length,
@@ -26,7 +26,7 @@ impl Location {
         }
     }
 
-    /// From the start of `self` to the end of `last` where both stand on one line; otherwise `self`.
+    /// The range from the start of `self` to the end of `last` if both stand on one line; otherwise `self`.
     pub fn to(self, last: Location) -> Location {
         let end = last.column + last.length;
         if self.file == last.file && self.line == last.line && end > self.column {
@@ -63,7 +63,7 @@ impl SourceMap {
         self.files.get(location.file as usize)
     }
 
-    /// The position of `location` that messages show; `#line` directives change it.
+    /// The position that messages show for `location`, with `#line` directives applied.
     pub fn position(&self, location: Location) -> Position {
         let presumed = self.file(location).map(|file| file.presumed(location.line));
         let (name, line) = presumed.unwrap_or(("<unknown>", location.line));
@@ -127,14 +127,14 @@ impl SourceFile {
         self
     }
 
-    /// Sets the `#include` that caused its reading.
+    /// Sets the place of the `#include` that includes the file.
     #[must_use]
     pub fn included_from(mut self, location: Location) -> Self {
         self.included_from = Some(location);
         self
     }
 
-    /// Marks it as a file that the user gave, not an included one.
+    /// Marks the file as one that the user gave, not an included one.
     #[must_use]
     pub fn main(mut self) -> Self {
         self.is_main = true;
@@ -156,7 +156,7 @@ impl SourceFile {
         &self.text
     }
 
-    /// The `#include` that caused its reading.
+    /// The place of the `#include` that includes the file.
     pub fn includer(&self) -> Option<Location> {
         self.included_from
     }

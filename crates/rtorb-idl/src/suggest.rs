@@ -1,5 +1,4 @@
-//! Suggests a known name for an unknown one. Four crates compile this file, by symbolic links: `rtorb`, `rtorb-dynamic`, `rtorb-idl`
-//! and `rtorb-sched`.
+//! Suggests a known name for a misspelt one.
 
 /// Returns the candidate most similar to `word`, if `word` may be a misspelling of it.
 ///
@@ -7,10 +6,7 @@
 /// may have one slip, a word of six or more two, or if the first letter is right as much as the Jaro-Winkler measure allows. Then
 /// the lengths differ by a third at most. A candidate within scopes is also compared without them. Of very many or very long names
 /// only the first ones are compared, which bounds the time.
-pub(crate) fn closest<'c>(
-    word: &str,
-    candidates: impl Iterator<Item = &'c str>,
-) -> Option<&'c str> {
+pub fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     if word.len() > NAME_BYTES_MAX {
         return None;
     }

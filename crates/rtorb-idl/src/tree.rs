@@ -52,19 +52,19 @@ pub enum ItemKind {
     Interface(Interface),
     /// A structure.
     Struct {
-        /// In wire order; for IDL 4 inheritance the base's come first.
+        /// Members in wire order. Those of an IDL 4 base come first.
         members: Vec<Member>,
     },
     /// A user exception.
     Exception {
-        /// In wire order.
+        /// Members in wire order.
         members: Vec<Member>,
     },
     /// A discriminated union.
     Union(Union),
     /// An enumeration, its enumerators from 0.
     Enum {
-        /// In order: the position is the ordinal.
+        /// Enumerators in order. The position is the ordinal.
         enumerators: Vec<Enumerator>,
     },
     /// A set of flags (IDL 4).
@@ -117,7 +117,7 @@ pub struct Interface {
     pub attributes: Vec<Attribute>,
 }
 
-/// Which keyword stood before `interface`.
+/// The modifier of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InterfaceFlavour {
     /// None.
@@ -140,13 +140,13 @@ pub struct Operation {
     pub documentation: Vec<String>,
     /// Annotations on it.
     pub annotations: Vec<Annotation>,
-    /// The timing that they state.
+    /// The timing in the annotations.
     pub timing: Timing,
     /// True if there is no reply.
     pub oneway: bool,
     /// The return type; [`Type::Void`] for none.
     pub returns: Type,
-    /// In order.
+    /// Parameters in order.
     pub parameters: Vec<Parameter>,
     /// Exceptions of the `raises` clause.
     pub raises: Vec<ItemId>,
@@ -191,7 +191,7 @@ pub struct Attribute {
     pub documentation: Vec<String>,
     /// Annotations on it.
     pub annotations: Vec<Annotation>,
-    /// The timing that they state, for reading and for setting it.
+    /// The timing in the annotations, for reading and for setting it.
     pub timing: Timing,
     /// True if it cannot be set.
     pub readonly: bool,
@@ -216,7 +216,7 @@ pub struct Member {
     pub annotations: Vec<Annotation>,
     /// Its type, array dimensions included.
     pub ty: Type,
-    /// `@optional`: a value may be without it. Never true in a union.
+    /// True for `@optional`: a value may lack the member. Never true in a union.
     pub is_optional: bool,
 }
 
@@ -227,7 +227,7 @@ pub struct Union {
     pub discriminator: Type,
     /// Annotations on the discriminator.
     pub discriminator_annotations: Vec<Annotation>,
-    /// In order.
+    /// Members in order.
     pub cases: Vec<UnionCase>,
     /// True if the labels cover every value of the discriminator.
     pub covers_all: bool,
@@ -262,7 +262,7 @@ pub struct Enumerator {
 pub struct Bitmask {
     /// The unsigned integer that it is on the wire.
     pub holder: Type,
-    /// In order.
+    /// Flags in order.
     pub flags: Vec<Flag>,
 }
 
@@ -288,7 +288,7 @@ pub struct Bitset {
     pub holder: Type,
     /// Its bits, those of its base and those without a name included; at most 64.
     pub width: u32,
-    /// In order, those of its base first.
+    /// Fields in order, those of its base first.
     pub fields: Vec<BitField>,
 }
 
@@ -444,7 +444,7 @@ pub enum Value {
     Fixed {
         /// The digits as one number.
         unscaled: i128,
-        /// How many of them are behind the point.
+        /// The number of digits behind the point.
         scale: u16,
     },
     /// A boolean.
@@ -493,7 +493,7 @@ pub struct Timing {
     pub criticality: Option<Criticality>,
 }
 
-/// How serious a missed deadline is.
+/// The severity of a missed deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it all")]
@@ -518,7 +518,7 @@ impl Item {
 }
 
 impl Member {
-    /// The type that it has on the wire. CDR has no absent members: an optional one is a sequence of at most one.
+    /// The type of the member on the wire. CDR has no absent members, so an optional one is a sequence of at most one element.
     pub fn wire_type(&self) -> Type {
         let ty = self.ty.clone();
         if !self.is_optional {
@@ -589,7 +589,7 @@ impl Type {
     }
 }
 
-/// The types of one or more keywords. The longest of those that begin with the same words comes first.
+/// The types of one or more keywords. Of types that begin with the same words, the longest comes first.
 pub(crate) static BASIC_TYPES: [(&str, Type); 16] = [
     ("short", Type::Short),
     ("long long", Type::LongLong),
@@ -617,7 +617,7 @@ impl Timing {
 }
 
 impl Criticality {
-    /// All of them, the lowest first.
+    /// All values, the lowest first.
     pub const ALL: [Self; 5] = [
         Self::VeryLow,
         Self::Low,

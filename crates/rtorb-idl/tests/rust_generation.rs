@@ -12,12 +12,12 @@ fn generates() {
 
 #[test]
 fn generates_the_benchmark_interface() {
-    insta::assert_snapshot!("cubit", text_of(&crate_file("../../idl/cubit.idl")));
+    insta::assert_snapshot!("cubit", text_of(&crate_file("idl/cubit.idl")));
 }
 
 #[test]
 fn generation_is_deterministic() {
-    let cubit = crate_file("../../idl/cubit.idl");
+    let cubit = crate_file("idl/cubit.idl");
     assert_eq!(text_of(&cubit), text_of(&cubit));
 }
 

@@ -16,5 +16,5 @@ mod symbols;
 mod trace;
 mod window;
 
-pub use of_campaign::{Request, explain};
+pub use of_campaign::{ExplanationRequest, explain};
 pub(crate) use symbols::functions;

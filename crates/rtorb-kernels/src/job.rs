@@ -47,7 +47,7 @@ pub enum Message {
         release: String,
         /// The preemption model that its kernel runs: `none`, `voluntary`, `full`, `lazy`.
         preempt: String,
-        /// The address of [`rtorb_os::replay::sample_taken`], which an instruction trace counts.
+        /// The address of [`rtorb_instruments::replay::sample_taken`], which an instruction trace counts.
         sample_taken: u64,
     },
     /// An experiment begins.

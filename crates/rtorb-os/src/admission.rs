@@ -1,4 +1,4 @@
-//! The account of a bounded queue of requests: how many are in progress, and how many bytes wait.
+//! Counts the requests and bytes of a bounded queue, and decides whether one more fits.
 
 use crate::atomics::{AtomicU32, AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// For a queue of at most so many waiting requests and bytes.
+    /// Counts for a queue of at most `requests_max` waiting requests and `bytes_max` waiting bytes.
     pub fn new(requests_max: u32, bytes_max: u64) -> Self {
         Self {
             accepted: AtomicU32::new(0),
@@ -28,7 +28,7 @@ impl Admission {
         }
     }
 
-    /// Counts a request of so many bytes; false if there is no room.
+    /// Counts a request of `bytes` bytes. Returns false if there is no room for it.
     ///
     /// Only one thread calls this, so that no other can take the room meanwhile. If one of the queue's `threads` is free for the
     /// request, it needs no room.
@@ -45,19 +45,19 @@ impl Admission {
         fits
     }
 
-    /// Counts off a request that was admitted and is not in the queue.
+    /// Subtracts a request that was admitted and could not be added to the queue.
     #[cold]
     pub fn withdraw(&self, bytes: u64) {
         self.note_taken(bytes);
         self.note_served();
     }
 
-    /// Counts off the bytes of a request that a thread has taken out.
+    /// Subtracts the bytes of a request that a thread has taken out.
     pub fn note_taken(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Counts off a request that was taken out and is served.
+    /// Subtracts a request that was taken out and is served.
     pub fn note_served(&self) {
         self.accepted.fetch_sub(1, Ordering::Release);
     }

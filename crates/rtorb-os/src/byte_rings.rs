@@ -20,14 +20,14 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// One end of two rings, with the only values that send and receive there.
+/// One end of two rings, with its only sender and its only receiver.
 #[derive(Debug)]
 pub struct Duplex {
-    /// What all threads share: waiting, waking and ending.
+    /// The part that all threads share: waiting, waking and ending.
     pub rings: Arc<ByteRings>,
-    /// Sends through the one ring.
+    /// Sends through the ring of this end.
     pub sender: Sender,
-    /// Receives from the other.
+    /// Receives from the ring of the peer.
     pub receiver: Receiver,
 }
 
@@ -54,7 +54,7 @@ pub struct ByteRings {
 #[derive(Debug)]
 pub struct Sender {
     rings: Arc<ByteRings>,
-    /// Bytes of those sent that the peer is known to have taken.
+    /// The number of sent bytes that the peer is known to have taken.
     taken: u64,
 }
 
@@ -86,9 +86,9 @@ pub enum Awaited {
     Room,
 }
 
-/// The peer wrote a position that cannot be.
+/// The peer wrote an impossible position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the peer wrote a position into the shared memory that cannot be")]
+#[error("the peer wrote an impossible position into the shared memory")]
 pub struct BrokenRing;
 
 /// The state of one end of one ring, on a cache line of its own.
@@ -106,13 +106,13 @@ struct End {
 
 #[derive(Debug)]
 #[repr(C)]
-struct Ring {
+struct ByteRing {
     sender: End,
     receiver: End,
 }
 
 /// The ring of each side's bytes.
-type Header = [Ring; 2];
+type Header = [ByteRing; 2];
 
 /// The smallest capacity of a ring.
 pub const CAPACITY_MIN: usize = 4096;
@@ -150,7 +150,7 @@ impl Duplex {
     /// Opens the segment that a peer made and sent.
     ///
     /// # Errors
-    /// `INVAL` if it has not the size for that capacity, `PERM` if its size is not sealed; otherwise the host's refusal.
+    /// `INVAL` if its size is not that of the capacity, `PERM` if its size is not sealed; otherwise the host's refusal.
     pub fn open(file: impl AsFd, capacity: usize) -> Result<Self, Errno> {
         let is_sealed = fcntl_get_seals(&file).is_ok_and(|found| found.contains(seals()));
         if !is_sealed {
@@ -255,7 +255,7 @@ impl Receiver {
         Ok(count)
     }
 
-    /// Receives all bytes that are there, and forgets them.
+    /// Discards all bytes that have arrived.
     ///
     /// # Errors
     /// [`BrokenRing`] if the peer wrote nonsense.
@@ -299,7 +299,7 @@ impl Receiver {
 }
 
 impl ByteRings {
-    /// True if there is what is awaited.
+    /// True if the awaited bytes, or the awaited room, are there.
     ///
     /// # Errors
     /// [`BrokenRing`] if the peer wrote nonsense.
@@ -311,13 +311,13 @@ impl ByteRings {
         }
     }
 
-    /// Says that this end is about to wait. Look again whether [it has to](Self::is_ready).
+    /// Announces that this end is about to wait. Check [whether it has to](Self::is_ready) after this.
     #[inline]
     pub fn announce(&self, awaited: Awaited, place: Place) {
         self.own_end(awaited).waiting.announce(place);
     }
 
-    /// Says that this end does not wait.
+    /// Takes the announcement back.
     #[inline]
     pub fn withdraw(&self, awaited: Awaited) {
         self.own_end(awaited).waiting.withdraw();
@@ -440,12 +440,12 @@ impl ByteRings {
     }
 
     #[inline]
-    fn outgoing(&self) -> &Ring {
+    fn outgoing(&self) -> &ByteRing {
         &self.header()[self.side as usize]
     }
 
     #[inline]
-    fn incoming(&self) -> &Ring {
+    fn incoming(&self) -> &ByteRing {
         &self.header()[self.side.other() as usize]
     }
 

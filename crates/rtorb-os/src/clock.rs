@@ -19,26 +19,6 @@ pub fn coarse_monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::MonotonicCoarse))
 }
 
-/// CLOCK_REALTIME less CLOCK_MONOTONIC, in nanoseconds.
-///
-/// It is right to half the time of three reads. It changes when CLOCK_REALTIME is set, and not when its rate is adjusted: both clocks
-/// are adjusted together.
-pub fn realtime_ahead_ns() -> i64 {
-    let read = |_| {
-        let before_ns = monotonic_ns();
-        let real_ns = nanoseconds(clock_gettime(ClockId::Realtime));
-        let after_ns = monotonic_ns();
-        let middle_ns = before_ns + (after_ns - before_ns) / 2;
-        (
-            after_ns - before_ns,
-            real_ns.cast_signed() - middle_ns.cast_signed(),
-        )
-    };
-    // An interrupt may come between two reads, but hardly in each attempt.
-    let (_, ahead_ns) = (0..5).map(read).min().unwrap_or_default();
-    ahead_ns
-}
-
 /// CPU time of the calling thread in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))

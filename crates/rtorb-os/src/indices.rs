@@ -6,13 +6,13 @@
 
 use crate::atomics::{AtomicU64, Ordering};
 
-/// The queue.
+/// A queue of slot numbers.
 pub(crate) struct Indices {
     /// Lap (upper half), and 0 or the number plus one. Taking a number leaves the word empty with the next lap.
     words: Box<[AtomicU64]>,
     /// The position of the next take, counted over all laps. Its word shows whether the number was taken already.
     head: Line,
-    /// The position of the next put, likewise.
+    /// The position of the next put, counted in the same way.
     tail: Line,
 }
 

@@ -1,8 +1,7 @@
 //! Linux for real-time programs: threads with policy, priority and affinity, locks that inherit priority, monotonic
 //! time, locked memory.
 //!
-//! This is the only crate of the workspace with `unsafe`, so that all of it can be read in one place. It knows nothing of
-//! CORBA. A refusal of the host is a [`Refused`], which says what would allow it; nothing falls back silently.
+//! Beside `rtorb-instruments`, which no ORB needs, this is the only crate of the workspace with `unsafe`. It knows nothing of CORBA. A refusal of the host is a [`Refused`], which says what would allow it; nothing falls back silently.
 //!
 //! | for | use |
 //! |---|---|
@@ -17,17 +16,15 @@
 //! | a value that is made at its first use, without a wait | [`set_once::SetOnce`] |
 //! | a period, a deadline | [`timer`], [`clock`] |
 //! | SIGTERM and SIGINT as an event | [`termination::Termination`] |
-//! | a periodic signal, to measure what interrupts cost | [`signal_timer`] |
-//! | a marker that an instruction trace can count | [`replay`] |
 //! | memory without page faults | [`memory`] |
-//! | a child process that only ends, to load a host with forks | [`process`] |
-//! | a network of a thread's own | [`namespace`] |
-//! | counting heap calls, locks, page faults and context switches of a path | [`heap::heap_calls`], `sync::lock_calls` (feature `count-locks`), [`memory::thread_page_faults`], [`sched::thread_switches`] |
+//! | counting the locks of a path | `sync::lock_calls` (feature `count-locks`) |
 //!
 //! It is the only part of the ORB that depends on the operating system, sockets aside: `docs/reference/portability.md` lists what each module needs
 //! of one. The build refuses other systems than Linux.
 //!
 //! Locks with a deadline and populated stacks need Linux 5.14 (2021); on an older kernel they fail with that reason.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod admission;
 mod atomics;
@@ -35,29 +32,23 @@ mod atomics;
 pub mod byte_rings;
 pub mod clock;
 pub mod futex;
-pub mod heap;
 mod indices;
 pub mod memory;
-pub mod namespace;
 mod policy;
-pub mod process;
 pub mod recheck_lock;
 mod refused;
-pub mod replay;
 pub mod ring;
 pub mod sched;
 pub mod set_once;
 #[cfg(not(loom))]
 mod shared_copy;
 pub mod shared_memory;
-pub mod signal_timer;
 pub mod slab;
 pub mod socket;
 pub mod sync;
 pub mod termination;
 pub mod thread;
 pub mod timer;
-mod usage;
 pub mod waiting_word;
 
 pub use refused::cpu_group::CpuGroup;

@@ -1,8 +1,7 @@
-//! Memory without page faults: locked, populated in advance, and its page faults counted.
+//! Memory without page faults: locked, or populated in advance.
 
 use crate::refused::{Refused, Resource};
 use crate::sched::has_capability;
-use crate::usage;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::Errno;
@@ -19,7 +18,7 @@ pub fn lock_all() -> Result<(), Refused> {
         .map_err(|errno| Resource::MemoryLock.refused(errno))
 }
 
-/// Undoes [`lock_all`].
+/// Unlocks all pages again.
 pub fn unlock_all() {
     // It cannot fail.
     let _ = munlockall();
@@ -79,35 +78,6 @@ pub fn trim_heap() {
 
 /// The heap is to be kept.
 static IS_RESERVED: AtomicBool = AtomicBool::new(false);
-
-/// Page faults: accesses to memory that was not populated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PageFaults {
-    /// Served without reading a disk: some microseconds each.
-    pub minor: u64,
-    /// Read from a disk: milliseconds each.
-    pub major: u64,
-}
-
-impl PageFaults {
-    /// The faults since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            minor: self.minor - earlier.minor,
-            major: self.major - earlier.major,
-        }
-    }
-}
-
-/// Page faults of the calling thread since it began (getrusage(2), RUSAGE_THREAD).
-pub fn thread_page_faults() -> PageFaults {
-    page_faults_of(libc::RUSAGE_THREAD)
-}
-
-/// Page faults of all threads since the process began (getrusage(2), RUSAGE_SELF).
-pub fn process_page_faults() -> PageFaults {
-    page_faults_of(libc::RUSAGE_SELF)
-}
 
 /// Populates the calling thread's stack and returns its size.
 pub(crate) fn populate_stack() -> Result<usize, Refused> {
@@ -180,39 +150,12 @@ fn keep_heap() -> Result<(), Errno> {
     Err(Errno::NOSYS)
 }
 
-fn page_faults_of(whom: libc::c_int) -> PageFaults {
-    let usage = usage::of(whom);
-    PageFaults {
-        minor: usage.ru_minflt as u64,
-        major: usage.ru_majflt as u64,
-    }
-}
-
 /// No machine that Linux runs on has smaller pages.
 const PAGE_BYTES_MIN: usize = 4096;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_first_access_to_a_page_faults() {
-        let before = thread_page_faults();
-        let mut pages: Vec<u8> = vec![0; 4 << 20];
-        pages[1 << 20] = 1;
-        let first = thread_page_faults().since(before);
-        assert!(first.minor > 0);
-        let mut touch_again = || {
-            let before = thread_page_faults();
-            pages[1 << 20] = 2;
-            core::hint::black_box(&mut pages);
-            thread_page_faults().since(before)
-        };
-        // The kernel may reclaim a page of the memory or of the code between the two, but not every time.
-        let without = (0..10).filter(|_| touch_again() == PageFaults::default());
-        assert!(without.count() > 0);
-        assert!(process_page_faults().minor >= first.minor);
-    }
 
     #[test]
     fn locking_nothing_is_always_allowed() {

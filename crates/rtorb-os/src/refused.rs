@@ -18,7 +18,7 @@ pub struct Refused {
     pub errno: Errno,
 }
 
-/// What a program asks the host for, and the host may refuse.
+/// A thing that a program asks the host for, and that the host may refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resource {
@@ -43,12 +43,8 @@ pub enum Resource {
     },
     /// A new thread.
     Thread,
-    /// A new process.
-    Process,
     /// Memory shared with another process.
     SharedMemory,
-    /// A timer that sends signals.
-    SignalTimer,
     /// A handler of the signals that end a process.
     SignalHandler,
 }
@@ -62,12 +58,12 @@ impl Resource {
         }
     }
 
-    /// As [`check`], with this resource in the error.
+    /// Checks a result as [`check`] does, and adds this resource to the error.
     pub(crate) fn check(self, returned: impl Into<i64>) -> Result<(), Refused> {
         check(returned).map_err(|errno| self.refused(errno))
     }
 
-    /// What to do. `root` is the folder with /proc and /sys: the control group of the process may be the cause.
+    /// Says what would allow it. `root` is the folder with /proc and /sys, because the control group of the process may be the cause.
     fn remedy(self, errno: Errno, root: &Path) -> Cow<'static, str> {
         let is_of_group = matches!(
             self,
@@ -121,14 +117,7 @@ impl Resource {
                 "ask for less, raise `ulimit -d`, `ulimit -l` or the memory limit of the control group, and use glibc"
             }
             Self::Thread => "lower the number of threads or their stack size, or raise `ulimit -u`",
-            Self::Process => {
-                "lower the number of processes or their memory, or raise `ulimit -u` or the memory limit of the control group"
-            }
             Self::SharedMemory => "see that the folder exists, can be written and has room",
-            Self::SignalTimer if errno == Errno::INVAL => {
-                "start it at a moment and with a period that are not 0"
-            }
-            Self::SignalTimer => "use fewer timers, or raise `ulimit -i`",
             Self::SignalHandler => "wait for these signals in fewer places",
         }
     }
@@ -146,9 +135,7 @@ impl fmt::Display for Resource {
             Self::Affinity { cpu } => write!(f, "affinity to CPU {cpu}"),
             Self::MemoryLock => f.write_str("locking memory"),
             Self::Thread => f.write_str("a new thread"),
-            Self::Process => f.write_str("a new process"),
             Self::SharedMemory => f.write_str("shared memory"),
-            Self::SignalTimer => f.write_str("a timer that sends signals"),
             Self::SignalHandler => f.write_str("a handler of SIGTERM and SIGINT"),
         }
     }
@@ -185,10 +172,7 @@ mod tests {
             (Resource::Stack { bytes: 9 }, Errno::NOMEM, "stack size"),
             (Resource::Heap { bytes: 9 }, Errno::NOMEM, "glibc"),
             (Resource::Thread, Errno::AGAIN, "ulimit -u"),
-            (Resource::Process, Errno::AGAIN, "ulimit -u"),
             (Resource::SharedMemory, Errno::NOENT, "folder"),
-            (Resource::SignalTimer, Errno::AGAIN, "ulimit -i"),
-            (Resource::SignalTimer, Errno::INVAL, "not 0"),
             (Resource::SignalHandler, Errno::AGAIN, "fewer places"),
         ];
         for (resource, errno, remedy) in rows {

@@ -3,7 +3,6 @@
 pub use crate::policy::SchedPolicy;
 
 use crate::refused::{Refused, Resource};
-use crate::usage;
 use rustix::io::Errno;
 use rustix::process::Resource as Limit;
 use rustix::thread::{CapabilitySet, CpuSet};
@@ -168,33 +167,6 @@ pub fn current_affinity() -> Vec<usize> {
                 .collect()
         })
         .unwrap_or_default()
-}
-
-/// Context switches of a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Switches {
-    /// The thread blocked.
-    pub voluntary: u64,
-    /// Another thread preempted it.
-    pub involuntary: u64,
-}
-
-/// Context switches of the calling thread since it began (RUSAGE_THREAD): one system call. An interrupt is not a switch.
-pub fn thread_switches() -> Switches {
-    switches_of(libc::RUSAGE_THREAD)
-}
-
-/// Context switches of all threads since the process began (RUSAGE_SELF), also of those that have ended.
-pub fn process_switches() -> Switches {
-    switches_of(libc::RUSAGE_SELF)
-}
-
-fn switches_of(threads: libc::c_int) -> Switches {
-    let usage = usage::of(threads);
-    Switches {
-        voluntary: usage.ru_nvcsw as u64,
-        involuntary: usage.ru_nivcsw as u64,
-    }
 }
 
 /// True if the capability is in effect for the process.

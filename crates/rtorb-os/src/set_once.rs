@@ -21,7 +21,7 @@ unsafe impl<T: Send> Send for SetOnce<T> {}
 unsafe impl<T: Send + Sync> Sync for SetOnce<T> {}
 
 impl<T> SetOnce<T> {
-    /// Without a value.
+    /// An empty place.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self {
@@ -30,7 +30,7 @@ impl<T> SetOnce<T> {
         }
     }
 
-    /// Without a value.
+    /// An empty place.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self {
@@ -47,13 +47,13 @@ impl<T> SetOnce<T> {
         unsafe { place.as_ref() }
     }
 
-    /// The value. Makes it if it is not set; if another thread has set it meanwhile, what was made is dropped.
+    /// Returns the value, and makes it if it is not set. If another thread has set it meanwhile, the new one is dropped.
     #[inline]
     pub fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
         self.get().unwrap_or_else(|| self.put(Box::new(make())))
     }
 
-    /// Sets the value; drops it if another was set before. Returns the value that is set.
+    /// Sets the value, or drops it if another one is set already. Returns the one that is set.
     pub(crate) fn put(&self, value: Box<T>) -> &T {
         let ours = Box::into_raw(value);
         let (empty, success) = (ptr::null_mut(), Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! Socket calls that rustix lacks: receiving into uninitialised memory, two options, and the time of a datagram.
+//! Socket calls that rustix lacks: receiving into uninitialised memory, two options, and the bytes on their way.
 
 use crate::refused::check;
 use rustix::io::Errno;
@@ -54,26 +54,6 @@ pub fn unacknowledged_bytes(socket: impl AsFd) -> Result<usize, Errno> {
     check(unsafe { libc::ioctl(descriptor, libc::TIOCOUTQ, &raw mut bytes) })?;
     Ok(usize::try_from(bytes).unwrap_or(0))
 }
-
-/// When the kernel received the datagram that this process read last, in nanoseconds of CLOCK_REALTIME (SIOCGSTAMPNS, socket(7)).
-///
-/// The first call makes the kernel stamp the datagrams of this socket from then on.
-///
-/// # Errors
-/// `NOENT` if no stamped datagram was read yet, or what ioctl(2) returns.
-pub fn received_at_ns(socket: impl AsFd) -> Result<u64, Errno> {
-    let descriptor = socket.as_fd().as_raw_fd();
-    let mut stamp = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the descriptor is borrowed for the call, which writes one timespec to `stamp`.
-    check(unsafe { libc::ioctl(descriptor, SIOCGSTAMPNS, &raw mut stamp) })?;
-    Ok(stamp.tv_sec.cast_unsigned() * 1_000_000_000 + stamp.tv_nsec.cast_unsigned())
-}
-
-/// Of a kernel whose `long` has 64 bits (asm-generic/sockios.h), which libc does not name.
-const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
 fn set_option(socket: impl AsFd, option: libc::c_int, value: libc::c_int) -> Result<(), Errno> {
     let descriptor = socket.as_fd().as_raw_fd();

@@ -20,7 +20,9 @@ mod condvar;
 mod mutex;
 
 #[cfg(feature = "count-locks")]
-pub use calls::{LockCalls, lock_calls, process_lock_calls, thread_lock_calls};
+pub use calls::{
+    LockCalls, lock_calls, process_lock_calls, start_counting, stop_counting, thread_lock_calls,
+};
 pub use ceiling::{CeilingError, CeilingGuard, CeilingMutex};
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT as an event that a thread waits for, in the place of the end of the process.
+//! Makes SIGTERM and SIGINT events that a thread waits for. They do not end the process then.
 
 use crate::clock::monotonic_ns;
 use crate::futex;
@@ -11,9 +11,8 @@ use rustix::io::Errno;
 /// Waits for SIGTERM or SIGINT. While a process has such values, the first of these signals does not end the process: all values
 /// get it.
 ///
-/// A signal that comes more than a second later ends the process at once, with status 128 plus the signal's number, so that
-/// an orderly end that does not come to its end can be cut short. Within the second it is taken for the same wish: timeout(1)
-/// sends each signal twice.
+/// A signal that comes more than a second later ends the process at once, with status 128 plus the signal's number, so that a user
+/// can end a shutdown that hangs. A signal within the second has no effect: timeout(1) sends each signal twice.
 #[derive(Debug)]
 pub struct Termination {
     /// The number of signals delivered before.
@@ -22,7 +21,7 @@ pub struct Termination {
 }
 
 impl Termination {
-    /// A value that gets the next signal. The handlers of the two signals stay installed.
+    /// Starts to watch for the next signal. The handlers of the two signals stay installed.
     ///
     /// # Errors
     /// [`Refused`] if there are 65,535 others, or the kernel refuses the handlers.
@@ -41,7 +40,7 @@ impl Termination {
         Ok(watch)
     }
 
-    /// Whether a signal came.
+    /// True if a signal came.
     pub fn has_come(&self) -> bool {
         STATE.load(Ordering::SeqCst) >> WATCHES_BITS != self.delivered_before
     }
@@ -129,5 +128,5 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// When the last signal was delivered.
 static DELIVERED_NS: AtomicU64 = AtomicU64::new(0);
 
-/// For so long after a signal, another one is the same wish.
+/// A signal within this time after another one has no effect.
 const SAME_WISH_NS: u64 = 1_000_000_000;

@@ -1,4 +1,9 @@
 //! Threads that start with a configured name, policy, CPUs and stack.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is where threads are made; the creator waits until the thread has begun, and holds no lock"
+)]
 
 use crate::memory;
 use crate::refused::{Refused, Resource};
@@ -77,7 +82,7 @@ pub fn thread_id() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{PageFaults, thread_page_faults};
+    use rtorb_instruments::usage::{PageFaults, of_thread};
 
     /// Touches about `bytes` of stack, one page with each call.
     #[inline(never)]
@@ -98,9 +103,9 @@ mod tests {
         let work = || {
             // This call faults in the code, and needs little stack.
             core::hint::black_box(descend(0));
-            let before = thread_page_faults();
+            let before = of_thread().page_faults;
             core::hint::black_box(descend(200 << 10));
-            thread_page_faults().since(before)
+            of_thread().page_faults.since(before)
         };
         let thread = spawn("stack", &config, work).expect("a thread");
         thread.join().expect("no panic").expect("it was begun")

@@ -2,7 +2,7 @@
 
 use crate::atomics::{AtomicU32, Ordering, fence, futex};
 
-/// A word that one thread waits by, in memory that two processes share.
+/// A word on which one thread waits, in memory that two processes share.
 ///
 /// The waiting thread [announces](Self::announce) itself, looks once more whether it has to wait, and only then waits. The other
 /// one changes the queue, and then [calls](Self::call). Each has a sequentially consistent fence between its write and its read,
@@ -16,7 +16,7 @@ pub struct WaitingWord(AtomicU32);
 pub enum Place {
     /// It sleeps on the word, and [`WaitingWord::call`] wakes it.
     Word,
-    /// It waits for a message on another way, which the caller must send.
+    /// It waits for a message elsewhere, such as a byte on a socket. The caller must send it.
     Doorbell,
 }
 
@@ -28,7 +28,7 @@ const AT_WORD: u32 = 1;
 const AT_DOORBELL: u32 = 2;
 
 impl WaitingWord {
-    /// Says that this thread is about to wait. Look again whether it has to.
+    /// Announces that this thread is about to wait. Check after this whether it has to.
     #[inline]
     pub fn announce(&self, place: Place) {
         let state = match place {
@@ -39,7 +39,7 @@ impl WaitingWord {
         fence(Ordering::SeqCst);
     }
 
-    /// Says that this thread does not wait.
+    /// Takes the announcement back.
     #[inline]
     pub fn withdraw(&self) {
         self.0.store(AWAKE, Ordering::Relaxed);
@@ -51,7 +51,7 @@ impl WaitingWord {
         futex::wait(&self.0, AT_WORD, deadline_ns);
     }
 
-    /// Wakes the thread that waits by this word, if one does. Returns true if that thread waits at its doorbell: ring it.
+    /// Wakes the thread that waits on this word, if one does. Returns true if that thread waits at its doorbell: ring it.
     #[inline]
     pub fn call(&self) -> bool {
         fence(Ordering::SeqCst);

@@ -1,16 +1,17 @@
 //! A reserved heap faults no page. A program of its own without the test harness, whose threads have arenas already.
 
-use rtorb_os::memory::{PageFaults, reserve_heap, thread_page_faults};
+use rtorb_instruments::usage::{PageFaults, of_thread};
+use rtorb_os::memory::reserve_heap;
 use rtorb_os::thread::{ThreadConfig, spawn};
 
-/// Takes, fills and gives back `bytes` of the heap; answers the page faults of it.
+/// Takes, fills and gives back `bytes` of the heap; returns the page faults.
 fn faults_of_using(bytes: usize) -> PageFaults {
-    let before = thread_page_faults();
+    let before = of_thread().page_faults;
     let mut memory: Vec<u8> = Vec::with_capacity(bytes);
     memory.resize(bytes, 1);
     core::hint::black_box(&mut memory);
     drop(memory);
-    thread_page_faults().since(before)
+    of_thread().page_faults.since(before)
 }
 
 fn main() {

@@ -1,7 +1,7 @@
 //! Locks, timers and rings make no heap call in use: counted on the thread that uses them.
 
+use rtorb_instruments::heap::{CountingAllocator, heap_calls};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::heap::{CountingAllocator, heap_calls};
 use rtorb_os::ring::Ring;
 use rtorb_os::sched::current_policy;
 #[cfg(feature = "count-locks")]

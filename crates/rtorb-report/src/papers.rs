@@ -1,4 +1,4 @@
-//! What the papers show and whether we see it, from `docs/explanation/papers.md`.
+//! What the papers show and whether we see it, from `papers.md` of this crate, which is a page of the book too.
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 

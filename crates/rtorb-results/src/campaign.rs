@@ -39,7 +39,7 @@ pub struct Answer {
     pub load: String,
     /// The experiments of this boot.
     pub experiments: Vec<String>,
-    /// The address of `rtorb_os::replay::sample_taken` in it.
+    /// The address of `rtorb_instruments::replay::sample_taken` in it.
     pub sample_taken: u64,
     /// The SHA-256 of all that it said.
     pub sha256: String,

@@ -73,9 +73,9 @@ pub struct Compared {
     /// The unit of its values.
     pub unit: String,
     /// What A has.
-    pub a: Observed,
+    pub a: SeriesSummary,
     /// What B has.
-    pub b: Observed,
+    pub b: SeriesSummary,
     /// `b.p50` divided by `a.p50`; `None` when one of them is not above 0.
     pub ratio: Option<f64>,
     /// The lower end of the interval of the ratio, of this series alone.
@@ -87,7 +87,7 @@ pub struct Compared {
     /// The same, corrected for the number of series.
     pub p_adjusted: Option<f64>,
     /// What follows.
-    pub verdict: Verdict,
+    pub verdict: Change,
     /// Why nothing can be said, where that is so.
     pub why: Option<String>,
 }
@@ -96,7 +96,7 @@ impl Compared {
     /// How much slower B is, in per cent of A; `None` unless it is slower beyond the noise.
     #[must_use]
     pub fn slower_percent(&self) -> Option<f64> {
-        let slower = self.verdict == Verdict::Slower;
+        let slower = self.verdict == Change::Slower;
         // A time that rose from nothing rose by more than any number of per cent.
         slower.then(|| {
             self.ratio
@@ -114,9 +114,9 @@ impl Compared {
     }
 }
 
-/// What one side has of a series.
+/// The statistics of a series on one side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Observed {
+pub struct SeriesSummary {
     /// How many observations there are.
     pub observations: usize,
     /// Their geometric mean; the arithmetic mean when one is 0. Each is a median.
@@ -127,10 +127,10 @@ pub struct Observed {
     pub max: f64,
 }
 
-/// What is said of a series.
+/// The change of a series from A to B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Change {
     /// B takes less time, beyond the noise.
     Faster,
     /// B takes more time, beyond the noise.
@@ -145,7 +145,7 @@ pub enum Verdict {
     CannotBeSaid,
 }
 
-impl Verdict {
+impl Change {
     /// Whether the sides differ.
     #[must_use]
     pub fn differs(self) -> bool {
@@ -166,20 +166,20 @@ impl Verdict {
     }
 }
 
-/// How many series have which verdict.
+/// The number of series with each change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// [`Verdict::Faster`].
+    /// [`Change::Faster`].
     pub faster: usize,
-    /// [`Verdict::Slower`].
+    /// [`Change::Slower`].
     pub slower: usize,
-    /// [`Verdict::Less`].
+    /// [`Change::Less`].
     pub less: usize,
-    /// [`Verdict::More`].
+    /// [`Change::More`].
     pub more: usize,
-    /// [`Verdict::NoDifference`].
+    /// [`Change::NoDifference`].
     pub no_difference: usize,
-    /// [`Verdict::CannotBeSaid`].
+    /// [`Change::CannotBeSaid`].
     pub cannot_be_said: usize,
 }
 
@@ -266,11 +266,11 @@ fn judge(series: &mut [Compared]) {
         let found = one.p_adjusted.is_some_and(|p| p <= FALSE_DISCOVERY_RATE);
         let (is_time, rose) = (one.unit == "ns", one.b.p50 > one.a.p50);
         one.verdict = match (found, is_time, rose) {
-            (false, _, _) => Verdict::NoDifference,
-            (true, true, true) => Verdict::Slower,
-            (true, true, false) => Verdict::Faster,
-            (true, false, true) => Verdict::More,
-            (true, false, false) => Verdict::Less,
+            (false, _, _) => Change::NoDifference,
+            (true, true, true) => Change::Slower,
+            (true, true, false) => Change::Faster,
+            (true, false, true) => Change::More,
+            (true, false, false) => Change::Less,
         };
     }
 }
@@ -279,12 +279,12 @@ fn count(series: &[Compared]) -> Counts {
     let mut counts = Counts::default();
     for one in series {
         let count = match one.verdict {
-            Verdict::Faster => &mut counts.faster,
-            Verdict::Slower => &mut counts.slower,
-            Verdict::Less => &mut counts.less,
-            Verdict::More => &mut counts.more,
-            Verdict::NoDifference => &mut counts.no_difference,
-            Verdict::CannotBeSaid => &mut counts.cannot_be_said,
+            Change::Faster => &mut counts.faster,
+            Change::Slower => &mut counts.slower,
+            Change::Less => &mut counts.less,
+            Change::More => &mut counts.more,
+            Change::NoDifference => &mut counts.no_difference,
+            Change::CannotBeSaid => &mut counts.cannot_be_said,
         };
         *count += 1;
     }

@@ -25,7 +25,7 @@ pub struct Explanation {
     pub value: u64,
     /// The seed of the round that it is of, where the series says it.
     pub seed: Option<u16>,
-    /// The call of `rtorb_os::replay::sample_taken` that ended it, counted from 1 since the guest was switched on.
+    /// The call of `rtorb_instruments::replay::sample_taken` that ended it, counted from 1 since the guest was switched on.
     pub mark: u64,
     /// Whether the repetition answered the same octets as the run that the sample is of. One that did not is an error and has no
     /// explanation, so that this is always true in a file.

@@ -16,7 +16,7 @@ mod tables;
 
 /// A table of one kind of rows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct ExportedTable {
     /// Its name, which is the file's without the ending.
     pub name: &'static str,
     /// The columns in their order.
@@ -84,7 +84,7 @@ impl Format {
 
 /// The tables of these runs: `series`, `percentiles`, `histograms`, `rounds`, `derived`, `derived_rounds`.
 #[must_use]
-pub fn tables(runs: &[Run]) -> Vec<Table> {
+pub fn tables(runs: &[Run]) -> Vec<ExportedTable> {
     tables::all(runs)
 }
 
@@ -93,8 +93,12 @@ pub fn tables(runs: &[Run]) -> Vec<Table> {
 ///
 /// # Errors
 /// What the file system said, or that this build has no Parquet.
-pub fn write(tables: &[Table], format: Format, folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let encode = |table: &Table| match format {
+pub fn write(
+    tables: &[ExportedTable],
+    format: Format,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Error> {
+    let encode = |table: &ExportedTable| match format {
         Format::Csv => csv_form::encode(table),
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet_form::encode(table),

@@ -87,7 +87,7 @@ impl Series {
 /// The slowest sample of a series in the run of an emulated machine, which repeats to the nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorstSample {
-    /// Which call of `rtorb_os::replay::sample_taken` ended it, of all calls since the machine was switched on, from 1: an
+    /// Which call of `rtorb_instruments::replay::sample_taken` ended it, of all calls since the machine was switched on, from 1: an
     /// observer of the repeated run counts them.
     pub mark: u64,
     /// How long it took, in nanoseconds of the machine's clock: the sample is what was executed in so many before the mark.

@@ -36,7 +36,6 @@ mod response;
 mod schedule;
 pub mod sensitivity;
 mod stream;
-mod suggest;
 mod task;
 pub mod text_file;
 pub mod times;

@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::suggest;
-
 /// A mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
@@ -294,11 +292,22 @@ pub fn line_of(text: &str, byte: usize) -> usize {
     1 + before.filter(|byte| **byte == b'\n').count()
 }
 
-/// Returns the name most similar to a misspelt one, if any is similar: a suggestion. The time that it takes is bounded.
+/// Returns the name that `wrong` may be a misspelling of: at most one letter of three is wrong, missing, too much or swapped with its
+/// neighbour. Case does not matter. Only the first of very many names are compared, and no long ones, which bounds the time.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    suggest::closest(wrong, names)
+    let lower = wrong.to_lowercase();
+    names
+        .take(COMPARED_MAX)
+        .filter(|name| *name != wrong && name.len().max(wrong.len()) <= NAME_BYTES_MAX)
+        .map(|name| (strsim::osa_distance(&lower, &name.to_lowercase()), name))
+        .filter(|(slips, _)| slips * 3 <= lower.chars().count())
+        .min_by_key(|(slips, _)| *slips)
+        .map(|(_, name)| name)
 }
+
+const COMPARED_MAX: usize = 2_000;
+const NAME_BYTES_MAX: usize = 100;
 /// The most bytes of a line that is shown.
 const LINE_SHOWN_MAX: usize = 2_000;
 const FILE_BYTES_MAX: u64 = 64 << 20;

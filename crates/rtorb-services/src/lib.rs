@@ -19,6 +19,7 @@
 //! | `scheduling` | the scheduling service, and schedules in files; with `event-channel` |
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod events;
 pub mod naming;
@@ -28,4 +29,5 @@ pub mod stubs;
 
 #[cfg(test)]
 #[global_allocator]
-static HEAP: rtorb_os::heap::CountingAllocator = rtorb_os::heap::CountingAllocator;
+static HEAP: rtorb_instruments::heap::CountingAllocator =
+    rtorb_instruments::heap::CountingAllocator;

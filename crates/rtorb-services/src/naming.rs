@@ -4,7 +4,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use rtorb_services::naming::{NamingConfig, NamingService};
 //!
-//! let orb = rtorb::Orb::builder().args(std::env::args())?.build()?;
+//! let orb = rtorb::Orb::builder().args(std::env::args()).build()?;
 //! let naming = NamingService::serve(&orb, NamingConfig::stored_at("names.redb"))?;
 //! println!("{}", naming.reference().as_object());
 //! orb.root_poa()?.manager().activate();

@@ -42,10 +42,5 @@ pub use service::Scheduling;
 pub use rtorb_sched::text_file::FileErrors;
 pub use rtorb_sched::times::{parse_ns, text_of_ns};
 
-/// The code in `docs/how-to/scheduling.md` is compiled as the tests of the documentation are.
-#[cfg(doctest)]
-#[doc = include_str!("../scheduling.md")]
-struct Page;
-
 /// The analysis from which levels and verdicts come.
 pub use rtorb_sched as analysis;

@@ -1,4 +1,4 @@
-//! What the services' IDL (`idl/`) becomes: references, and the traits of servants.
+//! What the services' IDL (`crates/rtorb-idl/idl/`) becomes: references, and the traits of servants.
 
 #[expect(missing_docs, reason = "documented where the interface is, by the OMG")]
 pub mod cos_event {

@@ -2,8 +2,8 @@
 
 use rtorb::any::Any;
 use rtorb::{DispatchStrategy, Orb};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_services::events::client::{Arrival, Received, Receiver, Supplier};
 use rtorb_services::events::{Channel, ChannelConfig, strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
@@ -24,7 +24,7 @@ fn event(payload: usize, any_value: Any) -> Event {
 }
 
 fn serving(builder: rtorb::OrbBuilder) -> Orb {
-    let orb = builder.listen("iiop://127.0.0.1:0").expect("an endpoint");
+    let orb = builder.listen("iiop://127.0.0.1:0");
     let orb = orb
         .best_effort()
         .on_warning(|_| {})

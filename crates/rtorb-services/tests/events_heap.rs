@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb::any::Any;
 use rtorb::skeleton::{ServedBy, ServerCall};
 use rtorb::{DispatchStrategy, Orb, SystemException};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_services::events::{Channel, ChannelConfig, Dispatching, strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
@@ -75,7 +75,7 @@ fn event() -> Event {
 }
 
 fn serving(builder: rtorb::OrbBuilder) -> Orb {
-    let orb = builder.listen("iiop://127.0.0.1:0").expect("an endpoint");
+    let orb = builder.listen("iiop://127.0.0.1:0");
     let orb = orb
         .best_effort()
         .on_warning(|_| {})

@@ -3,8 +3,8 @@
 use rtorb::giop::Version;
 use rtorb::url::{Corbaloc, CorbalocAddress};
 use rtorb::{ObjectRef, Orb};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_services::naming::{NamingConfig, NamingService};
 use rtorb_services::stubs::naming::cos_naming::{NameComponent, NamingContextExt};
@@ -104,7 +104,7 @@ fn fill(place: &Path, names: u32) {
 /// Serves names as long as `use_it` runs.
 fn serve(config: NamingConfig, use_it: impl FnOnce(&NamingContextExt, &Orb)) {
     let orb = Orb::builder().listen("iiop://127.0.0.1:0");
-    let orb = orb.expect("an endpoint").build().expect("an ORB");
+    let orb = orb.build().expect("an ORB");
     let service = NamingService::serve(&orb, config).expect("a service");
     orb.root_poa().expect("an adapter").manager().activate();
     let client = Orb::builder().build().expect("a client");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtorb_os::heap::{CountingAllocator, heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, heap_calls};
 use rtorb_os::sync::lock_calls;
 use rtorb_services::events::filter::{FilterKind, FilterLimits, Key, Subscription};
 use rtorb_services::events::subscribe::Interest;

@@ -82,7 +82,7 @@ fn headers(c: &mut Criterion) {
         b.iter(|| {
             let octets = black_box(&octets[..]);
             let header = Header::parse(octets, OCTETS_MAX).unwrap().unwrap();
-            let mut r = header.reader(&octets[..header.message_octets()]);
+            let mut r = header.reader(&octets[..header.message_bytes()]);
             let request = RequestHeader::decode(&mut r).unwrap();
             black_box(&request);
             r.primitive::<i32>().unwrap()
@@ -97,7 +97,7 @@ fn headers(c: &mut Criterion) {
         b.iter(|| {
             let octets = black_box(&octets[..]);
             let header = Header::parse(octets, OCTETS_MAX).unwrap().unwrap();
-            let mut r = header.reader(&octets[..header.message_octets()]);
+            let mut r = header.reader(&octets[..header.message_bytes()]);
             black_box(ReplyHeader::decode(&mut r).unwrap());
             r.primitive::<i32>().unwrap()
         });

@@ -24,7 +24,7 @@ use transcode::CopyError;
 #[derive(Clone)]
 pub struct Any {
     type_code: TypeCode,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     char_code_set: CharCodeSet,
 }
 
@@ -44,15 +44,15 @@ impl Any {
     /// The empty any, which is the default.
     pub const NULL: Self = Self {
         type_code: TypeCode::NULL,
-        octets: Vec::new(),
+        bytes: Vec::new(),
         char_code_set: CharCodeSet::Utf8,
     };
 
     /// An any that contains `value`.
     ///
     /// # Errors
-    /// When the value cannot be sent: in an any, no custom valuetype can, and where a valuetype is abstract, only null. In debug
-    /// builds also when it is not of the type that [`Typed`] returns.
+    /// When the value cannot be sent, such as a custom valuetype, or any value but null where the type is an abstract valuetype. In
+    /// debug builds also when the value is not of the type that [`Typed`] returns.
     pub fn from_value<T: Typed + Encode>(value: &T) -> Result<Self, EncodeError> {
         let type_code = T::type_code();
         Self::build(type_code.clone(), |w| {
@@ -65,7 +65,7 @@ impl Any {
         })
     }
 
-    /// An any of that type that contains `value`.
+    /// An any of type `type_code` that contains `value`.
     ///
     /// # Errors
     /// When the value is not of the type, or cannot be sent.
@@ -81,8 +81,8 @@ impl Any {
         self.extract_with(self.reader())
     }
 
-    /// As [`extract`](Self::extract), from a [`reader`](Self::reader) that the caller has configured: object references need
-    /// an ORB.
+    /// As [`extract`](Self::extract), with a [`reader`](Self::reader) that the caller has configured. Object references need one
+    /// with an ORB.
     ///
     /// # Errors
     /// As [`extract`](Self::extract).
@@ -91,7 +91,7 @@ impl Any {
             return Err(ExtractError::WrongType);
         }
         if self.type_code.unaliased().kind() == Kind::Except {
-            r.string_octets()?;
+            r.string_bytes()?;
         }
         Ok(T::decode(&mut r)?)
     }
@@ -119,24 +119,24 @@ impl Any {
 
     /// A reader of the value.
     pub fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.octets, ByteOrder::NATIVE).with_char_code_set(self.char_code_set)
+        Reader::new(&self.bytes, ByteOrder::NATIVE).with_char_code_set(self.char_code_set)
     }
 
-    /// Replaces this any by one that it reads, and reuses its memory: no heap call if that is large enough and the type has no
-    /// parameters. After an error this is [`NULL`](Self::NULL).
+    /// Reads an any into this one and reuses its memory. Makes no heap call if the memory is large enough and the type has no
+    /// parameters. After an error this any is [`NULL`](Self::NULL).
     ///
     /// # Errors
     /// As [`decode`](Decode::decode).
     pub fn decode_over(&mut self, r: &mut Reader<'_>) -> Result<(), DecodeError> {
-        let memory = core::mem::take(self).octets;
+        let memory = core::mem::take(self).bytes;
         let (type_code, w) = read(r, memory)?;
         let char_code_set = w.char_code_set();
         // Nothing is lent to the writer, because values are copied.
-        let (mut octets, count, _) = w.finish();
-        octets.truncate(count);
+        let (mut bytes, count, _) = w.finish();
+        bytes.truncate(count);
         *self = Self {
             type_code,
-            octets,
+            bytes,
             char_code_set,
         };
         Ok(())
@@ -146,7 +146,7 @@ impl Any {
     pub(crate) fn write(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         self.type_code.write(w)?;
         if self.can_copy(w) {
-            return w.octets(&self.octets);
+            return w.octets(&self.bytes);
         }
         self.write_value(w)
     }
@@ -175,12 +175,12 @@ impl Any {
             content(&mut w)?;
             let any = Self {
                 type_code: type_code.clone(),
-                octets: w.to_octets(),
+                bytes: w.to_octets(),
                 char_code_set,
             };
             Ok((any, w.has_values()))
         };
-        // UTF-8 has every string, but a `char` has one byte, which in UTF-8 is ASCII.
+        // UTF-8 can encode every string. A `char` is one byte, which in UTF-8 must be ASCII.
         let (any, has_values) = match write(CharCodeSet::Utf8) {
             Err(EncodeError::NotInCodeSet { .. }) => write(CharCodeSet::Latin1)?,
             other => other?,
@@ -210,7 +210,7 @@ impl Encode for Any {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
         self.type_code.write(w)?;
         if self.can_copy(w) {
-            return w.lend_octets(&self.octets);
+            return w.lend_octets(&self.bytes);
         }
         self.write_value(w)
     }
@@ -224,7 +224,7 @@ impl Decode for Any {
         Ok(Self {
             type_code,
             char_code_set: w.char_code_set(),
-            octets: w.to_octets(),
+            bytes: w.to_octets(),
         })
     }
 }
@@ -233,7 +233,7 @@ impl PartialEq for Any {
     fn eq(&self, other: &Self) -> bool {
         self.type_code == other.type_code
             && if self.char_code_set == other.char_code_set {
-                self.octets == other.octets
+                self.bytes == other.bytes
             } else {
                 self.value().is_ok_and(|value| other.value() == Ok(value))
             }
@@ -260,7 +260,7 @@ fn read<'w>(r: &mut Reader<'_>, memory: Vec<u8>) -> Result<(TypeCode, Writer<'w>
             CopyError::Decode(error) => error,
             // A value that was read can be written, unless memory is short.
             CopyError::Encode(_) => DecodeError::TooLarge {
-                octets: w.len() as u64,
+                bytes: w.len() as u64,
                 limit: w.len(),
             },
         })?;

@@ -75,7 +75,7 @@ pub use text::{CharCodeSet, UnknownCodeSet};
 pub use value::{Chunk, ValueHead, ValueStart};
 pub use wide::{WChar, WString};
 pub(crate) use writer::encapsulate;
-pub use writer::{GATHER_OCTETS_MIN, Segment, Segments, Writer};
+pub use writer::{GATHER_BYTES_MIN, Segment, Segments, Writer};
 
 pub use crate::{DecodeError, EncodeError};
 
@@ -110,7 +110,7 @@ impl ByteOrder {
         matches!(self, Self::Little) as u8
     }
 
-    /// A number of this machine in this byte order, or the reverse.
+    /// Converts a number from this machine's byte order to this one, or back.
     #[inline(always)]
     pub(crate) fn convert<T: Primitive>(self, value: T) -> T {
         if self.is_foreign() {

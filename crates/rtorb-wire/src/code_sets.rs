@@ -68,7 +68,7 @@ impl CodeSetComponentInfo {
 }
 
 impl CodeSetComponentInfo {
-    /// The same code sets, of which that one is the native one for `char`.
+    /// The same code sets, with `native` as the native one for `char`.
     #[must_use]
     pub fn with_native_char(mut self, native: CharCodeSet) -> Self {
         let other = match native {

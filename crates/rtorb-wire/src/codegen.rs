@@ -1,4 +1,9 @@
-//! What generated code names of this crate. The support APIs of the ORBs hand it on.
+//! The items of this crate that generated code uses. The ORBs re-export them.
+
+pub use alloc::collections::BTreeMap;
+pub use alloc::string::String;
+pub use alloc::sync::Arc;
+pub use alloc::vec::Vec;
 
 pub use crate::any::{Any, Typed, Value, map_type_code};
 pub use crate::cdr::{

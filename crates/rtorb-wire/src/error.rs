@@ -49,10 +49,10 @@ pub enum DecodeError {
     #[error("GIOP 1.0 has no wide characters")]
     WideInGiop10,
     /// A wide character or string of an invalid length.
-    #[error("wide characters cannot have {octets} bytes")]
+    #[error("wide characters cannot have {bytes} bytes")]
     BadWide {
         /// The length received.
-        octets: u32,
+        bytes: u32,
     },
     /// A fixed-point number with a nibble that is neither digit nor sign, or with too many digits.
     #[error("a fixed is not decimal digits and a sign")]
@@ -69,7 +69,7 @@ pub enum DecodeError {
         /// The bound.
         max: u8,
     },
-    /// An encapsulation without its byte-order octet, or with a wrong one.
+    /// An encapsulation without its byte order, or with a wrong one.
     #[error("an encapsulation does not begin with its byte order")]
     BadEncapsulation,
     /// A TypeCode kind, label or indirection that does not exist.
@@ -86,7 +86,7 @@ pub enum DecodeError {
         /// The value received.
         value: u32,
     },
-    /// Not `GIOP`.
+    /// A message that does not begin with `GIOP`.
     #[error("the message does not begin with GIOP")]
     BadMagic,
     /// A GIOP version that is not 1.0, 1.1 or 1.2.
@@ -98,10 +98,10 @@ pub enum DecodeError {
         minor: u8,
     },
     /// A message larger than the limit.
-    #[error("a message of {octets} bytes exceeds the limit of {limit}")]
+    #[error("a message of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge {
         /// The size of the message.
-        octets: u64,
+        bytes: u64,
         /// The limit.
         limit: usize,
     },
@@ -123,7 +123,7 @@ pub enum DecodeError {
     Interrupted,
 }
 
-/// A code set that does not have every character, or not in one unit.
+/// A code set that lacks some characters, or needs more than one unit for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextCodeSet {
     /// ISO 8859-1, of `char` and `string`.
@@ -135,7 +135,7 @@ pub enum TextCodeSet {
 }
 
 impl TextCodeSet {
-    /// The rest of a sentence about a character that it does not have.
+    /// The end of a sentence about a character that the code set does not have, or not in one unit.
     pub const fn refusal(self) -> &'static str {
         match self {
             Self::Latin1 => {
@@ -170,10 +170,10 @@ pub enum EncodeError {
         limit: usize,
     },
     /// Memory is short (NO_MEMORY).
-    #[error("no memory for {octets} bytes")]
+    #[error("no memory for {bytes} bytes")]
     NoMemory {
         /// The bytes asked for.
-        octets: usize,
+        bytes: usize,
     },
     /// A count that does not fit an unsigned long.
     #[error("{count} elements do not fit an unsigned long")]

@@ -1,5 +1,4 @@
-//! System exceptions as they go over the wire: kinds, completion status, minor codes, and which of them an error of decoding or
-//! encoding is.
+//! System exceptions on the wire: kinds, completion status, minor codes, and the exception for each error of decoding or encoding.
 
 mod marshal;
 
@@ -58,7 +57,7 @@ pub const WRONG_TYPE: u32 = RTORB | 0x41;
 /// Minor code of BAD_PARAM: a string to send contains a zero character.
 pub const ZERO_IN_STRING: u32 = RTORB | 0x42;
 
-/// Whether an operation was carried out (CORBA 3, 4.12.3).
+/// The completion status of an operation: whether it was carried out (CORBA 3, 4.12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum CompletionStatus {

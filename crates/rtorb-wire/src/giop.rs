@@ -19,7 +19,7 @@ pub mod contexts;
 pub use crate::version::Version;
 pub use exception::SystemExceptionBody;
 pub use fragments::{FRAGMENT_OCTETS_MIN, fragments};
-pub(crate) use fragments::{fragment_header_octets, may_be_fragmented, patch};
+pub(crate) use fragments::{fragment_header_bytes, may_be_fragmented, patch};
 pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, write_cancel_request,

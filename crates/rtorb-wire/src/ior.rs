@@ -59,7 +59,7 @@ impl Ior {
         w.count(self.profiles.len())?;
         for profile in &self.profiles {
             w.primitive(profile.tag)?;
-            w.counted_octets(&profile.data)?;
+            w.counted_bytes(&profile.data)?;
         }
         Ok(())
     }

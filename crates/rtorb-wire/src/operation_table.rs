@@ -1,26 +1,26 @@
 //! Finds an operation's number by its name, in constant time for interfaces of any size.
 
-/// A perfect hash table of operation names, built by the compiler: each name has a slot of its own, so that one probe decides
-/// (P2 section 2, perfect hashing).
+/// A perfect hash table of operation names, built by the compiler. Each name has a slot of its own, so that a lookup needs one
+/// comparison (P2 section 2, perfect hashing).
 ///
-/// A name's hash says its bucket, and the bucket's displacement the slot. The displacements, and the seed of the hash, are found
-/// while compiling.
+/// The hash of a name selects a bucket, and the displacement of the bucket selects the slot. The compiler finds the displacements
+/// and the seed of the hash.
 #[derive(Debug)]
 pub struct OperationTable<const OPERATIONS: usize, const BUCKETS: usize, const SLOTS: usize> {
     names: [&'static str; OPERATIONS],
     seed: u64,
     displacements: [u16; BUCKETS],
-    /// Number of the operation plus one; 0 is vacant.
+    /// The number of the operation plus one; 0 for an empty slot.
     slots: [u16; SLOTS],
 }
 
 impl<const OPERATIONS: usize, const BUCKETS: usize, const SLOTS: usize>
     OperationTable<OPERATIONS, BUCKETS, SLOTS>
 {
-    /// A table in which each name has its position as its number.
+    /// A table of `names`. The number of a name is its position.
     ///
     /// # Panics
-    /// While compiling, if a name is there twice, or if `BUCKETS` and `SLOTS` are no powers of two or too few.
+    /// At compile time, if a name occurs twice, or if `BUCKETS` and `SLOTS` are not powers of two or are too small.
     pub const fn new(names: [&'static str; OPERATIONS]) -> Self {
         assert!(OPERATIONS < u16::MAX as usize && SLOTS <= 1 << 16);
         assert!(BUCKETS.is_power_of_two() && SLOTS.is_power_of_two() && SLOTS > OPERATIONS);
@@ -31,10 +31,10 @@ impl<const OPERATIONS: usize, const BUCKETS: usize, const SLOTS: usize>
             }
             seed += 1;
         }
-        panic!("no seed gives each name a slot of its own: is one there twice?")
+        panic!("no seed gives each name a slot of its own: does one occur twice?")
     }
 
-    /// The table with this seed; `None` if two names of a bucket stay in one slot.
+    /// The table with this seed; `None` if no displacement gives the names of a bucket different empty slots.
     const fn with(names: [&'static str; OPERATIONS], seed: u64) -> Option<Self> {
         let mut table = Self {
             names,
@@ -43,7 +43,8 @@ impl<const OPERATIONS: usize, const BUCKETS: usize, const SLOTS: usize>
             slots: [0; SLOTS],
         };
         let mut hashes = [0; OPERATIONS];
-        // The names of a bucket are a list: its last one, and before each another, all numbers plus one.
+        // The names of a bucket are a linked list: `last` has its last name, and `before` the name before each. Both are numbers
+        // plus one; 0 is no name.
         let (mut last, mut before) = ([0; BUCKETS], [0; OPERATIONS]);
         let mut number = 0;
         while number < OPERATIONS {
@@ -68,7 +69,7 @@ impl<const OPERATIONS: usize, const BUCKETS: usize, const SLOTS: usize>
         Some(table)
     }
 
-    /// Gives each name of a bucket its slot; false, and nothing changes, if one is taken.
+    /// Gives each name of a bucket its slot. Returns false and changes nothing if a slot is taken.
     const fn place(
         &mut self,
         hashes: &[u64; OPERATIONS],
@@ -108,13 +109,13 @@ impl<const OPERATIONS: usize, const BUCKETS: usize, const SLOTS: usize>
         hash as usize & (BUCKETS - 1)
     }
 
-    /// Of the highest bits, which depend on every octet of the name.
+    /// The slot of a hash. Uses the highest bits, which depend on every byte of the name.
     const fn slot(hash: u64, displacement: usize) -> usize {
         ((hash >> 48) as usize ^ displacement) & (SLOTS - 1)
     }
 }
 
-/// Hashes eight bytes at a time: multiplies and folds.
+/// Hashes a name, eight bytes at a time, by multiplying and folding.
 #[inline]
 const fn hash(seed: u64, name: &[u8]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -125,8 +126,8 @@ const fn hash(seed: u64, name: &[u8]) -> u64 {
         rest = left;
     }
     let mut tail = 0;
-    while let Some((octet, left)) = rest.split_first() {
-        tail = tail << 8 | *octet as u64;
+    while let Some((byte, left)) = rest.split_first() {
+        tail = tail << 8 | *byte as u64;
         rest = left;
     }
     fold((state ^ tail).wrapping_mul(ODD))
@@ -136,7 +137,7 @@ const fn fold(product: u64) -> u64 {
     product ^ product >> 32
 }
 
-/// Far more than names that differ need.
+/// The most seeds to try. Different names need far fewer.
 const SEEDS_MAX: u64 = 10_000;
 
 #[cfg(test)]
@@ -179,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_in_one_octet_have_slots_of_their_own() {
+    fn names_that_differ_in_one_byte_have_slots_of_their_own() {
         let table = OperationTable::<4, 1, 16>::new(["aoolean", "boolean", "coolean", "doolean"]);
         assert_eq!(table.find(b"coolean"), Some(2));
         assert_eq!(table.find(b"eoolean"), None);
     }
 
     #[test]
-    #[should_panic(expected = "is one there twice?")]
+    #[should_panic(expected = "does one occur twice?")]
     fn a_name_that_is_there_twice_is_refused() {
         OperationTable::<2, 1, 8>::new(["stop", "stop"]);
     }

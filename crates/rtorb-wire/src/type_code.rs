@@ -12,7 +12,7 @@ pub use kind::Kind;
 pub use scope::Scope;
 pub use shape::{
     Aggregate, Alias, Elements, Enumeration, Label, Member, Named, Shape, Union, UnionMember,
-    ValueMember, ValueType, Visibility,
+    ValueAggregate, ValueMember, Visibility,
 };
 
 use shape::Summary;

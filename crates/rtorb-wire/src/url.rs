@@ -22,7 +22,7 @@ use escape::{escape, unescape, unescape_text};
 pub enum ObjectUrl {
     /// `IOR:`: a reference.
     Ior(Ior),
-    /// `corbaloc:`: where the object is.
+    /// `corbaloc:`: the location of an object.
     Corbaloc(Location),
     /// `corbaname:`: the object bound to a name in a naming context.
     Corbaname {
@@ -38,7 +38,7 @@ pub enum ObjectUrl {
     },
 }
 
-/// Where the object of a `corbaloc:`, or the naming context of a `corbaname:`, is.
+/// The location of the object of a `corbaloc:`, or of the naming context of a `corbaname:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// `rir:`: the initial reference of that name.

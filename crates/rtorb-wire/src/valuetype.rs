@@ -42,7 +42,7 @@ impl<T: ValueType> Decode for Option<Arc<T>> {
         r.approach_value();
         match r.value_head()? {
             ValueHead::Null => Ok(None),
-            ValueHead::Again { position } => {
+            ValueHead::Indirection { position } => {
                 let value = r.value_at(position)?.downcast();
                 value.map(Some).map_err(|_| DecodeError::UnknownValue)
             }
@@ -53,7 +53,7 @@ impl<T: ValueType> Decode for Option<Arc<T>> {
     }
 }
 
-/// The type of a value is that of its state.
+/// The IDL type of a value is that of its state.
 impl<T: Typed + ValueType> Typed for Option<Arc<T>> {
     fn type_code() -> TypeCode {
         T::type_code()
@@ -97,7 +97,7 @@ fn described<'s>(
     modifier: i16,
     base: TypeCode,
     members: impl IntoIterator<Item = (&'s str, TypeCode, bool)>,
-) -> Arc<type_code::ValueType> {
+) -> Arc<type_code::ValueAggregate> {
     let members = members
         .into_iter()
         .map(|(name, type_code, is_public)| ValueMember {
@@ -109,7 +109,7 @@ fn described<'s>(
                 Visibility::Private
             },
         });
-    Arc::new(type_code::ValueType {
+    Arc::new(type_code::ValueAggregate {
         named,
         modifier,
         base,
@@ -133,7 +133,7 @@ pub fn write<'a, T: ValueType>(
     // The message borrows the value, so no other value can get its address meanwhile.
     let identity = (Arc::as_ptr(value).addr(), TypeId::of::<T>());
     if let Some(position) = w.value_position(identity) {
-        return w.value_again(position);
+        return w.value_indirection(position);
     }
     w.value(T::REPOSITORY_ID, identity, T::CUSTOM, |w| {
         T::encode(value, w)
@@ -173,7 +173,7 @@ pub fn read_abstract_head(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
     r.approach_value();
     match r.value_head()? {
         ValueHead::Null => Ok(false),
-        ValueHead::Again { .. } | ValueHead::Value(_) => Err(DecodeError::Unsupported {
+        ValueHead::Indirection { .. } | ValueHead::Value(_) => Err(DecodeError::Unsupported {
             kind: Kind::Value as u32,
         }),
     }
@@ -233,7 +233,7 @@ mod tests {
 
     type Values = Vec<Option<Arc<V>>>;
 
-    fn octets(values: &impl Encode, order: ByteOrder) -> Vec<u8> {
+    fn bytes(values: &impl Encode, order: ByteOrder) -> Vec<u8> {
         let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
         values.encode(&mut w).expect("it can be sent");
         w.to_octets()
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_value_is_written_once_and_then_as_an_indirection() {
         let value = Some(Arc::new(V(7)));
-        let written = octets(&[value.clone(), value], ByteOrder::Little);
+        let written = bytes(&[value.clone(), value], ByteOrder::Little);
         let head = b"\x02\xff\xff\x7f\x0a\0\0\0IDL:V:1.0\0\0\0\x07\0\0\0";
         assert_eq!(
             written,
@@ -257,7 +257,7 @@ mod tests {
     fn shared_values_and_nil_come_back() {
         let value = Some(Arc::new(V(7)));
         for order in [ByteOrder::Big, ByteOrder::Little] {
-            let written = octets(
+            let written = bytes(
                 &vec![value.clone(), None, value.clone(), Some(Arc::new(V(7)))],
                 order,
             );
@@ -276,7 +276,7 @@ mod tests {
     fn a_list_may_be_nested_up_to_the_bound() {
         let list =
             |length| (0..length).fold(None, |next, number| Some(Arc::new(Link { number, next })));
-        let written = octets(&list(40), ByteOrder::NATIVE);
+        let written = bytes(&list(40), ByteOrder::NATIVE);
         let read =
             <Option<Arc<Link>>>::decode(&mut Reader::new(&written, ByteOrder::NATIVE)).unwrap();
         assert_eq!(read, list(40));
@@ -298,14 +298,14 @@ mod tests {
             let position = w.begin_value(&[], false).expect("it fits");
             w.primitive(1i32).expect("it fits");
             match before {
-                Some(before) => w.value_again(before),
+                Some(before) => w.value_indirection(before),
                 None => w.null_value(),
             }
             .expect("it fits");
             before = Some(position);
         }
-        let octets = w.to_octets();
-        let mut r = Reader::new(&octets, ByteOrder::NATIVE);
+        let bytes = w.to_octets();
+        let mut r = Reader::new(&bytes, ByteOrder::NATIVE);
         let read = Vec::<Option<Arc<Link>>>::decode(&mut r);
         assert!(matches!(read, Err(DecodeError::TooDeep { .. })));
     }
@@ -330,7 +330,7 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Mixed {
         first: Option<Arc<V>>,
-        octet: u8,
+        byte: u8,
         second: Option<Arc<V>>,
         double: f64,
         third: Option<Arc<V>>,
@@ -347,7 +347,7 @@ mod tests {
         fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 first: Decode::decode(r)?,
-                octet: Decode::decode(r)?,
+                byte: Decode::decode(r)?,
                 second: Decode::decode(r)?,
                 double: Decode::decode(r)?,
                 third: Decode::decode(r)?,
@@ -379,7 +379,7 @@ mod tests {
         w.end_value(2)?;
         // The two members are in chunks of their own.
         w.chunk(|w| w.primitive(0.5f64))?;
-        w.chunk(|w| w.value_again(first))?;
+        w.chunk(|w| w.value_indirection(first))?;
         ends(w)
     }
 
@@ -396,15 +396,15 @@ mod tests {
             })
             .unwrap();
             w.primitive(77u8).unwrap();
-            let octets = w.to_octets();
-            let mut r = Reader::new(&octets, order);
+            let bytes = w.to_octets();
+            let mut r = Reader::new(&bytes, order);
             for _ in 0..2 {
                 let read = <Option<Arc<Mixed>>>::decode(&mut r)
                     .unwrap()
                     .expect("it is not nil");
                 let Mixed {
                     first: Some(first),
-                    octet: 5,
+                    byte: 5,
                     second,
                     double: 0.5,
                     third: Some(third),
@@ -417,8 +417,8 @@ mod tests {
             }
             assert_eq!((r.primitive::<u8>(), r.remaining()), (Ok(77), 0));
             // A truncated stream is an error and no panic.
-            for end in 0..octets.len() - 1 {
-                let mut r = Reader::new(&octets[..end], order);
+            for end in 0..bytes.len() - 1 {
+                let mut r = Reader::new(&bytes[..end], order);
                 let both = [(); 2].map(|()| <Option<Arc<Mixed>>>::decode(&mut r));
                 assert!(both.iter().any(Result::is_err), "{end}");
             }
@@ -437,8 +437,8 @@ mod tests {
             .unwrap();
         }
         w.end_value(1).unwrap();
-        let octets = w.to_octets();
-        let mut r = Reader::new(&octets, ByteOrder::NATIVE);
+        let bytes = w.to_octets();
+        let mut r = Reader::new(&bytes, ByteOrder::NATIVE);
         let read = <Option<Arc<Link>>>::decode(&mut r).unwrap();
         let list = [3, 2, 1]
             .into_iter()
@@ -452,16 +452,16 @@ mod tests {
         let link = b"\x02\xff\xff\x7f\x0d\0\0\0IDL:Link:1.0\0\0\0\0\x07\0\0\0";
         let own = [&link[..], b"\xff\xff\xff\xff\xe0\xff\xff\xff"].concat();
         let two = [&link[..], link, b"\xff\xff\xff\xff\xc4\xff\xff\xff"].concat();
-        for octets in [own, two] {
-            let mut r = Reader::new(&octets, ByteOrder::Little);
+        for bytes in [own, two] {
+            let mut r = Reader::new(&bytes, ByteOrder::Little);
             let read = <Option<Arc<Link>>>::decode(&mut r);
-            assert_eq!(read, Err(DecodeError::Ring), "{octets:02x?}");
+            assert_eq!(read, Err(DecodeError::Ring), "{bytes:02x?}");
         }
     }
 
     #[test]
     fn a_value_of_another_type_is_refused() {
-        let written = octets(&Some(Arc::new(V(7))), ByteOrder::NATIVE);
+        let written = bytes(&Some(Arc::new(V(7))), ByteOrder::NATIVE);
         let read = <Option<Arc<Link>>>::decode(&mut Reader::new(&written, ByteOrder::NATIVE));
         assert_eq!(read, Err(DecodeError::UnknownValue));
         let again =

@@ -7,8 +7,8 @@
 //! `collocated` calls an object of the same ORB on the calling thread, without a connection.
 //!
 //! `single` is a connection that one thread at a time uses, `shared` one on which many threads wait at once. `opening` opens
-//! the stream of both, a `client` is what all connections share, an `invocation` is what they send, a `reply` how it ends, and
-//! a `route` says where it goes. A `send_queue` has the requests of a shared connection whose own thread sends.
+//! the stream of both. `client` has the state that all connections share. An `invocation` is one call by one `route`; `reply`
+//! has the ways in which it ends. A `send_queue` has the requests of a shared connection whose own thread sends.
 //! `without_waiting` sends oneways that wait for nothing over `single` connections.
 
 pub(crate) mod banded;
@@ -34,14 +34,14 @@ pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
 use crate::exception::SystemException;
 use crate::realtime::{NetworkPriority, PriorityBand};
 
-/// A connection that was idle for longer is looked at before a call uses it: its server may have ended meanwhile. This is one
-/// system call a second at most, and a server takes longer to be started again.
+/// A connection that was idle for longer is checked before a call uses it: its server may have ended meanwhile. This is one
+/// system call a second at most, and a server takes longer to restart.
 const IDLE_NS: u64 = 1_000_000_000;
 
 /// Which of the connections to one endpoint a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Channel {
-    /// The band of CORBA priorities that it is for; none where all calls share one connection.
+    /// The CORBA priorities of its calls; none where all calls share one connection.
     pub(crate) band: Option<PriorityBand>,
     /// The marks of its packets; none where they are not marked.
     pub(crate) marks: Option<NetworkPriority>,

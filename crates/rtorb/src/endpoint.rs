@@ -94,7 +94,7 @@ impl ListenEndpoint {
             Some(("publish", address)) => self.published.push(published(address)?),
             Some(("portspan", number)) => {
                 let span = number.parse().ok().filter(|span| *span > 0);
-                self.port_span = span.ok_or("portspan is no number from 1 to 65535")?;
+                self.port_span = span.ok_or("portspan must be from 1 to 65535")?;
             }
             _ => {
                 return Err(
@@ -140,7 +140,7 @@ impl FromStr for ListenEndpoint {
             return with_path(path, |path| Endpoint::SharedMemory { path });
         }
         let Some(address) = text.strip_prefix("iiop://") else {
-            return Err(wrong("it begins with none of iiop://, uiop://, shmiop://"));
+            return Err(wrong("it must begin with iiop://, uiop:// or shmiop://"));
         };
         let (address, options) = without_version(address)
             .split_once('/')
@@ -157,7 +157,7 @@ impl FromStr for ListenEndpoint {
     }
 }
 
-/// The host of `hostname_in_ior`: TAO writes IPv6 addresses without brackets there.
+/// Returns the host of `hostname_in_ior`, where TAO writes IPv6 addresses without brackets.
 fn host_alone(text: &str) -> Result<String, &'static str> {
     let unbracketed = text
         .strip_prefix('[')
@@ -172,7 +172,7 @@ fn host_alone(text: &str) -> Result<String, &'static str> {
     Ok(host.to_owned())
 }
 
-/// The address of `publish`.
+/// Returns the address of `publish`.
 fn published(text: &str) -> Result<PublishedAddress, &'static str> {
     // An IPv6 address without brackets has no port.
     if text.parse::<Ipv6Addr>().is_ok() {
@@ -190,10 +190,10 @@ fn published(text: &str) -> Result<PublishedAddress, &'static str> {
     })
 }
 
-/// The error for text that is no endpoint.
+/// The error for text that is not an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no endpoint: {reason}; endpoints are iiop://127.0.0.1:0, iiop://0.0.0.0:2809/publish=HOST:PORT, \
+    "`{text}` is not an endpoint: {reason}; endpoints are iiop://127.0.0.1:0, iiop://0.0.0.0:2809/publish=HOST:PORT, \
      uiop:///run/server.sock and shmiop:///run/server.sock"
 )]
 pub struct EndpointError {
@@ -201,7 +201,7 @@ pub struct EndpointError {
     reason: &'static str,
 }
 
-/// The name of this host.
+/// Returns the name of this host.
 pub(crate) fn host_name() -> String {
     rustix::system::uname()
         .nodename()
@@ -209,7 +209,7 @@ pub(crate) fn host_name() -> String {
         .into_owned()
 }
 
-/// The identity of this host for peers that share its memory: the number of its last boot, else its name.
+/// Returns the identity of this host for peers that share its memory: the id of its last boot, or its name.
 pub(crate) fn host_identity() -> &'static str {
     static IDENTITY: SetOnce<String> = SetOnce::new();
     IDENTITY.get_or_make(|| {
@@ -245,8 +245,8 @@ fn split_port(address: &str) -> Result<(&str, u16), &'static str> {
         Some(port) => port
             .parse()
             .map(|port| (host, port))
-            .map_err(|_| "the port is no number from 0 to 65535"),
-        None => Err("what follows the bracket is not a colon and a port"),
+            .map_err(|_| "the port must be a number from 0 to 65535"),
+        None => Err("expected a colon and a port after the bracket"),
     }
 }
 
@@ -312,10 +312,10 @@ mod tests {
     fn an_option_that_makes_a_dead_reference_is_refused_with_the_right_one() {
         for (options, advice) in [
             ("hostname_in_ior=gate:9000", "publish=HOST:PORT"),
-            ("publish=gate:9000:1", "the port is no number"),
+            ("publish=gate:9000:1", "the port must be a number"),
             ("publish=[gate:1]", "has no colon"),
             ("publish=gate:0", "is 0"),
-            ("publish=gate:", "the port is no number"),
+            ("publish=gate:", "the port must be a number"),
             ("publish=:9", "is missing"),
             ("publish=", "is missing"),
             ("hostname_in_ior=", "is missing"),

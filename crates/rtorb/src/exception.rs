@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use rtorb_wire::exception::{CompletionStatus, ExceptionKind, OMG, RTORB};
 pub use text::{TextCodeSet, UnsentCharacter};
 
-/// Minor codes of INV_POLICY here: which policies do not go together.
+/// Minor codes of INV_POLICY: which policies are not compatible.
 pub(crate) mod inconsistent {
     use super::{OMG, RTORB};
 
@@ -37,10 +37,10 @@ pub(crate) mod inconsistent {
 /// Minor code of IMP_LIMIT for a reference without a profile that this ORB supports.
 pub(crate) const NO_USABLE_PROFILE: u32 = OMG | 1;
 
-/// Minor code of IMP_LIMIT for a collocated call within too many others.
+/// Minor code of IMP_LIMIT for too many nested collocated calls.
 pub(crate) const COLLOCATED_DEPTH: u32 = RTORB | 1;
 
-/// Minor codes of TRANSIENT for oneways that wait for nothing.
+/// Minor codes of TRANSIENT for non-blocking oneways.
 pub(crate) mod oneway {
     use super::RTORB;
 
@@ -82,7 +82,7 @@ pub struct SystemException {
     pub completed: CompletionStatus,
     /// Where it arose, if that was in this process.
     pub cause: Option<Cause>,
-    /// The values that it is about, if a local check found it.
+    /// The values that it concerns, if a local check found it.
     detail: Option<Box<Detail>>,
     /// The character that could not be sent.
     unsent: Option<UnsentCharacter>,
@@ -151,11 +151,11 @@ impl From<OsError> for std::io::Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Finding the address that a host name stands for.
+    /// Resolving the host name.
     Resolve,
     /// Opening the connection.
     Connect,
-    /// Setting a new connection up as policies and strategies say.
+    /// Applying policies and strategies to a new connection.
     SetUp,
     /// Encoding and sending the request.
     Send,
@@ -165,7 +165,7 @@ pub enum Phase {
     AwaitUnserved,
     /// Decoding the reply.
     DecodeReply,
-    /// Looking for an object that one server after another says is elsewhere (LOCATION_FORWARD).
+    /// Following LOCATION_FORWARD replies from one server to another.
     Forward,
     /// Opening a listening endpoint.
     Listen,
@@ -296,7 +296,7 @@ impl fmt::Display for SystemException {
 }
 
 impl SystemException {
-    /// The remedy, where it is clear.
+    /// Returns the remedy, if it is clear.
     pub fn advice(&self) -> Option<&'static str> {
         if let Some(words) = local::words(self.kind, self.minor) {
             return Some(words);
@@ -325,12 +325,12 @@ impl SystemException {
                 Some("choose an address of this host and a port or path that is free")
             }
             (ExceptionKind::Transient, _) if self.unsent_oneway().is_some() => self.unsent_oneway(),
-            (ExceptionKind::Transient, Some(Phase::Forward)) => Some(
-                "servers send the call in a circle: find out where each believes the object to be",
-            ),
-            (ExceptionKind::Transient, Some(Phase::Connect)) => {
-                Some("check that the server runs and that the reference is of its present run")
+            (ExceptionKind::Transient, Some(Phase::Forward)) => {
+                Some("servers forward the call in a circle: check where each forwards it")
             }
+            (ExceptionKind::Transient, Some(Phase::Connect)) => Some(
+                "check that the server runs, and that the reference is not from an earlier run of the server",
+            ),
             (ExceptionKind::Transient, Some(Phase::AwaitReply)) => Some(
                 "the server refused the connection or ends: try again later; if it is full of busy connections, raise its \
                  `connections_max` and its limit of open files",
@@ -370,7 +370,7 @@ impl SystemException {
 }
 
 impl SystemException {
-    /// Returns true if the host refused it for want of permission.
+    /// Returns true if the host refused it because a permission is missing.
     fn is_refused(&self) -> bool {
         let errno = self.cause.as_ref().and_then(|cause| cause.errno);
         errno.is_some_and(|errno| errno.raw() == Errno::ACCESS.raw_os_error())
@@ -380,14 +380,14 @@ impl SystemException {
     fn bad_url(&self) -> Option<&'static str> {
         Some(match self.minor.checked_sub(OMG)? {
             7 => "a reference begins with IOR:, corbaloc:, corbaname: or file:",
-            8 => "an address in it cannot be understood: write corbaloc:iiop:1.2@HOST:PORT/KEY",
-            9 => "what stands behind the scheme cannot be understood",
-            10 => "it is no reference: copy all of what the server printed",
+            8 => "an address in it cannot be parsed: write corbaloc:iiop:1.2@HOST:PORT/KEY",
+            9 => "the part after the scheme cannot be parsed",
+            10 => "it is not a reference: copy the whole text that the server printed",
             _ => return None,
         })
     }
 
-    /// Why a oneway that waits for nothing was not sent, and what to do.
+    /// Returns why a non-blocking oneway was not sent, with the remedy.
     fn unsent_oneway(&self) -> Option<&'static str> {
         Some(match self.minor {
             oneway::UNCONNECTED => {
@@ -404,7 +404,7 @@ impl SystemException {
         })
     }
 
-    /// The policies of a client that contradict each other, and the remedy.
+    /// Returns which policies of a client are not compatible, with the remedy.
     fn inconsistency(&self) -> Option<&'static str> {
         Some(match self.minor {
             inconsistent::SET_TWICE => {
@@ -449,7 +449,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A time in the largest unit in which it is at least 1, with one decimal.
+/// Returns the text of a time: with one decimal, in the largest unit in which it is at least 1.
 struct TimeText(Duration);
 
 impl fmt::Display for TimeText {

@@ -2,6 +2,7 @@
 #![cfg_attr(not(doctest), doc = include_str!("lib.md"))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod clock;
 #[doc(hidden)]
@@ -15,6 +16,7 @@ mod limits;
 mod orb;
 mod outgoing;
 pub mod poa;
+mod poller;
 mod realtime;
 mod reference;
 mod server;
@@ -32,7 +34,7 @@ mod warning;
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use interface::Interface;
 pub use limits::Limits;
-pub use orb::{ConfigFileForm, ObjectKeyError, Orb, OrbBuilder, OrbError};
+pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError};
 pub use poa::{Poa, PoaError, PoaPolicies};
 pub use reference::{ObjectRef, SyncScope};
 #[doc(no_inline)]

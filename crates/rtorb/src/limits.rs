@@ -3,7 +3,7 @@
 use rtorb_wire::connection::ReceiveLimits;
 use std::time::Duration;
 
-/// The bounds of an ORB. Beyond a bound the caller gets an exception; nothing grows.
+/// The bounds of an ORB. Beyond a bound, the caller gets an exception; nothing grows.
 ///
 /// ```
 /// use rtorb::Limits;
@@ -25,7 +25,7 @@ pub struct Limits {
     pub message_octets_max: usize,
     /// Connections that a server serves at a time, and each lane of a thread pool.
     ///
-    /// When another client connects, the connection that has been silent for the longest time gives way. It is closed with
+    /// When another client connects, the connection that has been silent for the longest time gives way: it is closed with
     /// CloseConnection, and its client connects again at its next call. A connection with a request in progress or an unread
     /// reply does not give way; half a message is not a request. If no connection gives way, the new client is refused with
     /// CloseConnection, which our clients report as TRANSIENT with advice. The same rule applies when the process has no file
@@ -37,7 +37,7 @@ pub struct Limits {
     pub adapters_max: usize,
     /// Object keys that the application binds (`Orb::bind_object_key`).
     pub bound_keys_max: usize,
-    /// Connections that one client thread keeps. Beyond it, the one that was unused for the longest time is closed.
+    /// Connections that one client thread keeps. Beyond it, the least recently used one is closed.
     pub thread_connections_max: usize,
     /// Connections that the client threads of an ORB share, with `multiplexed` and `banded`. Beyond it, a connection on which no
     /// thread waits is closed; if there is none, NO_RESOURCES.
@@ -51,7 +51,7 @@ pub struct Limits {
     pub idle_thread_time: Duration,
     /// Requests that wait in a queue for a thread, unless a thread pool has closer bounds. One more gets TRANSIENT 1. So does a
     /// request that would make the queue larger than four messages of `message_octets_max`. A queue allocates 512 bytes for each
-    /// request at the start, and keeps up to 64 KiB of each. From 1 to 65,536; other numbers are rounded to the nearer end.
+    /// request at the start, and keeps up to 64 KiB of each. From 1 to 65,536.
     ///
     /// The same bounds apply to the requests of a client that wait for a connection's own thread (wait strategy
     /// `connection_thread`). One more waits until its timeout; then it gets TIMEOUT, COMPLETED_NO.
@@ -65,8 +65,7 @@ pub struct Limits {
     /// costs less than 2 KiB. It is taken away when the connection has been silent for between half of this time and this time.
     ///
     /// With `thread_per_connection`, a connection keeps its buffer from the first request on, because its thread waits with it;
-    /// the thread's stack costs more. So does a connection through shared memory. From 10 ms to a day; the builder rounds other
-    /// values to the nearer end.
+    /// the thread's stack costs more. So does a connection through shared memory. From 10 ms to a day.
     pub idle_buffer_time: Duration,
     /// Receive buffers of 8 KiB that a server keeps for connections that have none. Others are freed. When 256 connections were
     /// freed, a thread without real-time priority returns the memory to the system. A lane with a real-time priority
@@ -77,12 +76,12 @@ pub struct Limits {
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
     /// unsent bytes, reads nothing more from that client, and sends the rest when the socket takes it. If the replies to
     /// requests that had been read by then add up to four messages of `message_octets_max`, the next one closes the connection.
-    /// From 1 ms to a day; the builder rounds other values to the nearer end.
+    /// From 1 ms to a day.
     pub send_timeout: Duration,
 }
 
 impl Limits {
-    /// The default limits, changed by `change`.
+    /// Returns the default limits, changed by `change`.
     #[must_use]
     pub fn with(change: impl FnOnce(&mut Self)) -> Self {
         let mut limits = Self::default();
@@ -90,7 +89,7 @@ impl Limits {
         limits
     }
 
-    /// The limits of each connection's receiver.
+    /// Returns the limits of a connection's receiver.
     pub(crate) fn receive(&self) -> ReceiveLimits {
         ReceiveLimits {
             message_bytes_max: self.message_octets_max,
@@ -98,17 +97,20 @@ impl Limits {
         }
     }
 
-    /// The bound on the requests in a queue, within the range that a queue supports.
+    /// Returns the bound on the requests in a queue, within the range that a queue supports.
     pub(crate) fn queued_requests(&self) -> u32 {
-        u32::try_from(self.queued_requests_max).map_or(QUEUED_MAX, |max| max.clamp(1, QUEUED_MAX))
+        let max = self.queued_requests_max;
+        u32::try_from(max).map_or(QUEUED_REQUESTS_MOST, |max| {
+            max.clamp(1, QUEUED_REQUESTS_MOST)
+        })
     }
 
-    /// The bound on the unsent bytes of one client. At the bound, the next reply closes the connection.
+    /// Returns the bound on the unsent bytes of one client. Beyond it, the next reply closes the connection.
     pub(crate) fn unsent_octets_max(&self) -> usize {
         self.queued_octets_max()
     }
 
-    /// The bound on the bytes of the requests in a queue.
+    /// Returns the bound on the bytes of the requests in a queue.
     pub(crate) fn queued_octets_max(&self) -> usize {
         self.message_octets_max.saturating_mul(LARGEST_QUEUED_MAX)
     }
@@ -137,8 +139,8 @@ impl Default for Limits {
     }
 }
 
-/// Messages of the largest size that may wait in a queue; smaller ones are bounded by their number.
+/// The most messages of the largest size that may wait in a queue. The number of smaller ones is bounded.
 const LARGEST_QUEUED_MAX: usize = 4;
 
-/// A queue's memory is there from the beginning; this is 32 MiB of it.
-const QUEUED_MAX: u32 = 1 << 16;
+/// The largest [`Limits::queued_requests_max`]: a queue allocates its memory at the start, 32 MiB for so many requests.
+pub(crate) const QUEUED_REQUESTS_MOST: u32 = 1 << 16;

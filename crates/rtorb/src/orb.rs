@@ -2,18 +2,19 @@
 
 mod bound_keys;
 mod builder;
+mod config;
 mod config_file;
 mod group;
 mod object_url;
 mod options;
+mod ranges;
 mod rt_current;
 mod rt_orb;
-mod settings;
 mod shutdown_signal;
 
 pub use bound_keys::ObjectKeyError;
 pub use builder::{OrbBuilder, OrbError};
-pub use config_file::ConfigFileForm;
+pub use config::OrbConfig;
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
@@ -70,12 +71,12 @@ pub(crate) struct OrbCore {
 }
 
 impl Orb {
-    /// A builder with the default options.
+    /// Returns a builder with the default options.
     pub fn builder() -> OrbBuilder {
         OrbBuilder::default()
     }
 
-    /// The root adapter; the first call opens the listening endpoints.
+    /// Returns the root adapter. The first call opens the listening endpoints.
     ///
     /// # Errors
     /// INITIALIZE with the endpoint if one cannot be opened; BAD_INV_ORDER 4 once the ORB is shut down.
@@ -108,12 +109,12 @@ impl Orb {
         interface::narrow(&self.string_to_object(text)?)
     }
 
-    /// The reference as text: `IOR:` and hexadecimal digits.
+    /// Returns the reference as text: `IOR:` and hexadecimal digits.
     pub fn object_to_string(&self, object: &ObjectRef) -> String {
         object.to_string()
     }
 
-    /// The initial reference with that name, from `-ORBInitRef` or registered.
+    /// Returns the initial reference with this name, from `-ORBInitRef` or registered.
     ///
     /// # Errors
     /// INV_OBJREF if there is none (the standard's InvalidName); as [`string_to_object`](Self::string_to_object) for the
@@ -128,17 +129,17 @@ impl Orb {
         references.insert(name.to_owned(), object.to_string());
     }
 
-    /// The priority of the calling thread: the initial reference `RTCurrent`.
+    /// Returns the initial reference `RTCurrent`: the priority of the calling thread.
     pub fn rt_current(&self) -> RtCurrent {
         RtCurrent::new(self.clone())
     }
 
-    /// The RT-CORBA side of the ORB: the initial reference `RTORB`.
+    /// Returns the initial reference `RTORB`: the RT-CORBA side of the ORB.
     pub fn rt_orb(&self) -> RtOrb {
         RtOrb::new(self.clone())
     }
 
-    /// The names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
+    /// Returns the names that [`resolve_initial_references`](Self::resolve_initial_references) knows.
     pub fn list_initial_services(&self) -> Vec<String> {
         let references = self.core.initial_references.lock();
         references.keys().cloned().collect()
@@ -235,19 +236,19 @@ impl Orb {
         Ok(())
     }
 
-    /// The endpoints that the ORB listens on, with the actual ports.
+    /// Returns the endpoints that the ORB listens on, with the actual ports.
     pub fn endpoints(&self) -> Vec<Endpoint> {
         let listeners = self.core.adapters.own_listeners().into_iter();
         listeners.map(|listener| listener.bound.clone()).collect()
     }
 
-    /// The ORB's limits.
+    /// Returns the ORB's limits.
     pub fn limits(&self) -> &Limits {
         &self.core.client.limits
     }
 
-    /// The counters of annotated operations, one for each that is served here and one for each that was called, ordered by name.
-    /// The counters are not an atomic snapshot: calls continue while they are read.
+    /// Returns the counters of annotated operations, sorted by name: one for each operation that this ORB serves, and one for each that it
+    /// has called. They are not an atomic snapshot: calls continue while they are read.
     pub fn timing(&self) -> Vec<OperationCounts> {
         self.core.client.timing.snapshot()
     }
@@ -257,17 +258,17 @@ impl Orb {
         self.core.adapters.server.warnings.warn(warning);
     }
 
-    /// The number of requests that this ORB refused with TRANSIENT 1, because the queue of their threads had no room.
+    /// Returns the number of requests that this ORB has refused with TRANSIENT 1, because the queue of their threads was full.
     pub fn requests_refused(&self) -> u64 {
         self.core.adapters.server.state.refused()
     }
 
-    /// The ORB's strategies.
+    /// Returns the ORB's strategies.
     pub fn strategies(&self) -> Strategies {
         self.core.strategies
     }
 
-    /// The client side, which references hold.
+    /// Returns the client side, which references hold.
     fn client(&self) -> Client {
         Client {
             core: Arc::clone(&self.core.client),
@@ -322,7 +323,7 @@ impl Host for OrbCore {
 }
 
 impl ObjectRef {
-    /// The ORB that the reference belongs to.
+    /// Returns the ORB that the reference belongs to.
     pub fn orb(&self) -> Orb {
         let host = Arc::clone(&self.client().host).into_any();
         let core = host

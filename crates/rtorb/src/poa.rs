@@ -33,10 +33,10 @@ use core::marker::PhantomData;
 ///
 /// The compiler generates it for every `S` that implements the interface's servant trait.
 pub trait ServedBy<S>: Interface {
-    /// The number of the operation with that name on the wire.
+    /// Returns the number of the operation with this name on the wire.
     fn find_operation(name: &[u8]) -> Option<usize>;
 
-    /// Where in [`timings`](Interface::timings) the operation with that number is; `None` for one that is not annotated.
+    /// Returns the place of an operation in [`timings`](Interface::timings); `None` if it is not annotated.
     #[inline]
     fn timing_of(_operation: usize) -> Option<usize> {
         None
@@ -45,7 +45,7 @@ pub trait ServedBy<S>: Interface {
     /// Decodes the arguments, calls the servant and sends the reply.
     ///
     /// # Errors
-    /// A system exception, which the caller is sent.
+    /// A system exception, which is sent to the caller.
     fn dispatch(
         servant: &S,
         operation: usize,

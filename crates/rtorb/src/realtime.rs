@@ -1,24 +1,23 @@
-//! Values of RT-CORBA: priorities and their mappings, policies, protocol properties, mutexes, the calling thread's priority.
+//! The parts of RT-CORBA: priorities and their mappings, policies, protocol properties, mutexes, the calling thread's priority.
 
 mod best_effort;
 mod call_priority;
 mod client_threads;
-pub(crate) mod core;
 mod current;
 mod mapping;
 mod mutex;
 mod network_priority;
 pub(crate) mod policy;
 mod priority;
+mod rt_core;
 pub(crate) mod threadpool;
 mod transform;
 
 pub(crate) use best_effort::BestEffort;
 pub(crate) use call_priority::CallPriority;
 pub(crate) use client_threads::{ClientThread, ClientThreads};
-pub(crate) use core::RtCore;
 pub(crate) use current::{
-    Running, caller_policy, caller_priority, is_without_priority, of_mapping, refusal,
+    UpcallPriority, caller_policy, caller_priority, is_without_priority, of_mapping, refusal,
     set_thread_priority, thread_priority,
 };
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
@@ -31,6 +30,7 @@ pub use policy::{
 };
 pub(crate) use policy::{is_band, is_in_band};
 pub use priority::{NativePriority, Priority};
+pub(crate) use rt_core::RtCore;
 pub use rtorb_wire::ior::{PriorityBand, PriorityModel};
 pub use threadpool::{
     InvalidThreadpool, LanedThreadpool, RequestBuffering, Threadpool, ThreadpoolId, ThreadpoolLane,
@@ -40,7 +40,7 @@ pub(crate) use transform::Transforms;
 
 use std::sync::Arc;
 
-/// The default network priorities of an ORB: spread over the CORBA priorities that its mapping uses.
+/// Returns the default network priorities of an ORB, spread over the CORBA priorities that its mapping uses.
 pub(crate) fn default_network_mapping(
     mapping: &dyn PriorityMapping,
 ) -> Arc<dyn NetworkPriorityMapping> {
@@ -49,13 +49,3 @@ pub(crate) fn default_network_mapping(
         .unwrap_or(Priority::MAX);
     Arc::new(NetworkPriorityTable::even(most_urgent))
 }
-
-/// The code in `docs/how-to/real-time.md` is compiled as the tests of the documentation are.
-#[cfg(doctest)]
-#[doc = include_str!("../real-time.md")]
-struct Page;
-
-/// The code in `docs/how-to/network-priority.md` is compiled in the same way.
-#[cfg(doctest)]
-#[doc = include_str!("../network-priority.md")]
-struct NetworkPage;

@@ -57,23 +57,23 @@ pub struct ObjectRef {
 struct Inner {
     client: Client,
     ior: Ior,
-    /// The reference's own policies; they stay in force when the object moves.
+    /// The reference's own policies. They still apply after the object has moved.
     overrides: Arc<[Policy]>,
     policies: Arc<Policies>,
     routes: Vec<Route>,
-    /// The number of routes to one lane, if the server has lanes.
+    /// The largest number of routes to one lane, if the server has lanes.
     lane_routes: u32,
-    /// How calls choose their connection, if not all calls use the same one; an exception if the policies conflict. `None` for
-    /// nearly every reference.
+    /// The rules by which calls choose a connection, or an exception if the policies conflict. `None` if all calls use the same
+    /// connection, as with nearly every reference.
     binding: Option<Box<Result<Binding, SystemException>>>,
     /// The route that replied last.
     preferred: AtomicUsize,
-    /// True once the object has moved. It is the only field about moves that a call reads.
+    /// True once the object has moved. Until then, calls read no other field about moves.
     is_forwarded: AtomicBool,
     forward: Mutex<Option<ObjectRef>>,
     timeout: Timeout,
     sync_scope: SyncScope,
-    /// True if the calling thread serves the requests of this reference, by whichever route. Such calls need no deadline.
+    /// True if the calling thread serves the requests of all routes. Such calls need no deadline.
     is_direct: bool,
 }
 
@@ -84,30 +84,30 @@ enum Timeout {
     OfOrb,
     /// The reference's own timeout; `None` for no timeout.
     Own(Option<Duration>),
-    /// All calls have this deadline together.
+    /// One deadline for all calls.
     Until(Deadline),
 }
 
-/// What a call asks of an object.
+/// The request of a call, without its arguments.
 #[derive(Clone, Copy, Debug)]
 struct Asked<'x> {
     kind: InvocationKind<'x>,
     operation: &'x str,
     response: Response,
-    /// The time of the call that this is a part of; `None` for a call that begins now.
+    /// The time of the call that this request is a part of; `None` for a call that begins now.
     time: Option<CallTime>,
 }
 
-/// The time of a call.
+/// The deadline of a call, and whether it may have passed.
 #[derive(Clone, Copy, Debug)]
 struct CallTime {
     deadline: Deadline,
-    /// True if time may have passed since it began.
+    /// True if the call began earlier, so the deadline may have passed.
     is_delayed: bool,
 }
 
 impl CallTime {
-    /// The time of a call that waits for nothing.
+    /// The time of a call on the calling thread, which has no deadline.
     const DIRECT: Self = Self {
         deadline: Deadline::NONE,
         is_delayed: false,
@@ -124,7 +124,7 @@ impl<'x> Asked<'x> {
         }
     }
 
-    /// True if the calling thread may serve the request.
+    /// Returns true if the calling thread may serve the request.
     #[inline]
     fn may_be_direct(&self) -> bool {
         connection::may_be_collocated(self.kind, self.response)
@@ -132,7 +132,7 @@ impl<'x> Asked<'x> {
 }
 
 impl Timeout {
-    /// True if the application set a timeout, for the reference or for the ORB.
+    /// Returns true if the application set a timeout, for the reference or for the ORB.
     fn is_chosen(self, core: &ClientCore) -> bool {
         match self {
             Self::OfOrb => core.is_timeout_chosen,
@@ -141,7 +141,7 @@ impl Timeout {
         }
     }
 
-    /// The deadline of a call that begins now.
+    /// Returns the deadline of a call that begins now.
     #[inline]
     fn deadline(self, core: &ClientCore) -> Deadline {
         match self {
@@ -192,7 +192,7 @@ impl ObjectRef {
     fn of(mut inner: Inner) -> Self {
         let is_bounded = inner.timeout.is_chosen(&inner.client.core);
         for route in &mut inner.routes {
-            // Nothing can end a servant that runs on the calling thread when a timeout has passed.
+            // A timeout cannot end a servant that runs on the calling thread.
             route.is_collocated = route.is_own && !is_bounded;
         }
         inner.is_direct = inner.routes.iter().all(|route| route.is_collocated);
@@ -237,7 +237,7 @@ impl ObjectRef {
         self.with_deadline(Deadline::new(monotonic_ns(), Some(left)))
     }
 
-    /// The same object, whose calls all have that deadline.
+    /// Returns a reference to the same object whose calls all have this deadline.
     pub(crate) fn with_deadline(&self, deadline: Deadline) -> Self {
         Self::of(Inner {
             timeout: Timeout::Until(deadline),
@@ -245,8 +245,8 @@ impl ObjectRef {
         })
     }
 
-    /// The timeout that the application chose for calls through this reference: its own, what is left until its
-    /// [end time](Self::with_end_time), or the ORB's. `None` if it chose none, or no timeout.
+    /// Returns the timeout that the application set for calls through this reference: the reference's own, the time left until its
+    /// [end time](Self::with_end_time), or the ORB's. `None` if it set none, or no timeout.
     pub fn chosen_timeout(&self) -> Option<Duration> {
         let core = &self.inner.client.core;
         match self.inner.timeout {
@@ -259,22 +259,22 @@ impl ObjectRef {
         }
     }
 
-    /// The client side of its ORB.
+    /// Returns the client side of its ORB.
     pub(crate) fn client(&self) -> &Client {
         &self.inner.client
     }
 
-    /// The IOR, which goes over the wire when the reference is an argument or a result.
+    /// Returns the IOR, which is sent when the reference is an argument or a result.
     pub fn ior(&self) -> &Ior {
         &self.inner.ior
     }
 
-    /// The repository id of the most derived interface, if the reference contains it; else empty.
+    /// Returns the repository id of the most derived interface; empty if the reference does not contain it.
     pub fn type_id(&self) -> &str {
         &self.inner.ior.type_id
     }
 
-    /// The endpoints that a call tries, in order.
+    /// Returns the endpoints that a call tries, in order.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.inner
             .routes
@@ -328,8 +328,10 @@ impl ObjectRef {
         self.invoke_raising(operation, arguments, result, |_, _| Ok(None))
     }
 
-    /// Calls an operation that may raise user exceptions; `raised` decodes one by its repository id, or returns `None`
-    /// if the operation does not declare it; the caller then gets UNKNOWN (CORBA 3, 4.12.4, minor 1).
+    /// Calls an operation that may raise user exceptions.
+    ///
+    /// `raised` decodes an exception by its repository id. If the operation does not declare the exception, it returns `None`, and the
+    /// caller gets UNKNOWN (CORBA 3, 4.12.4, minor 1).
     ///
     /// # Errors
     /// A user exception, or a system exception as [`invoke`](Self::invoke).
@@ -366,8 +368,8 @@ impl ObjectRef {
         reply.unwrap_or_else(|| Err(local::CONTRADICTION.into()))
     }
 
-    /// Sends a oneway. `Ok` means that the transport has taken it, or with [`SyncScope::None`] that it will be sent without any
-    /// thread waiting for it.
+    /// Sends a oneway. `Ok` means that the transport has taken it; with [`SyncScope::None`], that the connection sends it without
+    /// blocking a thread.
     ///
     /// # Errors
     /// A system exception if it could not be sent.
@@ -412,7 +414,7 @@ impl ObjectRef {
 
     /// Support API for generated code. Not public.
     ///
-    /// Makes the ORB's counters for these operations, so that no call has to; returns the reference.
+    /// Allocates the ORB's counters for these operations, so that no call does. Returns the reference.
     #[doc(hidden)]
     #[must_use]
     pub fn with_timings(self, operations: &'static [OperationTiming]) -> Self {
@@ -420,7 +422,7 @@ impl ObjectRef {
         self
     }
 
-    /// The time of a call that begins now.
+    /// Returns the time of a call that begins now.
     fn begin(&self) -> CallTime {
         CallTime {
             deadline: self.inner.timeout.deadline(&self.inner.client.core),
@@ -428,7 +430,7 @@ impl ObjectRef {
         }
     }
 
-    /// Calls an operation without arguments that returns whether the object is gone. A LocateReply says that it is not.
+    /// Calls an operation without arguments that returns true if the object is gone. A LocateReply counts as false.
     fn ask_whether_gone(
         &self,
         kind: InvocationKind<'_>,
@@ -454,7 +456,7 @@ impl ObjectRef {
         Ok(is_gone)
     }
 
-    /// Invokes the object; follows it when it has moved. One deadline holds for all of it.
+    /// Invokes the object, and follows it if it has moved. One deadline bounds all requests.
     fn invoke_at<'a>(
         &self,
         asked: Asked<'_>,
@@ -535,7 +537,7 @@ impl ObjectRef {
         }
     }
 
-    /// The reference of the object's new location, to which calls go from now on.
+    /// Makes the reference of the object's new location, and sends later calls there.
     #[cold]
     fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
         let overrides = Arc::clone(&self.inner.overrides);
@@ -548,7 +550,7 @@ impl ObjectRef {
         Ok(next)
     }
 
-    /// A timeout with its likely cause: the server calls this ORB back, which nobody serves.
+    /// Adds the likely cause to a timeout: a callback from the server waits for this ORB, which no thread runs.
     #[cold]
     fn timed_out(&self, mut exception: SystemException) -> SystemException {
         if !self.inner.client.host.has_unserved_client() {
@@ -557,20 +559,20 @@ impl ObjectRef {
         match &mut exception.cause {
             Some(cause) if cause.phase == Phase::AwaitReply => cause.phase = Phase::AwaitUnserved,
             Some(_) => {}
-            // The server's own timeout was the shorter one.
+            // The timeout was the server's.
             None => return self.not_followed(exception, Phase::AwaitUnserved, Deadline::NONE),
         }
         exception
     }
 
-    /// Sends calls by that reference from now on.
+    /// Sends later calls by that reference.
     #[cold]
     fn follow(&self, next: &Self) {
         *self.inner.forward.lock() = Some(next.clone());
         self.inner.is_forwarded.store(true, Ordering::Release);
     }
 
-    /// The exception of a call that does not follow its object any further.
+    /// Returns the exception of a call that does not follow its object any further.
     #[cold]
     fn not_followed(
         &self,
@@ -589,7 +591,7 @@ impl ObjectRef {
 }
 
 impl Inner {
-    /// A oneway by the first route, without timeout and priority.
+    /// Makes a oneway by the first route, without timeout and priority.
     #[inline(always)]
     fn oneway<'x>(&'x self, operation: &'x str) -> Result<Invocation<'x>, SystemException> {
         let Some(route) = self.routes.first() else {
@@ -610,8 +612,8 @@ impl Inner {
         })
     }
 
-    /// Invokes by the route that replied last; after a failure that permits it, by the other routes.
-    // Always: an invocation is not moved on its way to the connection.
+    /// Invokes by the route that replied last, and then by the other routes if the failure permits it.
+    // Always inlined, so that the invocation is not copied.
     #[inline(always)]
     fn try_routes<'x, 'a>(
         &'x self,
@@ -628,7 +630,7 @@ impl Inner {
         let mut last = None;
         for step in 0..self.routes.len() {
             if !self.take_route(&mut invocation, priority.as_ref(), preferred, step) {
-                // The route belongs to another priority: it is not used even if all others fail.
+                // The route belongs to another priority, so it is never tried.
                 continue;
             }
             match connection::call(&invocation, arguments, results) {
@@ -651,7 +653,7 @@ impl Inner {
         Err(last.unwrap_or_else(|| self.no_route(priority)))
     }
 
-    /// Sets the route of an invocation; false if the invocation may not use it.
+    /// Sets the route of an invocation. Returns false if the invocation may not use it.
     #[inline(always)]
     fn take_route<'x>(
         &'x self,
@@ -678,7 +680,7 @@ impl Inner {
         true
     }
 
-    /// The index of the route to try `step` steps after the one that replied last.
+    /// Returns the index of the route that is `step` steps after the one that replied last.
     #[inline]
     fn index(&self, preferred: usize, step: usize) -> usize {
         match preferred + step {
@@ -687,7 +689,7 @@ impl Inner {
         }
     }
 
-    /// The reference of the object's new location, if it has moved.
+    /// Returns the reference of the object's new location, if it has moved.
     #[inline]
     fn forward(&self) -> Option<ObjectRef> {
         if !self.is_forwarded.load(Ordering::Acquire) {
@@ -696,7 +698,7 @@ impl Inner {
         self.forward.lock().clone()
     }
 
-    /// The same reference, whose requests carry that form of target address.
+    /// Returns the same reference, with requests that contain this form of the target address.
     #[cold]
     fn readdressed(&self, mode: AddressingMode) -> ObjectRef {
         let mut inner = self.copy();
@@ -706,7 +708,7 @@ impl Inner {
         ObjectRef::of(inner)
     }
 
-    /// A copy of the reference with the same connections, without the knowledge of moves.
+    /// Copies the reference, with the same connections, but without its new location.
     fn copy(&self) -> Self {
         Self {
             client: self.client.clone(),
@@ -725,7 +727,7 @@ impl Inner {
         }
     }
 
-    /// The priority of a call, if it matters for this reference: `at`, else the calling thread's.
+    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's.
     #[inline(always)]
     fn call_priority(
         &self,
@@ -742,7 +744,7 @@ impl Inner {
         Ok(Some(priority))
     }
 
-    /// Why a reference without routes cannot be used.
+    /// Returns the exception for a reference without routes.
     #[cold]
     fn unusable(&self) -> SystemException {
         match self.binding.as_deref() {
@@ -760,7 +762,7 @@ impl Inner {
     }
 }
 
-/// True if another route may succeed: the operation did not run, and the request is not the reason.
+/// Returns true if another route may succeed: the operation did not run, and the request did not cause the failure.
 fn permits_other_route(exception: &SystemException) -> bool {
     let Some(cause) = &exception.cause else {
         return false;
@@ -768,13 +770,13 @@ fn permits_other_route(exception: &SystemException) -> bool {
     exception.completed == CompletionStatus::No
         && match exception.kind {
             ExceptionKind::Transient | ExceptionKind::CommFailure => true,
-            // A host that is switched off sends nothing, so connecting times out.
+            // A host that is switched off does not reply, so connecting times out.
             ExceptionKind::Timeout => matches!(cause.phase, Phase::Resolve | Phase::Connect),
             _ => false,
         }
 }
 
-/// The number of routes to the lane that has most.
+/// Returns the largest number of routes to one lane.
 fn lane_routes(routes: &[Route]) -> u32 {
     let lanes = routes.iter().filter(|route| route.priority.is_some());
     let sizes = lanes.map(|lane| {
@@ -785,7 +787,7 @@ fn lane_routes(routes: &[Route]) -> u32 {
     sizes.map(|lane| lane.count() as u32).max().unwrap_or(1)
 }
 
-/// TIMEOUT for a call that may try nothing more, whose last failure was that.
+/// Returns TIMEOUT for a call that has no time for another route; `last` is its last failure.
 #[cold]
 fn too_late(last: SystemException, deadline: Deadline) -> SystemException {
     let elapsed = deadline.elapsed(monotonic_ns());
@@ -796,7 +798,7 @@ fn too_late(last: SystemException, deadline: Deadline) -> SystemException {
     }
 }
 
-/// True if the forwarded location of an object is no longer valid.
+/// Returns true if the forwarded location of an object is no longer valid.
 //= GIOP 1.2 §15.4.3.2
 //# When the place that a forward names fails, the client goes back to the original reference.
 fn ends_forward(exception: &SystemException) -> bool {
@@ -805,7 +807,7 @@ fn ends_forward(exception: &SystemException) -> bool {
     is_gone || permits_other_route(exception)
 }
 
-/// True if a non-blocking oneway failed because the route has no open connection; another route may have one.
+/// Returns true if a non-blocking oneway failed because the route has no open connection. Another route may have one.
 fn is_unconnected(exception: &SystemException) -> bool {
     exception.kind == ExceptionKind::Transient && exception.minor == oneway::UNCONNECTED
 }

@@ -65,7 +65,7 @@ impl Strategies {
         ("tao", Self::TAO),
     ];
 
-    /// These two strategies.
+    /// Makes a pair of strategies.
     pub const fn new(connection: ConnectionStrategy, dispatch: DispatchStrategy) -> Self {
         Self {
             connection,
@@ -73,7 +73,7 @@ impl Strategies {
         }
     }
 
-    /// The preset of that name.
+    /// Returns the preset with this name.
     ///
     /// # Errors
     /// [`UnknownStrategy`] with the names of all presets.
@@ -85,7 +85,7 @@ impl Strategies {
 impl FromStr for Strategies {
     type Err = UnknownStrategy;
 
-    /// As [`preset`](Self::preset).
+    /// Returns the preset with this name, as [`preset`](Self::preset) does.
     fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
         Self::preset(text)
     }
@@ -95,17 +95,17 @@ impl FromStr for Strategies {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionStrategy {
-    /// A connection of its own for each client thread and endpoint, from which this thread reads its replies: no lock, and no
-    /// request of another thread in between.
+    /// Each client thread has its own connection to each endpoint and reads its replies from it: no lock, and no request of another
+    /// thread in between.
     #[default]
     Exclusive,
-    /// One connection for all client threads and each endpoint. There are fewest connections, and a thread that sends or awaits
-    /// a reply may wait for another thread of any priority.
+    /// All client threads share one connection to each endpoint. There are fewest connections, but a thread that sends or awaits a
+    /// reply may wait for another thread of any priority.
     Multiplexed {
         /// What a client thread does until its reply has arrived.
         wait: WaitStrategy,
     },
-    /// One connection for all client threads of a priority band and each endpoint. Without bands, each priority is a band.
+    /// All client threads of a priority band share one connection to each endpoint. Without bands, each priority is a band.
     Banded {
         /// What a client thread does until its reply has arrived.
         wait: WaitStrategy,
@@ -130,7 +130,7 @@ impl ConnectionStrategy {
         ),
     ];
 
-    /// What a client thread does until its reply has arrived.
+    /// Returns what a client thread does until its reply has arrived.
     #[inline]
     pub const fn wait(self) -> WaitStrategy {
         match self {
@@ -139,9 +139,9 @@ impl ConnectionStrategy {
         }
     }
 
-    /// The same sharing with another wait strategy; `None` if the two do not work together.
+    /// Returns the same sharing with another wait strategy; `None` if the two do not work together.
     ///
-    /// No other thread waits on an exclusive connection, so its thread reads from it.
+    /// Only one thread waits on an exclusive connection, so that thread reads from it.
     pub const fn with_wait(self, wait: WaitStrategy) -> Option<Self> {
         Some(match self {
             Self::Exclusive if matches!(wait, WaitStrategy::Read) => Self::Exclusive,
@@ -204,15 +204,15 @@ macro_rules! axis {
 axis! {
     /// What a thread does before it sleeps when it waits for its peer through shared memory. Each is bounded, then it sleeps.
     SharedMemoryWait, "wait strategy of shared memory", {
-        /// Nothing: it sleeps at once, and its peer wakes it.
+        /// It sleeps at once, and its peer wakes it.
         #[default]
         Futex "futex",
-        /// It yields up to 50 times: for a peer of the same priority on the same CPU, which runs then.
+        /// It yields up to 50 times: for a peer of the same priority on the same CPU, which runs meanwhile.
         Yield "yield",
-        /// It looks up to 1000 times, some 50 us: for a peer on another CPU. Nobody else runs on its CPU meanwhile.
+        /// It checks up to 1000 times, some 50 us: for a peer on another CPU. No other thread runs on its CPU meanwhile.
         Spin "spin",
-        /// It spins if the peer ran on another CPU last, and yields otherwise. After four waits in which this was in vain, it sleeps
-        /// at once in the next 60.
+        /// It spins if the peer last ran on another CPU, and yields otherwise. After four waits in vain, it sleeps at once in the next
+        /// 60.
         Adaptive "adaptive",
     }
 }
@@ -220,8 +220,8 @@ axis! {
 axis! {
     /// How an ORB calls objects that it serves itself.
     Collocation, "collocation", {
-        /// On the calling thread: no socket, no other thread. It is in force for calls with a reply and without a timeout that the
-        /// application chose, if the dispatch strategy is [`ThreadPerConnection`](DispatchStrategy::ThreadPerConnection) and the
+        /// On the calling thread, without a socket and another thread. It applies to calls that have a reply and no timeout set by the
+        /// application, if the dispatch strategy is [`ThreadPerConnection`](DispatchStrategy::ThreadPerConnection) and the
         /// object is in no thread pool. All other calls go by a transport.
         #[default]
         Direct "direct",
@@ -281,9 +281,9 @@ fn find<T: Copy>(
         })
 }
 
-/// A name that belongs to no strategy.
+/// The error for a name that belongs to no strategy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {what}; there are {}", known.join(", "))]
+#[error("`{text}` is not a {what}; there are {}", known.join(", "))]
 pub struct UnknownStrategy {
     what: &'static str,
     text: String,
@@ -305,7 +305,7 @@ mod tests {
         let error = WaitStrategy::from_str("sleep").expect_err("no such way");
         assert_eq!(
             error.to_string(),
-            "`sleep` is no wait strategy; there are read, reactor, leader_followers, connection_thread"
+            "`sleep` is not a wait strategy; there are read, reactor, leader_followers, connection_thread"
         );
     }
 

@@ -1,6 +1,6 @@
 //! Counters of operations whose timing is annotated in IDL.
 //!
-//! The compiler makes an [`OperationTiming`] for each such operation. Calls of other operations do nothing here. `docs/how-to/times-in-idl.md` defines
+//! The compiler makes an [`OperationTiming`] for each such operation. Other operations are not counted. `docs/how-to/times-in-idl.md` defines
 //! what each counter counts.
 
 mod counts;
@@ -9,5 +9,5 @@ mod watch;
 
 pub use counts::OperationCounts;
 pub use operation::{Criticality, OperationTiming};
-pub(crate) use watch::{Arrivals, Hook, Serving, Watch};
+pub(crate) use watch::{Arrivals, Hook, TimedUpcall, Watch};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};

@@ -1,7 +1,7 @@
-//! Moving octets: a connected stream, whatever it is made of.
+//! Streams of bytes between two ORBs, and listening sockets.
 //!
-//! `tcp` and `unix` connect and listen; once connected both are a stream socket, and the path of a call is the same. The bytes
-//! of `shared_memory` go through memory beside its socket. `resolver` finds the addresses of host names for `tcp`.
+//! `tcp` and `unix` connect and listen; both result in a stream socket, so calls take the same path. The bytes of `shared_memory` go
+//! through memory beside its socket. `resolver` finds the addresses of host names for `tcp`.
 
 pub(crate) mod properties;
 pub(crate) mod resolver;
@@ -30,28 +30,29 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// A connected stream socket, blocking, or memory with such a socket beside it.
+/// A connected, blocking stream socket, or shared memory with such a socket beside it.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The bytes go through this memory, if there is one. Dropped before the socket, so that its peer finds all bytes at the end.
-    memory: Option<Arc<shared_memory::Link>>,
+    /// The memory that carries the bytes, if the peers share memory. It is dropped before the socket, so that the peer finds all
+    /// bytes before the end.
+    memory: Option<Arc<shared_memory::MemoryLink>>,
     socket: OwnedFd,
 }
 
-/// Parts of one message that are sent at once; the kernel takes 1024, a message has far fewer.
+/// The largest number of parts in one system call. The kernel takes 1024; a message has far fewer.
 const PARTS_MAX: usize = 18;
 
-/// A message that did not go whole.
+/// The error for a message that was not sent completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unsent {
-    /// `AGAIN` when the deadline passed.
+    /// The cause; `AGAIN` if the deadline has passed.
     pub(crate) errno: Errno,
-    /// True if some of it went: what follows on this stream would be taken for the rest.
+    /// True if a part was sent: the peer would take the next message on this stream for the rest.
     pub(crate) has_begun: bool,
 }
 
 impl Unsent {
-    /// A message of which nothing went.
+    /// Makes the error for a message of which no byte was sent.
     #[cold]
     pub(crate) const fn whole(errno: Errno) -> Self {
         Self {
@@ -61,15 +62,16 @@ impl Unsent {
     }
 }
 
-/// A system call that does not wait.
+/// Flags of a system call that does not wait.
 const NOW: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
+/// Bytes that one read discards.
 const DRAIN_BYTES: usize = 8 << 10;
 
-/// A peer that sends without end must not hold the thread that drains.
+/// The largest number of reads that discard bytes: a peer that never stops sending must not hold the thread.
 const DRAINS_MAX: usize = 512;
 
-/// True for the beginning of a message after which a server ends the connection.
+/// Returns true if `head` begins a message after which a server ends the connection.
 fn is_farewell(head: &[u8]) -> bool {
     let header = Header::parse(head, usize::MAX).ok().flatten();
     let kind = header.map(|header| header.message_type);
@@ -79,14 +81,14 @@ fn is_farewell(head: &[u8]) -> bool {
     )
 }
 
-/// The parts of a message of the ORB's own octets with lent ones between them, and how many there are.
+/// Returns the parts of a message, and their number: the ORB's own bytes, with borrowed ones between them.
 fn gather<'m>(own: &'m [u8], lent: &[Segment<'m>]) -> ([IoSlice<'m>; PARTS_MAX], usize) {
     let mut parts = [(); PARTS_MAX].map(|()| IoSlice::new(&[]));
     let mut count = 0;
     let mut from = 0;
     for segment in lent {
         parts[count] = IoSlice::new(&own[from..segment.after]);
-        parts[count + 1] = IoSlice::new(segment.octets);
+        parts[count + 1] = IoSlice::new(segment.bytes);
         count += 2;
         from = segment.after;
     }
@@ -102,29 +104,29 @@ impl Stream {
         }
     }
 
-    /// A stream whose bytes go through shared memory.
-    pub(crate) fn through(memory: shared_memory::Link, socket: OwnedFd) -> Self {
+    /// Makes a stream whose bytes go through shared memory.
+    pub(crate) fn through(memory: shared_memory::MemoryLink, socket: OwnedFd) -> Self {
         Self {
             memory: Some(Arc::new(memory)),
             socket,
         }
     }
 
-    /// The memory through which the bytes go, if they do.
-    pub(crate) fn memory(&self) -> Option<&Arc<shared_memory::Link>> {
+    /// Returns the memory that carries the bytes, if the peers share memory.
+    pub(crate) fn memory(&self) -> Option<&Arc<shared_memory::MemoryLink>> {
         self.memory.as_ref()
     }
 
-    /// Prepares for an event loop: [`AsFd`] is readable when bytes come.
+    /// Prepares the stream for an event loop: its descriptor becomes readable when bytes arrive.
     pub(crate) fn be_polled(&self) {
         if let Some(memory) = &self.memory {
             memory.be_polled();
         }
     }
 
-    /// True if there are bytes of which the descriptor says nothing: receive them before waiting for it.
+    /// Returns true if there are bytes that the descriptor does not report. Receive them before you wait for the descriptor.
     ///
-    /// A socket stays readable as long as it has bytes. Memory does not: its doorbell rings once.
+    /// A socket stays readable as long as it has bytes. Shared memory does not: its doorbell rings once.
     #[inline]
     pub(crate) fn holds_unreported_bytes(&self) -> bool {
         self.memory
@@ -132,18 +134,18 @@ impl Stream {
             .is_some_and(|memory| memory.holds_unreported_bytes())
     }
 
-    /// True if a thread lingers on this connection before it waits in an event loop.
+    /// Returns true if a thread lingers on this connection before it waits in an event loop.
     #[inline]
     pub(crate) fn lingers(&self) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.lingers())
     }
 
-    /// Lingers; true if there are bytes of which the descriptor says nothing: receive them before waiting for it.
+    /// Lingers. Returns true if there are bytes that the descriptor does not report.
     pub(crate) fn linger(&self) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.linger())
     }
 
-    /// What an event loop waits for that has bytes to send.
+    /// Returns the events that report room for bytes to send.
     pub(crate) fn room_events(&self) -> EventFlags {
         match &self.memory {
             None => EventFlags::OUT,
@@ -151,32 +153,32 @@ impl Stream {
         }
     }
 
-    /// Notes that an event loop reported room for bytes to send.
+    /// Notes that an event loop has reported room for bytes to send.
     pub(crate) fn note_room_event(&self) {
         if let Some(memory) = &self.memory {
-            memory.hear_doorbell(&self.socket);
+            memory.read_doorbell(&self.socket);
         }
     }
 
-    /// Sends all octets: one system call unless the peer takes them slowly.
+    /// Sends all bytes: one system call, unless the peer takes them slowly.
     #[inline]
-    pub(crate) fn send(&self, octets: &[u8]) -> Result<(), Unsent> {
+    pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Unsent> {
         if let Some(memory) = &self.memory {
-            return memory.send_octets(&self.socket, octets);
+            return memory.send_bytes(&self.socket, bytes);
         }
         loop {
-            match calls::send(&self.socket, octets, SendFlags::NOSIGNAL) {
-                Ok(sent) if sent == octets.len() => return Ok(()),
-                Ok(sent) => return self.send_rest(&mut [IoSlice::new(&octets[sent..])]),
+            match calls::send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) if sent == bytes.len() => return Ok(()),
+                Ok(sent) => return self.send_rest(&mut [IoSlice::new(&bytes[sent..])]),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(Unsent::whole(errno)),
             }
         }
     }
 
-    /// Sends what the peer did not take at once; `AGAIN` when it takes longer than the socket's send timeout in all.
+    /// Sends the rest of a message. Fails with `AGAIN` if that takes longer in all than the socket's send timeout.
     ///
-    /// The timeout itself bounds a system call only: a peer that takes an octet now and then would hold us for ever.
+    /// The kernel applies the timeout to each system call alone: a peer that takes a byte now and then would hold this thread for ever.
     #[cold]
     fn send_rest(&self, parts: &mut [IoSlice<'_>]) -> Result<(), Unsent> {
         let begun = |errno| Unsent {
@@ -192,7 +194,7 @@ impl Stream {
             .map_err(|unsent| begun(unsent.errno))
     }
 
-    /// Sends a message of the ORB's own octets with lent ones between them.
+    /// Sends a message: the ORB's own bytes, with borrowed ones between them.
     #[inline]
     pub(crate) fn send_message(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<(), Unsent> {
         if lent.is_empty() {
@@ -224,8 +226,8 @@ impl Stream {
         }
     }
 
-    /// As [`send_message`](Self::send_message) on a stream that several threads use, at the latest until `deadline_ns` of the
-    /// monotonic clock.
+    /// Sends a message as [`send_message`](Self::send_message) does, on a stream that several threads use, until `deadline_ns` of the
+    /// monotonic clock at the latest.
     pub(crate) fn send_message_by(
         &self,
         own: &[u8],
@@ -235,7 +237,7 @@ impl Stream {
         self.send_rest_by(own, lent, 0, deadline_ns)
     }
 
-    /// As [`send_message_by`](Self::send_message_by) for a message whose first `sent` bytes went already.
+    /// Sends the rest of a message whose first `sent` bytes are sent, as [`send_message_by`](Self::send_message_by) does.
     pub(crate) fn send_rest_by(
         &self,
         own: &[u8],
@@ -249,7 +251,7 @@ impl Stream {
         self.send_parts_by(parts, deadline_ns)
     }
 
-    /// Sends parts; waits for room in the socket until `deadline_ns` at the latest.
+    /// Sends all parts, and waits for room in the socket until `deadline_ns` at the latest.
     fn send_parts_by(
         &self,
         mut parts: &mut [IoSlice<'_>],
@@ -287,7 +289,7 @@ impl Stream {
         }
     }
 
-    /// Sends what the socket takes of a message at once, and answers how many octets that was: one system call.
+    /// Sends as much of a message as the socket takes at once, in one system call. Returns the number of bytes.
     #[inline]
     pub(crate) fn send_message_now(
         &self,
@@ -306,7 +308,7 @@ impl Stream {
         }
     }
 
-    // Inlined, it would cost a message without lent octets 30 instructions.
+    // Inlined, it would cost a message without borrowed bytes 30 instructions.
     #[inline(never)]
     fn send_gathered_now(&self, own: &[u8], lent: &[Segment<'_>]) -> Result<usize, Errno> {
         if let Some(memory) = &self.memory {
@@ -345,8 +347,8 @@ impl Stream {
         calls::recv(&self.socket, into, RecvFlags::DONTWAIT).map(|(received, _)| received)
     }
 
-    /// True if the peer has ended the connection, or says that it does not understand us: one system call, which takes nothing.
-    /// To be asked when no reply is due.
+    /// Returns true if the peer has ended the connection or has sent MessageError. One system call, which removes no byte from the
+    /// socket. Call it when no reply is due.
     #[cold]
     pub(crate) fn has_ended(&self) -> bool {
         if let Some(memory) = &self.memory {
@@ -374,7 +376,7 @@ impl Stream {
         calls::receive_behind_now(&self.socket, into, bytes_max)
     }
 
-    /// Waits until something can be received; false if `deadline_ns` of the monotonic clock passes first.
+    /// Waits until bytes can be received. Returns false if `deadline_ns` of the monotonic clock passes first.
     pub(crate) fn await_readable(&self, deadline_ns: Option<u64>) -> Result<bool, Errno> {
         if let Some(memory) = &self.memory {
             return memory.await_readable(&self.socket, deadline_ns);
@@ -402,7 +404,7 @@ impl Stream {
         if let Some(memory) = &self.memory {
             return memory.discard(&self.socket);
         }
-        // Not initialised: a closing server drains in rounds, most of which receive nothing.
+        // Not initialised: a server that closes drains several times, and most of these receive nothing.
         let mut room = [MaybeUninit::<u8>::uninit(); DRAIN_BYTES];
         for _ in 0..DRAINS_MAX {
             match calls::recv(&self.socket, &mut room[..], RecvFlags::DONTWAIT) {
@@ -412,7 +414,7 @@ impl Stream {
         }
     }
 
-    /// True once the peer's host has all that was sent, or never will: ending the connection takes nothing of it away.
+    /// Returns true if the peer's host has all sent bytes, or will never have them: then closing loses nothing.
     pub(crate) fn is_acknowledged(&self) -> bool {
         // The peer keeps memory for as long as it maps it.
         if self.memory.is_some() || calls::unacknowledged_bytes(&self.socket).unwrap_or(0) == 0 {
@@ -424,7 +426,7 @@ impl Stream {
         events.is_ok_and(|events| events.intersects(PollFlags::HUP | PollFlags::ERR))
     }
 
-    /// Ends what this side sends: behind that, the peer reads the end.
+    /// Ends sending: after the sent bytes, the peer reads the end of the stream.
     pub(crate) fn end_sending(&self) {
         self.shutdown(Shutdown::Write);
     }
@@ -444,7 +446,7 @@ impl Stream {
     fn shutdown(&self, what: Shutdown) {
         match &self.memory {
             Some(memory) => memory.end(&self.socket, what),
-            // A peer that is gone already has shut it for us.
+            // It fails only if the peer is gone, and then the socket is shut.
             None => drop(calls::shutdown(&self.socket, what)),
         }
     }
@@ -456,28 +458,28 @@ impl AsFd for Stream {
     }
 }
 
-/// A listening socket and the endpoint that it really has.
+/// A listening socket, and its endpoint with the actual port.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) bound: Endpoint,
-    /// Host and port for references, if it is a TCP port.
+    /// The endpoints for references, if this is a TCP port.
     published: Vec<Endpoint>,
-    set_up: SetOnce<SetUp>,
+    options: SetOnce<ConnectionOptions>,
     /// The socket file that this listener made.
     file: Option<unix::SocketFile>,
     ended: AtomicBool,
 }
 
-/// How connections that come in are set up, as a server's protocol policy says.
+/// Options of accepted connections, from the protocol policy of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SetUp {
+pub(crate) struct ConnectionOptions {
     pub(crate) protocol: Protocol,
-    /// Of the packets that go out; `None` leaves them unmarked.
+    /// The marks of sent packets; `None` leaves them unmarked.
     pub(crate) marks: Option<NetworkPriority>,
 }
 
-impl SetUp {
+impl ConnectionOptions {
     fn apply(&self, socket: &OwnedFd) -> Result<(), Errno> {
         properties::apply(socket, &self.protocol)?;
         self.marks
@@ -486,12 +488,12 @@ impl SetUp {
 }
 
 impl Listener {
-    /// True if that endpoint is this listener's: as it is bound, or as references have it.
+    /// Returns true if `endpoint` is this listener's own, or is in its references.
     pub(crate) fn leads_to(&self, endpoint: &Endpoint) -> bool {
         self.bound == *endpoint || self.published.contains(endpoint)
     }
 
-    /// The endpoints for references, if it is a TCP port.
+    /// Returns the endpoints for references, if this is a TCP port.
     pub(crate) fn published(&self) -> &[Endpoint] {
         &self.published
     }
@@ -511,61 +513,61 @@ impl Listener {
             socket,
             published: published(listen, &bound),
             bound,
-            set_up: SetOnce::new(),
+            options: SetOnce::new(),
             file,
             ended: AtomicBool::new(false),
         })
     }
 
-    /// Has connections set up so from now on; false if they are set up otherwise already.
+    /// Sets the options of new connections. Returns false if they conflict with earlier ones.
     ///
-    /// The listening socket is set up too: TCP settles a connection's window before it is accepted (tcp(7)). And what the host
-    /// refuses is known now, and not when each connection comes in.
-    pub(crate) fn set_up(&self, set_up: SetUp) -> Result<bool, Errno> {
-        if self.set_up.get().is_some_and(|other| *other != set_up) {
+    /// They apply to the listening socket too, because TCP fixes the window of a connection before it is accepted (tcp(7)). So a
+    /// refusal of the host is also found now, and not when a client connects.
+    pub(crate) fn set_options(&self, options: ConnectionOptions) -> Result<bool, Errno> {
+        if self.options.get().is_some_and(|other| *other != options) {
             return Ok(false);
         }
-        set_up.apply(&self.socket)?;
-        Ok(*self.set_up.get_or_make(|| set_up) == set_up)
+        options.apply(&self.socket)?;
+        Ok(*self.options.get_or_make(|| options) == options)
     }
 
-    /// True if a client waits to be accepted.
+    /// Returns true if a client waits to be accepted.
     pub(crate) fn has_client(&self) -> bool {
         let mut interest = [PollFd::new(&self.socket, PollFlags::IN)];
         matches!(poll(&mut interest, Some(&Timespec::default())), Ok(1..))
     }
 
-    /// Takes one waiting connection; `AGAIN` when there is none.
+    /// Accepts one waiting connection. Fails with `AGAIN` if there is none.
     pub(crate) fn accept(&self, memory: &shared_memory::Settings) -> Result<Stream, Errno> {
         let socket = calls::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
         if matches!(self.bound, Endpoint::Tcp { .. }) {
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
-        if let Some(set_up) = self.set_up.get() {
-            set_up.apply(&socket)?;
+        if let Some(options) = self.options.get() {
+            options.apply(&socket)?;
         }
         if matches!(self.bound, Endpoint::SharedMemory { .. }) {
-            let protocol = self.set_up.get().map(|set_up| set_up.protocol);
+            let protocol = self.options.get().map(|options| options.protocol);
             return shared_memory::accept(socket, &memory.of_protocol(protocol));
         }
         Ok(Stream::new(socket))
     }
 
-    /// Refuses connections from now on: left open, the socket would let clients in that are never served.
+    /// Stops listening. If the socket stayed open, clients would connect and never be served.
     pub(crate) fn end(&self) {
         if self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
-        // While this socket listens, no other server takes its file for a deserted one and puts its own in the place.
+        // Before the shutdown: while this socket listens, no other server replaces its file.
         if let Some(file) = &self.file {
             file.remove();
         }
-        // It fails only if the socket does not listen, and then there is nothing to end.
+        // It fails only if the socket does not listen, and then there is nothing to do.
         let _ = calls::shutdown(&self.socket, Shutdown::Both);
     }
 }
 
-/// The endpoints that references to objects behind `bound` contain.
+/// Returns the endpoints for references to objects behind `bound`.
 fn published(listen: &ListenEndpoint, bound: &Endpoint) -> Vec<Endpoint> {
     let Endpoint::Tcp { host, port } = bound else {
         return Vec::new();
@@ -577,7 +579,7 @@ fn published(listen: &ListenEndpoint, bound: &Endpoint) -> Vec<Endpoint> {
     let mut endpoints: Vec<_> = published.collect();
     if endpoints.is_empty() {
         let host = match host.as_str() {
-            // Every interface: this host's name is the best that is known of them.
+            // All interfaces: the name of this host is the best address for them.
             "0.0.0.0" | "::" => host_name(),
             host => host.to_owned(),
         };
@@ -610,19 +612,19 @@ mod tests {
             no_delay: false,
             ..TcpProtocolProperties::default()
         };
-        let set_up = SetUp {
+        let options = ConnectionOptions {
             protocol: Protocol::Tcp(tcp),
             marks: Some(NetworkPriority {
                 dscp: 46,
                 socket_priority: 6,
             }),
         };
-        assert_eq!(listener.set_up(set_up), Ok(true));
-        let other = SetUp {
+        assert_eq!(listener.set_options(options), Ok(true));
+        let other = ConnectionOptions {
             protocol: Protocol::Tcp(TcpProtocolProperties::default()),
             marks: None,
         };
-        assert_eq!(listener.set_up(other), Ok(false));
+        assert_eq!(listener.set_options(other), Ok(false));
         assert_eq!(sockopt::tcp_nodelay(&listener.socket), Ok(false));
         let _client = TcpStream::connect((&**host, *port)).expect("it listens");
         let accepted = listener

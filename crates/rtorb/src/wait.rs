@@ -20,6 +20,7 @@ use crate::transport::Stream;
 use connection_thread::{ConnectionThreads, MessageInProgress, Remaining, ThreadSignal};
 use core::fmt::Debug;
 use rtorb_os::Refused;
+use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Deadline;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
@@ -36,13 +37,13 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Ends the connection because its stream failed.
     fn fail(&self, errno: Errno);
 
-    /// Makes the sender of a request the leader, which reads for all, unless there is one or its reply is being delivered.
+    /// Makes the sender of a request the leader, which reads for all, unless another thread is or its reply is being delivered.
     fn take_lead(&self, request_id: u32) -> Lead;
 
-    /// Makes the thread that has waited longest the leader; nobody if no thread waits.
+    /// Makes the thread that has waited longest the leader, if any thread waits.
     fn pass_lead(&self);
 
-    /// Stops waiting for a reply; false if it, or the reason why there is none, is being delivered.
+    /// Stops waiting for a reply. Returns false if the reply, or the reason why there is none, is being delivered.
     fn give_up(&self, request_id: u32) -> bool;
 
     /// Sends queued requests without waiting, a bounded number of them. `message` keeps what the socket does not take.
@@ -52,7 +53,7 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
 /// How threads wait for replies on a connection that they share.
 #[derive(Debug)]
 pub(crate) enum SharedWait {
-    /// Each reads for itself, and has the connection for itself meanwhile.
+    /// One thread at a time uses the connection, and reads its own reply.
     Read,
     /// A thread of the ORB reads for all.
     Reactor(reactor::Reactor),
@@ -62,7 +63,7 @@ pub(crate) enum SharedWait {
     ConnectionThread(ConnectionThreads),
 }
 
-/// Waits until the reply to the request of that id is with the waiter; false if the deadline passed first.
+/// Waits until the reply to a request is delivered to its waiter. Returns false if the deadline passed first.
 pub(crate) type AwaitReply = fn(&dyn ReplySource, &waiter::Waiter, u32, Option<u64>) -> bool;
 
 impl SharedWait {
@@ -88,7 +89,7 @@ impl SharedWait {
     }
 }
 
-/// Why no thread of the ORB watches a connection.
+/// The reason why no thread of the ORB can watch a connection.
 #[derive(Debug)]
 pub(crate) enum Unwatched {
     /// The host refuses a descriptor, or memory.
@@ -98,7 +99,7 @@ pub(crate) enum Unwatched {
 }
 
 impl Unwatched {
-    /// The exception of a call to that endpoint, which was not sent.
+    /// The exception of a call to that endpoint that was not sent.
     #[cold]
     pub(crate) fn at(self, endpoint: &Arc<Endpoint>) -> SystemException {
         let (exception, errno) = match self {
@@ -124,14 +125,14 @@ impl From<Refused> for Unwatched {
     }
 }
 
-/// Whether a thread is to read for all that wait.
+/// The result of asking for the lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
-    /// It is.
+    /// The thread reads for all that wait.
     Taken,
-    /// Another thread does already.
+    /// Another thread reads for all.
     Occupied,
-    /// Its own reply is being delivered.
+    /// The reply of the thread is being delivered.
     NotNeeded,
 }
 
@@ -143,6 +144,17 @@ pub(crate) fn deadline(timeout: Option<Duration>) -> Deadline {
         _ => coarse_monotonic_ns(),
     };
     Deadline::new(now_ns, timeout)
+}
+
+/// Locks a mutex, at the latest until the deadline of a call; `None` if that passed.
+pub(crate) fn lock_until<T>(
+    mutex: &Mutex<T>,
+    deadline_ns: Option<u64>,
+) -> Option<MutexGuard<'_, T>> {
+    match deadline_ns {
+        None => Some(mutex.lock()),
+        Some(deadline_ns) => mutex.lock_until(deadline_ns),
+    }
 }
 
 /// Timeouts from here on begin at the kernel's last tick, at most 10 ms early, and cost each call less.

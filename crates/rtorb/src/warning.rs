@@ -1,4 +1,4 @@
-//! Warnings of an ORB: what it continues in spite of, and a person should know.
+//! Warnings: failures after which an ORB continues.
 
 use crate::trace::trace_event;
 use core::fmt;
@@ -7,7 +7,7 @@ use rtorb_os::Refused;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What an ORB continues in spite of; its text is for a person.
+/// A failure after which an ORB continues. Its text is for a person.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
@@ -30,7 +30,7 @@ pub enum Warning {
 /// The application's function for warnings.
 pub(crate) type WarningHook = Arc<dyn Fn(&Warning) + Send + Sync>;
 
-/// The warnings of one ORB. Those of the ORB itself are given once for each kind.
+/// Reports the warnings of one ORB. Each kind of the ORB's own is reported once.
 #[derive(Default)]
 pub(crate) struct Warnings {
     hook: Option<WarningHook>,
@@ -46,7 +46,7 @@ impl Warnings {
         }
     }
 
-    /// Gives the warning to `tracing` and to the application's function. A panic there ends only the function.
+    /// Reports the warning to `tracing` and to the application's function. A panic there ends only the function.
     #[cold]
     pub(crate) fn warn(&self, warning: &Warning) {
         let was_given = match warning {
@@ -59,7 +59,7 @@ impl Warnings {
         }
         trace_event!(WARN, "{warning}");
         if let Some(hook) = &self.hook {
-            // The panic is reported where it happens.
+            // The panic hook has reported the panic.
             let _ = catch_unwind(AssertUnwindSafe(|| hook(warning)));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use rtorb::{ConnectionStrategy, Orb, WaitStrategy};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
@@ -31,7 +31,7 @@ fn warm_calls_make_no_heap_call_whoever_reads_their_replies() {
     let unix = format!("uiop://{}", scratch.join("socket").display());
     let memory = format!("shmiop://{}", scratch.join("memory").display());
     for endpoint in ["iiop://127.0.0.1:0", &unix, &memory] {
-        let ours = Ours::serve_as(Orb::builder().listen(endpoint).expect("an endpoint"));
+        let ours = Ours::serve_as(Orb::builder().listen(endpoint));
         for (_, connection) in ConnectionStrategy::ALL {
             for (_, wait) in WaitStrategy::ALL {
                 let Some(connection) = connection.with_wait(wait) else {

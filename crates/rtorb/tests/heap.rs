@@ -1,7 +1,7 @@
 //! Heap calls of warm calls, counted: none on either side, beyond the results that the caller owns.
 
 use rtorb::{DispatchStrategy, ObjectRef, Orb};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
 use rtorb_tests::scratch::Scratch;
@@ -34,7 +34,7 @@ fn warm_calls_make_no_heap_call_beyond_the_owned_result() {
     for endpoint in endpoints {
         for (name, dispatch) in DispatchStrategy::ALL {
             let server = Orb::builder().dispatch(dispatch).pool_threads(2);
-            let ours = Ours::serve_as(server.listen(&endpoint).expect("an endpoint"));
+            let ours = Ours::serve_as(server.listen(&endpoint));
             let object: ObjectRef = orb
                 .string_to_object(&ours.text(ours.cubit.as_object()))
                 .expect("a reference");

@@ -5,7 +5,7 @@
 
 use rtorb::rt::{LanedThreadpool, Policy, PriorityModel, ThreadpoolLane};
 use rtorb::{ObjectRef, Orb, PoaPolicies, Strategies};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
 use rtorb_os::sync::{process_lock_calls, thread_lock_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;
@@ -47,8 +47,7 @@ fn warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared() {
                 Orb::builder()
                     .strategies(preset)
                     .priority_mapping(TimeSharing)
-                    .listen(&endpoint)
-                    .expect("an endpoint"),
+                    .listen(&endpoint),
             );
             let counted = count(preset, ours.cubit.as_object());
             println!("{name}, {endpoint}: {counted:?} a request");

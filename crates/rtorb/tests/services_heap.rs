@@ -3,7 +3,7 @@
 
 use rtorb::rt::Policy;
 use rtorb::{ConnectionStrategy, ObjectRef, Orb, PoaPolicies, SyncScope, WaitStrategy};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::{process_lock_calls, thread_lock_calls};
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::ours::Ours;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtorb::timing::ExecutionClock;
 use rtorb::{DispatchStrategy, Orb, OrbBuilder};
-use rtorb_os::heap::{CountingAllocator, process_heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
 use rtorb_tests::asleep::until_others_sleep;
 use rtorb_tests::clockwork::Works;

@@ -1,7 +1,7 @@
 //! A call of every operation of the Cubit, with its answer checked: what guests call on the host, and what the laboratory times.
 
 use crate::cubit::{Cubit, Many, Oneof};
-use rtorb::{Any, SystemException};
+use rtorb_embedded::{Any, SystemException};
 
 /// A call.
 #[derive(Clone, Copy, Debug)]

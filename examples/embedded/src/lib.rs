@@ -4,9 +4,6 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-// Generated code names vectors by `std`.
-extern crate alloc as std;
-
 pub mod calls;
 pub mod servant;
 

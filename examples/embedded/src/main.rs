@@ -1,7 +1,7 @@
 //! Serves the Cubit on a TCP port, one client at a time, until a client calls `shutdown`: `embedded-cubit PORT`.
 #![forbid(unsafe_code)]
 
-use rtorb::{FixedPriority, Link, LinkError, Object, Server, Tie};
+use rtorb_embedded::{FixedPriority, Link, LinkError, Object, Server, Tie};
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
 use std::io::{self, Read, Write, stdout};

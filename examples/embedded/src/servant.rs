@@ -2,7 +2,7 @@
 
 use crate::cubit::{CubitServant, LongSeq, Many, ManySeq, OctetSeq, Oneof};
 use core::sync::atomic::{AtomicBool, Ordering};
-use rtorb::{Any, ExceptionKind, SystemException};
+use rtorb_embedded::{Any, ExceptionKind, SystemException};
 
 /// Cubes its arguments.
 #[derive(Debug, Default)]

@@ -1,10 +1,12 @@
 //! Heap calls of both ends of a link, counted: once they are made, calls of fixed size need none.
 
 use core::cell::RefCell;
-use rtorb::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
+use rtorb_embedded::{
+    Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie,
+};
 use rtorb_embedded_cubit::cubit::{Cubit, Many, Oneof};
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
-use rtorb_os::heap::{CountingAllocator, heap_calls};
+use rtorb_instruments::heap::{CountingAllocator, heap_calls};
 use std::sync::Mutex;
 
 #[global_allocator]

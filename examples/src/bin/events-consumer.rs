@@ -12,7 +12,7 @@ fn main() -> anyhow::Result<()> {
     let reference = std::env::args()
         .nth(1)
         .context("usage: events-consumer REFERENCE")?;
-    let orb = Orb::builder().listen("iiop://127.0.0.1:0")?.build()?;
+    let orb = Orb::builder().listen("iiop://127.0.0.1:0").build()?;
     let server = orb.clone();
     std::thread::spawn(move || server.run());
     let channel = channel_of(&orb, &reference)?;

@@ -14,7 +14,7 @@ impl GreeterServant for Host {
 }
 
 fn main() -> anyhow::Result<()> {
-    let orb = Orb::builder().args(std::env::args())?.build()?;
+    let orb = Orb::builder().args(std::env::args()).build()?;
     let greeter: Greeter = orb.root_poa()?.activate(Host)?;
     writeln!(stdout(), "{greeter}")?;
     orb.run()?;

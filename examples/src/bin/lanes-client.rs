@@ -8,7 +8,7 @@ use std::io::{Write, stdout};
 rtorb::include_idl!("greeter");
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let mut arguments = builder.remaining_arguments().to_vec().into_iter();
     let usage = "usage: lanes-client REFERENCE PRIORITY";
     let reference = arguments.next().context(usage)?;

@@ -21,7 +21,7 @@ fn main() -> anyhow::Result<()> {
     let builder = Orb::builder().on_warning(|warning| {
         let _ = writeln!(stderr(), "{warning}");
     });
-    let orb = builder.args(std::env::args())?.build()?;
+    let orb = builder.args(std::env::args()).build()?;
     let rt_orb = orb.rt_orb();
     let lanes = LanedThreadpool {
         lanes: vec![lane(60, 1)?, lane(10, 2)?],

@@ -21,7 +21,7 @@ impl GreeterServant for Host {
 }
 
 fn main() -> anyhow::Result<()> {
-    let orb = Orb::builder().args(std::env::args())?.build()?;
+    let orb = Orb::builder().args(std::env::args()).build()?;
     let greeter: Greeter = orb.root_poa()?.activate(Host)?;
     let (names, name) = (Context::root(&orb)?, parse_name("plant/greeter")?);
 

@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
         .on_timing_violation(move |violation| {
             let _ = sender.try_send(*violation);
         })
-        .args(std::env::args())?
+        .args(std::env::args())
         .build()?;
     let motor: Motor = orb.root_poa()?.activate(Joint::default())?;
     let server = orb.clone();

@@ -10,7 +10,7 @@ use rtorb_tango::DeviceServer;
 use rtorb_tango::motor::{self, Motor};
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let mut names = builder.remaining_arguments().to_vec();
     if names.is_empty() {
         names.push("test/motor/1".to_owned());

@@ -13,7 +13,6 @@ fn the_consumer_gets_what_the_supplier_pushes() {
     let orb = Orb::builder()
         .strategies(strategies(DispatchStrategy::ThreadPerConnection))
         .listen("iiop://127.0.0.1:0")
-        .expect("an endpoint")
         .best_effort()
         .on_warning(|_| {})
         .limits(config.limits(Limits::default()))

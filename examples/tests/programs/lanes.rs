@@ -87,7 +87,8 @@ fn a_motor_that_computes_too_long_is_told_of() {
 fn the_page_names_every_option() {
     let page = page("reference/options.md");
     let unknown = rtorb::Orb::builder().args(["-ORBNone".to_owned(), String::new()]);
-    let known = unknown.map(|_| ()).expect_err("no such option").to_string();
+    let unknown = unknown.build().map(|_| ());
+    let known = unknown.expect_err("no such option").to_string();
     let words = known.split([' ', '\n', ',', ';', '|']);
     for option in words.filter(|word| word.starts_with("-ORB")) {
         let option = option.trim_end_matches(':');

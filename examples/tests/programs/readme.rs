@@ -52,7 +52,7 @@ fn the_readme_shows_the_examples_as_they_are() {
     };
     let readme = read("README.md");
     for (language, path) in [
-        ("idl", "idl/greeter.idl"),
+        ("idl", "examples/idl/greeter.idl"),
         ("rust", "examples/build.rs"),
         ("rust", "examples/src/bin/hello-server.rs"),
         ("rust", "examples/src/bin/hello-client.rs"),

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use rtorb::{CallPriority, Link, Object, Server, SystemException, Tie};
+use rtorb_embedded::{CallPriority, Link, Object, Server, SystemException, Tie};
 use rtorb_embedded_cubit::calls::CALLS;
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::guest::{Guest, GuestServant};

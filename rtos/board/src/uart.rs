@@ -1,7 +1,7 @@
 //! The board's UARTs (CMSDK).
 
 use core::ptr::{read_volatile, write_volatile};
-use rtorb::{Link, LinkError};
+use rtorb_embedded::{Link, LinkError};
 
 /// A UART: data, state, control, interrupt, and the divisor of the baud rate, four octets each.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use freertos_in_rust::kernel::tasks::{uxTaskPriorityGet, vTaskPrioritySet};
 use freertos_in_rust::sync::{TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
 
-use rtorb::CallPriority;
+use rtorb_embedded::CallPriority;
 use rtorb_board::heap::HEAP;
 use rtorb_board::machine::{self, Kernel};
 use rtorb_board::{CLOCK_HZ, Report, Request, interrupt_load};

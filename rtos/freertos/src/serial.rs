@@ -7,7 +7,7 @@ use freertos_in_rust::kernel::stream_buffer::{
 };
 use freertos_in_rust::port::portYIELD_FROM_ISR;
 use freertos_in_rust::types::pdFALSE;
-use rtorb::{Link, LinkError};
+use rtorb_embedded::{Link, LinkError};
 use rtorb_board::MESSAGE_OCTETS_MAX;
 use rtorb_board::uart::{UARTS, Uart};
 

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::cell::RefCell;
 use critical_section::Mutex;
-use rtorb::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
+use rtorb_embedded::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
 use rtorb_board::MESSAGE_OCTETS_MAX;
 use rtorb_board::uart::{Polled, UARTS};
 use rtorb_embedded_cubit::cubit::Cubit;

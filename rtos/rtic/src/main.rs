@@ -38,7 +38,7 @@ mod app {
     use core::sync::atomic::{AtomicBool, Ordering};
     use rtic_sync::channel::{Receiver, Sender};
     use rtic_sync::make_channel;
-    use rtorb::{FixedPriority, Server};
+    use rtorb_embedded::{FixedPriority, Server};
     use rtorb_board::heap::HEAP;
     use rtorb_board::sampling::{self, WAKEUPS, less, timed};
     use rtorb_board::ticks::Ticks;

@@ -14,7 +14,7 @@ use rtorb_tests::servants::Cubes;
 use rtorb_tests::stubs::{Cubit, Relay};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let builder = Orb::builder().args(std::env::args())?;
+    let builder = Orb::builder().args(std::env::args());
     let arguments = builder.remaining_arguments().to_vec();
     let orb = builder.build()?;
     let root = orb.root_poa()?;

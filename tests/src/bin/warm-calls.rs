@@ -22,21 +22,21 @@ use rtorb_tests::stubs::ledgers::Ledger;
 use rtorb_tests::stubs::timing::Clockwork;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let builder = Orb::builder().args(std::env::args())?;
+    let builder = Orb::builder().args(std::env::args());
     let arguments = builder.remaining_arguments()[1..].to_vec();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", file, endpoint] => serve(file, builder.listen(endpoint)?),
+        ["serve", file, endpoint] => serve(file, builder.listen(endpoint)),
         ["serve", file, endpoint, dispatch] => {
-            serve(file, builder.listen(endpoint)?.dispatch(dispatch.parse()?))
+            serve(file, builder.listen(endpoint).dispatch(dispatch.parse()?))
         }
         ["serve-ledger", file, endpoint, dispatch, count] => {
-            let builder = builder.listen(endpoint)?.dispatch(dispatch.parse()?);
+            let builder = builder.listen(endpoint).dispatch(dispatch.parse()?);
             serve_ledger(file, builder, Path::new(count))
         }
         ["serve-timed", file, endpoint, clock] => serve_timed(
             file,
             Orb::builder()
-                .listen(endpoint)?
+                .listen(endpoint)
                 .execution_clock(match clock {
                     "cpu" => ExecutionClock::Cpu,
                     _ => ExecutionClock::Elapsed,

@@ -80,7 +80,8 @@ impl JacOrb {
 fn build(jars: &str) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = files(&package.join("programs/jacorb"));
-    let idl = ["cubit.idl", "exchange.idl"].map(|name| package.join("../idl").join(name));
+    let idl = ["cubit.idl", "exchange.idl"]
+        .map(|name| package.join("../crates/rtorb-idl/idl").join(name));
     let mut needs = sources.clone();
     needs.extend_from_slice(&idl);
     once("jacorb", &needs, |folder| {

@@ -211,7 +211,7 @@ pub(crate) fn free_port() -> u16 {
 fn build() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = package.join("programs/omniorb");
-    let idl = package.join("../idl");
+    let idl = package.join("../crates/rtorb-idl/idl");
     let mut needs = files(&sources);
     needs.extend(files(&idl));
     once("omniorb", &needs, |folder| {

@@ -34,7 +34,7 @@ fn every_operation_over_both_transports() {
         let scratch = Scratch::new();
         let unix = format!("uiop://{}", scratch.join("socket").display());
         for endpoint in ["iiop://127.0.0.1:0", &unix] {
-            let ours = Ours::serve_as(Orb::builder().listen(endpoint).expect("an endpoint"));
+            let ours = Ours::serve_as(Orb::builder().listen(endpoint));
             let orb = orb(Orb::builder(), connection);
             println!("{name}, {endpoint}");
             check_cubit(&cubit(&orb, &ours), &[0, 1, 1021, 100_000]);

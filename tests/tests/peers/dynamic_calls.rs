@@ -18,7 +18,7 @@ struct Caller {
 
 impl Caller {
     fn new(files: &[&str]) -> Self {
-        let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../idl");
+        let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rtorb-idl/idl");
         Self {
             orb: Orb::builder().build().expect("nothing is opened"),
             search: Search {

@@ -34,7 +34,7 @@ struct Proxies {
 
 impl Proxies {
     fn new() -> Self {
-        let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/../idl");
+        let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/rtorb-idl/idl");
         let search = Search {
             files: vec!["exchange.idl".into(), "atlas.idl".into()],
             folders: vec![idl.into()],

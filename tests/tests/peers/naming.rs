@@ -457,9 +457,7 @@ fn our_orb_finds_objects_by_their_names_in_omni_names() {
         &format!("NameService=corbaloc::{at}/NameService"),
     ];
     let orb = Orb::builder().args(named.map(str::to_owned));
-    let orb = orb
-        .and_then(|builder| builder.build())
-        .expect("right options");
+    let orb = orb.build().expect("right options");
     for url in [
         format!(r"corbaname::{at}#interop/the%20cubit\.1.obj"),
         r"corbaname:rir:#interop/the%20cubit\.1.obj".to_owned(),

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use rtorb::ior::Ior;
 use rtorb::{Orb, PoaPolicies};
 use rtorb_dynamic::recording::Log;
-use rtorb_dynamic::search::{Found, Search};
+use rtorb_dynamic::search::{FoundInterface, Search};
 use rtorb_dynamic::stand_in::{Answers, Context, Delays, Session, StandIn};
 use rtorb_dynamic::{OwnReference, Proxy, Servant, activate, standing_for};
 use rtorb_tests::ours::Ours;
@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// Activates the object, and returns its reference.
-    fn activate(&self, found: &Found, servant: impl Servant + 'static) -> String {
+    fn activate(&self, found: &FoundInterface, servant: impl Servant + 'static) -> String {
         let poa = self.orb.root_poa().expect("the ORB runs");
         let poa = poa.create_poa("rtorb", PoaPolicies::default());
         let poa = poa.expect("there is no other");
@@ -71,8 +71,8 @@ struct Client<'p> {
 }
 
 impl Client<'_> {
-    fn found(&self, reference: &str) -> Found {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../idl");
+    fn found(&self, reference: &str) -> FoundInterface {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rtorb-idl/idl");
         let search = Search {
             files: self.idl.iter().map(|file| folder.join(file)).collect(),
             ..Search::default()

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn serve(file: &str, endpoint: &str, dispatch: &str) -> Result<(), Box<dyn Error>> {
     let orb = Orb::builder()
-        .listen(endpoint)?
+        .listen(endpoint)
         .dispatch(dispatch.parse()?)
         .build()?;
     let cubit: Cubit = orb.root_poa()?.activate(Echo { orb: orb.clone() })?;

@@ -1,6 +1,8 @@
-//! The links and headings of a page in Markdown, as far as the pages of this project use it.
+//! The links, headings and Rust code of a page in Markdown.
 
 use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// The targets of all links and pictures of a page, in order.
 pub(super) fn targets(text: &str) -> Vec<&str> {
@@ -9,17 +11,13 @@ pub(super) fn targets(text: &str) -> Vec<&str> {
 
 /// The page with other targets: `change` returns the new one, or `None` to keep it.
 pub(super) fn with_targets(text: &str, mut change: impl FnMut(&str) -> Option<String>) -> String {
-    let mut changed = String::with_capacity(text.len());
-    let mut done = 0;
-    for place in places(text) {
-        changed.push_str(&text[done..place.start]);
-        done = place.end;
-        match change(&text[place.clone()]) {
-            Some(target) => changed.push_str(&target),
-            None => changed.push_str(&text[place]),
+    let mut changed = text.to_owned();
+    // From the end, so that the places before a change stay as they are.
+    for place in places(text).into_iter().rev() {
+        if let Some(target) = change(&text[place.clone()]) {
+            changed.replace_range(place, &target);
         }
     }
-    changed.push_str(&text[done..]);
     changed
 }
 
@@ -32,90 +30,76 @@ pub(super) fn is_elsewhere(target: &str) -> bool {
 
 /// The anchors of a page's headings, as the site and the usual hosts of repositories make them.
 pub(super) fn anchors(text: &str) -> Vec<String> {
-    let shown = without_blocks(text);
-    let headings = shown.lines().filter_map(|line| {
-        let title = line.trim_start_matches('#');
-        (title.len() < line.len()).then(|| title.strip_prefix(' '))?
-    });
-    headings.map(anchor).collect()
+    let mut anchors = Vec::new();
+    let mut title = None;
+    for event in parser(text) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => title = Some(String::new()),
+            Event::End(TagEnd::Heading(_)) => anchors.extend(title.take().map(|it| anchor(&it))),
+            Event::Text(part) | Event::Code(part) => title.iter_mut().for_each(|it| *it += &part),
+            _ => {}
+        }
+    }
+    anchors
+}
+
+/// Whether a page has Rust code for doc tests.
+pub(super) fn has_doc_tests(text: &str) -> bool {
+    let kinds = ["rust", "rust,no_run"];
+    parser(text).any(|event| kinds.iter().any(|kind| begins_block(&event, kind)))
 }
 
 /// The blocks of Rust code that no doc test compiles, except those in generated parts.
 pub(super) fn fragments(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    for part in text.split("<!-- generated: ") {
-        let own = part.split_once("<!-- end: ").map_or(part, |(_, own)| own);
-        let blocks = own.split("```rust,ignore\n").skip(1);
-        found.extend(blocks.filter_map(|block| block.split("```").next()));
+    let mut is_generated = false;
+    for (event, place) in parser(text).into_offset_iter() {
+        match &event {
+            Event::Html(comment) if comment.starts_with("<!-- generated: ") => is_generated = true,
+            Event::Html(comment) if comment.starts_with("<!-- end: ") => is_generated = false,
+            event if begins_block(event, "rust,ignore") && !is_generated => {
+                let (_, code) = text[place].split_once('\n').unwrap_or_default();
+                found.push(code.trim_end_matches('`'));
+            }
+            _ => {}
+        }
     }
     found
+}
+
+fn begins_block(event: &Event, kind: &str) -> bool {
+    matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(it))) if **it == *kind)
 }
 
 fn anchor(title: &str) -> String {
-    let kept = title
-        .trim()
-        .chars()
-        .filter_map(|character| match character {
-            ' ' => Some('-'),
-            '-' | '_' => Some(character),
-            other if other.is_alphanumeric() => Some(other.to_ascii_lowercase()),
-            _ => None,
-        });
+    let kept = title.chars().filter_map(|character| match character {
+        ' ' => Some('-'),
+        '-' | '_' => Some(character),
+        other if other.is_alphanumeric() => Some(other.to_ascii_lowercase()),
+        _ => None,
+    });
     kept.collect()
 }
 
-/// Where the targets stand.
+/// Where the targets stand, in order.
 fn places(text: &str) -> Vec<Range<usize>> {
-    let shown = without_code(text);
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(place) = shown[from..].find("](") {
-        let start = from + place + 2;
-        let end = shown[start..].find([')', ' ', '\n']).map(|end| start + end);
-        from = start;
-        if let Some(end) = end.filter(|end| shown.as_bytes()[*end] == b')') {
-            found.push(start..end);
-        }
-    }
-    found
+    let links = parser(text)
+        .into_offset_iter()
+        .filter_map(|(event, place)| {
+            let Event::Start(Tag::Link { .. } | Tag::Image { .. }) = event else {
+                return None;
+            };
+            // An address in angle brackets has no `](`.
+            let start = place.start + text[place.clone()].rfind("](")? + 2;
+            Some(start..place.end - 1)
+        });
+    let mut places: Vec<_> = links.collect();
+    places.sort_by_key(|place| place.start);
+    places
 }
 
-/// The text with spaces in the place of blocks of code and of code within lines.
-fn without_code(text: &str) -> String {
-    let mut shown = without_blocks(text);
-    let mut from = 0;
-    while let Some(start) = shown[from..].find('`').map(|place| from + place) {
-        let inner = start + 1;
-        let paragraph = shown[inner..]
-            .find("\n\n")
-            .map_or(shown.len(), |end| inner + end);
-        let Some(end) = shown[inner..paragraph].find('`').map(|end| inner + end) else {
-            from = inner;
-            continue;
-        };
-        let blank = " ".repeat(end + 1 - start);
-        shown.replace_range(start..=end, &blank);
-        from = end + 1;
-    }
-    shown
-}
-
-/// The text with spaces in the place of blocks of code. Every octet keeps its place.
-fn without_blocks(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut is_code = false;
-    for line in text.split_inclusive('\n') {
-        let is_fence = line.trim_start().starts_with("```");
-        if is_code || is_fence {
-            let octets = line.trim_end_matches('\n').len();
-            shown.push_str(&" ".repeat(octets));
-            shown.push_str(&line[octets..]);
-        } else {
-            shown.push_str(line);
-        }
-        is_code ^= is_fence;
-    }
-    shown
+fn parser(text: &str) -> Parser<'_> {
+    Parser::new_ext(text, Options::ENABLE_TABLES)
 }
 
 #[cfg(test)]

@@ -257,9 +257,7 @@ impl Serve {
             .strategies(strategies(DispatchStrategy::ThreadPerConnection))
             .limits(config.limits(Limits::default()));
         let chosen = self.server.apply(&self.client, usual);
-        chosen
-            .and_then(|builder| builder.build())
-            .map_err(option_error)
+        chosen.build().map_err(option_error)
     }
 
     fn plain(&self) -> PlainConfig {

@@ -48,11 +48,9 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let usual = Orb::builder().listen(&format!("iiop://127.0.0.1:{PORT}"))?;
+        let usual = Orb::builder().listen(&format!("iiop://127.0.0.1:{PORT}"));
         let builder = self.server.apply(&self.client, usual);
-        let orb = builder
-            .and_then(|builder| builder.build())
-            .map_err(option_error)?;
+        let orb = builder.build().map_err(option_error)?;
         let service = NamingService::serve(&orb, self.config()).map_err(naming_error)?;
         orb.root_poa()?.manager().activate();
         orb.shutdown_on_signals(|| ())?;

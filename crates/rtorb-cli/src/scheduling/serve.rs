@@ -43,9 +43,7 @@ impl Serve {
             .map(|file| super::description(file, self.strategy.as_ref()))
             .transpose()?;
         let builder = self.server.apply(&self.client, Orb::builder());
-        let orb = builder
-            .and_then(|builder| builder.build())
-            .map_err(option_error)?;
+        let orb = builder.build().map_err(option_error)?;
         let config = SchedulingConfig {
             strategy: strategy(self.strategy.as_ref())?,
             description,

@@ -44,7 +44,7 @@ fn every_operation_of_tango_test_is_called() {
         .arg(format!("giop:tcp:127.0.0.1:{port}"));
     let _device = started(&mut command);
     let reference = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/sys/tg_test/1");
-    let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../idl/tango.idl");
+    let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tango/idl/tango.idl");
     let idl = ["--idl", idl.to_str().unwrap()];
     Table::new(&reference, &idl).check(include_str!("calls/tango_test.txt"), 59);
 }

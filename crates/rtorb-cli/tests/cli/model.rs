@@ -137,8 +137,7 @@ fn what_is_written_is_read_by_orbs_and_schedules() {
     for component in components {
         let name = component["component"].as_str().unwrap();
         let file = folder.path().join(format!("{name}.orb.toml"));
-        let read =
-            Orb::builder().args(["-ORBConfigFile", file.to_str().unwrap()].map(str::to_owned));
+        let read = Orb::builder().config_file(&file).build();
         assert!(read.is_ok(), "{name}: {:?}", read.err());
         let text = std::fs::read_to_string(&file).unwrap();
         let lanes = component["lanes"].as_array().unwrap().len();

@@ -1,4 +1,4 @@
-//! `docs/explanation/papers.md`: every command in it exists, and no item of a paper stands there twice.
+//! `crates/rtorb-report/papers.md`: every command in it exists, and no item of a paper stands there twice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn project() -> PathBuf {
 
 /// The cells of each row of the tables.
 fn rows() -> Vec<Vec<String>> {
-    let text = fs::read_to_string(project().join("docs/explanation/papers.md")).unwrap();
+    let text = fs::read_to_string(project().join("crates/rtorb-report/papers.md")).unwrap();
     let lines = text.lines().filter_map(|line| {
         let inner = line.strip_prefix("| ")?.strip_suffix(" |")?;
         Some(inner.split(" | ").map(str::to_owned).collect())
@@ -52,11 +52,11 @@ fn wrong(command: &str) -> Option<String> {
         }
         [option, ..] if option.starts_with("-ORB") => {
             let arguments = words.iter().map(|word| (*word).to_owned());
-            match rtorb::Orb::builder().args(arguments) {
-                Ok(builder) if builder.remaining_arguments().is_empty() => None,
-                Ok(_) => Some("no option of an ORB".to_owned()),
-                Err(error) => Some(error.to_string()),
+            let builder = rtorb::Orb::builder().args(arguments);
+            if !builder.remaining_arguments().is_empty() {
+                return Some("no option of an ORB".to_owned());
             }
+            builder.build().err().map(|error| error.to_string())
         }
         _ => Some("neither rtorb, an example nor an option of an ORB".to_owned()),
     }

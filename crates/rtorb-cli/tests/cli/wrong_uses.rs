@@ -92,7 +92,7 @@ fn table() -> Vec<WrongUse> {
 fn argument(word: &str) -> String {
     match word {
         "NOBODY" => "corbaloc::127.0.0.1:1/x".to_owned(),
-        "GREETER" => of_project("idl/greeter.idl"),
+        "GREETER" => of_project("examples/idl/greeter.idl"),
         "SYSTEM" => of_project("examples/model/avionics.toml"),
         "OVERLOADED" => of_project("examples/model/overloaded.toml"),
         word => word.to_owned(),

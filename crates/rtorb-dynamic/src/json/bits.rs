@@ -10,22 +10,22 @@ use super::write::plain;
 use crate::types::{Bits, Field, FieldForm};
 
 /// A part of the JSON of bits that is wrong.
-pub(super) struct WrongBits {
+pub(super) struct BitsError {
     /// Its place: `.gear`, or nothing for the whole.
     pub(super) step: Option<String>,
-    /// What is wrong with it.
+    /// The mistake.
     pub(super) problem: String,
 }
 
-impl WrongBits {
+impl BitsError {
     fn whole(problem: String) -> Self {
         let step = None;
         Self { step, problem }
     }
 }
 
-/// The names of the flags that are set, and last the other bits as a number; or the fields of a bitset, but a number if bits
-/// without a name are set.
+/// The JSON of a bitmask is the names of the flags that are set, with the other bits as a number at the end. That of a bitset is its
+/// fields, or a number if bits without a name are set.
 pub(super) fn write(bits: &Bits, number: u64) -> Option<Json> {
     match bits {
         Bits::Mask(flags) => {
@@ -56,8 +56,8 @@ fn field_json(field: &Field, number: u64) -> Option<Json> {
     })
 }
 
-/// The integer that JSON means: the forms of [`write`], and a number for either.
-pub(super) fn read(bits: &Bits, json: &Json) -> Result<u64, WrongBits> {
+/// Converts JSON to the integer. Accepts the forms of [`write`], and a number for either.
+pub(super) fn read(bits: &Bits, json: &Json) -> Result<u64, BitsError> {
     if let Some(number) = integer(json) {
         return Ok(number);
     }
@@ -68,34 +68,34 @@ pub(super) fn read(bits: &Bits, json: &Json) -> Result<u64, WrongBits> {
             let part_bits = part_bits.ok_or_else(|| {
                 let names: Vec<_> = flags.iter().map(|flag| &*flag.name).collect();
                 let names = names.join(", ");
-                WrongBits::whole(format!("{} is no flag of {names}", short(part)))
+                BitsError::whole(format!("{} is no flag of {names}", short(part)))
             })?;
             Ok(bits | part_bits)
         }),
         (Bits::Set(fields), Json::Object(object)) => {
             let unknown = |name: &&String| !fields.iter().any(|field| field.name == **name);
             if let Some(unknown) = object.keys().find(unknown) {
-                return Err(WrongBits::whole(format!("there is no field `{unknown}`")));
+                return Err(BitsError::whole(format!("there is no field `{unknown}`")));
             }
             fields.iter().try_fold(0, |bits, field| {
                 let name = &field.name;
-                let missing = || WrongBits::whole(format!("the field `{name}` is missing"));
+                let missing = || BitsError::whole(format!("the field `{name}` is missing"));
                 let json = object.get(name).ok_or_else(missing)?;
-                with_field(bits, field, json).ok_or_else(|| WrongBits {
+                with_field(bits, field, json).ok_or_else(|| BitsError {
                     step: Some(format!(".{name}")),
                     problem: format!("{} does not fit into {}", short(json), described(field)),
                 })
             })
         }
-        (_, Json::Null) => Err(WrongBits::whole("it is null".to_owned())),
+        (_, Json::Null) => Err(BitsError::whole("it is null".to_owned())),
         _ => {
             let problem = format!("{} is {}", short(json), kind(json));
-            Err(WrongBits::whole(problem))
+            Err(BitsError::whole(problem))
         }
     }
 }
 
-/// `bits` with the value of a field.
+/// `bits` with the value `json` in `field`; `None` if the value does not fit.
 fn with_field(bits: u64, field: &Field, json: &Json) -> Option<u64> {
     let Field { offset, width, .. } = *field;
     let with = match field.form {
@@ -114,7 +114,7 @@ fn described(field: &Field) -> String {
     }
 }
 
-/// The first flag, or a 1 in each field.
+/// An example: the first flag of a bitmask, or 1 in each field of a bitset.
 pub(super) fn example(bits: &Bits) -> Option<Json> {
     let number = match bits {
         Bits::Mask(flags) => flags.first()?.bit,

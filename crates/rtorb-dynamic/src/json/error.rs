@@ -9,7 +9,7 @@ pub struct JsonError {
     pub(super) steps: Vec<String>,
     /// The expected type, as IDL.
     pub expected: String,
-    /// What is wrong.
+    /// The mistake.
     pub problem: String,
     /// The text of a right value, if it is short.
     pub example: Option<String>,
@@ -26,7 +26,7 @@ impl JsonError {
         }
     }
 
-    /// The error of a value that is not there. This one is that of null in its place.
+    /// Converts the error of `null` in the place of a missing value to the error of that value.
     #[must_use]
     pub(crate) fn missing(self, what: &str) -> Self {
         let problem = format!("{what} is missing");
@@ -38,7 +38,7 @@ impl JsonError {
         self.steps.iter().rev().map(String::as_str).collect()
     }
 
-    /// The same error in a larger value, of which the value is the part that `step` names.
+    /// The same error in a larger value. `step` names the part of it that has the error.
     #[must_use]
     pub fn within(mut self, step: impl Into<String>) -> Self {
         self.steps.push(step.into());

@@ -189,7 +189,7 @@ fn plain(kind: Kind) -> Option<Json> {
     })
 }
 
-/// A longer example helps nobody.
+/// The most values of an example.
 const VALUES_MAX: usize = 200;
 const SEQUENCE_DEPTH_MAX: usize = 12;
 const OPTIONAL_DEPTH_MAX: usize = 6;

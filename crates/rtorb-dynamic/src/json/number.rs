@@ -65,7 +65,7 @@ pub(super) fn exact_double(number: LongDouble) -> Option<f64> {
     (LongDouble::from(double) == number).then_some(double)
 }
 
-/// More than any fixed needs, and than its zeros could need.
+/// The most characters of a number: more than any fixed needs, zeros included.
 const TEXT_MAX: usize = 100;
 
 #[cfg(test)]

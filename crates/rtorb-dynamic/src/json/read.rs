@@ -12,11 +12,11 @@ use serde_json::{Map, Value as Json};
 use super::bits;
 use super::error::JsonError;
 use super::number::fixed_of_text;
-use super::scalar::{character, integer, kind, long_double, octets, real, short};
+use super::scalar::{character, hex_bytes, integer, kind, long_double, real, short};
 use super::{EXCEPTION, example, exception_key, known, may_be_null, optional_content, type_key};
 use crate::types::{Bits, Types};
 
-/// The value of `type_code` that JSON means.
+/// Converts JSON to a value of `type_code`.
 ///
 /// # Errors
 /// [`JsonError`] has the place, the expected type and an example.
@@ -111,7 +111,7 @@ impl Reader<'_> {
             Kind::LongDouble => long_double(json).map(Value::LongDouble),
             Kind::Char => character(json).map(Value::Char),
             Kind::WChar => character(json).map(Value::WChar),
-            Kind::Principal => octets(json).map(Value::Octets),
+            Kind::Principal => hex_bytes(json).map(Value::Octets),
             Kind::Any => return self.any(json, scope).map(Value::Any),
             Kind::TypeCode => return self.type_code(json, scope).map(Value::TypeCode),
             _ => return Err(self.no_values(scope)),
@@ -146,9 +146,9 @@ impl Reader<'_> {
         elements: &Elements,
         scope: &Scope<'_>,
     ) -> Result<Value, JsonError> {
-        let is_octets = elements.element.unaliased().kind() == Kind::Octet;
-        if is_octets && let Some(octets) = octets(json) {
-            return Ok(Value::Octets(octets));
+        let is_bytes = elements.element.unaliased().kind() == Kind::Octet;
+        if is_bytes && let Some(bytes) = hex_bytes(json) {
+            return Ok(Value::Octets(bytes));
         }
         let items = json.as_array().ok_or_else(|| self.wrong(json, scope))?;
         let element = scope.inside(&elements.element);
@@ -158,14 +158,14 @@ impl Reader<'_> {
         };
         let values = items.iter().enumerate().map(read);
         let values = values.collect::<Result<Vec<_>, _>>()?;
-        if !is_octets {
+        if !is_bytes {
             return Ok(Value::Elements(values));
         }
-        let octets = values.into_iter().filter_map(|it| match it {
-            Value::Octet(octet) => Some(octet),
+        let bytes = values.into_iter().filter_map(|it| match it {
+            Value::Octet(byte) => Some(byte),
             _ => None,
         });
-        Ok(Value::Octets(octets.collect()))
+        Ok(Value::Octets(bytes.collect()))
     }
 
     fn structure(&self, json: &Json, scope: &Scope<'_>) -> Result<Value, JsonError> {
@@ -236,7 +236,7 @@ impl Reader<'_> {
         let value = value.transpose();
         let value = value.map_err(|error| error.within(format!(".{name}")))?;
         Ok(match value {
-            Some(Value::Octet(octet)) => Value::Octets(vec![octet]),
+            Some(Value::Octet(byte)) => Value::Octets(vec![byte]),
             None if content.unaliased().kind() == Kind::Octet => Value::Octets(Vec::new()),
             value => Value::Elements(value.into_iter().collect()),
         })
@@ -312,15 +312,15 @@ impl Reader<'_> {
         }
         let text = json.as_str().ok_or_else(|| self.wrong(json, scope))?;
         let type_id = scope.type_code.repository_id().unwrap_or_default();
-        let told = |error: &dyn fmt::Display| {
+        let wrong = |error: &dyn fmt::Display| {
             self.error(scope, format!("{} is no reference: {error}", short(json)))
         };
-        match ObjectUrl::parse(text).map_err(|error| told(&error))? {
+        match ObjectUrl::parse(text).map_err(|error| wrong(&error))? {
             ObjectUrl::Ior(ior) => Ok(ior),
             ObjectUrl::Corbaloc(Location::Addresses(place)) => {
-                place.to_ior(type_id).map_err(|error| told(&error))
+                place.to_ior(type_id).map_err(|error| wrong(&error))
             }
-            _ => Err(told(&"write an IOR: or a corbaloc: with an address")),
+            _ => Err(wrong(&"write an IOR: or a corbaloc: with an address")),
         }
     }
 
@@ -351,7 +351,7 @@ impl Reader<'_> {
         Ok(Value::Valuetype(Some(Arc::new(state))))
     }
 
-    /// The type that the key of a derived valuetype states.
+    /// The type that the JSON of a valuetype names, if it names one.
     fn stated_type(&self, json: &Json, scope: &Scope<'_>) -> Result<Option<TypeCode>, JsonError> {
         if let Shape::ValueBox(_) = scope.type_code.shape() {
             return Ok(None);
@@ -430,7 +430,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An error in the whole value, with the name of the alias beside its content.
+    /// Adds the name of the alias to an error in the whole value.
     fn named(&self, mut error: JsonError, scope: &Scope<'_>) -> JsonError {
         if error.steps.is_empty() && !error.expected.contains(" (") {
             error.expected = format!("{} ({})", self.types.text(scope.type_code), error.expected);
@@ -496,7 +496,7 @@ fn is_number(type_code: &TypeCode) -> bool {
 fn length(value: &Value) -> usize {
     match value {
         Value::Elements(values) => values.len(),
-        Value::Octets(octets) => octets.len(),
+        Value::Octets(bytes) => bytes.len(),
         _ => 0,
     }
 }

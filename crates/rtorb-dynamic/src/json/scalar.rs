@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::HEX;
 
-/// An integer as a number, or as text, which every JSON writer keeps exact.
+/// Reads an integer from a number or from text. Every JSON writer keeps text exact.
 pub(super) fn integer<T: TryFrom<i128>>(json: &Json) -> Option<T> {
     let number = match json {
         Json::Number(number) => match (number.as_i64(), number.as_u64()) {
@@ -57,12 +57,12 @@ pub(super) fn character(json: &Json) -> Option<char> {
 }
 
 /// The bytes of `hex:` and digits.
-pub(super) fn octets(json: &Json) -> Option<Vec<u8>> {
+pub(super) fn hex_bytes(json: &Json) -> Option<Vec<u8>> {
     let digits = json.as_str()?.strip_prefix(HEX)?;
     let is_whole =
         digits.bytes().all(|it| it.is_ascii_hexdigit()) && digits.len().is_multiple_of(2);
-    let octet = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
-    is_whole.then(|| (0..digits.len()).step_by(2).filter_map(octet).collect())
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+    is_whole.then(|| (0..digits.len()).step_by(2).filter_map(byte).collect())
 }
 
 /// The beginning of a JSON text.
@@ -86,7 +86,7 @@ pub(super) const fn kind(json: &Json) -> &'static str {
     }
 }
 
-/// Above it, doubles skip integers.
+/// The largest number up to which doubles skip no integer.
 const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
-/// The characters of a wrong value that a message shows.
+/// The most characters of a wrong value that a message shows.
 const SHOWN_MAX: usize = 40;

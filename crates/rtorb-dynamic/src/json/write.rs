@@ -14,14 +14,14 @@ use super::{
 };
 use crate::types::Types;
 
-/// Why a value has no JSON.
+/// The reason why a value has no JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The value is not of the type.
     #[error("the value is not of its type")]
     WrongType,
-    /// Shared values, each written as often as it occurs, are too many.
+    /// The value has too many parts, because a shared value is written each time that it occurs.
     #[error("the value has more than {VALUES_MAX} parts, because values in it are shared")]
     TooLarge,
     /// The value of an any cannot be decoded.
@@ -90,11 +90,11 @@ impl Writer<'_> {
                 let values = values.iter().map(|value| self.value(value, &element));
                 values.collect::<Result<_, _>>()?
             }
-            (Value::Octets(octets), Shape::Sequence(made) | Shape::Array(made))
+            (Value::Octets(bytes), Shape::Sequence(made) | Shape::Array(made))
                 if self.types.bits(&made.element).is_some() =>
             {
                 let element = scope.inside(&made.element);
-                let values = octets
+                let values = bytes
                     .iter()
                     .map(|it| self.value(&Value::Octet(*it), &element));
                 values.collect::<Result<_, _>>()?
@@ -145,9 +145,9 @@ impl Writer<'_> {
         let element = member.inside(content);
         let json = match value {
             Value::Elements(values) => values.first().map(|it| self.value(it, &element)),
-            Value::Octets(octets) => {
-                let octet = octets.first().map(|octet| Value::Octet(*octet));
-                octet.map(|octet| self.value(&octet, &element))
+            Value::Octets(bytes) => {
+                let byte = bytes.first().map(|byte| Value::Octet(*byte));
+                byte.map(|byte| self.value(&byte, &element))
             }
             _ => return Err(WriteError::WrongType),
         };
@@ -212,7 +212,7 @@ pub(super) fn plain(value: &Value) -> Option<Json> {
         Value::LongLong(value) => json!(value),
         Value::ULongLong(value) if *value > EXACT_MAX => json!(value.to_string()),
         Value::ULongLong(value) => json!(value),
-        // The shortest text that is this float, not the double of the same bits.
+        // The shortest text of this float. That of the same number as a double would be longer.
         Value::Float(value) => real(value.to_string().parse().unwrap_or(f64::from(*value))),
         Value::Double(value) => real(*value),
         Value::LongDouble(value) => match exact_double(*value) {
@@ -221,7 +221,7 @@ pub(super) fn plain(value: &Value) -> Option<Json> {
         },
         Value::Char(value) | Value::WChar(value) => json!(value),
         Value::String(text) | Value::WString(text) => json!(text),
-        Value::Octets(octets) => json!(hex(octets)),
+        Value::Octets(bytes) => json!(hex(bytes)),
         Value::Reference(ior) if ior.is_nil() => Json::Null,
         Value::Reference(ior) => json!(ior.to_string()),
         _ => return None,
@@ -257,14 +257,14 @@ fn real(value: f64) -> Json {
 }
 
 /// `hex:` and the digits of the bytes.
-pub(crate) fn hex(octets: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = HEX.to_owned();
-    for octet in octets {
+    for byte in bytes {
         // Writing to a String cannot fail.
-        let _ = write!(text, "{octet:02x}");
+        let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// Shared values are written as often as they occur.
+/// The most parts of a value. A shared value counts each time that it occurs.
 const VALUES_MAX: usize = 4_000_000;

@@ -22,14 +22,14 @@ struct State {
     is_broken: bool,
 }
 
-/// Why a record is not in the file, nor any later one.
+/// The reason why a record, and all later ones, are not in the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
     /// The file cannot be written.
     #[error("the recording ends here: {0}")]
     File(#[from] io::Error),
-    /// The file has its largest size.
+    /// The record would make the file larger than its bound.
     #[error("the recording ends here: it would exceed {octets_max} bytes")]
     Full {
         /// The bound.
@@ -38,10 +38,10 @@ pub enum LogError {
 }
 
 impl Log {
-    /// Makes the file, or empties it. It never becomes larger than `octets_max` bytes.
+    /// Creates the file, or truncates it. It never becomes larger than `octets_max` bytes.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If the file cannot be created.
     pub fn create(path: &Path, octets_max: u64) -> io::Result<Self> {
         let state = State {
             file: File::create(path)?,
@@ -54,7 +54,7 @@ impl Log {
         })
     }
 
-    /// Writes a record. After an error it writes no more: a session with a gap would be another one.
+    /// Writes a record. After an error it writes nothing more, so that no session has a gap.
     ///
     /// # Errors
     /// [`LogError`], once.

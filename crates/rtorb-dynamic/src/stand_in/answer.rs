@@ -11,7 +11,7 @@ use crate::own_reference::OwnReference;
 use crate::request::{Failure, Results};
 use crate::types::Types;
 
-/// What the JSON of answers is checked against.
+/// The interface and the types by which the JSON of answers is checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'c> {
     /// The interface.
@@ -34,7 +34,7 @@ pub enum AnswersError {
     Entry {
         /// The row or line.
         place: String,
-        /// What is wrong in it.
+        /// The mistake in it.
         problem: String,
     },
     /// JSON that is no value of its type.
@@ -50,7 +50,7 @@ pub enum AnswersError {
 pub(super) struct Mistakes(Vec<AnswersError>);
 
 impl Mistakes {
-    /// Returns the value, or keeps the error. There is none either after so many errors that no more are looked for.
+    /// Returns the value, or keeps the error and returns `None`. Returns `None` for each value after [`MISTAKES_MAX`] errors.
     pub(super) fn keep<T>(&mut self, read: Result<T, AnswersError>) -> Option<T> {
         if self.0.len() < MISTAKES_MAX {
             return read.map_err(|error| self.0.push(error)).ok();
@@ -58,8 +58,8 @@ impl Mistakes {
         None
     }
 
-    /// Returns the value if there is no mistake.
-    pub(super) fn or<T>(mut self, value: T) -> Result<T, AnswersError> {
+    /// Returns `value` if there are no mistakes.
+    pub(super) fn into_result<T>(mut self, value: T) -> Result<T, AnswersError> {
         match self.0.len() {
             0 => Ok(value),
             1 => Err(self.0.remove(0)),
@@ -73,10 +73,10 @@ fn lines_of(errors: &[AnswersError]) -> String {
     lines.join("\n")
 }
 
-/// More mistakes than anyone corrects at once.
+/// The most mistakes of a report.
 const MISTAKES_MAX: usize = 20;
 
-/// What a call gets, and when.
+/// The outcome of a call, and the delay before it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Answer {
     pub(super) outcome: Result<Results, Failure>,
@@ -104,7 +104,7 @@ impl Context<'_> {
         })
     }
 
-    /// The results or the exception of a call. No JSON is the answer `null`.
+    /// The results or the exception of a call. Without JSON, the answer is `null`.
     pub(super) fn outcome(
         &self,
         operation: &Operation,

@@ -19,10 +19,10 @@ pub struct Session {
     records: Mutex<Records>,
 }
 
-/// By operation, and then by the JSON of the arguments in order.
+/// The answers by operation, and then by [`key`] of the arguments.
 type Records = HashMap<String, HashMap<String, VecDeque<Answer>>>;
 
-/// Whether calls last as long as they did when they were recorded.
+/// The delay before each answer of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delays {
     /// Answers come at once.
@@ -57,7 +57,7 @@ impl Session {
             let answers = of_operation.entry(recorded.key).or_default();
             answers.push_back(recorded.answer);
         }
-        mistakes.or(Self {
+        mistakes.into_result(Self {
             records: Mutex::new(records),
         })
     }
@@ -92,7 +92,7 @@ struct RecordedCall {
     answer: Answer,
 }
 
-/// Reads a line; nothing if every server answers such a call without a record.
+/// Reads a line; `None` for a call that every server answers without a record.
 fn recorded(
     index: usize,
     line: &str,
@@ -157,7 +157,7 @@ fn recorded_key(
         let problem = format!("there is no argument `{name}` in {signature}");
         return Err(entry(place, problem));
     }
-    // Equal values may be written differently: they are read, and written again.
+    // Equal values may be written differently, so they are read and written again.
     let inputs = operation.inputs_from_json(context.types, &inputs);
     let inputs = inputs.map_err(|error| entry(place, error.to_string()))?;
     let inputs = operation.inputs_to_json(context.types, &inputs);
@@ -165,7 +165,7 @@ fn recorded_key(
     Ok(key(&named(operation, context.own, inputs)))
 }
 
-/// The text of arguments. They have an order of their own, that of the parameters or that of the names, but always the same one.
+/// The values of arguments as text. Their order does not matter, because it is the same for all calls of an operation.
 fn key(arguments: &Map<String, Json>) -> String {
     let mut key = String::new();
     for value in arguments.values() {

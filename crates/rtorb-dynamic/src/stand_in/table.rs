@@ -15,13 +15,13 @@ use crate::json::{JsonError, parse};
 /// A table of answers. The first row of an operation whose condition holds is the answer.
 #[derive(Debug)]
 pub struct Table {
-    /// By operation.
+    /// The rows by operation.
     rows: HashMap<String, Vec<Row>>,
 }
 
 #[derive(Debug)]
 struct Row {
-    /// By name of the argument.
+    /// The conditions by the names of arguments.
     condition: Map<String, Json>,
     answer: Answer,
 }
@@ -78,7 +78,7 @@ impl Table {
                 rows.entry(operation).or_default().push(row);
             }
         }
-        mistakes.or(Self { rows })
+        mistakes.into_result(Self { rows })
     }
 
     pub(super) fn find(

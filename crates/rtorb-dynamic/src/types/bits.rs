@@ -1,4 +1,4 @@
-//! The names of the bits of IDL's bitmasks and bitsets. Their TypeCodes are aliases of integers, which do not have them.
+//! The names of the bits of bitmasks and bitsets. Their TypeCodes are aliases of integers, which have no names of bits.
 
 use rtorb_idl::tree::{self, ItemKind, Type};
 
@@ -15,7 +15,7 @@ pub(crate) enum Bits {
 #[derive(Clone, Debug)]
 pub(crate) struct Flag {
     pub(crate) name: String,
-    /// The number with its bit.
+    /// The number in which only the bit of the flag is set.
     pub(crate) bit: u64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum FieldForm {
 }
 
 impl Bits {
-    /// Those of a bitmask or bitset; `None` for other declarations.
+    /// The names of the bits of a bitmask or bitset; `None` for other declarations.
     pub(super) fn of(kind: &ItemKind) -> Option<Self> {
         match kind {
             ItemKind::Bitmask(mask) => {

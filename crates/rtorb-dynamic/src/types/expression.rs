@@ -5,27 +5,27 @@ use rtorb::type_code::TypeCode;
 use super::Types;
 use super::of_tree::value_base;
 
-/// What is wrong in the text of a type.
+/// The error in the text of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeError {
-    /// No such type.
+    /// An unknown type.
     #[error("there is no type `{name}`{}", suggestion.as_ref().map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default())]
     Unknown {
         /// The name.
         name: String,
-        /// A known name like it.
+        /// A known name that is similar.
         suggestion: Option<String>,
     },
     /// Something else is expected at a place.
     #[error("{expected} is expected {}", if found.is_empty() { "at the end".to_owned() } else { format!("at `{found}`") })]
     Expected {
-        /// What is expected.
+        /// The expected text.
         expected: &'static str,
         /// The text there.
         found: String,
     },
-    /// Types inside types, too many.
+    /// Types are nested too deep.
     #[error("types are nested more than {DEPTH_MAX} deep")]
     TooDeep,
 }
@@ -246,9 +246,9 @@ static PLAIN: std::sync::LazyLock<[(&str, TypeCode); 20]> = std::sync::LazyLock:
     ]
 });
 
-/// More levels cannot be decoded.
+/// The most levels of types: values with more cannot be decoded.
 const DEPTH_MAX: usize = 64;
-/// The characters of a message that show a place.
+/// The most characters of the text that a message shows.
 const SHOWN_MAX: usize = 20;
 
 #[cfg(test)]

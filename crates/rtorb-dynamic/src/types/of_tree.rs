@@ -57,14 +57,14 @@ fn optional_members(kind: &ItemKind) -> BTreeSet<String> {
     optional.map(|it| it.name.clone()).collect()
 }
 
-/// Makes TypeCodes of one tree.
+/// Makes the TypeCodes of the types of one tree.
 struct Builder<'t> {
     tree: &'t Tree,
-    /// The TypeCodes that refer to no type around them.
+    /// The finished TypeCodes that refer to no type around them.
     made: BTreeMap<ItemId, TypeCode>,
-    /// The types around the present one, outermost first.
+    /// The types around the current one, outermost first.
     enclosing: Vec<ItemId>,
-    /// The index of the outermost enclosing type to which the present type refers.
+    /// The index of the outermost enclosing type to which the current type refers.
     reached: usize,
 }
 
@@ -147,7 +147,7 @@ impl<'t> Builder<'t> {
             .collect()
     }
 
-    /// A member appears once for each of its labels, and once more if it is the default.
+    /// The TypeCode of a union. A member is in it once for each of its labels, and once more if it is the default.
     fn union(&mut self, item: &Item, union: &'t Union) -> TypeCode {
         let discriminator = self.used(&union.discriminator);
         let mut default = None;
@@ -184,7 +184,7 @@ impl<'t> Builder<'t> {
                 Visibility::Private
             },
         });
-        let value_type = type_code::ValueType {
+        let value_type = type_code::ValueAggregate {
             members: members.collect(),
             named: Named::new(&item.repository_id, &item.name),
             modifier: value.modifier(),
@@ -298,7 +298,7 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// `ValueBase`, of which every valuetype is one.
+/// The TypeCode of `ValueBase`, the base of every valuetype.
 pub(super) fn value_base() -> TypeCode {
     empty_value(VALUE_BASE, "ValueBase")
 }
@@ -311,7 +311,7 @@ fn empty_value(id: &str, name: &str) -> TypeCode {
     valuetype::type_code(id, name, 0, TypeCode::NULL, [])
 }
 
-/// A label as the number that it is on the wire.
+/// The number of a label on the wire.
 fn label(label: &Value) -> Label {
     match label {
         // An unsigned long long keeps its bits.
@@ -319,7 +319,7 @@ fn label(label: &Value) -> Label {
         Value::Boolean(value) => Label::from(*value),
         Value::Char(character) => Label::from(u32::from(*character)),
         Value::Enumerator(_, position) => Label::from(*position),
-        // The checker lets no other label pass.
+        // The checker refuses all other labels.
         Value::Float(_) | Value::Fixed { .. } | Value::Text(_) => 0,
     }
 }

@@ -1,20 +1,6 @@
 //! The IDL that is built in.
 
-/// The files by name, each behind those that it includes.
-pub(super) const FILES: [(&str, &str); 4] = [
-    ("cos_naming.idl", include_str!("../../idl/cos_naming.idl")),
-    ("cos_event.idl", include_str!("../../idl/cos_event.idl")),
-    (
-        "rtec.idl",
-        concat!(
-            include_str!("../../idl/rtec_base.idl"),
-            include_str!("../../idl/rtec_event.idl"),
-            include_str!("../../idl/event_statistics.idl"),
-            include_str!("../../idl/rtec_scheduler.idl"),
-        ),
-    ),
-    ("cubit.idl", include_str!("../../idl/cubit.idl")),
-];
+pub(super) use rtorb_idl::project::KNOWN_TO_TOOLS as FILES;
 
 /// The text without its `#include` lines: the included files are before it.
 pub(super) fn without_includes(text: &str) -> String {

@@ -8,7 +8,7 @@ use rtorb::Orb;
 use rtorb::endpoint::Endpoint;
 use rtorb::ior::Ior;
 use rtorb_dynamic::recording::Record;
-use rtorb_dynamic::search::Found;
+use rtorb_dynamic::search::FoundInterface;
 use rtorb_dynamic::{Proxy, Types};
 use rtorb_tests::fake::{FakeServer, Peer};
 use rtorb_tests::raw::{Connection, REPLY, REQUEST, Stream};
@@ -221,7 +221,7 @@ struct Stand {
 }
 
 impl Stand {
-    fn new(reference: &str, found: Option<Found>) -> Self {
+    fn new(reference: &str, found: Option<FoundInterface>) -> Self {
         let orb = Orb::builder().build().unwrap();
         let target = orb.string_to_object(reference).unwrap();
         let records = Arc::new(Mutex::new(Vec::new()));
@@ -268,12 +268,12 @@ fn ask(socket: &mut TcpStream, octets: &[u8]) -> Vec<u8> {
     message(socket).unwrap()
 }
 
-fn found() -> Found {
+fn found() -> FoundInterface {
     let mut types = Types::default();
     types.add_text("mixer.idl", IDL).unwrap();
     let interface = Arc::clone(types.interface("Mixer").unwrap());
     let types = Arc::new(types);
-    Found { interface, types }
+    FoundInterface { interface, types }
 }
 
 /// Bytes of no type.

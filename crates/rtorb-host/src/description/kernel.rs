@@ -74,7 +74,7 @@ impl Threads {
         for number in numbers.filter(|name| name.bytes().all(|octet| octet.is_ascii_digit())) {
             // A process may end while it is looked at.
             let stat = system.read(&format!("/proc/{number}/stat"));
-            let Some(process) = stat.as_deref().and_then(Process::parse) else {
+            let Some(process) = stat.as_deref().and_then(ProcessStat::parse) else {
                 continue;
             };
             irqbalance |= process.name == "irqbalance";
@@ -162,13 +162,13 @@ pub(super) fn is_set(configuration: &str, name: &str) -> bool {
     })
 }
 
-struct Process<'a> {
+struct ProcessStat<'a> {
     name: &'a str,
     parent: u32,
     priority: u32,
 }
 
-impl<'a> Process<'a> {
+impl<'a> ProcessStat<'a> {
     /// Fields 2, 4 and 40 of proc_pid_stat(5), counted after the command's name, which may itself hold spaces.
     fn parse(stat: &'a str) -> Option<Self> {
         let (before, after) = stat.rsplit_once(')')?;
@@ -224,11 +224,11 @@ mod tests {
     #[test]
     fn kernel_threads_have_kinds() {
         let stat = format!("50 (irq/24-ACPI:Ged) S 2 {}", "0 ".repeat(35) + "50 1 0");
-        let process = Process::parse(&stat).unwrap();
+        let process = ProcessStat::parse(&stat).unwrap();
         assert_eq!(
             (process.kind(), process.parent, process.priority),
             ("irq".to_owned(), 2, 50)
         );
-        assert!(Process::parse("50 (short) S 2").is_none());
+        assert!(ProcessStat::parse("50 (short) S 2").is_none());
     }
 }

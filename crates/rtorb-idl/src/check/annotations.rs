@@ -16,7 +16,7 @@ use super::Checker;
 use super::timing::is_timing;
 
 impl Checker<'_> {
-    /// The place of the annotation `name`, which may have a boolean value, if it is true. Reports a wrong value.
+    /// The place of the annotation `name` if it has no value or the value TRUE. Reports a value that is not boolean.
     pub(super) fn is_annotated(
         &mut self,
         annotations: &[Annotation],
@@ -60,7 +60,7 @@ impl Checker<'_> {
         found
     }
 
-    /// Checks the value of `@bit_bound` of an enum. It has no effect, about which there is a warning, too.
+    /// Checks the value of `@bit_bound` of an enum. It has no effect there, of which [`Self::check_annotations`] warns.
     pub(super) fn check_bit_bound_of_enum(&mut self, annotations: &[Annotation]) {
         if self
             .annotated_number(annotations, BIT_BOUND, 1..=ENUM_BITS_MAX)
@@ -72,8 +72,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports annotations on timing that do not belong to an operation or attribute. Warns about others without an effect: once
-    /// for each name that never has one.
+    /// Reports annotations on timing that do not belong to an operation or attribute. Warns about other annotations without an
+    /// effect: once for each name that never has an effect.
     pub(super) fn check_annotations(&mut self, all: &[Annotation]) {
         if !self.is_whole {
             return;
@@ -104,7 +104,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The warning about an annotation that never has an effect, if its author may expect one.
+    /// The warning about an annotation that never has an effect; `None` if its author expects no effect.
     fn without_effect(
         &self,
         annotation: &Annotation,
@@ -145,17 +145,17 @@ fn simple_name(annotation: &Annotation) -> &str {
 
 /// The effect of a known annotation.
 enum Effect {
-    /// It changes the mapping. Where it does not, the text says where it would.
+    /// It changes the mapping. The text says on which declarations.
     On(&'static str),
-    /// It belongs to other middleware or tools, which have the same IDL; or another part of the compiler knows it.
+    /// It has an effect for other middleware or tools that read the same IDL, or in another part of the compiler.
     Elsewhere,
-    /// It has none, for this reason, but may seem to change values or calls.
+    /// It has no effect, for this reason, but may seem to change values or calls.
     None(&'static str),
 }
 
 /// The most bits of an enum (IDL 4.2, 8.3.4.1).
 const ENUM_BITS_MAX: u32 = 32;
-/// The annotation of a member that a value may be without.
+/// The annotation of a member that a value may lack.
 pub(super) const OPTIONAL: &str = "optional";
 /// The annotation with the number of bits of a bitmask.
 pub(super) const BIT_BOUND: &str = "bit_bound";

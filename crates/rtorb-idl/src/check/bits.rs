@@ -13,7 +13,7 @@ impl Checker<'_> {
         &mut self,
         preamble: &Preamble,
         name: &Name,
-        written: &[ast::Enumerator],
+        written: &[ast::EnumeratorDcl],
     ) -> Option<ItemId> {
         let bits = self.annotated_number(&preamble.annotations, BIT_BOUND, 1..=BITS_MAX);
         let bits = bits.unwrap_or(BIT_BOUND_DEFAULT);
@@ -27,10 +27,10 @@ impl Checker<'_> {
         Some(id)
     }
 
-    /// A flag without a position follows the one before it.
-    fn flags(&mut self, written: &[ast::Enumerator], bits: u32) -> Vec<Flag> {
+    /// The flags of a bitmask. The position of a flag without an annotation is that of the flag before it plus one.
+    fn flags(&mut self, written: &[ast::EnumeratorDcl], bits: u32) -> Vec<Flag> {
         let mut flags: Vec<Flag> = Vec::new();
-        for ast::Enumerator { preamble, declared } in written {
+        for ast::EnumeratorDcl { preamble, declared } in written {
             self.declare(declared, Entity::Other("a flag"));
             let last = bits - 1;
             let stated = self.annotated_number(&preamble.annotations, POSITION, 0..=last);
@@ -69,7 +69,7 @@ impl Checker<'_> {
         preamble: &Preamble,
         name: &Name,
         base: Option<&ScopedName>,
-        written: &[ast::BitField],
+        written: &[ast::Documented<ast::BitFieldDcl>],
     ) -> Option<ItemId> {
         let base = base.and_then(|base| self.base_bitset(base));
         let kind = ItemKind::Bitset(Bitset::default());
@@ -114,7 +114,7 @@ impl Checker<'_> {
     }
 
     /// Appends fields that are declared together. The first field has the least significant bits.
-    fn bit_fields(&mut self, declared: &ast::BitField, set: &mut Bitset) {
+    fn bit_fields(&mut self, declared: &ast::Documented<ast::BitFieldDcl>, set: &mut Bitset) {
         let ast::Documented { preamble, declared } = declared;
         let width = self.size(&declared.width, "the width of the field");
         if let Some(width) = width.filter(|&width| width > BITS_MAX) {

@@ -41,7 +41,7 @@ impl Checker<'_> {
             | Type::Array { .. }
             | Type::Map { .. } => false,
             Type::Named(id) => matches!(self.tree.item(*id).kind, ItemKind::Enum { .. }),
-            // Of a typedef that was wrong.
+            // The type of a typedef whose error has been reported.
             Type::Void => return false,
             _ => true,
         };
@@ -81,7 +81,7 @@ impl Checker<'_> {
         match entity {
             Entity::Enumerator(id, at) => Some(Value::Enumerator(id, at).into()),
             Entity::Item(id) => match &self.tree.item(id).kind {
-                // Of a constant that was wrong.
+                // The type of a constant whose error has been reported.
                 ItemKind::Constant { ty: Type::Void, .. } => None,
                 ItemKind::Constant { ty, value } => {
                     let wide = matches!(self.tree.resolved(ty), Type::WChar | Type::WString { .. });
@@ -119,7 +119,7 @@ impl Checker<'_> {
                 scale: *scale,
             }),
             ("~", Value::Integer(value)) => {
-                // In an unsigned type all bits up to its size are inverted (7.10.1.2).
+                // Inverts all bits of an unsigned type, up to its size (7.10.1.2).
                 let all = target
                     .integer_range()
                     .filter(|(least, _)| *least == 0)
@@ -322,7 +322,7 @@ impl Checker<'_> {
         Some(Value::Float(value))
     }
 
-    /// A `char` is one byte of ISO 8859-1 (7.2.5.2).
+    /// Converts a character to the type `char`, which is one byte of ISO 8859-1 (7.2.5.2).
     fn narrow(&mut self, value: char, at: Location) -> Option<Value> {
         if u32::from(value) <= 0xff {
             return Some(Value::Char(value));

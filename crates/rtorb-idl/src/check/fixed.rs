@@ -7,14 +7,14 @@ use crate::tree::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decimal {
     negative: bool,
-    /// From the least significant, without leading zeros; empty for 0.
+    /// The digits from the least significant, without leading zeros; empty for 0.
     digits: Vec<i32>,
-    /// How many digits are behind the point.
+    /// The number of digits behind the point.
     scale: usize,
 }
 
 impl Decimal {
-    /// `None` if `value` is no fixed-point value.
+    /// The number of a fixed-point value; `None` for another value.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let Value::Fixed { unscaled, scale } = value else {
             return None;
@@ -27,7 +27,7 @@ impl Decimal {
         })
     }
 
-    /// The number with `digits` of any size and sign, from the least significant. There are enough of them for the result.
+    /// The number with `digits`, from the least significant, each of any size and sign. The result must not have more digits.
     fn of_digits(mut digits: Vec<i32>, scale: usize) -> Self {
         let negative = carried(&mut digits) < 0;
         if negative {
@@ -44,7 +44,7 @@ impl Decimal {
         }
     }
 
-    /// `None` if it has more than 31 digits before the point.
+    /// The value, cut to 31 digits; `None` if it has more than 31 digits before the point.
     pub(super) fn value(mut self) -> Option<Value> {
         let extra = self
             .digits
@@ -70,7 +70,7 @@ impl Decimal {
         })
     }
 
-    /// How many digits it has before the point.
+    /// The number of digits before the point.
     pub(super) fn whole_digits(&self) -> usize {
         self.digits.len().saturating_sub(self.scale)
     }
@@ -82,7 +82,7 @@ impl Decimal {
         }
     }
 
-    /// Without the digits beyond `scale` behind the point.
+    /// The number cut to `scale` digits behind the point.
     pub(super) fn truncated(self, scale: u16) -> Self {
         let extra = self.scale.saturating_sub(usize::from(scale));
         self.cut(extra)
@@ -109,9 +109,9 @@ impl Decimal {
         Self::of_digits(product, self.scale + other.scale)
     }
 
-    /// `other` is not zero. The quotient is cut, not rounded.
+    /// The quotient, cut and not rounded. `other` must not be zero.
     pub(super) fn over(&self, other: &Self) -> Self {
-        // As many digits as the result can keep, and then some.
+        // Both numbers get the same scale; the dividend gets as many more digits as the result can keep.
         let scale = self.scale.max(other.scale);
         let subtrahend = Self {
             negative: true,
@@ -138,7 +138,7 @@ impl Decimal {
         }
     }
 
-    /// Without its last `count` digits, which are behind the point.
+    /// The number without its last `count` digits, which must be behind the point.
     fn cut(mut self, count: usize) -> Self {
         self.digits.drain(..count.min(self.digits.len()));
         self.scale -= count;
@@ -146,7 +146,7 @@ impl Decimal {
         self
     }
 
-    /// The digits with `scale` of them behind the point, each with the sign of the number.
+    /// The digits with `scale` of them behind the point. Each has the sign of the number.
     fn scaled(&self, scale: usize) -> Vec<i32> {
         let sign = if self.negative { -1 } else { 1 };
         let mut digits = vec![0; scale - self.scale];

@@ -9,7 +9,7 @@ use crate::tree::ItemId;
 use super::scopes::{Entity, ScopeId};
 use super::{Checker, GLOBAL};
 
-/// The prefix in effect, and the scope that it was declared in: names count from there.
+/// The prefix in effect, and the scope in which it was declared. The names in a repository id begin there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prefix {
     text: String,
@@ -47,7 +47,7 @@ impl Identity {
 }
 
 impl Checker<'_> {
-    /// The identity of something called `name` that is declared now in the current scope.
+    /// The identity of an item `name` that is declared in the current scope.
     pub(super) fn identity(&self, name: &str) -> Identity {
         // The names from the scope where the prefix was set to the declared name (14.7.5.4).
         let mut path = name.to_owned();
@@ -215,7 +215,7 @@ impl Checker<'_> {
         std::iter::successors(Some(item), scopes).any(|id| id == outer)
     }
 
-    /// A forward declaration and its definition must agree on the repository id (14.7.5.2). If one of them has the prefix of the
+    /// Checks that a forward declaration and its definition have the same repository id (14.7.5.2). If one has the prefix of the
     /// OMG, that one applies: vendors' copies of the OMG's files often set the prefix in one of two files only.
     pub(super) fn check_forward_id(&mut self, id: ItemId, name: &Name) {
         let now = self.identity(&name.text);

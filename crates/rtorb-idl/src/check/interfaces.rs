@@ -42,7 +42,7 @@ impl Checker<'_> {
         self.end_definition(id, ItemKind::Interface(interface));
     }
 
-    /// All declarations of an interface have the same modifiers (7.6.4).
+    /// Checks that all declarations of an interface have the same modifiers (7.6.4).
     fn check_flavour(&mut self, declared: &InterfaceDcl) {
         let Some(id) = self.declared_here(&declared.name) else {
             return;
@@ -105,7 +105,7 @@ impl Checker<'_> {
         bases.push(base);
     }
 
-    /// An interface that may be a base of one of this flavour (7.6.5 and 7.6.6).
+    /// Looks up a base for an interface of this flavour (7.6.5 and 7.6.6); `None` after a reported error or a warning.
     fn base(&mut self, name: &ScopedName, flavour: InterfaceFlavour) -> Option<ItemId> {
         let entity = self.lookup(name)?;
         let id = self.behind_aliases(entity);
@@ -156,7 +156,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Reports that `name`, which stands for `entity`, `problem`.
+    /// Reports that `name` has a `problem`: it refers to `entity`, but `wanted` is needed.
     pub(super) fn unfit(&mut self, name: &ScopedName, entity: Entity, problem: &str, wanted: &str) {
         let message = format!("`{name}` {problem}");
         let label = format!("expected {wanted}, this is {}", self.describe(entity));

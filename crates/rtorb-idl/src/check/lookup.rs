@@ -21,7 +21,7 @@ impl Checker<'_> {
         }
         for (at, part) in name.parts.iter().enumerate() {
             if at > 0 && self.is_template_instance(symbol.entity) {
-                // The contents of an instance are not known: any name inside stands for the instance.
+                // The contents of this instance are not known. Any name in it stands for the instance itself.
                 return Some(symbol.entity);
             }
             if at > 0 {
@@ -64,7 +64,7 @@ impl Checker<'_> {
         Some(symbol.entity)
     }
 
-    /// The symbols of a scope and its bases with this name; several if it is ambiguous.
+    /// The symbols of a scope and its bases with this name; several if the name is ambiguous.
     fn visible(&self, scope: ScopeId, name: &str, with_introduced: bool) -> Vec<Symbol> {
         let key = name.to_lowercase();
         let own = self.scopes[scope].names.get(&key);
@@ -105,7 +105,7 @@ impl Checker<'_> {
     }
 
     /// Warns about members, operations and parameters between the current scope and `declared_in` that differ from `used` in case
-    /// only. The same declarations behind the use are reported where they stand.
+    /// only. Declarations behind the use are reported where they stand.
     fn check_case(&mut self, used: &Name, declared_in: ScopeId) {
         let key = used.text.to_lowercase();
         let mut hidden = Vec::new();
@@ -245,8 +245,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Enters a used name in the scope of the use and in those around it, out to the outermost that is no module
-    /// (7.20.3).
+    /// Enters a used name in the scope of the use and in the scopes around it, up to the outermost that is no module (7.20.3).
     fn introduce(&mut self, part: &Name, symbol: &Symbol, declared_in: ScopeId) {
         let mut scope = self.current;
         while self.scopes[scope].kind == ScopeKind::Closed {
@@ -268,7 +267,7 @@ impl Checker<'_> {
 
     fn report_unknown(&mut self, part: &Name, name: &ScopedName, scope: Option<ScopeId>) {
         let text = &part.text;
-        // It may be declared in a file that was not found, or in text with an error; both have been reported.
+        // The name may be declared in a missing file or in wrong text. Both have been reported.
         if self.incomplete || self.lost.contains(text.as_str()) {
             return;
         }

@@ -93,7 +93,7 @@ impl Checker<'_> {
         })
     }
 
-    fn parameters(&mut self, declared: &[ast::Parameter]) -> Option<Vec<Parameter>> {
+    fn parameters(&mut self, declared: &[ast::ParameterDcl]) -> Option<Vec<Parameter>> {
         let mut parameters = Vec::with_capacity(declared.len());
         for parameter in declared {
             let ty = self.declared_type(&parameter.ty, "the parameter");
@@ -110,7 +110,7 @@ impl Checker<'_> {
         parameters.into_iter().collect()
     }
 
-    /// A oneway call has no reply (7.13.2).
+    /// Reports the parts of a oneway operation that need a reply, which it does not have (7.13.2).
     fn check_oneway(&mut self, oneway: Location, declared: &OperationDcl, returns: Option<&Type>) {
         let mut refuse = |what: &str, location, label| {
             let message = format!("the oneway operation `{}` {what}", declared.name.text);
@@ -203,7 +203,7 @@ impl Checker<'_> {
         raised
     }
 
-    /// Only local interfaces can pass values of local types (7.6.8).
+    /// Reports a local type in an interface that is not local (7.6.8).
     pub(super) fn check_local(&mut self, ty: &Type, location: Location, what: &str) {
         let Some(owner) = self.owner() else { return };
         let Item { name, kind, .. } = self.tree.item(owner);

@@ -15,25 +15,25 @@ pub(super) type ScopeId = usize;
 
 /// A scope in which names are declared.
 #[derive(Clone, Debug)]
-pub(super) struct Scope {
+pub(super) struct NameScope {
     pub(super) kind: ScopeKind,
     /// The item that forms it; `None` for the global scope.
     pub(super) item: Option<ItemId>,
     pub(super) parent: Option<ScopeId>,
-    /// By name in lower case: names are compared without case.
+    /// The symbols by name in lower case: names are compared without case.
     pub(super) names: HashMap<String, Symbol>,
-    /// Scopes of the direct base interfaces and valuetypes.
+    /// The scopes of the direct bases of an interface or valuetype.
     pub(super) bases: Vec<ScopeId>,
     /// The prefix of a `typeprefix`.
     pub(super) type_prefix: Option<Prefix>,
 }
 
-/// How a scope treats the use of names in it.
+/// The kind of a scope, which decides whether a name that was used in it may be declared later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScopeKind {
     /// A name may be declared after the same name of an outer scope was used.
     Module,
-    /// It may not.
+    /// A name may not be declared after the same name of an outer scope was used.
     Closed,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Entity {
     Other(&'static str),
 }
 
-impl Scope {
+impl NameScope {
     pub(super) fn new(kind: ScopeKind, item: Option<ItemId>, parent: Option<ScopeId>) -> Self {
         Self {
             kind,
@@ -74,7 +74,8 @@ impl Scope {
 
 impl Checker<'_> {
     pub(super) fn new_scope(&mut self, kind: ScopeKind, item: Option<ItemId>) -> ScopeId {
-        self.scopes.push(Scope::new(kind, item, Some(self.current)));
+        self.scopes
+            .push(NameScope::new(kind, item, Some(self.current)));
         self.scopes.len() - 1
     }
 
@@ -148,7 +149,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A used name keeps its meaning until the end of the scope (7.20.3).
+    /// Reports a declaration of a name that was used with another meaning in the same scope (7.20.3).
     fn report_introduced(&mut self, name: &Name, used: &Symbol) {
         let text = &name.text;
         if used.name != *text {
@@ -184,7 +185,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A declaration may not have the name of the scope that directly contains it (7.20.2); true if that was reported.
+    /// Reports a declaration with the name of the scope that directly contains it (7.20.2). Returns true if it did.
     fn check_enclosing(&mut self, name: &Name) -> bool {
         let Some(owner) = self.scopes[self.current].item else {
             return false;
@@ -210,7 +211,7 @@ impl Checker<'_> {
         true
     }
 
-    /// A derived interface or valuetype may not redeclare inherited operations, attributes and state (7.6.5 and 7.9.1).
+    /// Reports an operation, attribute or member that a derived interface or valuetype declares again (7.6.5 and 7.9.1).
     fn check_inherited(&mut self, name: &Name, entity: Entity) {
         let bases = self.scopes[self.current].bases.clone();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Constructs that another IDL compiler refuses, so that one file can be shared with it.
+//! Warns about constructs that another IDL compiler refuses, so that both compilers can share files.
 
 use crate::OtherCompiler;
 use crate::ast::{
@@ -12,7 +12,7 @@ use crate::source::{Location, SourceFile};
 use super::Checker;
 
 impl Checker<'_> {
-    /// Warns that the compiler with which the file is shared refuses `what`, if there is one, and says to hide it.
+    /// Warns that the other compiler refuses `what`, and advises to hide it. Does nothing if the files are not shared.
     pub(super) fn warn_of_refusal(&mut self, at: Location, what: &str) {
         self.warn_of_form(
             at,
@@ -21,7 +21,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Warns that the compiler with which the file is shared refuses `what`, for which `remedy` names a form that both take.
+    /// Warns that the other compiler refuses `what`. `remedy` names a form that both accept.
     pub(super) fn warn_of_form(&mut self, at: Location, what: &str, remedy: &str) {
         let Some(other) = self.shared_with else {
             return;
@@ -193,7 +193,7 @@ const OMNIORB_NAMES: [&str; 8] = [
     "Visibility",
     "WStringValue",
 ];
-/// The sequences that it does not have.
+/// The sequences of module CORBA that omniORB's `orb.idl` lacks.
 const OMNIORB_LACKS: [&str; 9] = [
     "IdentifierSeq",
     "Int8Seq",

@@ -98,7 +98,7 @@ impl Checker<'_> {
         preamble: &Preamble,
         name: &Name,
         base: Option<&ScopedName>,
-        members: &[ast::Member],
+        members: &[ast::MemberDcl],
     ) -> Option<ItemId> {
         let inherited = base.map(|base| self.base_members(base)).unwrap_or_default();
         let kind = ItemKind::Struct {
@@ -119,7 +119,12 @@ impl Checker<'_> {
         self.end_definition(id, ItemKind::Struct { members })
     }
 
-    pub(super) fn exception(&mut self, preamble: &Preamble, name: &Name, members: &[ast::Member]) {
+    pub(super) fn exception(
+        &mut self,
+        preamble: &Preamble,
+        name: &Name,
+        members: &[ast::MemberDcl],
+    ) {
         let kind = ItemKind::Exception {
             members: Vec::new(),
         };
@@ -171,9 +176,9 @@ impl Checker<'_> {
     }
 
     /// Members in the current scope.
-    fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
+    fn members(&mut self, members: &[ast::MemberDcl]) -> Vec<Member> {
         let found =
-            |member: &ast::Member| self.declared_members(&member.preamble, &member.declared);
+            |member: &ast::MemberDcl| self.declared_members(&member.preamble, &member.declared);
         members.iter().flat_map(found).collect()
     }
 
@@ -217,7 +222,7 @@ impl Checker<'_> {
         &mut self,
         preamble: &Preamble,
         name: &Name,
-        written: &[ast::Enumerator],
+        written: &[ast::EnumeratorDcl],
     ) -> Option<ItemId> {
         let kind = ItemKind::Enum {
             enumerators: Vec::new(),

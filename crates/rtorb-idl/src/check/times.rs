@@ -3,9 +3,9 @@
 //! System files have the same syntax for times. Their reader is another crate and neither depends on the other, so the tests
 //! of both use one table of cases, `crates/rtorb-sched/src/times_cases.txt`.
 
-/// Why a text is not a time.
+/// The reason why a text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NoTime {
+pub(super) enum TimeError {
     /// Not a number with a unit behind it.
     Malformed,
     /// A number without a unit.
@@ -19,7 +19,7 @@ pub(super) enum NoTime {
 }
 
 /// The time in nanoseconds, exactly.
-pub(super) fn nanoseconds(text: &str) -> Result<u64, NoTime> {
+pub(super) fn nanoseconds(text: &str) -> Result<u64, TimeError> {
     let text = text.trim();
     let end_of_number = text
         .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
@@ -27,27 +27,27 @@ pub(super) fn nanoseconds(text: &str) -> Result<u64, NoTime> {
     let (number, unit) = text.split_at(end_of_number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || fraction.contains('.') {
-        return Err(NoTime::Malformed);
+        return Err(TimeError::Malformed);
     }
     let decimals = match unit.trim_start() {
         "s" => 9,
         "ms" => 6,
         "us" => 3,
         "ns" => 0,
-        "" => return Err(NoTime::WithoutUnit),
+        "" => return Err(TimeError::WithoutUnit),
         other if other.chars().all(char::is_alphabetic) => {
-            return Err(NoTime::UnknownUnit(other.to_owned()));
+            return Err(TimeError::UnknownUnit(other.to_owned()));
         }
-        _ => return Err(NoTime::Malformed),
+        _ => return Err(TimeError::Malformed),
     };
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > decimals {
-        return Err(NoTime::TooFine);
+        return Err(TimeError::TooFine);
     }
-    // The point moves behind the last digit of a nanosecond, which leaves a whole number.
+    // Moves the point behind the digit of nanoseconds, which leaves a whole number.
     format!("{whole}{fraction:0<decimals$}")
         .parse()
-        .map_err(|_| NoTime::TooLong)
+        .map_err(|_| TimeError::TooLong)
 }
 
 #[cfg(test)]
@@ -70,13 +70,13 @@ mod tests {
     #[test]
     fn wrong_times_have_a_reason() {
         for (text, reason) in [
-            ("", NoTime::Malformed),
-            ("2", NoTime::WithoutUnit),
-            ("2 min", NoTime::UnknownUnit("min".to_owned())),
-            ("2µs", NoTime::UnknownUnit("µs".to_owned())),
-            ("1.5ns", NoTime::TooFine),
-            ("99999999999s", NoTime::TooLong),
-            ("1e3s", NoTime::Malformed),
+            ("", TimeError::Malformed),
+            ("2", TimeError::WithoutUnit),
+            ("2 min", TimeError::UnknownUnit("min".to_owned())),
+            ("2µs", TimeError::UnknownUnit("µs".to_owned())),
+            ("1.5ns", TimeError::TooFine),
+            ("99999999999s", TimeError::TooLong),
+            ("1e3s", TimeError::Malformed),
         ] {
             assert_eq!(nanoseconds(text), Err(reason), "{text:?}");
         }

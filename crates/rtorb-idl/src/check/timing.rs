@@ -9,10 +9,10 @@ use crate::tree::{
 };
 
 use super::Checker;
-use super::times::{NoTime, nanoseconds};
+use super::times::{TimeError, nanoseconds};
 
 impl Checker<'_> {
-    /// The timing that the annotations of an operation or attribute of the current scope state. Reports wrong ones.
+    /// Reads the timing in the annotations of an operation or attribute of the current scope. Reports wrong annotations.
     pub(super) fn timing(&mut self, annotations: &[Annotation]) -> Timing {
         let mut timing = Timing::default();
         if let Some(owner) = self.owner()
@@ -86,13 +86,13 @@ impl Checker<'_> {
         let found = match nanoseconds(text) {
             Ok(0) => "the time must be at least 1ns".to_owned(),
             Ok(ns) => return Some(ns),
-            Err(NoTime::Malformed) => format!("`{text}` is not a number with a unit"),
-            Err(NoTime::WithoutUnit) => format!("`{text}` has no unit: add s, ms, us or ns"),
-            Err(NoTime::UnknownUnit(unit)) => {
+            Err(TimeError::Malformed) => format!("`{text}` is not a number with a unit"),
+            Err(TimeError::WithoutUnit) => format!("`{text}` has no unit: add s, ms, us or ns"),
+            Err(TimeError::UnknownUnit(unit)) => {
                 format!("`{unit}` is not a unit of time: use s, ms, us or ns")
             }
-            Err(NoTime::TooFine) => format!("`{text}` is finer than a nanosecond"),
-            Err(NoTime::TooLong) => format!("`{text}` is too long: at most {}ns", u64::MAX),
+            Err(TimeError::TooFine) => format!("`{text}` is finer than a nanosecond"),
+            Err(TimeError::TooLong) => format!("`{text}` is too long: at most {}ns", u64::MAX),
         };
         self.wrong_value(annotation, &found, &example);
         None
@@ -122,7 +122,7 @@ impl Checker<'_> {
         found
     }
 
-    /// The one value, as it is written.
+    /// The value of an annotation with one value, as written. Reports any other number of values.
     pub(super) fn annotation_value(
         &mut self,
         annotation: &Annotation,
@@ -149,7 +149,7 @@ impl Checker<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// An operation that executes longer than its deadline always misses it.
+    /// Reports an operation whose worst case is longer than its deadline: it always misses the deadline.
     fn check_order(&mut self, annotations: &[Annotation], timing: Timing) {
         let (Some(worst_ns), Some(deadline_ns)) = (timing.worst_ns, timing.deadline_ns) else {
             return;

@@ -82,7 +82,7 @@ impl Checker<'_> {
         Some(ty)
     }
 
-    /// The type of `what`, whose name is at `name`, needs a name itself (CORBA 3.3 part 1, 7.13: `param_type_spec`).
+    /// Checks that the type of `what`, which is declared at `name`, has a name (CORBA 3.3 part 1, 7.13: `param_type_spec`).
     pub(super) fn check_named(&mut self, spec: &TypeSpec, what: &str, name: Location) {
         let (location, kind) = (spec.location, &spec.kind);
         let is_anonymous = matches!(
@@ -135,7 +135,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Names that need no declaration: `CORBA::TypeCode`, and the integers of IDL 4, which older files may declare.
+    /// The type of a name that needs no declaration: `CORBA::TypeCode`, or an integer of IDL 4. Older files may declare these.
     fn predefined(&mut self, name: &crate::ast::ScopedName) -> Option<Type> {
         let texts: Vec<&str> = name.parts.iter().map(|part| part.text.as_str()).collect();
         let ty = match texts[..] {
@@ -192,8 +192,8 @@ impl Checker<'_> {
         }
     }
 
-    /// IDL 4 lets a type contain itself where the member is `@external` (IDL 4.2, 8.3.3.2). CORBA has no such values:
-    /// the member's type is an item of its own, so that no struct of the tree contains itself.
+    /// The type of an `@external` member. IDL 4 lets a type contain itself there (IDL 4.2, 8.3.3.2), but CORBA has no such values.
+    /// Then the member's type is an item of its own, so that no struct of the tree contains itself.
     pub(super) fn external_type(&mut self, spec: &TypeSpec) -> Option<Type> {
         let ty = self.element_type(spec)?;
         let Type::Named(id) = ty else { return Some(ty) };
@@ -272,7 +272,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Outer `None`: wrong; inner `None`: no bound.
+    /// The value of a bound. The outer `None` is a reported error; the inner one is no bound.
     fn optional_bound(&mut self, bound: Option<&Expression>, what: &str) -> Option<Option<u32>> {
         match bound {
             None => Some(None),
@@ -282,7 +282,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A positive number (7.10.1.1).
+    /// The value of an expression that must be positive (7.10.1.1). Reports any other value, with the name `what`.
     pub(super) fn size(&mut self, expression: &Expression, what: &str) -> Option<u32> {
         match self.evaluate(expression, &Type::ULong)? {
             Value::Integer(0) => {

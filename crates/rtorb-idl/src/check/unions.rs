@@ -86,7 +86,7 @@ impl Checker<'_> {
         let allowed = match self.tree.resolved(&ty) {
             Type::Boolean | Type::Char | Type::WChar => true,
             Type::Named(id) => matches!(self.tree.item(*id).kind, ItemKind::Enum { .. }),
-            // Of a typedef that was wrong.
+            // The type of a typedef whose error has been reported.
             Type::Void => return None,
             ty => ty.is_integer(),
         };
@@ -179,7 +179,7 @@ impl Checker<'_> {
         true
     }
 
-    /// How many values a discriminator has, for types that labels can cover completely.
+    /// The number of values of a discriminator; `None` if labels cannot cover all of them.
     fn value_count(&self, discriminator: &Type) -> Option<u128> {
         match self.tree.resolved(discriminator) {
             Type::Boolean => Some(2),
@@ -198,7 +198,7 @@ impl Checker<'_> {
 #[derive(Default)]
 struct Labels {
     seen: HashMap<i128, Location>,
-    /// The enumerators that are labels by their simple name in lower case.
+    /// The enumerators among the labels, by their simple names in lower case.
     names: HashMap<String, Name>,
     default: Option<Location>,
 }

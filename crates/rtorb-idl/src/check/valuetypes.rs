@@ -158,7 +158,7 @@ impl Checker<'_> {
         self.error(location, "`truncatable` cannot stand here", why);
     }
 
-    /// The interfaces of a `supports` clause: at most one is not abstract (7.9.1).
+    /// The interfaces of a `supports` clause. Reports more than one that is not abstract (7.9.1).
     pub(super) fn supports(&mut self, names: &[ScopedName]) -> Vec<ItemId> {
         let mut supported = Vec::new();
         let mut concrete: Option<&ScopedName> = None;

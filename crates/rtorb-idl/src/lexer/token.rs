@@ -78,7 +78,7 @@ impl Token {
             && self.location.column == end
     }
 
-    /// Its description for `expected ..., found ...`.
+    /// The description of the token in `expected ..., found ...`.
     pub(crate) fn description(&self) -> String {
         match &self.kind {
             TokenKind::Word(word) => format!("`{word}`"),
@@ -93,7 +93,7 @@ impl Token {
         }
     }
 
-    /// Its spelling, for `#` and `##` of macros and for annotation values.
+    /// The spelling of the token, for `#` and `##` of macros and for values of annotations.
     pub(crate) fn spelling(&self) -> String {
         match &self.kind {
             TokenKind::Word(text) | TokenKind::Number(text) => text.to_string(),

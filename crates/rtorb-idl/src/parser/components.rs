@@ -3,7 +3,7 @@
 use crate::ast::{ComponentDcl, DefinitionKind, PortDcl, TypeKind, TypeSpec};
 use crate::tree::Type;
 
-use super::definitions::Declared;
+use super::definitions::ParsedDefinition;
 use super::{Parsed, Parser};
 
 impl Parser<'_> {
@@ -44,7 +44,7 @@ impl Parser<'_> {
         }))
     }
 
-    fn component_element(&mut self) -> Parsed<Declared> {
+    fn component_element(&mut self) -> Parsed<ParsedDefinition> {
         let word = self.peek().word().cloned();
         let kind = match word.as_deref() {
             Some("attribute" | "readonly") => self.attribute()?,
@@ -77,7 +77,7 @@ impl Parser<'_> {
         }))
     }
 
-    fn home_element(&mut self) -> Parsed<Declared> {
+    fn home_element(&mut self) -> Parsed<ParsedDefinition> {
         let token = self.peek();
         if (token.is_word("factory") || token.is_word("finder")) && self.peek_at(2).is("(") {
             Ok((self.factory()?, "the factory"))

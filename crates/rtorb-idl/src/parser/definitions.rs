@@ -46,11 +46,11 @@ impl Parser<'_> {
         }
     }
 
-    /// `{ declaration; ... }`; `declaration` reads one without its `;`.
+    /// Reads `{ declaration; ... }`. `declaration` reads a declaration without its `;`.
     pub(super) fn body(
         &mut self,
         what: &str,
-        declaration: fn(&mut Self) -> Parsed<Declared>,
+        declaration: fn(&mut Self) -> Parsed<ParsedDefinition>,
     ) -> Parsed<Vec<Definition>> {
         let mut body = self.block(what, |parser, body| parser.element(body, declaration))?;
         // Events before the closing brace, which has been read, belong to the body.
@@ -62,7 +62,7 @@ impl Parser<'_> {
     fn element(
         &mut self,
         definitions: &mut Vec<Definition>,
-        declaration: fn(&mut Self) -> Parsed<Declared>,
+        declaration: fn(&mut Self) -> Parsed<ParsedDefinition>,
     ) -> Parsed<()> {
         self.drain_events(self.at, definitions);
         if self.stray_semicolon() {
@@ -75,7 +75,7 @@ impl Parser<'_> {
     }
 
     /// A declaration in a module.
-    fn definition(&mut self) -> Parsed<Declared> {
+    fn definition(&mut self) -> Parsed<ParsedDefinition> {
         let token = self.peek().clone();
         let Some(word) = token.word().cloned() else {
             if token.is("@") {
@@ -109,7 +109,7 @@ impl Parser<'_> {
     }
 
     /// A declaration that modules, interfaces and valuetypes may all contain.
-    pub(super) fn shared_definition(&mut self, word: &str) -> Parsed<Option<Declared>> {
+    pub(super) fn shared_definition(&mut self, word: &str) -> Parsed<Option<ParsedDefinition>> {
         Ok(Some(match word {
             "typedef" => (self.typedef()?, "the typedef"),
             "const" => (self.constant()?, "the constant"),
@@ -137,7 +137,7 @@ impl Parser<'_> {
         self.constructed().map(DefinitionKind::Constructed)
     }
 
-    fn not_a_definition(&mut self, token: &Token) -> super::Failed {
+    fn not_a_definition(&mut self, token: &Token) -> super::ReportedError {
         let word = token.spelling();
         let mut diagnostic = Diagnostic::error(format!("expected a declaration, found `{word}`"))
             .at(
@@ -269,7 +269,7 @@ impl Parser<'_> {
 }
 
 /// A declaration without its comments, and its name in the message for a missing `;`.
-pub(super) type Declared = (DefinitionKind, &'static str);
+pub(super) type ParsedDefinition = (DefinitionKind, &'static str);
 
 const DEFINITION_WORDS: &str = "module interface struct union enum typedef const exception native valuetype \
                                 abstract local custom component eventtype";

@@ -187,7 +187,7 @@ impl Parser<'_> {
         ExpressionKind::Wrong
     }
 
-    /// A string literal where the grammar wants one.
+    /// Reads a string literal where the grammar requires one.
     pub(super) fn string_literal(&mut self, what: &str) -> Parsed<(String, Location)> {
         if !matches!(self.peek().kind, TokenKind::Text { .. }) {
             return Err(self.expected(what));
@@ -209,7 +209,7 @@ impl Parser<'_> {
     }
 }
 
-/// From the loosest to the tightest.
+/// The binary operators, from the loosest to the tightest.
 const LEVELS: [&[&str]; 6] = [
     &["|"],
     &["^"],
@@ -218,5 +218,5 @@ const LEVELS: [&[&str]; 6] = [
     &["+", "-"],
     &["*", "/", "%"],
 ];
-/// Expressions within each other: the checker evaluates them by recursion.
+/// The most levels of expressions. The checker evaluates expressions by recursion.
 const EXPRESSION_DEPTH_MAX: u32 = 300;

@@ -1,14 +1,14 @@
 //! Interfaces, valuetypes, and their contents.
 
 use crate::ast::{
-    AttributeDcl, DefinitionKind, InterfaceDcl, OperationDcl, Parameter, Preamble, ScopedName,
+    AttributeDcl, DefinitionKind, InterfaceDcl, OperationDcl, ParameterDcl, Preamble, ScopedName,
     TypeKind, TypeSpec, ValuetypeDcl,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Location;
 use crate::tree::{Direction, InterfaceFlavour, Type};
 
-use super::definitions::Declared;
+use super::definitions::ParsedDefinition;
 use super::{Parsed, Parser};
 
 impl Parser<'_> {
@@ -72,7 +72,7 @@ impl Parser<'_> {
     }
 
     /// A declaration in an interface.
-    pub(super) fn export(&mut self) -> Parsed<Declared> {
+    pub(super) fn export(&mut self) -> Parsed<ParsedDefinition> {
         if let Some(word) = self.peek().word().cloned() {
             // `struct S f();` is not legal, and `enum E { ... } f();` neither: these words always declare.
             if let Some(shared) = self.shared_definition(&word)? {
@@ -92,7 +92,7 @@ impl Parser<'_> {
         Ok((DefinitionKind::Operation(operation), "the operation"))
     }
 
-    fn value_element(&mut self) -> Parsed<Declared> {
+    fn value_element(&mut self) -> Parsed<ParsedDefinition> {
         let public = self.peek().is_word("public");
         if public || self.peek().is_word("private") {
             self.bump();
@@ -147,7 +147,7 @@ impl Parser<'_> {
         })
     }
 
-    fn not_an_operation(&mut self) -> super::Failed {
+    fn not_an_operation(&mut self) -> super::ReportedError {
         let token = self.peek().clone();
         let mut diagnostic = Diagnostic::error(format!(
             "expected `(` and the parameters of the operation, found {}",
@@ -161,7 +161,7 @@ impl Parser<'_> {
         self.fail(diagnostic)
     }
 
-    fn parameters(&mut self) -> Parsed<Vec<Parameter>> {
+    fn parameters(&mut self) -> Parsed<Vec<ParameterDcl>> {
         self.expect("(", "before the parameters")?;
         if self.take(")") {
             return Ok(Vec::new());
@@ -173,7 +173,7 @@ impl Parser<'_> {
         Ok(parameters)
     }
 
-    fn parameter(&mut self) -> Parsed<Parameter> {
+    fn parameter(&mut self) -> Parsed<ParameterDcl> {
         let preamble = self.preamble()?;
         let direction_location = self.here();
         let directions = [
@@ -200,7 +200,7 @@ impl Parser<'_> {
         };
         let ty = self.type_spec("the type of the parameter")?;
         let name = self.declared("a name for the parameter")?;
-        Ok(Parameter {
+        Ok(ParameterDcl {
             preamble,
             direction,
             direction_location,

@@ -6,7 +6,7 @@ use crate::ast::{Definition, DefinitionKind, ScopedName};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Token, TokenKind};
 
-use super::{Failed, Parsed, Parser};
+use super::{Parsed, Parser, ReportedError};
 
 /// A template module whose declaration has been read.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Template {
     /// The names of the modules around it, and its own.
     path: Vec<Rc<str>>,
     parameters: Vec<Rc<str>>,
-    /// From its `{` to its `}`.
+    /// The tokens from its `{` to its `}`.
     body: Rc<[Token]>,
 }
 
@@ -83,7 +83,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The template that `name` stands for here: that of the innermost module around.
+    /// The template that `name` refers to here, searched from the innermost module outwards.
     fn find_template(&self, name: &ScopedName) -> Option<&Template> {
         let outward = (0..=self.modules.len()).rev();
         let mut around = outward.filter(|&length| !name.absolute || length == 0);
@@ -103,7 +103,7 @@ impl Parser<'_> {
     /// Parses the body of an instance called `name` in the place of the rest of the input.
     fn parse_instance(&mut self, name: &str, tokens: Vec<Token>) -> Parsed<Vec<Definition>> {
         if self.instantiated > INSTANCE_TOKENS_MAX {
-            return Err(Failed); // It has been reported.
+            return Err(ReportedError);
         }
         self.instantiated += tokens.len();
         if self.instantiated > INSTANCE_TOKENS_MAX {

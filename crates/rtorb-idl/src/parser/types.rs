@@ -1,8 +1,8 @@
 //! Types as they are written: `unsigned long`, `sequence<T, 8>`, `struct S { ... }`.
 
 use crate::ast::{
-    BitField, BitFieldDcl, Case, CaseDcl, CaseLabel, Constructed, ConstructedKind, Declarator,
-    Declarators, Enumerator, Member, TypeKind, TypeSpec, UnionBody,
+    BitFieldDcl, Case, CaseDcl, CaseLabel, Constructed, ConstructedKind, Declarator, Declarators,
+    Documented, EnumeratorDcl, MemberDcl, TypeKind, TypeSpec, UnionBody,
 };
 use crate::diagnostic::Diagnostic;
 use crate::keywords;
@@ -72,7 +72,7 @@ impl Parser<'_> {
     }
 
     /// Reports an `unsigned` that begins no type.
-    fn unsigned(&mut self) -> super::Failed {
+    fn unsigned(&mut self) -> super::ReportedError {
         self.bump();
         let token = self.peek().clone();
         let other = match token.spelling().as_str() {
@@ -103,7 +103,7 @@ impl Parser<'_> {
         Ok(TypeKind::Sequence { element, bound })
     }
 
-    /// The tree has no place for annotations on an element's type.
+    /// Reads the annotations on the type of an element, and warns that they have no effect: the tree has no place for them.
     fn element_annotations(&mut self) -> Parsed<()> {
         for annotation in self.annotations()? {
             let message = format!("the annotation `@{}` has no effect here", annotation.name);
@@ -144,7 +144,7 @@ impl Parser<'_> {
         Ok(TypeKind::Fixed(Some(Box::new((digits, scale)))))
     }
 
-    /// `struct`, `union` or `enum`, and at their own places `bitset` and `bitmask`.
+    /// Reads a `struct`, `union` or `enum`; or a `bitset` or `bitmask`, which only the tokens behind the word tell from a name.
     pub(super) fn constructed(&mut self) -> Parsed<Constructed> {
         let keyword = self.bump();
         let word = keyword.word().cloned().unwrap_or_else(|| "struct".into());
@@ -174,13 +174,13 @@ impl Parser<'_> {
         Ok(Constructed { name, kind })
     }
 
-    pub(super) fn member(&mut self, members: &mut Vec<Member>) -> Parsed<()> {
+    pub(super) fn member(&mut self, members: &mut Vec<MemberDcl>) -> Parsed<()> {
         if self.stray_semicolon() {
             return Ok(());
         }
         let preamble = self.preamble()?;
         let declared = self.typed_declarators("a type or `}`")?;
-        members.push(Member { preamble, declared });
+        members.push(MemberDcl { preamble, declared });
         self.semicolon("the member")
     }
 
@@ -192,7 +192,7 @@ impl Parser<'_> {
         })
     }
 
-    /// True if there was a `;` that ends nothing: reported, and passed.
+    /// Reports and skips a `;` that ends nothing. Returns true if there was one.
     pub(super) fn stray_semicolon(&mut self) -> bool {
         if !self.peek().is(";") {
             return false;
@@ -232,10 +232,10 @@ impl Parser<'_> {
         })
     }
 
-    fn enumerators(&mut self, what: &str) -> Parsed<Vec<Enumerator>> {
+    fn enumerators(&mut self, what: &str) -> Parsed<Vec<EnumeratorDcl>> {
         let start = self.at;
         let open = self.expect("{", &format!("to begin {what}"))?;
-        let mut found: Vec<Enumerator> = Vec::new();
+        let mut found: Vec<EnumeratorDcl> = Vec::new();
         loop {
             self.take_trailing_comments(&mut found);
             if self.peek().is("}") {
@@ -249,15 +249,15 @@ impl Parser<'_> {
                 return Ok(found);
             }
             if self.enumerator(&mut found).is_err() && !self.skip_enumerator() {
-                return Err(super::Failed);
+                return Err(super::ReportedError);
             }
         }
     }
 
-    fn enumerator(&mut self, found: &mut Vec<Enumerator>) -> Parsed<()> {
+    fn enumerator(&mut self, found: &mut Vec<EnumeratorDcl>) -> Parsed<()> {
         let preamble = self.preamble()?;
         let declared = self.declared("a name or `}`")?;
-        found.push(Enumerator { preamble, declared });
+        found.push(EnumeratorDcl { preamble, declared });
         if self.peek().is("=") {
             let diagnostic = Diagnostic::error("enumerators have no values of their own")
                 .at(self.here(), "expected `,` or `}`")
@@ -337,7 +337,7 @@ impl Parser<'_> {
         self.semicolon("the member")
     }
 
-    fn bit_field(&mut self, fields: &mut Vec<BitField>) -> Parsed<()> {
+    fn bit_field(&mut self, fields: &mut Vec<Documented<BitFieldDcl>>) -> Parsed<()> {
         if self.stray_semicolon() {
             return Ok(());
         }
@@ -352,11 +352,11 @@ impl Parser<'_> {
         while !self.peek().is(";") && self.peek().kind != TokenKind::End {
             let preamble = self.preamble()?;
             let declared = self.declared("a name for the field, or `;`")?;
-            names.push(Enumerator { preamble, declared });
+            names.push(EnumeratorDcl { preamble, declared });
             self.take(",");
         }
         let declared = BitFieldDcl { width, ty, names };
-        fields.push(BitField { preamble, declared });
+        fields.push(Documented { preamble, declared });
         self.semicolon("the field")
     }
 

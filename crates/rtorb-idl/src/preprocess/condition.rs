@@ -45,7 +45,7 @@ struct Reader<'t> {
     end: Location,
 }
 
-type Outcome = Result<i128, Box<Diagnostic>>;
+type EvaluationResult = Result<i128, Box<Diagnostic>>;
 
 impl Reader<'_> {
     fn peek(&self) -> Option<&Token> {
@@ -72,7 +72,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn conditional(&mut self) -> Outcome {
+    fn conditional(&mut self) -> EvaluationResult {
         self.deepen()?;
         let condition = self.binary(0)?;
         let value = if self.take("?") {
@@ -90,7 +90,7 @@ impl Reader<'_> {
     }
 
     /// An expression of operators of at least this level; level 0 binds loosest.
-    fn binary(&mut self, level: usize) -> Outcome {
+    fn binary(&mut self, level: usize) -> EvaluationResult {
         let mut left = self.unary()?;
         while let Some((operator, found)) = self.operator().filter(|&(_, found)| found >= level) {
             let place = self.peek().map_or(self.end, |token| token.location);
@@ -130,7 +130,7 @@ impl Reader<'_> {
         Some((operator, level))
     }
 
-    fn unary(&mut self) -> Outcome {
+    fn unary(&mut self) -> EvaluationResult {
         let mut operators = Vec::new();
         while let Some(TokenKind::Punct(punct @ ("!" | "-" | "+" | "~"))) =
             self.peek().map(|token| &token.kind)
@@ -150,7 +150,7 @@ impl Reader<'_> {
             }))
     }
 
-    fn primary(&mut self) -> Outcome {
+    fn primary(&mut self) -> EvaluationResult {
         let Some(token) = self.peek().cloned() else {
             return Err(self.wrong("expected a value".to_owned()));
         };
@@ -179,7 +179,7 @@ impl Reader<'_> {
     }
 }
 
-/// From the loosest to the tightest.
+/// The binary operators, from the loosest to the tightest.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -219,7 +219,7 @@ fn apply(operator: &str, left: i128, right: i128) -> Option<i128> {
     })
 }
 
-/// Accepts the suffixes of C, because some files are shared with C.
+/// The value of a number. Accepts the suffixes of C, because some files are shared with C.
 fn number(text: &str) -> Option<i128> {
     match literal::number(text.trim_end_matches(['u', 'U', 'l', 'L'])) {
         Ok(Value::Integer(value)) => Some(value),

@@ -39,7 +39,7 @@ impl Preprocessor<'_> {
                     self.diagnostics
                         .push(Diagnostic::warning(format!("#warning: {text}")).at(location, ""));
                 }
-                // Old compilers have them; they have no effect.
+                // Directives of old compilers, which have no effect.
                 "ident" | "sccs" => {}
                 _ => self.diagnostics.push(unknown_directive(word, location)),
             },

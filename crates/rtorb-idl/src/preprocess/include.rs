@@ -93,7 +93,7 @@ impl Preprocessor<'_> {
     }
 
     fn include(&mut self, name: &str, quoted: bool, location: Location) {
-        if self.gave_up {
+        if self.is_limit_exceeded {
             return;
         }
         // Files from Windows may separate folders with a backslash.
@@ -110,11 +110,21 @@ impl Preprocessor<'_> {
             return self.too_deep(&path, location);
         }
         if self.sources.files().len() >= FILES_MAX {
-            return self.give_up(location, "too many files are included", FILES_MAX, "files");
+            return self.report_exceeded_limit(
+                location,
+                "too many files are included",
+                FILES_MAX,
+                "files",
+            );
         }
         match read_text(&path) {
             Ok(text) if self.bytes_read.saturating_add(text.len()) > BYTES_MAX => {
-                self.give_up(location, "too much text is included", BYTES_MAX, "bytes");
+                self.report_exceeded_limit(
+                    location,
+                    "too much text is included",
+                    BYTES_MAX,
+                    "bytes",
+                );
             }
             Ok(text) => {
                 let file = SourceFile::new(path.to_string_lossy(), text)
@@ -148,7 +158,7 @@ impl Preprocessor<'_> {
         self.read(SourceFile::new(name, text).included_from(location));
     }
 
-    /// Quoted names are looked for beside the including file first (CORBA 3.3 part 1, 7.3: as in C++).
+    /// Finds a file. Searches for a name in quotes beside the including file first (CORBA 3.3 part 1, 7.3: as in C++).
     fn find(&self, name: &str, quoted: bool) -> Option<PathBuf> {
         let beside = self
             .current_path()
@@ -191,7 +201,7 @@ impl Preprocessor<'_> {
             .iter()
             .any(|&file| self.sources.files()[file as usize].path() == Some(path));
         if cyclic {
-            self.gave_up = true;
+            self.is_limit_exceeded = true;
             self.output.incomplete = true;
             self.diagnostics.push(
                 Diagnostic::error(format!("`{}` includes itself without end", path.display()))
@@ -200,18 +210,18 @@ impl Preprocessor<'_> {
             );
         } else {
             let message = "files are included too deep";
-            self.give_up(location, message, INCLUDES_MAX, "files within each other");
+            self.report_exceeded_limit(location, message, INCLUDES_MAX, "files within each other");
         }
     }
 }
 
 /// The built-in files that omniidl finds, too.
 const OF_EVERY_COMPILER: [&str; 1] = ["orb.idl"];
-/// Files within each other.
+/// The most levels of included files.
 const INCLUDES_MAX: usize = 64;
-/// Files of a run, each inclusion counted.
+/// The most files of a run. Each inclusion counts.
 const FILES_MAX: usize = 10_000;
-/// Bytes of a run, each inclusion counted.
+/// The most bytes of a run. Each inclusion counts.
 const BYTES_MAX: usize = 64 << 20;
 
 fn same_file(one: &Path, other: &Path) -> bool {

@@ -15,7 +15,7 @@ use expansion::Expansion;
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     table: HashMap<Rc<str>, Rc<Macro>>,
-    /// How many tokens expansion has produced so far.
+    /// The number of tokens that expansion has produced so far.
     produced: usize,
     exhausted: bool,
 }
@@ -49,7 +49,7 @@ impl Macros {
         output
     }
 
-    /// Expands `token`; the arguments of a macro may go on in `lexer`.
+    /// Expands `token`. The arguments of a macro may continue in `lexer`.
     pub(super) fn expand_from(
         &mut self,
         token: Token,

@@ -79,7 +79,7 @@ fn one_of(scope: Scope<'_>, name: &Ident, concrete: &[ItemId]) -> TokenStream {
     let types: Vec<TokenStream> = variants.iter().map(|(_, id)| scope.path(*id)).collect();
     quote! {
         #[derive(Clone, Debug, PartialEq)]
-        pub enum #name { #(#names(::std::sync::Arc<#types>),)* }
+        pub enum #name { #(#names(::rtorb::codegen::Arc<#types>),)* }
         ::rtorb::codegen::one_of_values!(#name: #(#names(#types)),*);
     }
 }

@@ -65,7 +65,7 @@ fn serve_behind_arc(scope: Scope<'_>, id: ItemId) -> TokenStream {
         quote!(#signature { <#servant as #name>::#method(self, #(#arguments),*) })
     });
     quote! {
-        impl<#servant: #name + ?::core::marker::Sized> #name for ::std::sync::Arc<#servant> { #(#methods)* }
+        impl<#servant: #name + ?::core::marker::Sized> #name for ::rtorb::codegen::Arc<#servant> { #(#methods)* }
     }
 }
 

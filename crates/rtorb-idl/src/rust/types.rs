@@ -11,7 +11,7 @@ impl Scope<'_> {
     /// The type of a member or a result.
     pub(super) fn owned(self, ty: &Type) -> TokenStream {
         match ty {
-            Type::String { bound: None } => quote!(::std::string::String),
+            Type::String { bound: None } => quote!(::rtorb::codegen::String),
             Type::String { bound: Some(bound) } => generic("BoundedString", &[], &[*bound]),
             Type::WString { bound: None } => quote!(::rtorb::codegen::WString),
             Type::WString { bound: Some(bound) } => generic("BoundedWString", &[], &[*bound]),
@@ -23,7 +23,7 @@ impl Scope<'_> {
                 bound: None,
             } => {
                 let element = self.owned(element);
-                quote!(::std::vec::Vec<#element>)
+                quote!(::rtorb::codegen::Vec<#element>)
             }
             Type::Sequence {
                 element,
@@ -43,7 +43,7 @@ impl Scope<'_> {
                 let (key, value) = (self.owned(key), self.owned(value));
                 match bound {
                     Some(bound) => generic("BoundedMap", &[key, value], &[*bound]),
-                    None => quote!(::std::collections::BTreeMap<#key, #value>),
+                    None => quote!(::rtorb::codegen::BTreeMap<#key, #value>),
                 }
             }
             Type::Named(id) if !is_reference(&self.tree.item(*id).kind) => self.path(*id),
@@ -86,8 +86,10 @@ impl Scope<'_> {
         let path = self.path(*id);
         match &self.tree.item(*id).kind {
             ItemKind::Valuetype(value) if value.is_abstract => path,
-            ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } => quote!(::std::sync::Arc<#path>),
-            _ if is_local_interface(self.tree, *id) => quote!(::std::sync::Arc<dyn #path>),
+            ItemKind::Valuetype(_) | ItemKind::ValueBox { .. } => {
+                quote!(::rtorb::codegen::Arc<#path>)
+            }
+            _ if is_local_interface(self.tree, *id) => quote!(::rtorb::codegen::Arc<dyn #path>),
             _ => path,
         }
     }

@@ -71,3 +71,34 @@ fn returns_the_messages_of_a_wrong_file() {
     );
     std::fs::remove_dir_all(dir).expect("it is ours");
 }
+
+#[test]
+fn names_the_chosen_runtime_and_no_standard_library() {
+    let dir = out_dir("runtime");
+    let file = dir.join("log.idl");
+    std::fs::write(
+        &file,
+        "valuetype Line { public string text; };\ninterface Log { void add(in sequence<Line> lines, in map<long, string> names); };\n",
+    )
+    .expect("it can be written");
+    let compiler = |runtime: &str| Compiler::new().out_dir(&dir).runtime(runtime);
+    let compiled = compiler("sdk::orb").try_compile(&file);
+    let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
+    let text = std::fs::read_to_string(&compiled.output).expect("it was written");
+    assert!(
+        text.contains("\n::sdk::orb::codegen::generated! {"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("::rtorb") && !text.contains("::std"),
+        "{text}"
+    );
+
+    let refused = compiler("rtorb-embedded").try_compile(&file);
+    let message = refused.expect_err("it is no path").to_string();
+    assert!(
+        message.contains("`rtorb-embedded` is not the path"),
+        "{message}"
+    );
+    std::fs::remove_dir_all(dir).expect("it is ours");
+}

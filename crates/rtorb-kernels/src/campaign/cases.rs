@@ -9,7 +9,7 @@ use rtorb_results::{Results, write_atomically};
 
 use super::joined::{self, Found, Missing};
 use super::plan::Case;
-use super::workers::{self, Event, Then};
+use super::workers::{self, Then, WorkerEvent};
 use super::{
     Absent, Answer, Boot, Identity, Job, Kernel, Message, Needs, OfSystem, SelfCheck, Standing,
     Watch,
@@ -64,11 +64,11 @@ pub(super) fn run(cases: Cases, guests: usize, watch: &mut dyn Watch) -> Result<
         all.len(),
         guests,
         move |at| cases.boot(at),
-        &mut |event: Option<Event<Said>>| {
+        &mut |event: Option<WorkerEvent<Said>>| {
             match event {
                 None => {}
-                Some(Event::Begins(at)) => progress.begins(at),
-                Some(Event::Ends(at, ended)) => {
+                Some(WorkerEvent::Begins(at)) => progress.begins(at),
+                Some(WorkerEvent::Ends(at, ended)) => {
                     progress.ends(at);
                     if let (Ok(said), Some(told)) = (&ended, &asked[all[at].system])
                         && said.preempt != *told

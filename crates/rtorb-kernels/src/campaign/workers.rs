@@ -9,12 +9,12 @@ use rtorb_lab::LabError;
 use rtorb_os::thread::{ThreadConfig, spawn};
 
 /// What became of a case.
-pub(super) type Ended<T> = Result<T, LabError>;
+pub(super) type WorkResult<T> = Result<T, LabError>;
 
 /// What a worker tells: which case, by its place in the list.
-pub(super) enum Event<T> {
+pub(super) enum WorkerEvent<T> {
     Begins(usize),
-    Ends(usize, Ended<T>),
+    Ends(usize, WorkResult<T>),
 }
 
 /// What the listener answers to an event.
@@ -33,8 +33,8 @@ pub(super) enum Then {
 pub(super) fn run<T: Send + 'static>(
     count: usize,
     guests: usize,
-    work: impl Fn(usize) -> Ended<T> + Send + Sync + 'static,
-    listen: &mut dyn FnMut(Option<Event<T>>) -> Then,
+    work: impl Fn(usize) -> WorkResult<T> + Send + Sync + 'static,
+    listen: &mut dyn FnMut(Option<WorkerEvent<T>>) -> Then,
 ) -> Result<(), LabError> {
     let work = Arc::new(work);
     let next = Arc::new(AtomicUsize::new(0));
@@ -69,18 +69,18 @@ pub(super) fn run<T: Send + 'static>(
 fn take_turns<T>(
     count: usize,
     next: &AtomicUsize,
-    work: &dyn Fn(usize) -> Ended<T>,
-    say: &Sender<Event<T>>,
+    work: &dyn Fn(usize) -> WorkResult<T>,
+    say: &Sender<WorkerEvent<T>>,
 ) {
     loop {
         let at = next.fetch_add(1, Ordering::SeqCst);
         // Who hears it is there until this thread has ended.
-        if at >= count || say.send(Event::Begins(at)).is_err() {
+        if at >= count || say.send(WorkerEvent::Begins(at)).is_err() {
             return;
         }
         let ended = work(at);
         let is_interrupted = matches!(ended, Err(LabError::Interrupted));
-        if say.send(Event::Ends(at, ended)).is_err() || is_interrupted {
+        if say.send(WorkerEvent::Ends(at, ended)).is_err() || is_interrupted {
             return;
         }
     }
@@ -102,7 +102,7 @@ mod tests {
             Ok(at * at)
         };
         run(count, guests, work, &mut |event| match event {
-            Some(Event::Begins(at)) => {
+            Some(WorkerEvent::Begins(at)) => {
                 begun += 1;
                 if at == stop_at {
                     Then::Stop
@@ -110,7 +110,7 @@ mod tests {
                     Then::GoOn
                 }
             }
-            Some(Event::Ends(at, ended)) => {
+            Some(WorkerEvent::Ends(at, ended)) => {
                 results[at] = ended.ok();
                 Then::GoOn
             }
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn an_interrupt_ends_every_worker() {
         let mut begun = 0;
-        let mut listen = |event: Option<Event<()>>| {
-            begun += usize::from(matches!(event, Some(Event::Begins(_))));
+        let mut listen = |event: Option<WorkerEvent<()>>| {
+            begun += usize::from(matches!(event, Some(WorkerEvent::Begins(_))));
             Then::GoOn
         };
         run(100, 4, |_| Err(LabError::Interrupted), &mut listen).unwrap();

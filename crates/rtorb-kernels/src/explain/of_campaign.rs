@@ -17,7 +17,7 @@ use crate::program;
 
 /// Which samples.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ExplanationRequest {
     /// The campaign's folder.
     pub folder: PathBuf,
     /// The system, as its folder is called: `6.12-voluntary`; `None` for each one.
@@ -49,7 +49,7 @@ struct Candidate {
 /// # Errors
 /// That the campaign has no such sample, or that its boots cannot be repeated here; or the interrupt.
 pub fn explain(
-    request: &Request,
+    request: &ExplanationRequest,
     executable: &Path,
     interrupt: &Interrupt,
     note: &mut dyn FnMut(&str),
@@ -109,7 +109,7 @@ pub fn explain(
 
 /// What all boots that are repeated have in common.
 struct Here<'a> {
-    request: &'a Request,
+    request: &'a ExplanationRequest,
     identity: &'a Identity,
     emulator: &'a Emulator,
     initramfs: &'a Initramfs,
@@ -205,7 +205,10 @@ fn same(
 }
 
 /// For each system, the series with the slowest sample.
-fn candidates(request: &Request, identity: &Identity) -> Result<Vec<Candidate>, LabError> {
+fn candidates(
+    request: &ExplanationRequest,
+    identity: &Identity,
+) -> Result<Vec<Candidate>, LabError> {
     let mut candidates = Vec::new();
     for (index, system) in identity.systems.iter().enumerate() {
         let folder = folder_of(&request.folder, system);
@@ -274,7 +277,7 @@ fn has(series: &Series, labels: &[(String, String)]) -> bool {
 fn answer_of<'a>(
     record: &'a Record,
     candidate: &Candidate,
-    request: &Request,
+    request: &ExplanationRequest,
 ) -> Result<&'a Answer, LabError> {
     let load = candidate.series.labels.get("load");
     let load = load.map_or_else(|| "none".to_owned(), LabelValue::to_string);

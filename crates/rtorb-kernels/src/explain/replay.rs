@@ -228,7 +228,7 @@ fn symbols_path(kernel: &Kernel) -> Result<PathBuf, LabError> {
 /// In a campaign's folder.
 const FOLDER: &str = "explanations";
 /// What an observer counts, and where tasks are switched: arch/x86/entry/entry_64.S.
-const MARK: &str = "rtorb_os::replay::sample_taken";
+const MARK: &str = "rtorb_instruments::replay::sample_taken";
 const SWITCH: &str = "__switch_to_asm";
 const SYMBOLS_MAX: Duration = Duration::from_secs(300);
 const DIGITS: usize = 16;

@@ -178,11 +178,14 @@ ffffffffc0000000 t module_work\t[module]
     #[test]
     fn the_functions_of_this_program_are_found_by_one_of_them() {
         // Named, so that it is linked.
-        std::hint::black_box(rtorb_os::replay::sample_taken_address());
+        std::hint::black_box(rtorb_instruments::replay::sample_taken_address());
         let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let mut symbols = Symbols::default();
-        symbols.add_program(&file, ("rtorb_os::replay::sample_taken", 0x7fff_0000_1000));
+        symbols.add_program(
+            &file,
+            ("rtorb_instruments::replay::sample_taken", 0x7fff_0000_1000),
+        );
         let found = symbols.function(0x7fff_0000_1000).name;
-        assert_eq!(found, "rtorb_os::replay::sample_taken");
+        assert_eq!(found, "rtorb_instruments::replay::sample_taken");
     }
 }

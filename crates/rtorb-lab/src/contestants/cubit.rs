@@ -154,7 +154,7 @@ impl Server {
             .strategies(serving.strategies)
             .server_threads(serving.threads);
         for endpoint in &serving.listen {
-            builder = builder.listen(endpoint)?;
+            builder = builder.listen(endpoint);
         }
         Ok(Self::with(builder, PoaPolicies::default())?)
     }
@@ -350,12 +350,12 @@ where
     let stream = if segments.is_empty() {
         &octets[..written]
     } else {
-        let lent: usize = segments.iter().map(|segment| segment.octets.len()).sum();
+        let lent: usize = segments.iter().map(|segment| segment.bytes.len()).sum();
         let mut all = Vec::with_capacity(written + lent);
         let mut from = 0;
         for segment in &segments {
             all.extend_from_slice(&octets[from..segment.after]);
-            all.extend_from_slice(segment.octets);
+            all.extend_from_slice(segment.bytes);
             from = segment.after;
         }
         all.extend_from_slice(&octets[from..written]);

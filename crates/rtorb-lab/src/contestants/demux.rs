@@ -95,7 +95,7 @@ impl Server {
     /// What the ORB said.
     pub fn open(endpoint: &str, kind: Kind, objects: usize) -> Result<Self, ServeError> {
         let limits = Limits::with(|limits| limits.objects_max = objects + 1);
-        let orb = Orb::builder().listen(endpoint)?.limits(limits).build()?;
+        let orb = Orb::builder().listen(endpoint).limits(limits).build()?;
         let poa = orb.root_poa()?;
         let mut references = Vec::new();
         for index in 0..objects.max(1) {

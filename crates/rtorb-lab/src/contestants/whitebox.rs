@@ -18,7 +18,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::processes::Launcher;
 
-pub use rtorb_os::heap::{CountingAllocator, start_counting, stop_counting};
+use rtorb_instruments::heap;
+use rtorb_os::sync;
+
+pub use heap::CountingAllocator;
+
+/// Stops counting heap calls and locks in this process.
+pub fn stop_counting() {
+    heap::stop_counting();
+    sync::stop_counting();
+}
+
+/// Starts counting again. A program counts from its start.
+pub fn start_counting() {
+    heap::start_counting();
+    sync::start_counting();
+}
 
 /// Calls that are made while something is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

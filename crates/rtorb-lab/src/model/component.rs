@@ -311,7 +311,7 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
         // Who waits in an overloaded system waits until that is given up.
         .round_trip_timeout(None)
         .listen("iiop://127.0.0.1:0")
-        .and_then(rtorb::OrbBuilder::build)
+        .build()
         .map_err(|error| error.to_string())
 }
 

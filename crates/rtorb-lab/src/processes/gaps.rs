@@ -4,8 +4,8 @@
 //! CPU: another thread, which the kernel counts as a switch, or without one an interrupt, the firmware or a hypervisor. What
 //! oslat and the kernel's tracers osnoise and hwlat look for is found so from an application's view, on any kernel.
 
+use rtorb_instruments::usage::{self, Switches};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sched::{Switches, thread_switches};
 use serde::{Deserialize, Serialize};
 
 /// A time during which the thread that looks did not run.
@@ -69,7 +69,7 @@ impl Gaps {
 
     /// Begins to look: what was before is no gap. Answers the time.
     pub fn begin(&mut self) -> u64 {
-        self.switches = thread_switches();
+        self.switches = usage::of_thread().switches;
         self.last_ns = monotonic_ns();
         self.last_ns
     }
@@ -126,7 +126,7 @@ impl Gaps {
     /// Keeps the gap before the reading that has just been made, and goes on with a new reading, which it answers.
     #[cold]
     fn end_gap(&mut self, length_ns: u64) -> u64 {
-        let switches = thread_switches();
+        let switches = usage::of_thread().switches;
         let gap = Gap {
             begin_ns: self.last_ns,
             length_ns,

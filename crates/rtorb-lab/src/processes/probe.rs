@@ -17,7 +17,7 @@ use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use rtorb_os::replay::samples_taken;
+use rtorb_instruments::replay::samples_taken;
 use rtorb_results::ObtainedScheduling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub struct Answer {
     pub scheduling: Vec<ObtainedScheduling>,
     /// Whether the process could lock its memory: filled in by [`serve`].
     pub memory_locked: bool,
-    /// How often [`rtorb_os::replay::sample_taken`] was called for it: filled in by [`serve`]. An experiment that runs in
+    /// How often [`rtorb_instruments::replay::sample_taken`] was called for it: filled in by [`serve`]. An experiment that runs in
     /// emulated machines tells [`crate::experiment::Context::add_marks`].
     pub marks: u64,
 }

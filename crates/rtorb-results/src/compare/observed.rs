@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::welch::{Difference, OBSERVATIONS_MIN};
-use super::{Compared, Observations, Observed, SeriesName, Verdict};
+use super::{Change, Compared, Observations, SeriesName, SeriesSummary};
 use crate::runs::Run;
 use crate::statistics::median;
 use crate::{LabelValue, Labels, Results, Series};
@@ -52,7 +52,7 @@ impl Pair<'_> {
             ratio_high: None,
             p: None,
             p_adjusted: None,
-            verdict: Verdict::CannotBeSaid,
+            verdict: Change::CannotBeSaid,
             why: None,
             name: self.name,
         };
@@ -121,10 +121,10 @@ fn values(series: &[&Series], observations: Observations) -> Vec<f64> {
     }
 }
 
-fn observed(series: &[&Series], values: &[f64]) -> Observed {
+fn observed(series: &[&Series], values: &[f64]) -> SeriesSummary {
     let p99: Vec<f64> = series.iter().map(|one| one.statistics.p99).collect();
     let medians: Vec<f64> = series.iter().map(|one| one.median_of_rounds()).collect();
-    Observed {
+    SeriesSummary {
         observations: values.len(),
         p50: centre(if values.is_empty() { &medians } else { values }),
         p99: median(&p99).unwrap_or_default(),

@@ -137,10 +137,10 @@ fn the_largest_difference_comes_first_and_what_is_the_same_last() {
         &side("a", [10_000.0, 10_000.0, 10_000.0]),
         &side("b", [10_000.0, 11_000.0, 5_000.0]),
     );
-    let verdicts: Vec<Verdict> = found.series.iter().map(|one| one.verdict).collect();
+    let verdicts: Vec<Change> = found.series.iter().map(|one| one.verdict).collect();
     assert_eq!(
         verdicts,
-        [Verdict::Faster, Verdict::Slower, Verdict::NoDifference]
+        [Change::Faster, Change::Slower, Change::NoDifference]
     );
     assert_eq!(found.series[2].slower_percent(), None);
 }
@@ -159,8 +159,8 @@ fn single_runs_are_compared_by_their_rounds() {
     let b = single("b", &[12_000.0, 12_100.0, 11_900.0, 12_050.0]);
     let found = compared(&a, &b);
     assert_eq!(found.observations, Observations::Rounds);
-    assert_eq!(found.series[0].verdict, Verdict::Slower);
-    assert_eq!(found.series[1].verdict, Verdict::CannotBeSaid);
+    assert_eq!(found.series[0].verdict, Change::Slower);
+    assert_eq!(found.series[1].verdict, Change::CannotBeSaid);
     let why = found.series[1].why.as_deref().unwrap();
     assert!(why.contains("2 on a side"), "{why}");
 }
@@ -185,10 +185,10 @@ fn counts_that_rise_from_nothing_differ_without_a_ratio() {
         counts.into_iter().enumerate().map(run).collect()
     };
     let found = compared(&side("a", [0.0; 3]), &side("b", [2.0; 3]));
-    assert_eq!(found.series[0].verdict, Verdict::More);
+    assert_eq!(found.series[0].verdict, Change::More);
     assert_eq!(found.series[0].ratio, None);
     let same = compared(&side("a", [0.0; 3]), &side("b", [0.0; 3]));
-    assert_eq!(same.series[0].verdict, Verdict::NoDifference);
+    assert_eq!(same.series[0].verdict, Change::NoDifference);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn seeds_without_any_variance_are_compared_and_said_to_be_seeds() {
     )
     .unwrap();
     assert!(found.virtual_time);
-    assert_eq!(found.series[0].verdict, Verdict::NoDifference);
+    assert_eq!(found.series[0].verdict, Change::NoDifference);
     let slower = [12_000.0; 4];
     let found = compare(
         &[emulated("a", &same)],
@@ -356,7 +356,7 @@ fn seeds_without_any_variance_are_compared_and_said_to_be_seeds() {
         Spoilt::Refuse,
     )
     .unwrap();
-    assert_eq!(found.series[0].verdict, Verdict::Slower);
+    assert_eq!(found.series[0].verdict, Change::Slower);
     let ratio = found.series[0].ratio.unwrap();
     assert!((ratio - 12_000.0 / 3_764.0).abs() < 1e-6, "{ratio}");
     let kernels = found

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::{Cell, Table};
+use super::{Cell, ExportedTable};
 
-pub(super) fn encode(table: &Table) -> io::Result<Vec<u8>> {
+pub(super) fn encode(table: &ExportedTable) -> io::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(table.columns.iter().map(|column| &column.name))?;
     for row in &table.rows {

@@ -10,13 +10,13 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::{Cell, Column, Kind, Table};
+use super::{Cell, Column, ExportedTable, Kind};
 
-pub(super) fn encode(table: &Table) -> io::Result<Vec<u8>> {
+pub(super) fn encode(table: &ExportedTable) -> io::Result<Vec<u8>> {
     write(table).map_err(io::Error::other)
 }
 
-fn write(table: &Table) -> Result<Vec<u8>, ParquetError> {
+fn write(table: &ExportedTable) -> Result<Vec<u8>, ParquetError> {
     let fields = table.columns.iter().map(field);
     let schema = Type::group_type_builder(table.name)
         .with_fields(fields.collect::<Result<_, _>>()?)

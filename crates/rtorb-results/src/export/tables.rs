@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cell, Column, Kind, Table};
+use super::{Cell, Column, ExportedTable, Kind};
 use crate::runs::Run;
 use crate::{Derived, LabelValue, Labels, Results, Series};
 
-pub(super) fn all(runs: &[Run]) -> Vec<Table> {
+pub(super) fn all(runs: &[Run]) -> Vec<ExportedTable> {
     let kinds = label_kinds(runs);
-    let mut tables = SHAPES.map(|shape| Table {
+    let mut tables = SHAPES.map(|shape| ExportedTable {
         name: shape.name,
         columns: columns(&kinds, shape.columns),
         rows: Vec::new(),

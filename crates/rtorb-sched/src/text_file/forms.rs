@@ -85,7 +85,7 @@ struct Search<'t> {
 
 /// A step from a value to a part of it.
 #[derive(Clone)]
-enum Step {
+enum PathStep {
     Field(String),
     Element(usize),
 }
@@ -132,7 +132,7 @@ impl Search<'_> {
     }
 
     /// Removes a part. A plain value in an array is replaced first, because the number of values may be fixed.
-    fn remove(&mut self, path: &[Step]) -> bool {
+    fn remove(&mut self, path: &[PathStep]) -> bool {
         let (place, end) = (self.next_place(), self.text.len());
         let Some((last, parents)) = path.split_last() else {
             return false;
@@ -142,11 +142,11 @@ impl Search<'_> {
         };
         let span = parent.span();
         match (parent.get_mut(), last) {
-            (DeValue::Table(table), Step::Field(name)) => {
+            (DeValue::Table(table), PathStep::Field(name)) => {
                 self.removed.push((span, name.clone()));
                 table.remove(name.as_str()).is_some()
             }
-            (DeValue::Array(all), Step::Element(index)) => {
+            (DeValue::Array(all), PathStep::Element(index)) => {
                 let Some(element) = all.get_mut(*index) else {
                     return false;
                 };
@@ -164,7 +164,7 @@ impl Search<'_> {
     }
 
     /// Adds a value for a missing field of a table.
-    fn invent(&mut self, path: &[Step], field: &str) -> bool {
+    fn invent(&mut self, path: &[PathStep], field: &str) -> bool {
         let place = self.next_place();
         let table = value_at(&mut self.root, path).map(|value| value.get_mut());
         let Some(DeValue::Table(table)) = table else {
@@ -177,7 +177,7 @@ impl Search<'_> {
     }
 
     /// Replaces an invented value by one of another kind. If none fits, removes it from its array, or else the table that it is in.
-    fn invent_another(&mut self, path: &[Step]) -> bool {
+    fn invent_another(&mut self, path: &[PathStep]) -> bool {
         let Some(value) = value_at(&mut self.root, path) else {
             return false;
         };
@@ -188,7 +188,7 @@ impl Search<'_> {
             return true;
         }
         match path {
-            [.., Step::Element(_)] => self.remove(path),
+            [.., PathStep::Element(_)] => self.remove(path),
             [table @ .., _] => self.remove(table),
             [] => false,
         }
@@ -216,7 +216,7 @@ fn value_of_kind(kind: usize) -> DeValue<'static> {
 }
 
 /// Returns the path to the part that an error is about: the field with the name there, else the smallest value there.
-fn path_to(root: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Vec<Step> {
+fn path_to(root: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Vec<PathStep> {
     best_path(root, &|key, value| {
         if key.is_some_and(|key| key.contains(&span.start)) {
             return Some(0);
@@ -227,7 +227,7 @@ fn path_to(root: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Vec<Step> {
 }
 
 /// Returns the path to the table with exactly this place; the root's if there is none.
-fn path_to_table(root: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Vec<Step> {
+fn path_to_table(root: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Vec<PathStep> {
     best_path(root, &|_, value| (value == span).then_some(1))
 }
 
@@ -235,7 +235,7 @@ fn path_to_table(root: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Vec<Step> 
 type Distance<'a> = &'a dyn Fn(Option<&Range<usize>>, &Range<usize>) -> Option<usize>;
 
 /// Returns the path to the part with the smallest distance. Of several, the innermost is taken.
-fn best_path(root: &Spanned<DeValue<'_>>, distance: Distance) -> Vec<Step> {
+fn best_path(root: &Spanned<DeValue<'_>>, distance: Distance) -> Vec<PathStep> {
     let (mut path, mut best) = (Vec::new(), (usize::MAX, Vec::new()));
     look(root, distance, &mut path, &mut best);
     best.1
@@ -244,8 +244,8 @@ fn best_path(root: &Spanned<DeValue<'_>>, distance: Distance) -> Vec<Step> {
 fn look(
     value: &Spanned<DeValue<'_>>,
     distance: Distance,
-    path: &mut Vec<Step>,
-    best: &mut (usize, Vec<Step>),
+    path: &mut Vec<PathStep>,
+    best: &mut (usize, Vec<PathStep>),
 ) {
     let mut visit = |step, key: Option<Range<usize>>, part: &Spanned<DeValue<'_>>| {
         path.push(step);
@@ -258,13 +258,13 @@ fn look(
     match value.get_ref() {
         DeValue::Table(table) => {
             for (name, part) in table {
-                let field = Step::Field(name.get_ref().to_string());
+                let field = PathStep::Field(name.get_ref().to_string());
                 visit(field, Some(name.span()), part);
             }
         }
         DeValue::Array(all) => {
             for (index, part) in all.iter().enumerate() {
-                visit(Step::Element(index), None, part);
+                visit(PathStep::Element(index), None, part);
             }
         }
         _ => {}
@@ -273,12 +273,12 @@ fn look(
 
 fn value_at<'v, 't>(
     root: &'v mut Spanned<DeValue<'t>>,
-    path: &[Step],
+    path: &[PathStep],
 ) -> Option<&'v mut Spanned<DeValue<'t>>> {
     path.iter()
         .try_fold(root, |value, step| match (value.get_mut(), step) {
-            (DeValue::Table(table), Step::Field(name)) => table.get_mut(name.as_str()),
-            (DeValue::Array(all), Step::Element(index)) => all.get_mut(*index),
+            (DeValue::Table(table), PathStep::Field(name)) => table.get_mut(name.as_str()),
+            (DeValue::Array(all), PathStep::Element(index)) => all.get_mut(*index),
             _ => None,
         })
 }

@@ -193,6 +193,10 @@ fn begin(orb: &Orb, core: &Arc<ChannelCore>) -> Result<Vec<JoinHandle<Option<()>
 }
 
 /// Starts a thread with a CORBA priority. The ORB maps it and decides what a refusal means.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the creator waits until the thread has begun, and holds no lock"
+)]
 fn begin_thread(
     orb: &Orb,
     name: &'static str,

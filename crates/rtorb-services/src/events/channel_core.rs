@@ -447,7 +447,7 @@ mod tests {
     /// A channel without threads of its own.
     fn channel(dispatching: Dispatching, lanes: &[i16]) -> ChannelCore {
         let orb = Orb::builder().listen("iiop://127.0.0.1:0");
-        let orb = orb.expect("an endpoint").build().expect("an ORB");
+        let orb = orb.build().expect("an ORB");
         let poa = orb.root_poa().expect("it listens");
         let priority = |lane: &i16| Priority::new(*lane).expect("a priority");
         let config = ChannelConfig {

@@ -16,7 +16,7 @@ use crate::events::timer_queue::TimerQueue;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use rtorb_os::heap::heap_calls;
+use rtorb_instruments::heap::heap_calls;
 use rtorb_os::sync::lock_calls;
 use std::time::Duration;
 

@@ -126,7 +126,7 @@ impl EventQueue {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rtorb_os::heap::heap_calls;
+    use rtorb_instruments::heap::heap_calls;
 
     fn message(octets: &[u8], events: u32) -> Message<'_> {
         let form = Form {

@@ -305,11 +305,6 @@ impl Publications {
 /// A unit of `TimeBase::TimeT`.
 const NS_PER_UNIT: u128 = 100;
 
-/// The code in `docs/reference/subscriptions.md` is compiled as the tests of the documentation are.
-#[cfg(doctest)]
-#[doc = include_str!("../../subscriptions.md")]
-struct Page;
-
 #[cfg(all(test, feature = "event-channel"))]
 mod tests {
     use super::*;

@@ -117,7 +117,7 @@ impl<C: Clone> TimerQueue<C> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rtorb_os::heap::heap_calls;
+    use rtorb_instruments::heap::heap_calls;
     use std::collections::BTreeMap;
 
     const SLOTS: usize = 9;

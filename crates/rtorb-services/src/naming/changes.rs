@@ -1,4 +1,8 @@
 //! Group commit: changes that come at the same time share one commit, which one of their threads makes.
+#![expect(
+    clippy::disallowed_types,
+    reason = "only the leader sets an answer, and no thread waits for one by it"
+)]
 
 use super::config::NamingConfig;
 use super::draft::{Bounds, ChangeOutcome, Draft, Refusal, Request};

@@ -80,7 +80,7 @@ fn a_full_disk_reaches_the_log_once_and_every_client_whose_change_is_lost() {
 
     let orb = Orb::builder()
         .listen("iiop://127.0.0.1:0")
-        .and_then(|builder| builder.build())
+        .build()
         .expect("an ORB");
     let service = NamingService::start(&orb, config, Some((store, tree))).expect("a service");
     orb.root_poa().expect("a root adapter").manager().activate();

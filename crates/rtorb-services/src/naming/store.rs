@@ -14,7 +14,7 @@ use rtorb::ior::Ior;
 use rtorb::url::NameComponent;
 use rtorb_os::sync::Mutex;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -153,9 +153,7 @@ pub(super) fn new_identity() -> Result<u64, rtorb::SystemException> {
 }
 
 fn random() -> io::Result<u64> {
-    let mut octets = [0; 8];
-    File::open("/dev/urandom")?.read_exact(&mut octets)?;
-    Ok(u64::from_le_bytes(octets))
+    getrandom::u64().map_err(io::Error::from)
 }
 
 /// The schema of this program. Another layout has another number.

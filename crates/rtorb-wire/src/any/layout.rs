@@ -2,16 +2,16 @@
 
 use crate::type_code::{Kind, Shape, TypeCode};
 
-/// The bytes of `count` values that begin at `position` in their stream; `None` if they are more than `octets_max`.
+/// The number of bytes of `count` values from stream position `position` on; `None` if it exceeds `bytes_max`.
 ///
-/// Only for types with the summary `fixed`.
+/// The summary of the type must be `fixed`.
 pub(super) fn run_length(
     element: &TypeCode,
     count: usize,
     position: usize,
-    octets_max: usize,
+    bytes_max: usize,
 ) -> Option<usize> {
-    let limit = position.checked_add(octets_max)?;
+    let limit = position.checked_add(bytes_max)?;
     let end = run_end(element, count, position, limit)?;
     Some(end - position)
 }

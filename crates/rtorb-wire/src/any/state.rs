@@ -1,4 +1,4 @@
-//! The state of a valuetype whose type is known by its TypeCode.
+//! Valuetypes that are read and written by their TypeCode.
 
 use super::unsupported;
 use super::value::{self, Value};
@@ -11,10 +11,10 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use core::fmt;
 
-/// Finds the TypeCode of a valuetype by its repository id: derived types, which the TypeCode of their base does not name.
+/// Finds the TypeCode of a derived valuetype by its repository id. The TypeCode of a base does not name derived types.
 pub type KnownTypes<'k> = &'k dyn Fn(&str) -> Option<TypeCode>;
 
-/// No other valuetypes than those that a TypeCode names.
+/// Finds no type: only the valuetypes that a TypeCode names are known.
 pub const NOTHING_KNOWN: KnownTypes<'static> = &|_| None;
 
 /// A value of a valuetype.
@@ -35,7 +35,7 @@ impl State {
         r.approach_value();
         match r.value_head()? {
             ValueHead::Null => Ok(None),
-            ValueHead::Again { position } => {
+            ValueHead::Indirection { position } => {
                 let value = r.value_at(position)?.downcast().ok();
                 let is_expected =
                     |state: &Arc<Self>| find(scope, &state.repository_id, known).is_some();
@@ -103,7 +103,7 @@ impl State {
         };
         let identity = (Arc::as_ptr(state).addr(), TypeId::of::<Self>());
         if let Some(position) = w.value_position(identity) {
-            return w.value_again(position);
+            return w.value_indirection(position);
         }
         let found = find(scope, &state.repository_id, known).ok_or(EncodeError::WrongType)?;
         w.value(&state.repository_id, identity, false, |w| {
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-/// Without the members: a few shared values in a message could make the text endless.
+/// Omits the members: a few shared values in a message could make the text endless.
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.members.len();
@@ -149,12 +149,12 @@ impl fmt::Debug for State {
 pub enum StateType {
     /// The expected type.
     Expected,
-    /// A type that derives from it.
+    /// A type that derives from the expected one.
     Derived(TypeCode),
 }
 
 impl StateType {
-    /// Calls `work` with the type's scope, where `expected` is that of the expected type.
+    /// Calls `work` with the scope of the type. `expected` is the scope of the expected type.
     pub fn in_scope<T>(&self, expected: &Scope<'_>, work: impl FnOnce(&Scope<'_>) -> T) -> T {
         match self {
             Self::Expected => work(expected),
@@ -163,7 +163,8 @@ impl StateType {
     }
 }
 
-/// The type of a state with that repository id, where the type of `scope` is expected; `None` if it is unknown, or no such type.
+/// Finds the type with the repository id `id` where the type of `scope` is expected; `None` if it is unknown or does not derive from
+/// the expected type.
 pub fn find(scope: &Scope<'_>, id: &str, known: KnownTypes<'_>) -> Option<StateType> {
     let expected = scope.type_code;
     let formal_id = expected.repository_id().unwrap_or_default();
@@ -188,7 +189,7 @@ fn is_custom(type_code: &TypeCode) -> bool {
     }
 }
 
-/// The repository id of `ValueBase`, of which every valuetype is one.
+/// The repository id of `ValueBase`, the base of every valuetype.
 pub const VALUE_BASE: &str = "IDL:omg.org/CORBA/ValueBase:1.0";
 
 /// Modifiers of a valuetype (CORBA 3, `ValueModifier`).

@@ -85,7 +85,7 @@ fn value(
         }
         Shape::ValueBox(_) | Shape::Value(_) | Shape::Event(_) => state(&scope, r, w),
         Shape::Named(kind, _) => Err(unsupported(*kind).into()),
-        // They are resolved above.
+        // Aliases and recursive types are resolved above.
         Shape::Alias(_) | Shape::Recursive(_) => Err(DecodeError::bad_type_code(0).into()),
     }
 }
@@ -107,7 +107,7 @@ fn plain(kind: Kind, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyE
         Kind::LongDouble => Ok(w.long_double(LongDouble::decode(r)?)?),
         Kind::Char => Ok(w.char(char::decode(r)?)?),
         Kind::WChar => Ok(w.wide_char(WChar::decode(r)?)?),
-        Kind::Principal => Ok(w.counted_octets(r.octets()?)?),
+        Kind::Principal => Ok(w.counted_bytes(r.octets()?)?),
         Kind::TypeCode => Ok(TypeCode::decode(r)?.write(w)?),
         Kind::Any => deeper(r, |r| {
             let inner = TypeCode::decode(r)?;
@@ -133,8 +133,8 @@ fn run(
         Kind::LongLong | Kind::ULongLong | Kind::Double => numbers::<u64>(count, r, w),
         _ if can_copy(element, r, w) => {
             let length = layout::run_length(element, count, r.position(), r.remaining());
-            let octets = r.take(length.unwrap_or(usize::MAX))?;
-            Ok(w.octets(octets)?)
+            let bytes = r.take(length.unwrap_or(usize::MAX))?;
+            Ok(w.octets(bytes)?)
         }
         _ => (0..count).try_for_each(|_| value(element, outer, r, w)),
     }
@@ -182,7 +182,7 @@ fn reference(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
     w.count(profiles)?;
     for _ in 0..profiles {
         number::<u32>(r, w)?;
-        w.counted_octets(r.octets()?)?;
+        w.counted_bytes(r.octets()?)?;
     }
     Ok(())
 }

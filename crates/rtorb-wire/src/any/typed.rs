@@ -18,7 +18,7 @@ pub trait Typed {
     fn type_code() -> TypeCode;
 }
 
-/// Implements [`Typed`]; the parameters of a generic type precede it.
+/// Implements [`Typed`]. The parameters of a generic type stand in brackets behind `where`.
 macro_rules! typed {
     ($($(where [$($parameters:tt)*])? $type:ty = $type_code:expr;)*) => {$(
         impl$(<$($parameters)*>)? Typed for $type {

@@ -65,7 +65,7 @@ pub enum Value {
     Octets(Vec<u8>),
     /// `any`
     Any(Any),
-    /// Of `TypeCode`.
+    /// `TypeCode`
     TypeCode(TypeCode),
     /// An object reference.
     Reference(Ior),
@@ -119,7 +119,7 @@ impl Value {
     fn elements(&self) -> Option<usize> {
         match self {
             Self::Elements(items) => Some(items.len()),
-            Self::Octets(octets) => Some(octets.len()),
+            Self::Octets(bytes) => Some(bytes.len()),
             _ => None,
         }
     }
@@ -158,7 +158,7 @@ pub(super) fn decode(
         }
         Shape::Struct(aggregate) | Shape::Except(aggregate) => r.step(|r| {
             if let Shape::Except(_) = type_code.shape() {
-                r.string_octets()?;
+                r.string_bytes()?;
             }
             let members = aggregate.members.iter();
             let members = members.map(|member| part(&member.type_code, r));
@@ -186,7 +186,7 @@ pub(super) fn decode(
         | Shape::Value(_)
         | Shape::Event(_) => Value::Valuetype(State::decode(scope, known, r)?),
         Shape::Named(kind, _) => return Err(unsupported(*kind)),
-        // They are resolved above.
+        // Aliases and recursive types are resolved above.
         Shape::Alias(_) | Shape::Recursive(_) => return Err(DecodeError::bad_type_code(0)),
     })
 }
@@ -223,7 +223,7 @@ fn decode_run(
     if scope.type_code.unaliased().kind() == Kind::Octet {
         return Ok(Value::Octets(r.take(count)?.to_vec()));
     }
-    // It grows with the bytes received, because the length of an array comes from the TypeCode.
+    // Reserves nothing: the length of an array comes from the TypeCode, so the vector grows with the bytes received.
     let mut elements = Vec::new();
     for _ in 0..count {
         elements.push(decode(scope, known, r)?);
@@ -322,7 +322,7 @@ fn encode_plain(value: &Value, kind: Kind, w: &mut Writer<'_>) -> Result<(), Enc
         (Kind::WChar, Value::WChar(value)) => w.wide_char(WChar(*value)),
         (Kind::Any, Value::Any(any)) => any.write(w),
         (Kind::TypeCode, Value::TypeCode(type_code)) => type_code.write(w),
-        (Kind::Principal, Value::Octets(octets)) => w.counted_octets(octets),
+        (Kind::Principal, Value::Octets(bytes)) => w.counted_bytes(bytes),
         _ => Err(EncodeError::WrongType),
     }
 }
@@ -379,8 +379,8 @@ fn encode_run(
             let mut items = items.iter();
             items.try_for_each(|item| encode(item, scope, known, w))
         }
-        Value::Octets(octets) if scope.type_code.unaliased().kind() == Kind::Octet => {
-            w.octets(octets)
+        Value::Octets(bytes) if scope.type_code.unaliased().kind() == Kind::Octet => {
+            w.octets(bytes)
         }
         _ => Err(EncodeError::WrongType),
     }

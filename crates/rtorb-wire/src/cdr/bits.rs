@@ -47,7 +47,7 @@ pub fn bit_field<T: BitField>(bits: u64, offset: u32, width: u32) -> T {
     T::of_bits(bits >> offset, width)
 }
 
-/// `bits` with another value of that field.
+/// Returns `bits` with `value` in the field of `width` bits from bit `offset` on.
 ///
 /// # Errors
 /// [`OverWidth`], if the value does not fit.
@@ -65,7 +65,7 @@ pub fn with_bit_field<T: BitField>(
     Ok(bits & !(lowest(width) << offset) | own << offset)
 }
 
-/// A number whose `width` lowest bits are set. There are 1 to 64.
+/// A number whose `width` lowest bits are set; 1 to 64 of them.
 const fn lowest(width: u32) -> u64 {
     u64::MAX >> (u64::BITS - width)
 }

@@ -10,7 +10,7 @@ use alloc::string::String;
 pub struct ContextValues(pub BTreeMap<String, String>);
 
 impl ContextValues {
-    /// Writes the values whose names match one of `patterns`. A pattern that ends in `*` matches names that begin as it does.
+    /// Writes the values whose names match one of `patterns`. A pattern with `*` at its end matches names with the text before it.
     ///
     /// # Errors
     /// When the message would exceed its limit.
@@ -79,9 +79,9 @@ mod tests {
         given
             .encode_matching(&["USER*", "HOST"], &mut w)
             .expect("it fits");
-        let octets = w.to_octets();
-        assert_eq!(octets[..4], [6, 0, 0, 0], "three names and three values");
-        let mut r = Reader::new(&octets, ByteOrder::Little);
+        let bytes = w.to_octets();
+        assert_eq!(bytes[..4], [6, 0, 0, 0], "three names and three values");
+        let mut r = Reader::new(&bytes, ByteOrder::Little);
         let expected = values(&[("USER", "a"), ("USER_ID", "b"), ("HOST", "c")]);
         assert_eq!(ContextValues::decode(&mut r), Ok(expected));
     }

@@ -41,7 +41,7 @@ impl<const DIGITS: u16, const SCALE: u16> fmt::Display for Fixed<DIGITS, SCALE> 
 }
 
 impl<const DIGITS: u16, const SCALE: u16> Decode for Fixed<DIGITS, SCALE> {
-    const OCTETS_MIN: usize = octets(DIGITS);
+    const OCTETS_MIN: usize = digit_bytes(DIGITS);
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         r.fixed_decimal(DIGITS).map(Self)
@@ -57,20 +57,20 @@ impl Writer<'_> {
         if !fits(unscaled, digits) {
             return Err(EncodeError::FixedOverflow { digits });
         }
-        let count = octets(digits);
-        let mut octets = [0u8; octets(DIGITS_MAX)];
+        let count = digit_bytes(digits);
+        let mut bytes = [0u8; digit_bytes(DIGITS_MAX)];
         let mut left = unscaled.unsigned_abs();
         let mut digit = || {
             let digit = (left % 10) as u8;
             left /= 10;
             digit
         };
-        octets[count - 1] = digit() << 4 | if unscaled < 0 { MINUS } else { PLUS };
-        for octet in octets[..count - 1].iter_mut().rev() {
+        bytes[count - 1] = digit() << 4 | if unscaled < 0 { MINUS } else { PLUS };
+        for byte in bytes[..count - 1].iter_mut().rev() {
             let low = digit();
-            *octet = digit() << 4 | low;
+            *byte = digit() << 4 | low;
         }
-        self.octets(&octets[..count])
+        self.octets(&bytes[..count])
     }
 }
 
@@ -83,9 +83,9 @@ impl Reader<'_> {
         if digits > DIGITS_MAX {
             return Err(DecodeError::BadFixed);
         }
-        let octets = self.take(octets(digits))?;
-        let nibbles = octets.iter().flat_map(|octet| [octet >> 4, octet & 0xf]);
-        let places = 2 * octets.len() - 1;
+        let bytes = self.take(digit_bytes(digits))?;
+        let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+        let places = 2 * bytes.len() - 1;
         let mut unscaled = 0i128;
         let mut sign = PLUS;
         for (index, nibble) in nibbles.enumerate() {
@@ -112,7 +112,7 @@ const PLUS: u8 = 0xc;
 const MINUS: u8 = 0xd;
 
 /// The number of bytes of that many digits.
-const fn octets(digits: u16) -> usize {
+const fn digit_bytes(digits: u16) -> usize {
     digits as usize / 2 + 1
 }
 

@@ -49,7 +49,7 @@ impl Form {
 }
 
 impl<T: FixedLayout, const N: usize> FixedLayout for [T; N] {
-    const OCTETS_MAX: usize = run_octets_max::<T>(N);
+    const OCTETS_MAX: usize = run_bytes_max::<T>(N);
     const OCTETS_MIN: usize = N * T::OCTETS_MIN;
     const ALIGNMENT: usize = T::ALIGNMENT;
 
@@ -86,7 +86,7 @@ impl Writer<'_> {
     /// When the message would exceed its limit.
     #[inline]
     pub fn fixed_slice<T: FixedLayout>(&mut self, values: &[T]) -> Result<(), EncodeError> {
-        match self.reserve(run_octets_max::<T>(values.len())) {
+        match self.reserve(run_bytes_max::<T>(values.len())) {
             // They do not fit with the most padding that is possible, but they may fit one by one.
             Err(_) if values.len() > 1 => {
                 return values.iter().try_for_each(|value| self.fixed(value));
@@ -130,14 +130,14 @@ impl Reader<'_> {
         into: &mut Vec<T>,
         count: usize,
     ) -> Result<(), DecodeError> {
-        self.buffer_up(run_octets_max::<T>(count))?;
+        self.buffer_up(run_bytes_max::<T>(count))?;
         into.reserve(count);
         let position = self.position();
-        let octets = self.buffered();
+        let bytes = self.buffered();
         let used = if self.order().is_foreign() {
-            get_all::<T, true>(into, count, octets, position)?
+            get_all::<T, true>(into, count, bytes, position)?
         } else {
-            get_all::<T, false>(into, count, octets, position)?
+            get_all::<T, false>(into, count, bytes, position)?
         };
         self.skip_buffered(used);
         Ok(())
@@ -146,7 +146,7 @@ impl Reader<'_> {
 
 /// The most bytes of `count` consecutive values.
 #[inline]
-const fn run_octets_max<T: FixedLayout>(count: usize) -> usize {
+const fn run_bytes_max<T: FixedLayout>(count: usize) -> usize {
     // Values as large as their alignment have padding before the first only.
     let next = if T::OCTETS_MIN == T::ALIGNMENT {
         T::OCTETS_MIN
@@ -204,18 +204,18 @@ fn put_one<T: FixedLayout, const PHASE: usize, const SWAP: bool>(
 fn get_all<T: FixedLayout, const SWAP: bool>(
     into: &mut Vec<T>,
     count: usize,
-    octets: &[u8],
+    bytes: &[u8],
     position: usize,
 ) -> Result<usize, DecodeError> {
     let mut at = 0;
     for _ in 0..count {
         // The last values may be shorter than a whole window; they are read with all bounds checked.
-        let (value, used) = match octets.get(at..at + T::OCTETS_MAX) {
+        let (value, used) = match bytes.get(at..at + T::OCTETS_MAX) {
             Some(window) => {
                 with_constant_phase!(position.wrapping_add(at), get_one::<T, SWAP>(window))?
             }
             None => {
-                let left = octets.get(at..).unwrap_or(&[]);
+                let left = bytes.get(at..).unwrap_or(&[]);
                 let (phase, swap) = (position.wrapping_add(at) & 7, SWAP);
                 T::get(left, 0, Form { phase, swap })?
             }

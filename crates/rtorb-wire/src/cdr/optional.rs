@@ -21,7 +21,7 @@ pub fn encode<'a, T: Encode>(value: &'a Option<T>, w: &mut Writer<'a>) -> Result
 pub fn decode<T: Decode>(r: &mut Reader<'_>) -> Result<Option<T>, DecodeError> {
     match r.count(T::OCTETS_MIN)? {
         0 => Ok(None),
-        // Recursive types nest through it, so this bounds their depth.
+        // Recursive types nest through optional members, so this bounds their depth.
         1 => r.nested(T::decode).map(Some),
         count => Err(OverBound { count, bound: 1 }.into()),
     }

@@ -43,10 +43,10 @@ macro_rules! primitive {
             fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError> {
                 const SIZE: usize = size_of::<$type>();
                 let start = form.aligned(at, SIZE);
-                let Some(octets) = from.get(start..start + SIZE) else {
+                let Some(bytes) = from.get(start..start + SIZE) else {
                     return Err(DecodeError::Truncated { needed: SIZE, left: from.len().saturating_sub(start) });
                 };
-                let value: $type = bytemuck::pod_read_unaligned(octets);
+                let value: $type = bytemuck::pod_read_unaligned(bytes);
                 Ok((if form.swap { value.swapped() } else { value }, start + SIZE))
             }
         }
@@ -106,7 +106,7 @@ impl FixedLayout for bool {
     //# A boolean is a byte, 1 for true and 0 for false. (Other ORBs read every other value as true, and so does this one.)
     #[inline(always)]
     fn get(from: &[u8], at: usize, form: Form) -> Result<(Self, usize), DecodeError> {
-        u8::get(from, at, form).map(|(octet, end)| (octet != 0, end))
+        u8::get(from, at, form).map(|(byte, end)| (byte != 0, end))
     }
 }
 

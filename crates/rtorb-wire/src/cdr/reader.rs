@@ -19,40 +19,40 @@ use core::any::Any;
 /// Values nested deeper than this are refused: sequences, maps, optional members, valuetypes, anys, TypeCodes.
 pub(crate) const DEPTH_MAX: u8 = 64;
 
-/// The most structs, unions and arrays around a value that is read by its TypeCode, which a peer may have made.
+/// The most structs, unions and arrays around a value that is read by its TypeCode. A peer may have made the TypeCode.
 const STEPS_MAX: u8 = 128;
 
 /// One level of nesting in `Reader::depth`, whose lower byte counts steps.
 const LEVEL: u16 = 1 << 8;
 
 /// Reads the value of an encapsulation.
-pub(crate) fn decode_encapsulated<T: Decode>(octets: &[u8]) -> Result<T, DecodeError> {
-    T::decode(&mut Reader::encapsulated(octets)?)
+pub(crate) fn decode_encapsulated<T: Decode>(bytes: &[u8]) -> Result<T, DecodeError> {
+    T::decode(&mut Reader::encapsulated(bytes)?)
 }
 
 /// Decodes aligned values one after the other, from either byte order.
 ///
 /// Strings and bytes can be borrowed from the message for `'m`.
 pub struct Reader<'m> {
-    octets: &'m [u8],
+    bytes: &'m [u8],
     at: usize,
-    /// The stream position of `octets[0]`, wrapping.
+    /// The stream position of `bytes[0]`, wrapping.
     shift: usize,
     rest: Option<&'m mut dyn Remainder>,
     order: ByteOrder,
     minor: u8,
-    /// The levels of nesting, and in the lower byte the structs, unions and arrays of types that only a TypeCode tells.
+    /// The levels of nesting, in the upper byte; and in the lower byte, the structs, unions and arrays that only a TypeCode describes.
     depth: u16,
     char_code_set: CharCodeSet,
     context: Option<&'m (dyn Any + Send + Sync)>,
-    values: Option<Box<Values<'m>>>,
+    values: Option<Box<ReadValues<'m>>>,
     /// The number of bytes behind the current chunk; 0 outside of chunks.
     hidden: usize,
 }
 
 /// The valuetypes read from one stream.
 #[derive(Default)]
-struct Values<'m> {
+struct ReadValues<'m> {
     /// The values by the position of their tags, with the nesting depth of each.
     read: BTreeMap<usize, (Arc<dyn Any + Send + Sync>, u8)>,
     /// The positions of the values that are being read.
@@ -63,10 +63,10 @@ struct Values<'m> {
 }
 
 impl<'m> Reader<'m> {
-    /// Reads a stream that starts with `octets`.
-    pub fn new(octets: &'m [u8], order: ByteOrder) -> Self {
+    /// Reads a stream that starts with `bytes`.
+    pub fn new(bytes: &'m [u8], order: ByteOrder) -> Self {
         Self {
-            octets,
+            bytes,
             at: 0,
             shift: 0,
             rest: None,
@@ -86,10 +86,10 @@ impl<'m> Reader<'m> {
     /// When there is no first byte, or it is neither 0 nor 1.
     //= GIOP 1.2 §15.3.3
     //# The first byte of an encapsulation is its byte order, 0 for big-endian or 1 for little-endian.
-    pub fn encapsulated(octets: &'m [u8]) -> Result<Self, DecodeError> {
-        match octets.first() {
+    pub fn encapsulated(bytes: &'m [u8]) -> Result<Self, DecodeError> {
+        match bytes.first() {
             Some(flag @ (0 | 1)) => {
-                let mut reader = Self::new(octets, ByteOrder::from_flag(*flag));
+                let mut reader = Self::new(bytes, ByteOrder::from_flag(*flag));
                 reader.at = 1;
                 Ok(reader)
             }
@@ -97,7 +97,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Reads on in `rest` behind the bytes in memory.
+    /// Sets the source of the bytes that follow those in memory.
     #[must_use]
     pub fn with_remainder(mut self, rest: &'m mut dyn Remainder) -> Self {
         self.rest = Some(rest);
@@ -123,25 +123,25 @@ impl<'m> Reader<'m> {
     pub fn primitive<T: Primitive>(&mut self) -> Result<T, DecodeError> {
         let pad = self.position().wrapping_neg() & (size_of::<T>() - 1);
         let start = self.at + pad;
-        let Some(octets) = self.octets.get(start..start + size_of::<T>()) else {
+        let Some(bytes) = self.bytes.get(start..start + size_of::<T>()) else {
             self.buffer_exactly(pad + size_of::<T>())?;
             return self.primitive();
         };
-        let value: T = bytemuck::pod_read_unaligned(octets);
+        let value: T = bytemuck::pod_read_unaligned(bytes);
         self.at = start + size_of::<T>();
         Ok(self.order.convert(value))
     }
 
-    /// Reads a count of elements of at least `octets_min` bytes each, and checks it against the bytes left.
+    /// Reads a count of elements of at least `bytes_min` bytes each, and checks it against the bytes left.
     ///
     /// # Errors
     /// When the bytes left cannot hold that many elements.
     #[inline]
-    pub fn count(&mut self, octets_min: usize) -> Result<usize, DecodeError> {
+    pub fn count(&mut self, bytes_min: usize) -> Result<usize, DecodeError> {
         let count = self.primitive::<u32>()?;
         let left = self.remaining();
         // Elements without bytes (empty structs) count as one byte each, so that they are bounded too.
-        if count as usize > left / octets_min.max(1) {
+        if count as usize > left / bytes_min.max(1) {
             return Err(DecodeError::CountTooLarge { count, left });
         }
         Ok(count as usize)
@@ -154,12 +154,12 @@ impl<'m> Reader<'m> {
     #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'m [u8], DecodeError> {
         let end = self.at.saturating_add(count);
-        let Some(octets) = self.octets.get(self.at..end) else {
+        let Some(bytes) = self.bytes.get(self.at..end) else {
             self.buffer_exactly(count)?;
             return self.take(count);
         };
         self.at = end;
-        Ok(octets)
+        Ok(bytes)
     }
 
     /// Reads a count and borrows that many bytes.
@@ -183,14 +183,14 @@ impl<'m> Reader<'m> {
             return Ok(Cow::Borrowed(&[]));
         }
         self.align(size_of::<T>())?;
-        let octets = self.take(count.saturating_mul(size_of::<T>()))?;
+        let bytes = self.take(count.saturating_mul(size_of::<T>()))?;
         if !self.swaps::<T>()
-            && let Ok(values) = bytemuck::try_cast_slice(octets)
+            && let Ok(values) = bytemuck::try_cast_slice(bytes)
         {
             return Ok(Cow::Borrowed(values));
         }
         let mut values = Vec::with_capacity(count);
-        self.convert(octets, &mut values);
+        self.convert(bytes, &mut values);
         Ok(Cow::Owned(values))
     }
 
@@ -213,10 +213,10 @@ impl<'m> Reader<'m> {
             && self.rest.is_some()
             && let Some(into) = (into as &mut dyn Any).downcast_mut::<Vec<u8>>()
         {
-            return self.stream_octets(into, length);
+            return self.stream_bytes(into, length);
         }
-        let octets = self.take(length)?;
-        self.convert(octets, into);
+        let bytes = self.take(length)?;
+        self.convert(bytes, into);
         Ok(())
     }
 
@@ -233,13 +233,13 @@ impl<'m> Reader<'m> {
         self.take(pad).map(|_| ())
     }
 
-    /// A reader for the encapsulation here, with the GIOP version, code set and context of this reader.
+    /// Steps over an encapsulation and returns a reader of its contents, with the GIOP version, code set and context of this reader.
     ///
     /// # Errors
     /// When it does not begin with a byte order, or is longer than what is left.
     pub fn encapsulation(&mut self) -> Result<Reader<'m>, DecodeError> {
-        let octets = self.octets()?;
-        let mut inner = Reader::encapsulated(octets)?;
+        let bytes = self.octets()?;
+        let mut inner = Reader::encapsulated(bytes)?;
         inner.minor = self.minor;
         inner.char_code_set = self.char_code_set;
         inner.depth = self.depth;
@@ -247,7 +247,7 @@ impl<'m> Reader<'m> {
         Ok(inner)
     }
 
-    /// The whole stream, from its first byte, whatever was read of it. It waits for the rest of a message.
+    /// The whole stream from its first byte, including what was read already. Waits for the rest of the message.
     ///
     /// # Errors
     /// When the rest does not arrive, or when a long run of bytes was read straight to its destination.
@@ -256,7 +256,7 @@ impl<'m> Reader<'m> {
         if self.shift != 0 || self.hidden != 0 {
             return Err(DecodeError::Interrupted);
         }
-        Ok(self.octets)
+        Ok(self.bytes)
     }
 
     /// Runs `read` one level deeper.
@@ -282,7 +282,7 @@ impl<'m> Reader<'m> {
     /// The bytes in memory behind the position.
     #[inline]
     pub fn buffered(&self) -> &'m [u8] {
-        &self.octets[self.at..]
+        &self.bytes[self.at..]
     }
 
     /// The data that [`with_context`](Self::with_context) attached.
@@ -290,16 +290,16 @@ impl<'m> Reader<'m> {
         self.context
     }
 
-    /// The number of four bytes in the order of this stream.
+    /// Converts four bytes in the byte order of this stream to a number.
     #[inline(always)]
-    pub(crate) fn number(&self, octets: [u8; 4]) -> u32 {
-        self.order.convert(u32::from_ne_bytes(octets))
+    pub(crate) fn number(&self, bytes: [u8; 4]) -> u32 {
+        self.order.convert(u32::from_ne_bytes(bytes))
     }
 
     /// Skips `count` bytes of [`buffered`](Self::buffered).
     #[inline]
     pub(crate) fn skip_buffered(&mut self, count: usize) {
-        debug_assert!(self.at + count <= self.octets.len());
+        debug_assert!(self.at + count <= self.bytes.len());
         self.at += count;
     }
 
@@ -313,7 +313,7 @@ impl<'m> Reader<'m> {
         Ok(())
     }
 
-    /// Runs `read` inside of one more struct, union or array of a type that only a TypeCode tells.
+    /// Runs `read` inside one more struct, union or array of a type that only a TypeCode describes.
     ///
     /// # Errors
     /// [`DecodeError::TooDeep`] beyond the bound, or the error of `read`.
@@ -346,7 +346,7 @@ impl<'m> Reader<'m> {
     ) -> Result<Arc<T>, DecodeError> {
         let values = self.values.get_or_insert_default();
         let earlier = core::mem::take(&mut values.below);
-        // If there are too many, reading it fails.
+        // With too many open values, reading one more fails.
         let is_open = values.open.try_push(position).is_ok();
         let value = Arc::new(self.nested(read)?);
         let values = self.values.get_or_insert_default();
@@ -383,8 +383,8 @@ impl<'m> Reader<'m> {
 
     /// The `count` bytes before the position, which must be in memory.
     #[inline]
-    pub(crate) fn behind(&self, count: usize) -> &'m [u8] {
-        &self.octets[self.at - count..self.at]
+    pub(crate) fn preceding(&self, count: usize) -> &'m [u8] {
+        &self.bytes[self.at - count..self.at]
     }
 
     /// A second reader at the position, to look ahead at the next four bytes or all that are left.
@@ -401,7 +401,7 @@ impl<'m> Reader<'m> {
 
     fn clone_in_memory(&self, at: usize) -> Self {
         Self {
-            octets: self.octets,
+            bytes: self.bytes,
             at,
             rest: None,
             values: None,
@@ -410,12 +410,12 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Appends the numbers in `octets`; in one copy where byte order and alignment fit this machine.
-    fn convert<T: Primitive>(&self, octets: &[u8], into: &mut Vec<T>) {
-        let values = octets
+    /// Appends the numbers in `bytes`: in one copy if byte order and alignment fit this machine.
+    fn convert<T: Primitive>(&self, bytes: &[u8], into: &mut Vec<T>) {
+        let values = bytes
             .chunks_exact(size_of::<T>())
             .map(bytemuck::pod_read_unaligned::<T>);
-        match bytemuck::try_cast_slice(octets) {
+        match bytemuck::try_cast_slice(bytes) {
             _ if self.swaps::<T>() => into.extend(values.map(T::swapped)),
             Ok(values) => into.extend_from_slice(values),
             Err(_) => into.extend(values),

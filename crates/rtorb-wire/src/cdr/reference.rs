@@ -1,4 +1,4 @@
-//! What may be nil: object references, an IOR on the wire and a type of the ORB in memory; and enums of valuetypes.
+//! Types that may be nil: enums of valuetypes, and object references, which are an IOR on the wire and a type of the ORB in memory.
 
 use super::{Decode, Encode, Reader, Writer};
 use crate::{DecodeError, EncodeError};

@@ -1,6 +1,6 @@
 //! Structs: members in the order of their declaration, each with its own alignment.
 
-/// Defines structs, and implements [`Encode`](crate::Encode) and [`Decode`](crate::Decode) for them, which their members have.
+/// Defines structs, and implements [`Encode`](crate::Encode) and [`Decode`](crate::Decode) for them by their members.
 macro_rules! cdr_struct {
     ($($(#[$attribute:meta])* pub struct $name:ident {
         $($(#[$about:meta])* pub $member:ident : $type:ty,)+

@@ -34,7 +34,7 @@ impl CharCodeSet {
     }
 }
 
-/// Reads a name, or a number of the registry as TAO takes it.
+/// Parses the name of a code set, or its registry number in the form that TAO accepts.
 impl FromStr for CharCodeSet {
     type Err = UnknownCodeSet;
 
@@ -50,7 +50,7 @@ impl FromStr for CharCodeSet {
     }
 }
 
-/// A code set that this ORB does not have.
+/// The name of a code set is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there are the code sets UTF-8 and ISO-8859-1")]
 pub struct UnknownCodeSet;
@@ -73,7 +73,7 @@ impl<'a> Writer<'a> {
         if self.char_code_set() == CharCodeSet::Latin1 && !text.is_ascii() {
             return self.latin1(text);
         }
-        self.terminated_octets(text.as_bytes())
+        self.terminated_bytes(text.as_bytes())
     }
 
     /// Writes a character.
@@ -88,13 +88,13 @@ impl<'a> Writer<'a> {
                 code_set: TextCodeSet::Utf8Char,
             });
         }
-        self.primitive(latin1_octet(character)?)
+        self.primitive(latin1_byte(character)?)
     }
 
     fn latin1(&mut self, text: &str) -> Result<(), EncodeError> {
         self.count(text.chars().count() + 1)?;
         for character in text.chars() {
-            self.primitive(latin1_octet(character)?)?;
+            self.primitive(latin1_byte(character)?)?;
         }
         self.primitive(0u8)
     }
@@ -107,18 +107,18 @@ impl<'m> Reader<'m> {
     /// When it is not terminated, or not valid in its code set.
     #[inline]
     pub fn str(&mut self) -> Result<Cow<'m, str>, DecodeError> {
-        let octets = self.string_octets()?;
+        let bytes = self.string_bytes()?;
         let valid = match self.char_code_set() {
-            CharCodeSet::Latin1 => octets.is_ascii(),
+            CharCodeSet::Latin1 => bytes.is_ascii(),
             CharCodeSet::Utf8 => true,
         };
         if valid {
-            return core::str::from_utf8(octets)
+            return core::str::from_utf8(bytes)
                 .map(Cow::Borrowed)
                 .map_err(|_| DecodeError::BadText);
         }
         Ok(Cow::Owned(
-            octets.iter().map(|&octet| char::from(octet)).collect(),
+            bytes.iter().map(|&byte| char::from(byte)).collect(),
         ))
     }
 
@@ -127,11 +127,11 @@ impl<'m> Reader<'m> {
     /// # Errors
     /// When its byte is not a character of the code set.
     pub fn char(&mut self) -> Result<char, DecodeError> {
-        let octet = self.primitive::<u8>()?;
-        if self.char_code_set() == CharCodeSet::Utf8 && !octet.is_ascii() {
+        let byte = self.primitive::<u8>()?;
+        if self.char_code_set() == CharCodeSet::Utf8 && !byte.is_ascii() {
             return Err(DecodeError::BadText);
         }
-        Ok(char::from(octet))
+        Ok(char::from(byte))
     }
 
     /// Borrows the bytes of a string, without its terminator and unconverted.
@@ -141,7 +141,7 @@ impl<'m> Reader<'m> {
     /// # Errors
     /// When its only zero byte is not at the end.
     #[inline]
-    pub fn string_octets(&mut self) -> Result<&'m [u8], DecodeError> {
+    pub fn string_bytes(&mut self) -> Result<&'m [u8], DecodeError> {
         match self.octets()?.split_last() {
             None => Ok(&[]),
             Some((0, text)) if !text.contains(&0) => Ok(text),
@@ -150,7 +150,7 @@ impl<'m> Reader<'m> {
     }
 }
 
-fn latin1_octet(character: char) -> Result<u8, EncodeError> {
+fn latin1_byte(character: char) -> Result<u8, EncodeError> {
     u8::try_from(character).map_err(|_| EncodeError::NotInCodeSet {
         character: u32::from(character),
         code_set: TextCodeSet::Latin1,

@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
 
-/// Implements [`Encode`]; the parameters of a generic type precede it.
+/// Implements [`Encode`]. The parameters of a generic type stand in brackets behind `where`.
 macro_rules! encode {
     ($($(where [$($parameters:tt)*])? $type:ty: |$value:pat_param, $w:pat_param| $write:expr;)*) => {$(
         impl$(<$($parameters)*>)? Encode for $type {
@@ -22,11 +22,11 @@ macro_rules! encode {
     )*};
 }
 
-/// Implements [`Decode`]: the fewest bytes of a value, and how to read it.
+/// Implements [`Decode`] from the fewest bytes of a value and an expression that reads one.
 macro_rules! decode {
-    ($($(where [$($parameters:tt)*])? $type:ty, $octets_min:expr, |$r:pat_param| $read:expr;)*) => {$(
+    ($($(where [$($parameters:tt)*])? $type:ty, $bytes_min:expr, |$r:pat_param| $read:expr;)*) => {$(
         impl$(<$($parameters)*>)? Decode for $type {
-            const OCTETS_MIN: usize = $octets_min;
+            const OCTETS_MIN: usize = $bytes_min;
 
             #[inline]
             fn decode($r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -71,7 +71,7 @@ encode! {
 decode! {
     (), 0, |_| Ok(());
     char, 1, |r| r.char();
-    // A length of 0 is accepted, so the length may be all there is.
+    // A length of 0 is accepted, so a string may consist of its length alone.
     String, 4, |r| r.str().map(Cow::into_owned);
     WChar, 2, |r| r.wide_char();
     WString, 4, |r| r.wide_str();

@@ -13,7 +13,7 @@ pub enum ValueHead<'m> {
     /// The null value.
     Null,
     /// An indirection to an earlier value.
-    Again {
+    Indirection {
         /// The position of the earlier value's tag.
         position: usize,
     },
@@ -21,7 +21,7 @@ pub enum ValueHead<'m> {
     Value(ValueStart<'m>),
 }
 
-/// What precedes the state of a value.
+/// The part of a value before its state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueStart<'m> {
     /// The position of its tag, to which indirections refer.
@@ -38,7 +38,7 @@ pub struct ValueStart<'m> {
 /// The next part of a chunked value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
-    /// That many bytes of state.
+    /// A chunk of state, with its size in bytes.
     State(usize),
     /// A nested value. Its head is not read yet.
     Nested,
@@ -47,7 +47,7 @@ pub enum Chunk {
 }
 
 impl<'m> Reader<'m> {
-    /// Reads what precedes the state of a value.
+    /// Reads the part of a value before its state.
     ///
     /// # Errors
     /// When there is no value tag, or an indirection that does not point back.
@@ -62,19 +62,19 @@ impl<'m> Reader<'m> {
             NULL => return Ok(ValueHead::Null),
             INDIRECTION => {
                 let position = self.indirection_target()?;
-                return Ok(ValueHead::Again { position });
+                return Ok(ValueHead::Indirection { position });
             }
             TAG_MIN..=TAG_MAX => {}
             value => return Err(bad(value)),
         }
         let codebase = match tag & CODEBASE {
             0 => None,
-            _ => Some(self.repeatable(Self::string_octets)?),
+            _ => Some(self.following_indirection(Self::string_bytes)?),
         };
         let repository_ids = match tag & TYPE_MASK {
             0 => Vec::new(),
-            ONE_ID => vec![self.repeatable(Self::string_octets)?],
-            ID_LIST => self.repeatable(Self::text_list)?,
+            ONE_ID => vec![self.following_indirection(Self::string_bytes)?],
+            ID_LIST => self.following_indirection(Self::text_list)?,
             _ => return Err(bad(tag)),
         };
         Ok(ValueHead::Value(ValueStart {
@@ -125,7 +125,7 @@ impl<'m> Reader<'m> {
         let mut open = depth;
         loop {
             match self.chunk()? {
-                Chunk::State(octets) => drop(self.take(octets)?),
+                Chunk::State(bytes) => drop(self.take(bytes)?),
                 Chunk::Nested => {
                     if let ValueHead::Value(value) = self.value_head()? {
                         // An unchunked value has no end tag to skip to.
@@ -142,12 +142,12 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// What `read` reads here, or behind an indirection at an earlier position.
-    fn repeatable<T>(
+    /// Calls `read` here, or at the target of the indirection if one stands here.
+    fn following_indirection<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<T, DecodeError> {
-        let mut before = self.repeated()?;
+        let mut before = self.indirection()?;
         read(before.as_mut().unwrap_or(self))
     }
 
@@ -161,13 +161,13 @@ impl<'m> Reader<'m> {
         }
         let mut texts = Vec::new();
         for _ in 0..count {
-            texts.push(self.repeatable(Self::string_octets)?);
+            texts.push(self.following_indirection(Self::string_bytes)?);
         }
         Ok(texts)
     }
 
-    /// A reader at the target of the indirection here; `None` if there is no indirection.
-    fn repeated(&mut self) -> Result<Option<Self>, DecodeError> {
+    /// Reads an indirection and returns a reader at its target; `None` if no indirection stands here.
+    fn indirection(&mut self) -> Result<Option<Self>, DecodeError> {
         self.align(4)?;
         if self.clone_here()?.primitive::<u32>()? != INDIRECTION {
             return Ok(None);
@@ -213,14 +213,14 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// When it is too far back, or the message would exceed its limit.
-    pub fn value_again(&mut self, position: usize) -> Result<(), EncodeError> {
+    pub fn value_indirection(&mut self, position: usize) -> Result<(), EncodeError> {
         self.primitive(INDIRECTION)?;
         let back = self.position() - position;
         let back = i32::try_from(back).map_err(|_| EncodeError::CountTooLarge { count: back })?;
         self.primitive(-back)
     }
 
-    /// Writes what precedes the state of a value, and returns the position of its tag.
+    /// Writes the part of a value before its state, and returns the position of its tag.
     ///
     /// # Errors
     /// When an id cannot be sent, or the message would exceed its limit.

@@ -59,7 +59,7 @@ impl Reader<'_> {
                     [0xfe, 0xff, high, low] | [high, low] => u16::from_be_bytes([high, low]),
                     _ => {
                         return Err(DecodeError::BadWide {
-                            octets: u32::from(length),
+                            bytes: u32::from(length),
                         });
                     }
                 }
@@ -87,15 +87,15 @@ impl Reader<'_> {
                 units
             }
             _ => {
-                let octets = self.octets()?;
-                let (octets, order) = match octets {
+                let bytes = self.octets()?;
+                let (bytes, order) = match bytes {
                     [0xff, 0xfe, rest @ ..] => (rest, ByteOrder::Little),
                     [0xfe, 0xff, rest @ ..] | rest => (rest, ByteOrder::Big),
                 };
-                let (pairs, odd) = octets.as_chunks::<2>();
+                let (pairs, odd) = bytes.as_chunks::<2>();
                 if !odd.is_empty() {
                     return Err(DecodeError::BadWide {
-                        octets: octets.len() as u32,
+                        bytes: bytes.len() as u32,
                     });
                 }
                 let unit = |&pair| match order {
@@ -174,8 +174,8 @@ impl Writer<'_> {
     }
 }
 
-/// U+FEFF in both byte orders. A text that begins with one of them needs a mark before it, or the reader takes the character
-/// for the mark.
+/// U+FEFF in both byte orders. A text that begins with one of them needs a byte order mark before it: otherwise the reader takes
+/// its first character for the mark.
 const BYTE_ORDER_MARKS: [u16; 2] = [0xfeff, 0xfffe];
 
 #[cfg(test)]
@@ -186,8 +186,8 @@ mod tests {
     fn comes_back<T: Encode + Decode>(value: &T) -> Result<T, DecodeError> {
         let mut w = Writer::new(Vec::new(), 64);
         value.encode(&mut w).expect("it fits");
-        let octets = w.to_octets();
-        T::decode(&mut Reader::new(&octets, ByteOrder::NATIVE))
+        let bytes = w.to_octets();
+        T::decode(&mut Reader::new(&bytes, ByteOrder::NATIVE))
     }
 
     #[test]
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn a_zero_within_a_wide_string_is_refused() {
-        let octets = [4, 0, 0, 0, 0, 0x61, 0, 0];
-        let read = WString::decode(&mut Reader::new(&octets, ByteOrder::Little));
+        let bytes = [4, 0, 0, 0, 0, 0x61, 0, 0];
+        let read = WString::decode(&mut Reader::new(&bytes, ByteOrder::Little));
         assert_eq!(read, Err(DecodeError::BadString));
     }
 }

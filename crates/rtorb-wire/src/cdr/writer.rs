@@ -7,18 +7,18 @@ use crate::EncodeError;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
-use values::Values;
+use values::WrittenValues;
 
 /// The message borrows runs of at least this many bytes instead of copying them.
 ///
-/// A shorter run is cheaper to copy than to give the kernel as one more part to gather.
-pub const GATHER_OCTETS_MIN: usize = 16384;
+/// Copying a shorter run costs less than one more part for the kernel to gather.
+pub const GATHER_BYTES_MIN: usize = 16384;
 
 /// The most borrowed runs of one message; further ones are copied.
 const SEGMENTS_MAX: usize = 4;
 
 /// Zeros behind the end, so that padding is written without a branch.
-const SLACK_OCTETS: usize = 8;
+const SLACK_BYTES: usize = 8;
 
 /// A borrowed run of bytes in a message.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct Segment<'a> {
     /// The number of bytes of the writer's buffer before it.
     pub after: usize,
     /// The borrowed bytes.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
 }
 
 /// The borrowed runs of one message.
@@ -43,25 +43,25 @@ pub struct Writer<'a> {
     gathered: usize,
     origin: usize,
     segments: Segments<'a>,
-    octets_max: usize,
+    bytes_max: usize,
     order: ByteOrder,
     minor: u8,
     char_code_set: CharCodeSet,
-    values: Option<Box<Values>>,
+    values: Option<Box<WrittenValues>>,
 }
 
 impl<'a> Writer<'a> {
-    /// Begins a stream of at most `octets_max` bytes in `buffer`, and overwrites its contents.
-    pub fn new(mut buffer: Vec<u8>, octets_max: usize) -> Self {
+    /// Begins a stream of at most `bytes_max` bytes in `buffer`, and overwrites its contents.
+    pub fn new(mut buffer: Vec<u8>, bytes_max: usize) -> Self {
         // A buffer that was used with a larger limit may be longer than this limit allows.
-        buffer.truncate(octets_max.saturating_add(SLACK_OCTETS));
+        buffer.truncate(bytes_max.saturating_add(SLACK_BYTES));
         Self {
             buffer,
             at: 0,
             gathered: 0,
             origin: 0,
             segments: ArrayVec::new_const(),
-            octets_max,
+            bytes_max,
             order: ByteOrder::NATIVE,
             minor: 2,
             char_code_set: CharCodeSet::Latin1,
@@ -112,9 +112,9 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// When the message would exceed its limit.
     #[inline]
-    pub fn octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
-        let at = self.claim(1, octets.len())?;
-        self.buffer[at..at + octets.len()].copy_from_slice(octets);
+    pub fn octets(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        let at = self.claim(1, bytes.len())?;
+        self.buffer[at..at + bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 
@@ -123,19 +123,19 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// When the message would exceed its limit.
     #[inline]
-    pub(crate) fn counted_octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
-        self.count(octets.len())?;
-        self.octets(octets)
+    pub(crate) fn counted_bytes(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.count(bytes.len())?;
+        self.octets(bytes)
     }
 
-    /// Writes a string whose bytes are in the code set already: their number with the terminating zero, they and the zero.
+    /// Writes a string whose bytes are in the code set already: its length with the terminating zero, the bytes and the zero.
     ///
     /// # Errors
     /// When the message would exceed its limit.
     #[inline]
-    pub(crate) fn terminated_octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
-        self.count(octets.len() + 1)?;
-        self.octets(octets)?;
+    pub(crate) fn terminated_bytes(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.count(bytes.len() + 1)?;
+        self.octets(bytes)?;
         self.primitive(0u8)
     }
 
@@ -144,16 +144,16 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// When the message would exceed its limit.
     #[inline]
-    pub fn lend_octets(&mut self, octets: &'a [u8]) -> Result<(), EncodeError> {
-        if octets.len() < GATHER_OCTETS_MIN || self.segments.is_full() {
-            return self.octets(octets);
+    pub fn lend_octets(&mut self, bytes: &'a [u8]) -> Result<(), EncodeError> {
+        if bytes.len() < GATHER_BYTES_MIN || self.segments.is_full() {
+            return self.octets(bytes);
         }
-        self.check_limit(self.at + self.gathered + octets.len())?;
+        self.check_limit(self.at + self.gathered + bytes.len())?;
         self.segments.push(Segment {
             after: self.at,
-            octets,
+            bytes,
         });
-        self.gathered += octets.len();
+        self.gathered += bytes.len();
         Ok(())
     }
 
@@ -171,9 +171,9 @@ impl<'a> Writer<'a> {
         if size_of::<T>() == 1 || !self.order.is_foreign() {
             return self.lend_octets(bytemuck::cast_slice(values));
         }
-        let octets = size_of_val(values);
-        let at = self.claim(1, octets)?;
-        let room = self.buffer[at..at + octets].chunks_exact_mut(size_of::<T>());
+        let bytes = size_of_val(values);
+        let at = self.claim(1, bytes)?;
+        let room = self.buffer[at..at + bytes].chunks_exact_mut(size_of::<T>());
         for (slot, value) in room.zip(values) {
             slot.copy_from_slice(bytemuck::bytes_of(&value.swapped()));
         }
@@ -239,7 +239,7 @@ impl<'a> Writer<'a> {
         self.at = self.at.min(at - self.gathered);
     }
 
-    /// Forgets the values and the lent octets after the first `at` bytes of the stream.
+    /// Drops the values and the borrowed runs after the first `at` bytes of the stream.
     fn forget_after(&mut self, at: usize) {
         if let Some(values) = &mut self.values {
             values.forget_after(at);
@@ -248,10 +248,10 @@ impl<'a> Writer<'a> {
             && segment.after + self.gathered > at
         {
             self.at = segment.after;
-            self.gathered -= segment.octets.len();
+            self.gathered -= segment.bytes.len();
             let kept = at.saturating_sub(self.at + self.gathered);
             if kept > 0 {
-                segment.octets = &segment.octets[..kept];
+                segment.bytes = &segment.bytes[..kept];
                 self.gathered += kept;
                 return;
             }
@@ -278,13 +278,13 @@ impl<'a> Writer<'a> {
         self.check_limit(self.len())
     }
 
-    /// Reserves memory for `octets` more bytes.
+    /// Reserves memory for `bytes` more bytes.
     ///
     /// # Errors
     /// When the message would exceed its limit.
     #[inline]
-    pub fn reserve(&mut self, octets: usize) -> Result<(), EncodeError> {
-        let end = self.at + octets + SLACK_OCTETS;
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), EncodeError> {
+        let end = self.at + bytes + SLACK_BYTES;
         if end > self.buffer.len() {
             self.grow(end)
         } else {
@@ -304,12 +304,12 @@ impl<'a> Writer<'a> {
         self.buffer
     }
 
-    /// Ends the stream: the buffer, the number of bytes used in it, and the runs borrowed between them.
+    /// Ends the stream. Returns the buffer, the number of bytes used in it, and the runs borrowed between them.
     pub fn finish(self) -> (Vec<u8>, usize, Segments<'a>) {
         (self.buffer, self.at, self.segments)
     }
 
-    /// Ends the stream in one piece: the buffer, with copies of the borrowed runs, and the number of bytes used in it.
+    /// Ends the stream in one piece. Returns the buffer, with copies of the borrowed runs, and the number of bytes used in it.
     #[inline]
     pub fn finish_whole(mut self) -> (Vec<u8>, usize) {
         if !self.segments.is_empty() {
@@ -320,15 +320,15 @@ impl<'a> Writer<'a> {
 
     /// A copy of the stream in one piece.
     pub fn to_octets(&self) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(self.at + self.gathered);
+        let mut bytes = Vec::with_capacity(self.at + self.gathered);
         let mut from = 0;
         for segment in &self.segments {
-            octets.extend_from_slice(&self.buffer[from..segment.after]);
-            octets.extend_from_slice(segment.octets);
+            bytes.extend_from_slice(&self.buffer[from..segment.after]);
+            bytes.extend_from_slice(segment.bytes);
             from = segment.after;
         }
-        octets.extend_from_slice(&self.buffer[from..self.at]);
-        octets
+        bytes.extend_from_slice(&self.buffer[from..self.at]);
+        bytes
     }
 
     /// Copies the borrowed runs into the buffer, from the last to the first: every byte moves once.
@@ -339,13 +339,13 @@ impl<'a> Writer<'a> {
             self.buffer.resize(end, 0);
         }
         (self.at, self.gathered) = (end, 0);
-        for Segment { after, octets } in self.segments.drain(..).rev() {
+        for Segment { after, bytes } in self.segments.drain(..).rev() {
             end -= own_end - after;
             self.buffer.copy_within(after..own_end, end);
             own_end = after;
             let lent_end = end;
-            end -= octets.len();
-            self.buffer[end..lent_end].copy_from_slice(octets);
+            end -= bytes.len();
+            self.buffer[end..lent_end].copy_from_slice(bytes);
         }
     }
 
@@ -395,15 +395,15 @@ impl<'a> Writer<'a> {
         self.buffer[..prefix.len()].copy_from_slice(prefix);
         self.buffer[prefix.len()..text_at].copy_from_slice(&count);
         self.buffer[text_at..text_end].copy_from_slice(text);
-        self.buffer[text_end..text_end + SLACK_OCTETS].copy_from_slice(&[0; SLACK_OCTETS]);
+        self.buffer[text_end..text_end + SLACK_BYTES].copy_from_slice(&[0; SLACK_BYTES]);
         self.at = end;
         Ok(())
     }
 
     /// Overwrites bytes that were written before.
     #[inline(always)]
-    pub(crate) fn patch(&mut self, at: usize, octets: &[u8]) {
-        self.buffer[at..at + octets.len()].copy_from_slice(octets);
+    pub(crate) fn patch(&mut self, at: usize, bytes: &[u8]) {
+        self.buffer[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     /// The bytes of a number in the order of this stream.
@@ -420,10 +420,10 @@ impl<'a> Writer<'a> {
         let pad = self.position().wrapping_neg() & (alignment - 1);
         let at = self.at + pad;
         let end = at + size;
-        if end + SLACK_OCTETS > self.buffer.len() {
-            self.grow(end + SLACK_OCTETS)?;
+        if end + SLACK_BYTES > self.buffer.len() {
+            self.grow(end + SLACK_BYTES)?;
         }
-        self.buffer[self.at..self.at + SLACK_OCTETS].copy_from_slice(&[0; SLACK_OCTETS]);
+        self.buffer[self.at..self.at + SLACK_BYTES].copy_from_slice(&[0; SLACK_BYTES]);
         self.at = end;
         Ok(at)
     }
@@ -444,22 +444,22 @@ impl<'a> Writer<'a> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, needed: usize) -> Result<(), EncodeError> {
-        self.check_limit((needed + self.gathered).saturating_sub(SLACK_OCTETS))?;
-        let octets = needed.next_power_of_two().max(256);
-        let octets = octets.min(self.octets_max.saturating_add(SLACK_OCTETS));
-        let more = octets - self.buffer.len();
+        self.check_limit((needed + self.gathered).saturating_sub(SLACK_BYTES))?;
+        let bytes = needed.next_power_of_two().max(256);
+        let bytes = bytes.min(self.bytes_max.saturating_add(SLACK_BYTES));
+        let more = bytes - self.buffer.len();
         self.buffer
             .try_reserve_exact(more)
-            .map_err(|_| EncodeError::NoMemory { octets })?;
-        self.buffer.resize(octets, 0);
+            .map_err(|_| EncodeError::NoMemory { bytes })?;
+        self.buffer.resize(bytes, 0);
         Ok(())
     }
 
     #[inline]
-    fn check_limit(&self, octets: usize) -> Result<(), EncodeError> {
-        if octets > self.octets_max {
+    fn check_limit(&self, bytes: usize) -> Result<(), EncodeError> {
+        if bytes > self.bytes_max {
             Err(EncodeError::TooLarge {
-                limit: self.octets_max,
+                limit: self.bytes_max,
             })
         } else {
             Ok(())
@@ -469,10 +469,10 @@ impl<'a> Writer<'a> {
 
 stream_form!(Writer);
 
-/// Most bytes of an encapsulation that is made on its own.
+/// The most bytes of an encapsulation that [`encapsulate`] makes.
 const ENCAPSULATION_BYTES_MAX: usize = 1 << 24;
 
-/// The bytes of an encapsulation, byte order first, that `content` writes.
+/// Returns an encapsulation without its length: the byte order, and what `content` writes.
 pub(crate) fn encapsulate<'a>(
     content: impl FnOnce(&mut Writer<'a>) -> Result<(), EncodeError>,
 ) -> Result<Vec<u8>, EncodeError> {

@@ -12,22 +12,22 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// What a client knows of one connection.
+/// The client's state of one connection.
 ///
-/// Threads that share the connection share it. A thread that has the connection for itself pays nothing for that.
+/// The threads that share a connection share its state. A thread with a connection of its own pays nothing for this.
 #[derive(Debug, Default)]
 pub struct ClientState {
     next_request_id: AtomicU32,
     /// True until the server knows the code set of `char` data.
     needs_code_sets: AtomicBool,
-    /// True once a reply came.
+    /// True once a reply has arrived.
     has_replied: AtomicBool,
 }
 
-/// What a reply or a locate reply says of its request.
+/// The outcome of a request, from a reply or a locate reply.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply<'m> {
-    /// The operation ended with a result or a user exception, at which the reader is now.
+    /// The operation ended with a result or a user exception. The reader stands before it.
     Results(ReplyStatus),
     /// The object is there (LocateReply).
     ObjectHere,
@@ -37,13 +37,11 @@ pub enum Reply<'m> {
     SystemException(SystemExceptionBody<'m>),
     /// The object is elsewhere; the operation did not run.
     Forward(Box<Ior>),
-    /// The server wants that form of target address; the operation did not run.
+    /// The server requires this form of target address; the operation did not run.
     NeedsAddressingMode(AddressingMode),
 }
 
-/// Why a request got no reply that can be used.
-///
-/// A transport's own error is its number of the operating system.
+/// The reason why a request got no usable reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
@@ -56,15 +54,15 @@ pub enum ReplyError {
     /// The transport failed while the request was being sent.
     #[error("the request could not be sent (OS error {os_error})")]
     SendFailed {
-        /// The transport's error.
+        /// The error number of the operating system.
         os_error: i32,
-        /// True if the server replied on the connection before, and so can have closed it for being idle.
+        /// True if the server has replied on the connection before: it may have closed the connection because it was idle.
         is_stale: bool,
     },
     /// The connection was closed before any byte of the request was sent.
     #[error("the connection was closed before the request was sent")]
     ClosedBefore,
-    /// The connection was closed in an orderly way, and the request was not carried out.
+    /// The server closed the connection in an orderly way and did not carry out the request.
     #[error("the connection was closed before the request was carried out")]
     Closed,
     /// The deadline passed.
@@ -76,28 +74,28 @@ pub enum ReplyError {
     /// The transport failed.
     #[error("the connection failed before the reply (OS error {os_error})")]
     Failed {
-        /// The transport's error.
+        /// The error number of the operating system.
         os_error: i32,
     },
-    /// A message came that no server sends.
+    /// A message arrived that no server may send.
     #[error("the server does not understand GIOP as this client does")]
     OutOfPlace,
     /// The server did not understand what was sent (MessageError).
     #[error("the server did not understand the request")]
     NotUnderstood,
-    /// Bytes came that are not a reply; they say nothing of the request.
+    /// The bytes received are not a reply, so the outcome of the request is unknown.
     #[error("not a reply: {0}")]
     Malformed(DecodeError),
     /// The operation ended, but its results cannot be read.
     #[error("the results cannot be read: {0}")]
     BadResults(DecodeError),
-    /// The server wants another form of target address than it was sent.
-    #[error("the server wants another form of target address than it was sent")]
+    /// The server requires another form of target address than the request had.
+    #[error("the server requires another form of target address than the request had")]
     NeedsAddressingMode,
 }
 
 impl ClientState {
-    /// The state of a new connection on which no code sets are named: `char` data is ISO 8859-1.
+    /// The state of a new connection whose requests name no code sets: `char` data is ISO 8859-1.
     pub const fn new() -> Self {
         Self {
             next_request_id: AtomicU32::new(0),
@@ -114,7 +112,7 @@ impl ClientState {
         }
     }
 
-    /// The id of the next request, for a thread that has the connection for itself.
+    /// The id of the next request, for a thread that does not share the connection.
     //= GIOP 1.2 §15.4.2.1
     //# A request that expects a reply carries an id not in use on this connection.
     #[inline]
@@ -125,14 +123,14 @@ impl ClientState {
         request_id
     }
 
-    /// As [`next_request_id`](Self::next_request_id), among threads that share the connection.
+    /// As [`next_request_id`](Self::next_request_id), for threads that share the connection.
     #[inline]
     pub fn next_shared_request_id(&self) -> u32 {
         self.next_request_id
             .fetch_add(REQUEST_ID_STEP, Ordering::Relaxed)
     }
 
-    /// True until the server knows the code set: requests must name it.
+    /// True until the server knows the code sets. Until then, requests must name them.
     //= CORBA 3 §13.10.2.5
     //# The first request of a connection names the code sets of the connection.
     #[inline]
@@ -140,7 +138,7 @@ impl ClientState {
         self.needs_code_sets.load(Ordering::Relaxed)
     }
 
-    /// Notes that a reply came.
+    /// Records that a reply has arrived.
     #[inline]
     pub fn note_reply(&self, kind: MessageType) {
         if !self.has_replied.load(Ordering::Relaxed) {
@@ -152,7 +150,7 @@ impl ClientState {
         }
     }
 
-    /// The failure of a request that the transport did not take.
+    /// The error of a request that the transport failed to send.
     pub fn send_failed(&self, os_error: i32) -> ReplyError {
         ReplyError::SendFailed {
             os_error,
@@ -169,7 +167,7 @@ impl<'m> Reply<'m> {
     ///
     /// # Errors
     /// When the bytes are not such a reply.
-    // Always: it is in the path of every call, and its other callers are rare.
+    // Always inlined: every call uses it, and its other callers are rare.
     #[inline(always)]
     pub fn decode(
         kind: MessageType,
@@ -245,7 +243,7 @@ impl ReplyError {
         }
     }
 
-    /// Whether the operation ran.
+    /// The completion status of the operation.
     pub const fn completion(self) -> CompletionStatus {
         match self {
             //= GIOP 1.2 §15.4.7
@@ -271,14 +269,14 @@ impl ReplyError {
     }
 
     /// True if the request was not sent whole.
-    pub const fn is_of_sending(self) -> bool {
+    pub const fn is_send_failure(self) -> bool {
         matches!(
             self,
             Self::NotSent | Self::SendTimedOut | Self::SendFailed { .. } | Self::ClosedBefore
         )
     }
 
-    /// What the failure is, given that the deadline passed and the transport was shut for that.
+    /// Converts an error that arose because the deadline passed and the transport was shut down for it.
     pub const fn when_late(self) -> Self {
         match self {
             Self::NotSent | Self::ClosedBefore => Self::NotSent,
@@ -291,7 +289,7 @@ impl ReplyError {
 impl From<ReceiveError> for ReplyError {
     fn from(error: ReceiveError) -> Self {
         match error {
-            // A server that has begun to reply has carried the request out: it must not do so again.
+            // A server that has begun to reply has carried out the request. It must not carry it out again.
             ReceiveError::Closed { amid_message: true } => Self::Ended,
             ReceiveError::Closed { .. } => Self::Closed,
             ReceiveError::Malformed(error) => Self::Malformed(error),
@@ -301,9 +299,9 @@ impl From<ReceiveError> for ReplyError {
     }
 }
 
-/// The requests of one connection that wait for their replies, each with what the driver keeps for it.
+/// The requests of one connection that wait for replies, each with a value of the driver.
 ///
-/// There are no more than threads that call.
+/// Their number is bounded by the number of threads that call.
 #[derive(Debug)]
 pub struct Pending<T> {
     requests: Vec<(u32, T)>,
@@ -330,19 +328,19 @@ impl<T> Pending<T> {
         self.requests.push((request_id, value));
     }
 
-    /// Removes a request: its reply came, or its thread waits no longer.
+    /// Removes a request whose reply has arrived or whose thread no longer waits.
     pub fn remove(&mut self, request_id: u32) -> Option<T> {
         let place = self.requests.iter().position(|it| it.0 == request_id)?;
         Some(self.requests.remove(place).1)
     }
 
-    /// What is kept for a request.
+    /// The driver's value of a request.
     pub fn get_mut(&mut self, request_id: u32) -> Option<&mut T> {
         let found = self.requests.iter_mut().find(|it| it.0 == request_id);
         found.map(|it| &mut it.1)
     }
 
-    /// What is kept for each request, oldest first.
+    /// The driver's values, those of the oldest requests first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.requests.iter().map(|it| &it.1)
     }
@@ -357,12 +355,12 @@ impl<T> Pending<T> {
         self.end.is_none() && !self.is_retired
     }
 
-    /// Lets no more requests in; those that wait stay.
+    /// Closes the connection to further requests. Those that wait stay.
     pub fn retire(&mut self) {
         self.is_retired = true;
     }
 
-    /// Ends the connection: returns what is kept for the requests that wait, if it had not ended before.
+    /// Ends the connection with `why`, unless it has ended already. Returns the driver's values of the requests that wait.
     pub fn end(&mut self, why: ReplyError) -> impl Iterator<Item = T> {
         let requests = match self.end {
             Some(_) => Vec::new(),
@@ -413,7 +411,7 @@ mod tests {
     fn a_late_failure_is_a_timeout_of_its_phase_and_never_sent_again() {
         for error in ALL {
             let late = error.when_late();
-            assert_eq!(late.is_of_sending(), error.is_of_sending());
+            assert_eq!(late.is_send_failure(), error.is_send_failure());
             assert_eq!(late.exception().0, ExceptionKind::Timeout);
             let is_unsent = matches!(error, ReplyError::NotSent | ReplyError::ClosedBefore);
             assert_eq!(late.completion() == CompletionStatus::No, is_unsent);

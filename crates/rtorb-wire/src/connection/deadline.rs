@@ -1,4 +1,4 @@
-//! When a call gives up.
+//! The deadline of a call.
 
 use core::time::Duration;
 
@@ -10,11 +10,11 @@ pub struct Deadline {
     at_ns: u64,
 }
 
-/// No time of a deadline.
+/// The time of a deadline that never passes.
 const NEVER_NS: u64 = u64::MAX;
 
 impl Deadline {
-    /// The deadline of something that does not wait: it never passes, and its duration is not known.
+    /// The deadline of something that does not wait. It never passes, and its beginning is not known.
     pub const NONE: Self = Self {
         begun_ns: NEVER_NS,
         at_ns: NEVER_NS,
@@ -35,7 +35,7 @@ impl Deadline {
         }
     }
 
-    /// The same beginning, and the end that comes first.
+    /// The same deadline, or `at_ns` if that is earlier.
     #[must_use]
     pub const fn no_later_than(self, at_ns: u64) -> Self {
         Self {
@@ -48,13 +48,13 @@ impl Deadline {
         }
     }
 
-    /// When the call began.
+    /// The time at which the call began.
     #[inline]
     pub const fn begun_ns(self) -> u64 {
         self.begun_ns
     }
 
-    /// When it passes; `None` if never.
+    /// The time at which the deadline passes; `None` if it never passes.
     #[inline]
     pub const fn at_ns(self) -> Option<u64> {
         if self.at_ns == NEVER_NS {
@@ -64,7 +64,7 @@ impl Deadline {
         }
     }
 
-    /// From the beginning of the call to the deadline.
+    /// The time from the beginning of the call to the deadline.
     #[inline]
     pub const fn timeout_ns(self) -> u64 {
         self.at_ns.saturating_sub(self.begun_ns)
@@ -76,7 +76,7 @@ impl Deadline {
         self.at_ns <= now_ns
     }
 
-    /// How long the call has lasted at `now_ns`.
+    /// The time from the beginning of the call to `now_ns`.
     pub const fn elapsed(self, now_ns: u64) -> Duration {
         Duration::from_nanos(now_ns.saturating_sub(self.begun_ns))
     }

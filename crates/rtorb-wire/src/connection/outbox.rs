@@ -1,26 +1,26 @@
-//! Bytes of messages that the transport did not take.
+//! The queue of bytes that the transport did not take.
 
 use crate::Writer;
 use crate::giop;
 use alloc::vec::Vec;
 
-/// Bytes that wait until the transport takes them, within a bound.
+/// A bounded queue of the bytes that the transport did not take.
 ///
-/// They go before any other message of the connection. A client keeps at most the rest of one message, or the queue of a
+/// They are sent before any other message of the connection. A client keeps at most the rest of one message, or the queue of a
 /// connection whose own thread sends; a server keeps replies in the order in which they were made.
 #[derive(Debug)]
 pub struct Outbox {
-    /// The bytes kept; the first `sent` of them went meanwhile.
+    /// The bytes kept. The first `sent` of them have been sent since.
     bytes: Vec<u8>,
     sent: usize,
     bytes_max: usize,
 }
 
-/// A message that an [`Outbox`] did not keep. Nothing of it is in the outbox.
+/// The reason why an [`Outbox`] refused a message. It keeps no part of that message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutboxError {
-    /// More bytes would wait than may.
+    /// The message would exceed the bound.
     #[error("{bytes} bytes would wait to be sent, and the limit is {bytes_max}")]
     Full {
         /// Bytes that would wait.
@@ -28,16 +28,16 @@ pub enum OutboxError {
         /// Bytes that may wait.
         bytes_max: usize,
     },
-    /// Memory was refused.
+    /// An allocation failed.
     #[error("no memory for {bytes} bytes that wait to be sent")]
     NoMemory {
-        /// Bytes asked for.
+        /// Bytes that would wait.
         bytes: usize,
     },
 }
 
 impl Outbox {
-    /// An empty outbox for at most `bytes_max` bytes. It takes no memory before it keeps something.
+    /// An empty outbox for at most `bytes_max` bytes. It allocates no memory before it keeps a message.
     pub const fn new(bytes_max: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -65,7 +65,7 @@ impl Outbox {
         let mut from = 0;
         for segment in lent {
             self.append_behind(&own[from..segment.after], &mut skip);
-            self.append_behind(segment.octets, &mut skip);
+            self.append_behind(segment.bytes, &mut skip);
             from = segment.after;
         }
         self.append_behind(&own[from..], &mut skip);
@@ -94,7 +94,7 @@ impl Outbox {
     /// Reports that the transport took the first `count` bytes of [`unsent`](Self::unsent).
     #[inline]
     pub fn advance(&mut self, count: usize) {
-        debug_assert!(count <= self.len(), "more was sent than there is");
+        debug_assert!(count <= self.len(), "sent more bytes than wait");
         self.sent += count;
         if self.sent >= self.bytes.len() {
             self.bytes.clear();
@@ -102,13 +102,10 @@ impl Outbox {
         }
     }
 
-    /// Removes `count` bytes that are behind the first `skip` unsent ones: a message that is not to be sent any more.
+    /// Removes a message that must no longer be sent: `count` bytes behind the first `skip` unsent ones.
     #[cold]
     pub fn withdraw(&mut self, skip: usize, count: usize) {
-        debug_assert!(
-            skip + count <= self.len(),
-            "more is withdrawn than there is"
-        );
+        debug_assert!(skip + count <= self.len(), "removed more bytes than wait");
         let from = (self.sent + skip).min(self.bytes.len());
         let to = (from + count).min(self.bytes.len());
         self.bytes.drain(from..to);
@@ -121,7 +118,7 @@ impl Outbox {
         &self.bytes[self.sent..]
     }
 
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len() - self.sent
@@ -133,7 +130,7 @@ impl Outbox {
         self.bytes.is_empty()
     }
 
-    /// Gives memory of more than `bytes` bytes back if nothing waits.
+    /// Frees the memory if nothing waits and it is larger than `bytes` bytes.
     pub fn trim(&mut self, bytes: usize) {
         if self.is_empty() && self.bytes.capacity() > bytes {
             self.bytes = Vec::new();
@@ -146,7 +143,7 @@ impl Outbox {
             let bytes_max = self.bytes_max;
             return Err(OutboxError::Full { bytes, bytes_max });
         }
-        // What was sent makes room for what comes, so that the memory is bounded too.
+        // Drops the bytes already sent, so that the memory is bounded too.
         self.bytes.drain(..self.sent);
         self.sent = 0;
         self.bytes
@@ -154,7 +151,7 @@ impl Outbox {
             .map_err(|_| OutboxError::NoMemory { bytes })
     }
 
-    /// Appends a part of a message whose first `skip` bytes are not kept.
+    /// Appends a part of a message without its first `skip` bytes, and subtracts the skipped ones from `skip`.
     fn append_behind(&mut self, part: &[u8], skip: &mut usize) {
         let skipped = part.len().min(*skip);
         *skip -= skipped;

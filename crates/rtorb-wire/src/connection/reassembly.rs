@@ -2,7 +2,7 @@
 
 use crate::DecodeError;
 use crate::giop::{
-    HEADER_OCTETS, Header, MessageType, fragment_header_octets, may_be_fragmented, patch,
+    HEADER_OCTETS, Header, MessageType, fragment_header_bytes, may_be_fragmented, patch,
 };
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ pub(super) struct Reassembly {
 pub(super) enum Accepted {
     /// The message is not fragmented.
     Whole,
-    /// The message is a fragment that is kept until the last one arrives.
+    /// The message is a fragment. It is kept until the last fragment arrives.
     Kept,
     /// The message was the last fragment. This is the whole message.
     Message(Header, Vec<u8>),
@@ -94,7 +94,7 @@ impl Reassembly {
             first.version == header.version && first.order == header.order
         });
         let index = index.ok_or_else(|| out_of_place(request_id))?;
-        let more = &bytes[fragment_header_octets(header)..];
+        let more = &bytes[fragment_header_bytes(header)..];
         self.claim(more.len())?;
         self.chains[index].bytes.extend_from_slice(more);
         if header.more_fragments {
@@ -106,7 +106,7 @@ impl Reassembly {
         patch(&mut bytes, header.order, false);
         let header = Header {
             more_fragments: false,
-            body_octets: (bytes.len() - HEADER_OCTETS) as u32,
+            body_bytes: (bytes.len() - HEADER_OCTETS) as u32,
             ..header
         };
         Ok(Accepted::Message(header, bytes))
@@ -116,7 +116,7 @@ impl Reassembly {
         let total = self.bytes + bytes;
         if total > self.bytes_max {
             return Err(DecodeError::TooLarge {
-                octets: total as u64,
+                bytes: total as u64,
                 limit: self.bytes_max,
             });
         }

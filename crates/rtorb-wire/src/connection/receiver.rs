@@ -10,27 +10,27 @@ use alloc::vec::Vec;
 ///
 /// A driver receives into [`free`](Self::free), reports that by [`advance`](Self::advance), and asks for the
 /// [`next`](Self::next) message until there is none. A message that came whole is borrowed from the buffer. It lies at the
-/// buffer's start, so that its numbers have the alignment of this machine and can be borrowed too. It is there until the
+/// buffer's start, so that its numbers have the alignment of this machine and can be borrowed too. It stays there until the
 /// next call of a method that changes the receiver.
 #[derive(Debug)]
 pub struct Receiver {
     buffer: Vec<u8>,
     /// Bytes in the buffer.
     end: usize,
-    /// Where the free part ended that was returned last.
+    /// The end of the free part that was returned last.
     free_end: usize,
-    /// Bytes of the next message, once it is known to be incomplete; else 0.
+    /// The size of the next message once it is known to be incomplete; otherwise 0.
     expected: usize,
     /// Bytes at the start of the buffer that belong to the message returned last.
     used: usize,
     side: Side,
     limits: ReceiveLimits,
     reassembly: Reassembly,
-    /// The message returned last, if it came in fragments; else empty.
+    /// The message returned last if it came in fragments; otherwise empty.
     assembled: Vec<u8>,
 }
 
-/// What a receiver never exceeds.
+/// The limits of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveLimits {
     /// Bytes of one message, header included, and of all incomplete messages in fragments together.
@@ -39,7 +39,7 @@ pub struct ReceiveLimits {
     pub fragmented_messages_max: usize,
 }
 
-/// Which end of a connection receives.
+/// The end of a connection that receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The end that sent the requests.
@@ -53,11 +53,11 @@ pub enum Side {
 pub struct Message<'r> {
     /// Its header.
     pub header: Header,
-    /// Its bytes, header included; fewer than the header says if the rest is still to be received.
+    /// Its bytes, header included; fewer than the header says if the rest is not received yet.
     pub bytes: &'r [u8],
 }
 
-/// What the peer sent ends the connection.
+/// The reason why the connection ends: the peer sent wrong bytes, CloseConnection or MessageError.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiveError {
@@ -70,7 +70,7 @@ pub enum ReceiveError {
     /// The peer closed the connection in an orderly way (CloseConnection).
     #[error("the peer closed the connection")]
     Closed {
-        /// True if a message in fragments had begun to come.
+        /// True if the first fragments of a message had arrived.
         amid_message: bool,
     },
     /// The peer did not understand a message (MessageError).
@@ -78,11 +78,11 @@ pub enum ReceiveError {
     MessageError,
 }
 
-/// What the buffer has from the beginning: enough for nearly all messages, and little for a thousand connections.
+/// The first size of the buffer in bytes: large enough for nearly all messages, and small enough for a thousand connections.
 const BUFFER_BYTES_MIN: usize = 8 << 10;
 
-/// Bytes that [`Receiver::free_ahead`] offers behind an incomplete message, however large the buffer has become. A thread
-/// that reads several connections turns to the next one then, and moving up what is left after each message stays cheap.
+/// The most bytes that [`Receiver::free_ahead`] offers behind an incomplete message, whatever the size of the buffer. After so
+/// many, a thread that reads several connections turns to the next one. Moving up the rest after each message stays cheap.
 const AHEAD_BYTES: usize = 64 << 10;
 
 impl Receiver {
@@ -131,7 +131,7 @@ impl Receiver {
         self.buffer = buffer;
     }
 
-    /// Takes the buffer away, if nothing that was received waits in it. A buffer that has grown is freed; any other is returned.
+    /// Removes the buffer if no received bytes wait in it. Returns it, or frees it if it has grown.
     pub fn take_buffer(&mut self) -> Option<Vec<u8>> {
         if !self.has_buffer() || !self.is_empty() || !self.reassembly.is_empty() {
             return None;
@@ -142,7 +142,8 @@ impl Receiver {
         (buffer.len() == BUFFER_BYTES_MIN).then_some(buffer)
     }
 
-    /// Where to put the bytes received next. If it has a buffer, not empty once [`next`](Self::next) has returned `None`.
+    /// The free part of the buffer, for the bytes received next. It is not empty if there is a buffer and [`next`](Self::next) has
+    /// returned `None`.
     #[inline]
     pub fn free(&mut self) -> &mut [u8] {
         self.release();
@@ -150,7 +151,7 @@ impl Receiver {
         &mut self.buffer[self.end..]
     }
 
-    /// As [`free`](Self::free), with a bound on what is received ahead of the next message.
+    /// As [`free`](Self::free), with a bound on the bytes received ahead of the next message.
     #[inline]
     pub fn free_ahead(&mut self) -> &mut [u8] {
         self.release();
@@ -163,7 +164,10 @@ impl Receiver {
     #[inline]
     pub fn advance(&mut self, count: usize) {
         self.end += count;
-        debug_assert!(self.end <= self.free_end, "more was received than was free");
+        debug_assert!(
+            self.end <= self.free_end,
+            "received more bytes than were free"
+        );
     }
 
     /// The next whole message; `None` if more bytes are needed.
@@ -180,10 +184,10 @@ impl Receiver {
         self.next_at_least::<false>()
     }
 
-    /// As [`next`](Self::next), but of a reply larger than the buffer the beginning is enough.
+    /// As [`next`](Self::next), but also returns the beginning of a reply that is larger than the buffer.
     ///
-    /// The driver then receives the [missing](Message::missing) bytes from the transport itself, straight to where they are
-    /// wanted, before it asks for another message.
+    /// The driver then receives the [missing](Message::missing) bytes from the transport itself, straight to their destination,
+    /// before it asks for another message.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -216,7 +220,7 @@ impl Receiver {
         bytes
     }
 
-    /// Drops all that was received, for the next connection. The buffer is kept.
+    /// Drops all received bytes and keeps the buffer, for the next connection.
     pub fn clear(&mut self) {
         (self.end, self.used, self.expected) = (0, 0, 0);
         self.assembled = Vec::new();
@@ -226,19 +230,19 @@ impl Receiver {
         );
     }
 
-    /// True if no bytes are here behind the message returned last.
+    /// True if no bytes wait behind the message returned last.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.end == self.used
     }
 
-    /// True if the part returned last by [`free_ahead`](Self::free_ahead) was received full: the transport may have more.
+    /// True if the received bytes filled the part that [`free_ahead`](Self::free_ahead) returned last: the transport may have more.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.end == self.free_end
     }
 
-    // Always: it is in the path of every call, and parses the header once.
+    // Always inlined: every call uses it, and it parses the header once.
     #[inline(always)]
     fn next_at_least<const BEGINNING: bool>(
         &mut self,
@@ -248,7 +252,7 @@ impl Receiver {
             return Ok(None);
         };
         let is_plain = self.is_plain(&header);
-        let bytes = header.message_octets();
+        let bytes = header.message_bytes();
         if self.end < bytes && !(BEGINNING && is_plain && bytes > self.buffer.len()) {
             self.make_room(bytes);
             return Ok(None);
@@ -259,7 +263,7 @@ impl Receiver {
         self.next_unusual(header)
     }
 
-    /// Drops the message returned last and moves up what lies behind it.
+    /// Drops the message returned last and moves up the bytes behind it.
     #[inline]
     fn release(&mut self) {
         if self.used == 0 {
@@ -283,10 +287,10 @@ impl Receiver {
         Header::parse(&self.buffer[..self.end], self.limits.message_bytes_max)
     }
 
-    /// The message at the start of the buffer, or what is there of it.
+    /// The message at the start of the buffer, or the part of it that has arrived.
     #[inline]
     fn buffered(&mut self, header: Header) -> Message<'_> {
-        self.used = header.message_octets().min(self.end);
+        self.used = header.message_bytes().min(self.end);
         self.expected = 0;
         Message {
             header,
@@ -294,7 +298,7 @@ impl Receiver {
         }
     }
 
-    /// True for what nearly every message is: a whole request to a server, a whole reply to a client.
+    /// True for a whole request to a server and a whole reply to a client, as nearly every message is.
     #[inline]
     fn is_plain(&self, header: &Header) -> bool {
         let usual = match self.side {
@@ -333,9 +337,9 @@ impl Receiver {
                 Accepted::Kept => self.release(),
             }
             match self.header()? {
-                Some(next) if next.message_octets() <= self.end => header = next,
+                Some(next) if next.message_bytes() <= self.end => header = next,
                 Some(next) => {
-                    self.make_room(next.message_octets());
+                    self.make_room(next.message_bytes());
                     return Ok(None);
                 }
                 None => return Ok(None),
@@ -357,7 +361,7 @@ impl Receiver {
 }
 
 impl Side {
-    /// True if the peer may send such a message to this end.
+    /// True if the peer may send a message of this type to this end.
     const fn receives(self, kind: MessageType) -> bool {
         match kind {
             MessageType::Request | MessageType::CancelRequest | MessageType::LocateRequest => {
@@ -378,11 +382,11 @@ impl<'r> Message<'r> {
         self.header.reader(self.bytes)
     }
 
-    /// Bytes of the message that are still to be received; 0 unless
+    /// The number of bytes of the message that are not received yet; 0 unless
     /// [`next_or_beginning`](Receiver::next_or_beginning) returned it.
     #[inline]
     pub fn missing(&self) -> usize {
-        self.header.message_octets() - self.bytes.len()
+        self.header.message_bytes() - self.bytes.len()
     }
 }
 

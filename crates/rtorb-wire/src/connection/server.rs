@@ -18,10 +18,10 @@ impl CodeSetState {
         self.char_code_set
     }
 
-    /// Notes the code sets that a request names, if it does.
+    /// Records the code sets that a request names, if it names any.
     ///
     /// # Errors
-    /// When they cannot be used. The connection goes on as before.
+    /// When they cannot be used. The code sets of the connection stay the same.
     //= CORBA 3 §13.10.2.5
     //# The code sets of a connection do not change once they are named.
     #[inline]
@@ -39,10 +39,10 @@ impl CodeSetState {
         self.note_named(contexts::CodeSets::from_data(data)?)
     }
 
-    /// Notes the code sets that a request names.
+    /// Records the code sets `named` by a request.
     ///
     /// # Errors
-    /// When they cannot be used. The connection goes on as before.
+    /// When they cannot be used. The code sets of the connection stay the same.
     pub fn note_named(&mut self, named: contexts::CodeSets) -> Result<(), CodeSetError> {
         if let Some(known) = self.named {
             return (known == named).then_some(()).ok_or(CodeSetError::Changed);

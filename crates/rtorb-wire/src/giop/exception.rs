@@ -22,7 +22,7 @@ impl<'m> SystemExceptionBody<'m> {
     /// When the bytes are not such a body, or the completion status is invalid.
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let body = Self {
-            repository_id: r.string_octets()?,
+            repository_id: r.string_bytes()?,
             minor: r.primitive()?,
             completed: r.primitive()?,
         };
@@ -37,7 +37,7 @@ impl<'m> SystemExceptionBody<'m> {
     /// # Errors
     /// When the message would exceed its limit.
     pub fn encode(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
-        w.terminated_octets(self.repository_id)?;
+        w.terminated_bytes(self.repository_id)?;
         w.primitive(self.minor)?;
         w.primitive(self.completed)
     }

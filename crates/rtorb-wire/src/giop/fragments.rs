@@ -5,18 +5,18 @@ use super::{Header, MessageType};
 use crate::ByteOrder;
 use alloc::vec::Vec;
 
-/// Splits a finished GIOP 1.1 or 1.2 message into messages of at most `octets_max` bytes, but no less than
+/// Splits a finished GIOP 1.1 or 1.2 message into messages of at most `bytes_max` bytes, but no less than
 /// [`FRAGMENT_OCTETS_MIN`].
 ///
 /// A message that cannot be fragmented (GIOP 1.0, messages without a body, locate messages of 1.1) is returned unchanged.
 //= GIOP 1.2 §15.4.9
 //# The size of every part but the last is a multiple of 8, header included, so that no number straddles a boundary.
-pub fn fragments(message: &[u8], octets_max: usize) -> impl Iterator<Item = Vec<u8>> {
-    let part_octets = octets_max.max(FRAGMENT_OCTETS_MIN) & !7;
+pub fn fragments(message: &[u8], bytes_max: usize) -> impl Iterator<Item = Vec<u8>> {
+    let part_bytes = bytes_max.max(FRAGMENT_OCTETS_MIN) & !7;
     let header = Header::parse(message, usize::MAX).ok().flatten();
     let header = header.filter(|header| {
-        header.message_octets() == message.len()
-            && message.len() > part_octets
+        header.message_bytes() == message.len()
+            && message.len() > part_bytes
             && may_be_fragmented(header)
     });
     let mut rest = message;
@@ -27,13 +27,13 @@ pub fn fragments(message: &[u8], octets_max: usize) -> impl Iterator<Item = Vec<
         let Some(header) = header else {
             return Some(core::mem::take(&mut rest).to_vec());
         };
-        let mut part = Vec::with_capacity(part_octets);
+        let mut part = Vec::with_capacity(part_bytes);
         if rest.len() < message.len() {
             // In GIOP 1.2 every message that can be fragmented has its request id behind the header.
-            part.extend_from_slice(&message[..fragment_header_octets(&header)]);
+            part.extend_from_slice(&message[..fragment_header_bytes(&header)]);
             part[TYPE_AT] = MessageType::Fragment as u8;
         }
-        let (now, behind) = rest.split_at((part_octets - part.len()).min(rest.len()));
+        let (now, behind) = rest.split_at((part_bytes - part.len()).min(rest.len()));
         part.extend_from_slice(now);
         patch(&mut part, header.order, !behind.is_empty());
         rest = behind;
@@ -56,7 +56,7 @@ pub(crate) const fn may_be_fragmented(header: &Header) -> bool {
 }
 
 /// The size of a fragment's header with, in GIOP 1.2, the request id.
-pub(crate) const fn fragment_header_octets(header: &Header) -> usize {
+pub(crate) const fn fragment_header_bytes(header: &Header) -> usize {
     match header.version.minor {
         1 => HEADER_OCTETS,
         _ => HEADER_OCTETS + 4,

@@ -16,7 +16,7 @@ pub(super) const SIZE_AT: usize = 8;
 numbered_enum! {
     /// The type of a message.
     #[derive(Hash)]
-    pub enum MessageType: u8, from_octet {
+    pub enum MessageType: u8, from_byte {
         /// A request to invoke an operation.
         Request = 0,
         /// The reply to a request.
@@ -48,11 +48,11 @@ pub struct Header {
     /// The type of the message.
     pub message_type: MessageType,
     /// The number of bytes behind the header.
-    pub body_octets: u32,
+    pub body_bytes: u32,
 }
 
 impl Header {
-    /// Decodes the header of a message of at most `octets_max` bytes; `None` while there are fewer than 12 bytes.
+    /// Decodes the header of a message of at most `bytes_max` bytes; `None` while there are fewer than 12 bytes.
     ///
     /// # Errors
     /// [`DecodeError::BadMagic`], [`DecodeError::BadVersion`], [`DecodeError::BadTag`] for a type that the version does
@@ -61,9 +61,9 @@ impl Header {
     //# A message begins with GIOP, its version, flags, type and size. Bit 0 of the flags is the byte order, bit 1 announces
     //# fragments; in GIOP 1.0 the flags are a boolean. The size counts the bytes behind the header.
     #[inline]
-    pub fn parse(octets: &[u8], octets_max: usize) -> Result<Option<Self>, DecodeError> {
+    pub fn parse(bytes: &[u8], bytes_max: usize) -> Result<Option<Self>, DecodeError> {
         let Some(&[m0, m1, m2, m3, major, minor, flags, kind, s0, s1, s2, s3]) =
-            octets.first_chunk::<HEADER_OCTETS>()
+            bytes.first_chunk::<HEADER_OCTETS>()
         else {
             return Ok(None);
         };
@@ -73,19 +73,19 @@ impl Header {
         if major != 1 || minor > 2 {
             return Err(DecodeError::BadVersion { major, minor });
         }
-        let Some(message_type) = MessageType::from_octet(kind, minor) else {
+        let Some(message_type) = MessageType::from_byte(kind, minor) else {
             return Err(DecodeError::bad_tag(
                 "the type of a message",
                 u32::from(kind),
             ));
         };
         let order = ByteOrder::from_flag(flags);
-        let body_octets = order.convert(u32::from_ne_bytes([s0, s1, s2, s3]));
-        let whole = u64::from(body_octets) + HEADER_OCTETS as u64;
-        if whole > octets_max as u64 {
+        let body_bytes = order.convert(u32::from_ne_bytes([s0, s1, s2, s3]));
+        let whole = u64::from(body_bytes) + HEADER_OCTETS as u64;
+        if whole > bytes_max as u64 {
             return Err(DecodeError::TooLarge {
-                octets: whole,
-                limit: octets_max,
+                bytes: whole,
+                limit: bytes_max,
             });
         }
         Ok(Some(Self {
@@ -94,14 +94,14 @@ impl Header {
             // In GIOP 1.0 the byte is a boolean.
             more_fragments: minor > 0 && flags & MORE_FRAGMENTS != 0,
             message_type,
-            body_octets,
+            body_bytes,
         }))
     }
 
     /// The size of the message with its header.
     #[inline]
-    pub fn message_octets(&self) -> usize {
-        HEADER_OCTETS + self.body_octets as usize
+    pub fn message_bytes(&self) -> usize {
+        HEADER_OCTETS + self.body_bytes as usize
     }
 
     /// A reader of `message`, behind this header.

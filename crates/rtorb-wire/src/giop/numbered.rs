@@ -1,7 +1,7 @@
 //! Enums whose variants are numbers on the wire.
 
-/// Defines an enum, and a function that finds the variant with a number in GIOP 1.`minor`. Variants with `since` exist from
-/// that minor version on.
+/// Defines an enum, and a function that finds a variant by its number in GIOP 1.`minor`. A variant with `since` exists from that
+/// minor version on.
 macro_rules! numbered_enum {
     ($(#[$attribute:meta])* pub enum $name:ident: $number:ty, $from:ident {
         $($(#[$doc:meta])* $variant:ident = $value:literal $(since $since:literal)?,)+

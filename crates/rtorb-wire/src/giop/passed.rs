@@ -72,11 +72,12 @@ impl<'m> PassedRequest<'m> {
         self.body
     }
 
-    /// Writes the request for another object, and on another connection. `priority` replaces the CORBA priority that the client
+    /// Writes the request for another object on another connection. `priority` replaces the CORBA priority that the client
     /// sent. The writer must be empty.
     ///
-    /// Service contexts about the client's own connection stay behind: each request names the client's code sets, because the
-    /// other connection is new to the server; and no reply may come on a bidirectional connection that is not there.
+    /// Leaves out the service contexts about the client's own connection. Every request names the client's code sets instead,
+    /// because the server does not know them on the other connection. The listen points of a bidirectional connection have no
+    /// substitute: the server cannot reach the client by the other connection.
     ///
     /// # Errors
     /// When the message would exceed its limit.
@@ -108,7 +109,7 @@ impl<'m> PassedRequest<'m> {
         w.set_order(self.header.order);
         self.write_header(w, request_id, target, &list)?;
         if !self.body.is_empty() && w.position() % BODY_ALIGNMENT != self.body_at % BODY_ALIGNMENT {
-            // Another key, or other contexts, have moved the body of an old version by half its alignment.
+            // Before GIOP 1.2, another key or other contexts may have moved the body by half its alignment.
             list.push(FILLER);
             w.truncate(0);
             self.write_header(w, request_id, target, &list)?;
@@ -130,7 +131,7 @@ impl<'m> PassedRequest<'m> {
             write_contexts(w, list)?;
         }
         w.primitive(request_id)?;
-        w.primitive(self.request.response.octet(version))?;
+        w.primitive(self.request.response.byte(version))?;
         if version.minor > 0 {
             w.octets(&[0; 3])?;
         }
@@ -138,9 +139,9 @@ impl<'m> PassedRequest<'m> {
             Some(address) if version.minor >= 2 => address.encode(w)?,
             _ => Target::encode_key(w, target.object_key)?,
         }
-        w.terminated_octets(self.request.operation)?;
+        w.terminated_bytes(self.request.operation)?;
         if version.minor < 2 {
-            return w.counted_octets(self.principal);
+            return w.counted_bytes(self.principal);
         }
         write_contexts(w, list)?;
         if self.body.is_empty() {
@@ -168,7 +169,7 @@ fn principal<'m>(header: &Header, message: &'m [u8]) -> Result<&'m [u8], DecodeE
         r.take(3)?;
     }
     Target::decode(&mut r)?;
-    r.string_octets()?;
+    r.string_bytes()?;
     r.octets()
 }
 

@@ -81,13 +81,13 @@ impl ReplyHeader<'_> {
         if r.giop_minor() < 2 {
             return None;
         }
-        let header: &[u8; PLAIN_OCTETS] = r.buffered().first_chunk()?;
+        let header: &[u8; PLAIN_BYTES] = r.buffered().first_chunk()?;
         let [i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0] = *header else {
             return None;
         };
         let request_id = r.number([i0, i1, i2, i3]);
         // It ends at position 24, where a body begins.
-        r.skip_buffered(PLAIN_OCTETS);
+        r.skip_buffered(PLAIN_BYTES);
         Some(Self {
             request_id,
             status: ReplyStatus::NoException,
@@ -97,7 +97,7 @@ impl ReplyHeader<'_> {
 }
 
 /// Request id, status and count of contexts.
-const PLAIN_OCTETS: usize = 12;
+const PLAIN_BYTES: usize = 12;
 
 /// Begins a reply: message header and reply header, without the padding before a body
 /// (see [`encode_body`](super::encode_body)).

@@ -31,8 +31,8 @@ impl Response {
         }
     }
 
-    /// The octet of a request header of that version.
-    pub(super) const fn octet(self, version: Version) -> u8 {
+    /// The byte in the header of a request of GIOP `version`.
+    pub(super) const fn byte(self, version: Version) -> u8 {
         match (version.minor, self) {
             (2.., _) => self.flags(),
             (_, Self::None) => 0,
@@ -46,11 +46,11 @@ impl Response {
 pub struct RequestHeader<'m> {
     /// The id of the request.
     pub request_id: u32,
-    /// When to reply.
+    /// The time at which the server replies.
     pub response: Response,
     /// The address of the object.
     pub target: Target<'m>,
-    /// The name of the operation, without its terminator.
+    /// The name of the operation, without the terminating zero.
     pub operation: &'m [u8],
     /// The service contexts.
     pub contexts: ServiceContexts<'m>,
@@ -72,16 +72,16 @@ impl<'m> RequestHeader<'m> {
 
     /// The header of nearly every request: GIOP 1.2, the object by its key, no service contexts.
     ///
-    /// It begins at position 12, so multiples of 4 in it are aligned to 4. Every other header, or a malformed one, is left to
-    /// [`decode_any`](Self::decode_any).
+    /// The header begins at position 12, so multiples of 4 in it are aligned to 4. [`decode_any`](Self::decode_any) reads every
+    /// other header, and reports malformed ones.
     // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     fn decode_plain(r: &mut Reader<'m>) -> Option<Self> {
         if r.giop_minor() < 2 || r.position() != HEADER_OCTETS {
             return None;
         }
-        let octets = r.buffered();
-        let &[i0, i1, i2, i3, flags, _, _, _, 0, 0, _, _, k0, k1, k2, k3] = octets.first_chunk()?
+        let bytes = r.buffered();
+        let &[i0, i1, i2, i3, flags, _, _, _, 0, 0, _, _, k0, k1, k2, k3] = bytes.first_chunk()?
         else {
             return None;
         };
@@ -92,22 +92,22 @@ impl<'m> RequestHeader<'m> {
         };
         let key_start = 16;
         let key_end = key_start + r.number([k0, k1, k2, k3]) as usize;
-        let key = octets.get(key_start..key_end)?;
+        let key = bytes.get(key_start..key_end)?;
         let name_start = key_end.next_multiple_of(4) + 4;
-        let name_octets = r.number(*octets.get(name_start - 4..)?.first_chunk()?) as usize;
-        let (0, operation) = octets
-            .get(name_start..name_start + name_octets)?
+        let name_bytes = r.number(*bytes.get(name_start - 4..)?.first_chunk()?) as usize;
+        let (0, operation) = bytes
+            .get(name_start..name_start + name_bytes)?
             .split_last()?
         else {
             return None;
         };
-        let header_end = (name_start + name_octets).next_multiple_of(4) + 4;
-        let [0, 0, 0, 0] = octets.get(header_end - 4..header_end)? else {
+        let header_end = (name_start + name_bytes).next_multiple_of(4) + 4;
+        let [0, 0, 0, 0] = bytes.get(header_end - 4..header_end)? else {
             return None;
         };
         let body = (HEADER_OCTETS + header_end).next_multiple_of(BODY_ALIGNMENT) - HEADER_OCTETS;
         let request_id = r.number([i0, i1, i2, i3]);
-        r.skip_buffered(body.min(octets.len()));
+        r.skip_buffered(body.min(bytes.len()));
         Some(Self {
             request_id,
             response,
@@ -142,7 +142,7 @@ impl<'m> RequestHeader<'m> {
             r.take(RESERVED.len())?;
         }
         let target = Target::decode(r)?;
-        let operation = r.string_octets()?;
+        let operation = r.string_bytes()?;
         let contexts = match first {
             Some(contexts) => {
                 let _principal = r.octets()?;
@@ -177,10 +177,10 @@ pub struct RequestStart<'x> {
 
 /// The common start of all requests to one object: message header, and request header up to the object key.
 ///
-/// Only for GIOP 1.2, where the parts that differ between requests follow the key; see [`RequestPrefix::new`].
+/// Exists only in GIOP 1.2, where the parts that differ between requests follow the key; see [`RequestPrefix::new`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPrefix {
-    octets: Box<[u8]>,
+    bytes: Box<[u8]>,
 }
 
 /// The positions of request id and response flags in a request of GIOP 1.2.
@@ -200,14 +200,14 @@ impl RequestPrefix {
         if version.minor < 2 {
             return Ok(None);
         }
-        let octets_max = object_key.len() + 64;
-        let mut w = Writer::new(Vec::with_capacity(octets_max), octets_max).with_order(order);
+        let bytes_max = object_key.len() + 64;
+        let mut w = Writer::new(Vec::with_capacity(bytes_max), bytes_max).with_order(order);
         begin_message(&mut w, version, MessageType::Request)?;
         w.octets(&[0; 8])?;
         Target::encode_key(&mut w, object_key)?;
         w.align(4)?;
         Ok(Some(Self {
-            octets: w.to_octets().into(),
+            bytes: w.to_octets().into(),
         }))
     }
 
@@ -228,7 +228,7 @@ impl RequestPrefix {
     ) -> Result<(), EncodeError> {
         w.set_giop_minor(2);
         let id = w.ordered(request_id);
-        w.begin_with(&self.octets, operation.as_bytes())?;
+        w.begin_with(&self.bytes, operation.as_bytes())?;
         w.patch(ID_AT, &id);
         w.patch(FLAGS_AT, &[response.flags()]);
         Ok(())
@@ -249,13 +249,13 @@ impl RequestPrefix {
         self.begin_request(w, request_id, response, operation)?;
         let count_at = w.len() - 4;
         w.patch_u32(count_at, 1);
-        let (id, octets) = (
+        let (id, bytes) = (
             w.ordered(RT_CORBA_PRIORITY),
             w.ordered(PRIORITY_OCTETS as u32),
         );
         let context = w.block::<12>()?;
         context[..4].copy_from_slice(&id);
-        context[4..8].copy_from_slice(&octets);
+        context[4..8].copy_from_slice(&bytes);
         context[8..].copy_from_slice(&contexts::priority(priority));
         Ok(())
     }
@@ -305,13 +305,13 @@ fn begin_request_to<'a>(
         write_contexts(w, start.contexts)?;
     }
     w.primitive(start.request_id)?;
-    w.primitive(start.response.octet(version))?;
+    w.primitive(start.response.byte(version))?;
     if version.minor > 0 {
         w.octets(&RESERVED)?;
     }
     address(w)?;
     // The name of an operation is an IDL identifier, which is ASCII in every code set.
-    w.terminated_octets(start.operation.as_bytes())?;
+    w.terminated_bytes(start.operation.as_bytes())?;
     if is_1_2 {
         return write_contexts(w, start.contexts);
     }

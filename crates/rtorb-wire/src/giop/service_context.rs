@@ -22,7 +22,7 @@ pub struct ServiceContext<'x> {
 #[derive(Clone, Copy)]
 pub struct ServiceContexts<'m> {
     /// The bytes behind the count, which begin at a multiple of 4.
-    octets: &'m [u8],
+    bytes: &'m [u8],
     count: u32,
     order: ByteOrder,
 }
@@ -30,7 +30,7 @@ pub struct ServiceContexts<'m> {
 impl<'m> ServiceContexts<'m> {
     /// No contexts.
     pub const EMPTY: Self = Self {
-        octets: &[],
+        bytes: &[],
         count: 0,
         order: ByteOrder::NATIVE,
     };
@@ -41,7 +41,7 @@ impl<'m> ServiceContexts<'m> {
     /// When it is longer than the bytes left.
     #[inline]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
-        let count = r.count(CONTEXT_OCTETS_MIN)?;
+        let count = r.count(CONTEXT_BYTES_MIN)?;
         if count == 0 {
             return Ok(Self::EMPTY);
         }
@@ -51,7 +51,7 @@ impl<'m> ServiceContexts<'m> {
             r.octets()?;
         }
         Ok(Self {
-            octets: r.behind(r.position() - start),
+            bytes: r.preceding(r.position() - start),
             count: count as u32,
             order: r.order(),
         })
@@ -69,7 +69,7 @@ impl<'m> ServiceContexts<'m> {
     #[inline]
     pub fn iter(&self) -> ServiceContextsIter<'m> {
         ServiceContextsIter {
-            reader: Reader::new(self.octets, self.order),
+            reader: Reader::new(self.bytes, self.order),
             left: self.count,
         }
     }
@@ -140,7 +140,7 @@ impl<'m> Iterator for ServiceContextsIter<'m> {
 }
 
 /// The size of an empty context: its id and its length.
-const CONTEXT_OCTETS_MIN: usize = 8;
+const CONTEXT_BYTES_MIN: usize = 8;
 
 /// Writes a list of contexts.
 #[inline]
@@ -151,7 +151,7 @@ pub(super) fn write_contexts(
     w.count(contexts.len())?;
     for context in contexts {
         w.primitive(context.id)?;
-        w.counted_octets(context.data)?;
+        w.counted_bytes(context.data)?;
     }
     Ok(())
 }

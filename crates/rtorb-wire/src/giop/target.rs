@@ -46,7 +46,7 @@ impl Address<'_> {
             Self::Profile(profile) => {
                 w.primitive(PROFILE)?;
                 w.primitive(profile.tag)?;
-                w.counted_octets(&profile.data)
+                w.counted_bytes(&profile.data)
             }
             Self::Reference { selected, ior } => {
                 w.primitive(REFERENCE)?;
@@ -57,7 +57,7 @@ impl Address<'_> {
     }
 }
 
-/// A form of target address, as a server asks for one.
+/// A form of target address that a server may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressingMode {
     /// The object key (`KeyAddr`).
@@ -137,6 +137,6 @@ impl<'m> Target<'m> {
         if w.giop_minor() >= 2 {
             w.primitive(KEY)?;
         }
-        w.counted_octets(key)
+        w.counted_bytes(key)
     }
 }

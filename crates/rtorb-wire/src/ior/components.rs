@@ -95,7 +95,7 @@ pub enum Component {
     TlsSecTrans(TlsSecTrans),
     /// The URL of Java classes.
     JavaCodebase(String),
-    /// A policy of transactions, which is one number.
+    /// A transaction or invocation policy, whose value is a number.
     NumberPolicy {
         /// [`component_tag::TRANSACTION_POLICY`], `OTS_POLICY` or `INV_POLICY`.
         tag: u32,
@@ -316,7 +316,7 @@ cdr_struct! {
         pub path: String,
     }
 
-    /// Where an ORB accepts connections.
+    /// An address at which an ORB accepts connections.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ListenPoint {
         /// Host name or address.

@@ -84,7 +84,7 @@ impl Encode for ExposedPolicy {
             Self::Other(value) => return value.encode(w),
         };
         w.primitive(policy_type)?;
-        w.counted_octets(&value)
+        w.counted_bytes(&value)
     }
 }
 
@@ -165,9 +165,9 @@ pub struct ExposedProtocol {
 /// Properties of a protocol. On the wire their form depends on the tag of the profile, and their length is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolProperties {
-    /// Of TCP.
+    /// Properties of TCP.
     Tcp(TcpProperties),
-    /// Of UNIX sockets.
+    /// Properties of UNIX sockets.
     Unix(UnixProperties),
 }
 

@@ -3,8 +3,8 @@
 //! Indirections are read everywhere, but written only for recursion, because some peers fail on others.
 
 use super::shape::{
-    Aggregate, Alias, Elements, Enumeration, Member, Named, Shape, Union, UnionMember, ValueMember,
-    ValueType, Visibility,
+    Aggregate, Alias, Elements, Enumeration, Member, Named, Shape, Union, UnionMember,
+    ValueAggregate, ValueMember, Visibility,
 };
 use super::{Kind, Label, TypeCode};
 use crate::cdr::{DEPTH_MAX, WChar};
@@ -46,7 +46,7 @@ const INDIRECTION: u32 = 0xffff_ffff;
 /// With indirections, a few bytes can describe a type that is larger than memory.
 const NODES_MAX: u32 = 1 << 16;
 
-/// A type that is being written, which parts of it may refer to.
+/// A type that is being written. Its parts may refer to it.
 struct Enclosing<'e> {
     id: &'e str,
     at: usize,
@@ -151,7 +151,7 @@ fn write_union(
 }
 
 fn write_value(
-    value: &ValueType,
+    value: &ValueAggregate,
     w: &mut Writer<'_>,
     inside: Option<&Enclosing<'_>>,
 ) -> Result<(), EncodeError> {
@@ -221,7 +221,7 @@ struct Decoder {
 }
 
 enum Seen {
-    /// Still being read, with its id once it is known.
+    /// A type that is still being read, with its id once it is known.
     Open(Option<Box<str>>),
     Done(TypeCode),
 }
@@ -294,9 +294,9 @@ impl Decoder {
     /// Reads parameters in an encapsulation.
     fn complex(&mut self, kind: Kind, r: &mut Reader<'_>) -> Result<Shape, DecodeError> {
         let mut inner = r.encapsulation()?;
-        let octets = inner.remaining() + 1;
+        let bytes = inner.remaining() + 1;
         let outer_base = self.base;
-        self.base = outer_base.wrapping_add(r.position()).wrapping_sub(octets);
+        self.base = outer_base.wrapping_add(r.position()).wrapping_sub(bytes);
         let shape = self.parameters(kind, &mut inner);
         self.base = outer_base;
         shape
@@ -344,7 +344,7 @@ impl Decoder {
 
     /// Reads the type of an element or a member.
     ///
-    /// Its values must have bytes: IDL has no empty structs, and with them a few bytes could describe endless work.
+    /// A value of it must have at least one byte. IDL has no empty structs, and a few bytes could describe endless work with them.
     fn content(&mut self, r: &mut Reader<'_>) -> Result<TypeCode, DecodeError> {
         let type_code = self.type_code(r)?;
         if type_code.summary().empty {
@@ -363,7 +363,7 @@ impl Decoder {
         named: Named,
         r: &mut Reader<'_>,
     ) -> Result<Arc<Aggregate>, DecodeError> {
-        let members = list(r, MEMBER_OCTETS_MIN, |r| {
+        let members = list(r, MEMBER_BYTES_MIN, |r| {
             Ok(Member {
                 name: r.str()?.into(),
                 type_code: self.content(r)?,
@@ -375,7 +375,7 @@ impl Decoder {
     fn union(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Arc<Union>, DecodeError> {
         let discriminator = self.type_code(r)?;
         let default = r.primitive::<i32>()?;
-        let members = list(r, MEMBER_OCTETS_MIN, |r| {
+        let members = list(r, MEMBER_BYTES_MIN, |r| {
             Ok(UnionMember {
                 label: read_label(&discriminator, r)?,
                 name: r.str()?.into(),
@@ -390,10 +390,14 @@ impl Decoder {
         Ok(Union::new(named, discriminator, default, members).into())
     }
 
-    fn value(&mut self, named: Named, r: &mut Reader<'_>) -> Result<Arc<ValueType>, DecodeError> {
+    fn value(
+        &mut self,
+        named: Named,
+        r: &mut Reader<'_>,
+    ) -> Result<Arc<ValueAggregate>, DecodeError> {
         let modifier = r.primitive()?;
         let base = self.type_code(r)?;
-        let members = list(r, MEMBER_OCTETS_MIN, |r| {
+        let members = list(r, MEMBER_BYTES_MIN, |r| {
             Ok(ValueMember {
                 name: r.str()?.into(),
                 type_code: self.content(r)?,
@@ -403,7 +407,7 @@ impl Decoder {
                 },
             })
         })?;
-        Ok(ValueType {
+        Ok(ValueAggregate {
             named,
             modifier,
             base,
@@ -413,17 +417,17 @@ impl Decoder {
     }
 }
 
-/// The length of an empty name, and a kind.
-const MEMBER_OCTETS_MIN: usize = 8;
+/// The fewest bytes of a member: the length of an empty name, and a kind.
+const MEMBER_BYTES_MIN: usize = 8;
 
 /// Reads a count and that many items. Memory grows with the bytes received.
 fn list<'m, T>(
     r: &mut Reader<'m>,
-    octets_min: usize,
+    bytes_min: usize,
     mut item: impl FnMut(&mut Reader<'m>) -> Result<T, DecodeError>,
 ) -> Result<Box<[T]>, DecodeError> {
     let mut items = Vec::new();
-    for _ in 0..r.count(octets_min)? {
+    for _ in 0..r.count(bytes_min)? {
         items.push(item(r)?);
     }
     Ok(items.into())

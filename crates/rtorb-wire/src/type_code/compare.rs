@@ -1,15 +1,15 @@
 //! Equality and equivalence of TypeCodes.
 
 use super::TypeCode;
-use super::shape::{Aggregate, Elements, Shape, Union, ValueType};
+use super::shape::{Aggregate, Elements, Shape, Union, ValueAggregate};
 
 impl TypeCode {
-    /// True if the two are the same in every name (`TypeCode::equal`).
+    /// True if both are the same type, including all names (`TypeCode::equal`).
     pub fn equal(&self, other: &Self) -> bool {
         Comparison::Equal.holds(self, other)
     }
 
-    /// True if a value of one is a value of the other (`TypeCode::equivalent`).
+    /// True if each value of one type is a value of the other (`TypeCode::equivalent`).
     //= CORBA 3 §10.7.1
     //# Equivalence ignores aliases and names. If both types have a repository id, only kind and id count.
     pub fn equivalent(&self, other: &Self) -> bool {
@@ -109,7 +109,7 @@ impl Comparison {
                 })
     }
 
-    fn values(self, a: &ValueType, b: &ValueType) -> bool {
+    fn values(self, a: &ValueAggregate, b: &ValueAggregate) -> bool {
         self.same(&a.named, &b.named)
             && a.modifier == b.modifier
             && self.holds(&a.base, &b.base)

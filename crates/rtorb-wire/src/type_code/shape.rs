@@ -44,9 +44,9 @@ pub enum Shape {
     /// A boxed value.
     ValueBox(Arc<Alias>),
     /// `valuetype`
-    Value(Arc<ValueType>),
+    Value(Arc<ValueAggregate>),
     /// `eventtype`
-    Event(Arc<ValueType>),
+    Event(Arc<ValueAggregate>),
     /// A type with only an id and a name: interfaces, `native`, components and homes.
     Named(Kind, Arc<Named>),
     /// The enclosing type with that repository id.
@@ -77,7 +77,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// The id and name of those texts.
+    /// A repository id and a name with these texts.
     pub fn new(id: &str, name: &str) -> Self {
         Self {
             id: id.into(),
@@ -161,7 +161,7 @@ pub struct Union {
 }
 
 impl Union {
-    /// The union of those members. Of two with the same label the first is selected.
+    /// A union of these members. If two have the same label, the discriminator selects the first.
     pub fn new(
         named: Named,
         discriminator: TypeCode,
@@ -237,7 +237,7 @@ pub struct ValueMember {
 
 /// A valuetype or eventtype.
 #[derive(Clone, Debug)]
-pub struct ValueType {
+pub struct ValueAggregate {
     /// The id and name.
     pub named: Named,
     /// 0 none, 1 custom, 2 abstract, 3 truncatable.

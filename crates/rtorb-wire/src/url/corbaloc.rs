@@ -77,7 +77,7 @@ impl Corbaloc {
                 .to_tagged(),
                 CorbalocAddress::Shmiop { version, path } => ShmiopProfile {
                     version: *version,
-                    // A path alone is of the host that reads it, as in UIOP.
+                    // A path without a host belongs to the host of its reader, as in UIOP.
                     host: String::new(),
                     path: path.clone(),
                     object_key,

@@ -7,10 +7,10 @@ use core::fmt::{self, Write};
 
 /// The bytes of a text with escapes.
 pub(super) fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
-    let mut octets = Vec::with_capacity(text.len());
+    let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
-    while let Some(octet) = rest.next() {
-        match octet {
+    while let Some(byte) = rest.next() {
+        match byte {
             b'%' => {
                 let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
                 let (Some(high), Some(low)) = (digit(), digit()) else {
@@ -18,10 +18,10 @@ pub(super) fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
                         "a % without two hexadecimal digits",
                     ));
                 };
-                octets.push((high << 4 | low) as u8);
+                bytes.push((high << 4 | low) as u8);
             }
             // The standard allows fewer unescaped characters. All that are not ambiguous are accepted.
-            octet if octet.is_ascii_graphic() => octets.push(octet),
+            byte if byte.is_ascii_graphic() => bytes.push(byte),
             _ => {
                 return Err(UrlError::SchemeSpecificPart(
                     "a character that must be written as %XX",
@@ -29,7 +29,7 @@ pub(super) fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
             }
         }
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 /// The UTF-8 text of a text with escapes.
@@ -39,13 +39,13 @@ pub(super) fn unescape_text(text: &str) -> Result<String, UrlError> {
 }
 
 /// Writes bytes for a URL, and escapes those in `special` too.
-pub(super) fn escape(octets: &[u8], special: &[u8], f: &mut impl Write) -> fmt::Result {
-    octets.iter().try_for_each(|&octet| {
-        let plain = octet.is_ascii_alphanumeric() || UNESCAPED.contains(&octet);
-        if plain && !special.contains(&octet) {
-            f.write_char(char::from(octet))
+pub(super) fn escape(bytes: &[u8], special: &[u8], f: &mut impl Write) -> fmt::Result {
+    bytes.iter().try_for_each(|&byte| {
+        let plain = byte.is_ascii_alphanumeric() || UNESCAPED.contains(&byte);
+        if plain && !special.contains(&byte) {
+            f.write_char(char::from(byte))
         } else {
-            write!(f, "%{octet:02x}")
+            write!(f, "%{byte:02x}")
         }
     })
 }

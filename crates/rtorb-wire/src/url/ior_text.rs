@@ -21,9 +21,9 @@ impl Ior {
             Some((prefix, digits)) if prefix.eq_ignore_ascii_case(PREFIX) => digits,
             _ => return Err(UrlError::Scheme),
         };
-        let octets =
+        let bytes =
             from_hex(digits).ok_or(UrlError::Other("not an even run of hexadecimal digits"))?;
-        Reader::encapsulated(&octets)
+        Reader::encapsulated(&bytes)
             .and_then(|mut r| Self::decode(&mut r))
             .map_err(UrlError::Reference)
     }
@@ -39,8 +39,8 @@ impl FromStr for Ior {
 impl fmt::Display for Ior {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Only a type id with a zero character fails, and no peer can send one.
-        let octets = encapsulate(|w| self.encode(w)).map_err(|_| fmt::Error)?;
-        write!(f, "{PREFIX}{}", Hex(&octets))
+        let bytes = encapsulate(|w| self.encode(w)).map_err(|_| fmt::Error)?;
+        write!(f, "{PREFIX}{}", Hex(&bytes))
     }
 }
 

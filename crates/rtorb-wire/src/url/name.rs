@@ -20,7 +20,7 @@ pub struct NameComponent {
 /// and `\`.
 pub fn parse_name(text: &str) -> Result<Vec<NameComponent>, UrlError> {
     let mut name = Vec::new();
-    let mut reading = Component::default();
+    let mut reading = PartialComponent::default();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         match character {
@@ -55,14 +55,14 @@ pub fn format_name(name: &[NameComponent]) -> String {
     text
 }
 
-/// A component that is being parsed; it has a kind, perhaps an empty one, once its dot was read.
+/// A component that is being parsed. Once its dot was read, it has a kind, which may be empty.
 #[derive(Default)]
-struct Component {
+struct PartialComponent {
     id: String,
     kind: Option<String>,
 }
 
-impl Component {
+impl PartialComponent {
     fn push(&mut self, character: char) {
         self.kind.as_mut().unwrap_or(&mut self.id).push(character);
     }

@@ -42,7 +42,7 @@ pub fn read_one_of<E>(
     r.approach_value();
     match r.value_head()? {
         ValueHead::Null => Ok(None),
-        ValueHead::Again { position } => {
+        ValueHead::Indirection { position } => {
             let value = r.value_at(position)?;
             let mut candidates = candidates.iter();
             let found = candidates.find_map(|candidate| (candidate.shared)(Arc::clone(&value)));
@@ -167,14 +167,14 @@ mod tests {
             inner: None,
             after: Some(Arc::new(Plain(7))),
         };
-        let octets = written(&[Some(Arc::new(value))], ByteOrder::Little);
+        let bytes = written(&[Some(Arc::new(value))], ByteOrder::Little);
         let expected: [&[u8]; 4] = [
             b"\x0a\xff\xff\x7f\x0a\0\0\0IDL:C:1.0\0\0\0",
             b"\x0c\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0",
             b"\x0a\xff\xff\x7f\x0a\0\0\0IDL:P:1.0\0\0\0\x01\0\0\0\x07\0\0\0\xfe\xff\xff\xff",
             b"\xff\xff\xff\xff",
         ];
-        assert_eq!(octets, expected.concat());
+        assert_eq!(bytes, expected.concat());
     }
 
     #[test]
@@ -191,8 +191,8 @@ mod tests {
             for value in &values {
                 valuetype::write(value.as_ref(), &mut w).unwrap();
             }
-            let octets = w.to_octets();
-            let mut r = Reader::new(&octets, order);
+            let bytes = w.to_octets();
+            let mut r = Reader::new(&bytes, order);
             let Ok(Some(Either::Plain(first))) = read_one_of(EITHER, &mut r) else {
                 panic!("the plain value comes first")
             };
@@ -205,8 +205,8 @@ mod tests {
                 }
             }
             assert_eq!(r.remaining(), 0);
-            for end in 0..octets.len() {
-                let mut r = Reader::new(&octets[..end], order);
+            for end in 0..bytes.len() {
+                let mut r = Reader::new(&bytes[..end], order);
                 let all = [(); 4].map(|()| read_one_of(EITHER, &mut r));
                 assert!(all.iter().any(Result::is_err), "{end}");
             }
@@ -215,13 +215,13 @@ mod tests {
 
     #[test]
     fn a_value_of_no_candidate_is_refused_and_a_base_of_it_is_not() {
-        let octets = written(
+        let bytes = written(
             &[Some(custom(&Arc::new(Plain(1)), None))],
             ByteOrder::NATIVE,
         );
         let known = [Candidate::of::<Plain>()];
         let read: Result<Option<Either>, _> =
-            read_one_of(&known, &mut Reader::new(&octets, ByteOrder::NATIVE));
+            read_one_of(&known, &mut Reader::new(&bytes, ByteOrder::NATIVE));
         assert_eq!(read, Err(DecodeError::UnknownValue));
         let derived =
             b"\x0e\xff\xff\x7f\x02\0\0\0\x0a\0\0\0IDL:W:1.0\0\0\0\x0a\0\0\0IDL:P:1.0\0\0\0\
@@ -239,8 +239,8 @@ mod tests {
     fn a_list_of_custom_values_is_bounded() {
         let plain = Arc::new(Plain(1));
         let list = |length| (0..length).fold(None, |inner, _| Some(custom(&plain, inner)));
-        let octets = written(&[list(40)], ByteOrder::NATIVE);
-        let read = read_one_of(EITHER, &mut Reader::new(&octets, ByteOrder::NATIVE));
+        let bytes = written(&[list(40)], ByteOrder::NATIVE);
+        let read = read_one_of(EITHER, &mut Reader::new(&bytes, ByteOrder::NATIVE));
         assert_eq!(read, Ok(list(40).map(Either::Custom)));
         let (long, short) = (list(100), list(1));
         let mut w = Writer::new(Vec::new(), 1 << 20);

@@ -499,7 +499,7 @@ fn an_indirection_to_a_valuetype_of_another_type_is_refused() {
     let mut w = Writer::new(Vec::new(), 1 << 20);
     let position = w.begin_value(&["IDL:Text:1.0"], false).unwrap();
     w.str("t").unwrap();
-    w.value_again(position).unwrap();
+    w.value_indirection(position).unwrap();
     let sent = w.to_octets();
     let read = Value::decode(&pair, &mut Reader::new(&sent, ByteOrder::NATIVE));
     assert_eq!(read, Err(DecodeError::UnknownValue));

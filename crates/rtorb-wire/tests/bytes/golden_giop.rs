@@ -52,7 +52,7 @@ fn prefixed(order: ByteOrder) -> Vec<u8> {
 fn assert_call(octets: &[u8], version: Version) {
     let header = Header::parse(octets, 1024).unwrap().unwrap();
     assert_eq!(header.version, version);
-    assert_eq!(header.message_octets(), octets.len());
+    assert_eq!(header.message_bytes(), octets.len());
     let mut r = header.reader(octets);
     let request = RequestHeader::decode(&mut r).unwrap();
     assert_eq!(request.request_id, 2);

@@ -325,7 +325,7 @@ fn v20_to_v22_value_tags() {
     let position = w.begin_value(&["IDL:V:1.0"], false).unwrap();
     w.primitive(7i32).unwrap();
     assert_eq!(w.len(), v21.len());
-    w.value_again(position).unwrap();
+    w.value_indirection(position).unwrap();
     assert_eq!(w.to_octets(), v22);
 
     let start = |chunked| {
@@ -348,7 +348,7 @@ fn v20_to_v22_value_tags() {
     let mut r = Reader::new(&v22, ByteOrder::Little);
     assert_eq!(r.value_head(), Ok(start(false)));
     assert_eq!(r.primitive(), Ok(7i32));
-    assert_eq!(r.value_head(), Ok(ValueHead::Again { position: 0 }));
+    assert_eq!(r.value_head(), Ok(ValueHead::Indirection { position: 0 }));
     assert_eq!(r.remaining(), 0);
 }
 

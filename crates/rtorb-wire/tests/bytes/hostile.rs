@@ -79,7 +79,7 @@ proptest! {
         flags in 0u8..4,
     ) {
         let version = Version { major: 1, minor };
-        let Some(message_type) = MessageType::from_octet(kind, minor) else {
+        let Some(message_type) = MessageType::from_byte(kind, minor) else {
             return Ok(());
         };
         let order = ByteOrder::from_flag(flags);

@@ -197,7 +197,7 @@ proptest! {
         end_message(&mut w).unwrap();
         let octets = w.to_octets();
         let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
-        prop_assert_eq!(header.message_octets(), octets.len());
+        prop_assert_eq!(header.message_bytes(), octets.len());
         prop_assert_eq!((header.version, header.order), (version, order));
         let mut r = header.reader(&octets);
         let request = RequestHeader::decode(&mut r).unwrap();
@@ -293,7 +293,7 @@ proptest! {
             prop_assert!(part.len() <= part_octets.max(24));
             prop_assert!(is_last || part.len() % 8 == 0);
             prop_assert_eq!(header.more_fragments, !is_last);
-            prop_assert_eq!(header.message_octets(), part.len());
+            prop_assert_eq!(header.message_bytes(), part.len());
             receiver.free()[..part.len()].copy_from_slice(part);
             receiver.advance(part.len());
             let message = receiver.next().unwrap().map(|message| message.bytes);

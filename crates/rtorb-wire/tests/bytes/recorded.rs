@@ -21,7 +21,7 @@ fn every_recorded_message_is_decoded() {
             let header = Header::parse(&message.octets, decoders::OCTETS_MAX)
                 .unwrap()
                 .unwrap();
-            assert_eq!(header.message_octets(), message.octets.len(), "{file}");
+            assert_eq!(header.message_bytes(), message.octets.len(), "{file}");
             let from_client = message.from_client;
             let side = if from_client {
                 Side::Server

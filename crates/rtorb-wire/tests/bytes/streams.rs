@@ -1,7 +1,7 @@
 //! The fast paths of reader and writer have the results of the plain ones: fixed layouts, borrowed bytes, and messages that
 //! are decoded before they have arrived whole.
 
-use rtorb_wire::cdr::{GATHER_OCTETS_MIN, Remainder, WString};
+use rtorb_wire::cdr::{GATHER_BYTES_MIN, Remainder, WString};
 use rtorb_wire::{
     Any, ByteOrder, Decode, DecodeError, Encode, EncodeError, FixedLayout, Ior, Reader, TypeCode,
     Writer,
@@ -240,7 +240,7 @@ fn octets<T: Encode>(value: &T, order: ByteOrder) -> Vec<u8> {
 
 #[test]
 fn borrowed_runs_give_the_same_message() {
-    let parcel = Parcel::new(3 * GATHER_OCTETS_MIN);
+    let parcel = Parcel::new(3 * GATHER_BYTES_MIN);
     for order in ORDERS {
         let mut w = Writer::new(vec![0xcc; 64], OCTETS_MAX).with_order(order);
         parcel.encode(&mut w).unwrap();
@@ -251,7 +251,7 @@ fn borrowed_runs_give_the_same_message() {
         let mut from = 0;
         for segment in &segments {
             joined.extend_from_slice(&buffer[from..segment.after]);
-            joined.extend_from_slice(segment.octets);
+            joined.extend_from_slice(segment.bytes);
             from = segment.after;
         }
         joined.extend_from_slice(&buffer[from..end]);
@@ -286,7 +286,7 @@ fn borrowed_runs_give_the_same_message() {
 
 #[test]
 fn further_borrowed_runs_are_copied() {
-    let runs = vec![vec![7u8; GATHER_OCTETS_MIN]; 20];
+    let runs = vec![vec![7u8; GATHER_BYTES_MIN]; 20];
     let all = octets(&runs, ByteOrder::Little);
     let mut r = Reader::new(&all, ByteOrder::Little);
     assert_eq!(Decode::decode(&mut r), Ok(runs));
@@ -294,7 +294,7 @@ fn further_borrowed_runs_are_copied() {
 
 #[test]
 fn truncate_discards_the_rest_at_every_position() {
-    let run = vec![5u8; GATHER_OCTETS_MIN];
+    let run = vec![5u8; GATHER_BYTES_MIN];
     let whole = |w: &mut Writer<'static>, run: &'static [u8]| {
         w.octets(&[1; 10]).unwrap();
         w.lend_octets(run).unwrap();
@@ -306,7 +306,7 @@ fn truncate_discards_the_rest_at_every_position() {
     let mut w = Writer::new(Vec::new(), OCTETS_MAX);
     whole(&mut w, run);
     let all = w.to_octets();
-    for at in (0..=all.len()).filter(|at| at % 97 == 0 || at % GATHER_OCTETS_MIN < 32) {
+    for at in (0..=all.len()).filter(|at| at % 97 == 0 || at % GATHER_BYTES_MIN < 32) {
         let mut w = Writer::new(Vec::new(), OCTETS_MAX);
         whole(&mut w, run);
         w.truncate(at);
@@ -329,10 +329,10 @@ fn no_message_exceeds_its_limit() {
             assert_eq!(w.primitive(0u8), Err(EncodeError::TooLarge { limit }));
         }
     }
-    let octets = vec![0u8; GATHER_OCTETS_MIN];
-    let mut w = Writer::new(Vec::new(), GATHER_OCTETS_MIN);
+    let octets = vec![0u8; GATHER_BYTES_MIN];
+    let mut w = Writer::new(Vec::new(), GATHER_BYTES_MIN);
     w.primitive(0u8).unwrap();
-    let limit = GATHER_OCTETS_MIN;
+    let limit = GATHER_BYTES_MIN;
     assert_eq!(w.lend_octets(&octets), Err(EncodeError::TooLarge { limit }));
 }
 

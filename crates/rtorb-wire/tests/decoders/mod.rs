@@ -94,7 +94,7 @@ pub(crate) fn parts(octets: &[u8]) {
         return;
     };
     // Reserved flags are not kept.
-    if header.message_octets() != octets.len() || octets[6] > 1 {
+    if header.message_bytes() != octets.len() || octets[6] > 1 {
         return;
     }
     let side = match header.message_type {

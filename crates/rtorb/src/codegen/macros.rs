@@ -136,8 +136,8 @@ pub use crate::reference;
 #[doc(hidden)]
 macro_rules! one_of_values {
     ($name:ident: $($variant:ident($type:ty)),*) => {
-        $(impl ::core::convert::From<::std::sync::Arc<$type>> for $name {
-            fn from(value: ::std::sync::Arc<$type>) -> Self {
+        $(impl ::core::convert::From<$crate::codegen::Arc<$type>> for $name {
+            fn from(value: $crate::codegen::Arc<$type>) -> Self {
                 Self::$variant(value)
             }
         })*

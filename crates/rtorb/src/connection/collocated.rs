@@ -5,12 +5,10 @@
 
 use super::client::CollocatedRequest;
 use super::invocation::{Arguments, Invocation, InvocationKind};
-use super::reply::{CallError, Outcome, Results, read_reply};
+use super::reply::{Outcome, Results, read_whole_reply};
 use crate::exception::SystemException;
-use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{Message, ReplyError};
-use rtorb_wire::giop::{Header, Response};
+use rtorb_wire::giop::Response;
 
 /// True if an invocation may be served on the calling thread.
 ///
@@ -68,25 +66,8 @@ impl CollocatedRequest for Request<'_, '_, '_> {
     }
 
     fn read(&mut self, reply: &[u8]) -> Result<Outcome, SystemException> {
-        self.read_message(reply)
-            .map_err(|error| error.into_exception(self.invocation))
-    }
-}
-
-impl Request<'_, '_, '_> {
-    #[inline]
-    fn read_message(&mut self, bytes: &[u8]) -> Result<Outcome, CallError> {
         let invocation = self.invocation;
-        let octets_max = invocation.core.limits.message_octets_max;
-        let header = Header::parse(bytes, octets_max).map_err(ReplyError::Malformed)?;
-        let header = header.ok_or(ReplyError::Malformed(DecodeError::BadMagic))?;
-        let message = Message { header, bytes };
-        let mut reader = message
-            .reader()
-            .with_char_code_set(self.char_code_set())
-            .with_context(invocation.client);
-        let kind = header.message_type;
-        let outcome = read_reply(kind, &mut reader, REQUEST_ID, invocation.kind, self.results)?;
-        outcome.ok_or_else(|| ReplyError::Malformed(DecodeError::BadMagic).into())
+        read_whole_reply(invocation, REQUEST_ID, reply, self.results)
+            .map_err(|error| error.into_exception(invocation))
     }
 }

@@ -12,7 +12,7 @@ use core::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 thread_local! {
-    /// This thread's idle connections, the one used last at the end.
+    /// This thread's idle connections; the most recently used one is the last.
     #[expect(clippy::vec_box, reason = "each call takes one out and puts it back: a pointer moves, not a connection")]
     static IDLE: RefCell<Vec<Box<Own>>> = const { RefCell::new(Vec::new()) };
 }
@@ -35,9 +35,7 @@ pub(crate) fn call<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
-    if let Some(mut own) = take(invocation)
-        && !own.connection.has_ended_idle(invocation.now_ns())
-    {
+    if let Some(mut own) = take(invocation) {
         match own.connection.call(invocation, arguments, results) {
             Err(error) if error.is_stale() => {}
             ended => return keep_after(own, invocation, ended),
@@ -127,13 +125,10 @@ fn keep_after(
     invocation: &Invocation<'_>,
     ended: Result<Outcome, CallError>,
 ) -> Result<Outcome, SystemException> {
-    if own.connection.is_sound_after(&ended) {
+    if own.connection.is_sound() {
         keep(own, invocation.core.limits.thread_connections_max);
     }
-    match ended {
-        Ok(outcome) => Ok(outcome),
-        Err(error) => Err(error.into_exception(invocation)),
-    }
+    ended.map_err(|error| error.into_exception(invocation))
 }
 
 /// Keeps a connection for the next call. When the thread has too many, the one unused longest is closed; if possible one

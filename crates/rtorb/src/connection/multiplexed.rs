@@ -15,9 +15,9 @@ use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::realtime::ClientThread;
 use crate::strategies::WaitStrategy;
-use crate::wait::SharedWait;
 use crate::wait::connection_thread::ConnectionThreads;
 use crate::wait::reactor::Reactor;
+use crate::wait::{SharedWait, lock_until};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::ReplyError;
@@ -44,9 +44,6 @@ pub(super) fn call<'a>(
     let mut retries_left = RETRIES_MAX;
     loop {
         let (shared, is_new) = multiplexed.current_of(&slot, current, invocation)?;
-        if !is_new && shared.ends_idle(invocation.now_ns()) {
-            continue;
-        }
         // The server may serve one request of a connection at a time, and earlier requests may wait for this upcall.
         let is_nested = invocation.client.host.is_in_servant();
         let others = if is_nested { Others::None } else { Others::Any };
@@ -116,7 +113,7 @@ pub(crate) struct SharedConnections {
     further: Mutex<Vec<Arc<ConnectionSlot>>>,
 }
 
-/// A connection that client threads share, or the place for it, and the calls that it is for.
+/// The place of the connection that client threads share for the calls of one channel.
 #[derive(Debug)]
 struct ConnectionSlot {
     channel: Channel,
@@ -132,7 +129,7 @@ enum Place {
 }
 
 impl SharedConnections {
-    /// The slot for such calls, if there ever was one.
+    /// The slot of a channel, if there was a call on it.
     #[inline]
     fn known(&self, channel: Channel) -> Option<Arc<ConnectionSlot>> {
         let first = self.first.get()?;
@@ -188,7 +185,7 @@ fn clear<T>(held: &Mutex<Option<T>>, may_drop: impl FnOnce(&T) -> bool) -> bool 
 }
 
 impl ConnectionSlot {
-    /// The slot for the connection of such calls, without one yet.
+    /// The slot of an invocation's channel, without a connection.
     fn new(multiplexed: &Multiplexed, invocation: &Invocation<'_>) -> Arc<Self> {
         Arc::new(Self {
             channel: invocation.channel,
@@ -257,31 +254,33 @@ impl Multiplexed {
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
-        let held = connection.try_lock();
-        let delayed;
-        let mut invocation = invocation;
-        if held.is_none() {
-            // Others may use the connection for a while, or be opening it.
-            delayed = invocation.delayed();
-            invocation = &delayed;
+        if let Some(held) = connection.try_lock() {
+            return self.call_held(invocation, slot, held, arguments, results);
         }
-        let held = match (held, invocation.deadline.at_ns()) {
-            (Some(held), _) => Some(held),
-            // The thread that holds the connection may wait for this upcall.
-            (None, _) if invocation.client.host.is_in_servant() => {
-                return exclusive::call(invocation, arguments, results);
-            }
-            (None, None) => Some(connection.lock()),
-            (None, Some(deadline_ns)) => connection.lock_until(deadline_ns),
-        };
-        let Some(mut held) = held else {
-            return Err(CallError::NoReply(ReplyError::NotSent).into_exception(invocation));
-        };
-        if let Some(mut own) = held.take()
-            && !own.has_ended_idle(invocation.now_ns())
-        {
+        // Others may use the connection for a while, or be opening it.
+        let invocation = &invocation.delayed();
+        // The thread that holds the connection may wait for this upcall.
+        if invocation.client.host.is_in_servant() {
+            return exclusive::call(invocation, arguments, results);
+        }
+        match lock_until(connection, invocation.deadline.at_ns()) {
+            Some(held) => self.call_held(invocation, slot, held, arguments, results),
+            None => Err(CallError::NoReply(ReplyError::NotSent).into_exception(invocation)),
+        }
+    }
+
+    /// Calls on the held connection, or on a new one if there is none or the server has closed it.
+    fn call_held<'a>(
+        &self,
+        invocation: &Invocation<'_>,
+        slot: &Arc<ConnectionSlot>,
+        mut held: MutexGuard<'_, Option<Box<SingleConnection>>>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<Outcome, SystemException> {
+        if let Some(mut own) = held.take() {
             let ended = own.call(invocation, arguments, results);
-            if own.is_sound_after(&ended) {
+            if own.is_sound() {
                 *held = Some(own);
             }
             match ended {
@@ -289,14 +288,14 @@ impl Multiplexed {
                 ended => return ended.map_err(|error| error.into_exception(invocation)),
             }
         }
-        let invocation = invocation.delayed();
-        self.note_opening(&invocation, slot)?;
-        let mut own = Box::new(SingleConnection::open(&invocation)?);
-        let ended = own.call(&invocation, arguments, results);
-        if own.is_sound_after(&ended) {
+        let invocation = &invocation.delayed();
+        self.note_opening(invocation, slot)?;
+        let mut own = Box::new(SingleConnection::open(invocation)?);
+        let ended = own.call(invocation, arguments, results);
+        if own.is_sound() {
             *held = Some(own);
         }
-        ended.map_err(|error| error.into_exception(&invocation))
+        ended.map_err(|error| error.into_exception(invocation))
     }
 
     /// The connection of a slot, opened if there is none, and whether it was opened just now.
@@ -307,7 +306,8 @@ impl Multiplexed {
         invocation: &Invocation<'_>,
     ) -> Result<(Arc<SharedConnection>, bool), SystemException> {
         let mut current = locked(current, invocation)?;
-        if let Some(shared) = current.as_ref().filter(|shared| !shared.is_closed()) {
+        let open = current.as_ref().filter(|shared| !shared.is_closed());
+        if let Some(shared) = open.filter(|shared| !shared.ends_idle(invocation.now_ns())) {
             return Ok((Arc::clone(shared), false));
         }
         *current = None;

@@ -4,8 +4,9 @@ use super::invocation::{Invocation, InvocationKind};
 use crate::clock::monotonic_ns;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
-use rtorb_wire::connection::{Deadline, Reply, ReplyError};
-use rtorb_wire::giop::{AddressingMode, MessageType, ReplyStatus, SystemExceptionBody};
+use rtorb_wire::cdr::Remainder;
+use rtorb_wire::connection::{Deadline, Message, Reply, ReplyError};
+use rtorb_wire::giop::{AddressingMode, Header, ReplyStatus, SystemExceptionBody};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{DecodeError, Reader};
 use rustix::io::Errno;
@@ -47,18 +48,28 @@ impl From<SystemException> for CallError {
     }
 }
 
-/// Reads a reply of either kind; `None` if it is for another request than that.
+/// Reads a reply of either kind; returns `None` if it is for another request. `rest` has the part of it that is not in memory.
 // Always: it is in the path of every call.
 #[inline(always)]
 pub(super) fn read_reply(
-    kind: MessageType,
-    reader: &mut Reader<'_>,
+    invocation: &Invocation<'_>,
     request_id: u32,
-    invocation: InvocationKind<'_>,
+    message: Message<'_>,
+    rest: Option<&mut dyn Remainder>,
     results: Results<'_>,
 ) -> Result<Option<Outcome>, CallError> {
-    let reply = Reply::decode(kind, reader, request_id).map_err(ReplyError::Malformed)?;
-    let Some(reply) = reply else { return Ok(None) };
+    let mut reader = message
+        .reader()
+        .with_char_code_set(invocation.route.endpoint.char_code_set)
+        .with_context(invocation.client);
+    if let Some(rest) = rest {
+        reader = reader.with_remainder(rest);
+    }
+    let reader = &mut reader;
+    let reply = Reply::decode(message.header.message_type, reader, request_id);
+    let Some(reply) = reply.map_err(ReplyError::Malformed)? else {
+        return Ok(None);
+    };
     match reply {
         Reply::Results(status) => {
             results(status, reader).map_err(ReplyError::BadResults)?;
@@ -67,7 +78,7 @@ pub(super) fn read_reply(
         Reply::ObjectHere => Ok(Some(Outcome::Done)),
         Reply::Forward(ior) => Ok(Some(Outcome::Forward(ior))),
         Reply::UnknownObject => Err(CallError::Exception(local::OBJECT_GONE)),
-        Reply::SystemException(_) if matches!(invocation, InvocationKind::Passed(_)) => {
+        Reply::SystemException(_) if matches!(invocation.kind, InvocationKind::Passed(_)) => {
             results(ReplyStatus::SystemException, reader).map_err(ReplyError::BadResults)?;
             Ok(Some(Outcome::Done))
         }
@@ -76,9 +87,30 @@ pub(super) fn read_reply(
     }
 }
 
+/// Reads the reply to a request from its bytes, which nothing follows.
+#[inline]
+pub(super) fn read_whole_reply(
+    invocation: &Invocation<'_>,
+    request_id: u32,
+    bytes: &[u8],
+    results: Results<'_>,
+) -> Result<Outcome, CallError> {
+    let header = Header::parse(bytes, invocation.core.limits.message_octets_max);
+    let header = header.map_err(ReplyError::Malformed)?;
+    let header = header.ok_or(ReplyError::Malformed(DecodeError::BadMagic))?;
+    let message = Message { header, bytes };
+    let outcome = read_reply(invocation, request_id, message, None, results)?;
+    outcome.ok_or_else(|| {
+        let other = DecodeError::BadTag {
+            what: "the id of a reply",
+            value: request_id,
+        };
+        ReplyError::Malformed(other).into()
+    })
+}
+
 impl CallError {
-    /// True if the server certainly did not see the request because the connection was closed: it may be sent again on a
-    /// new one.
+    /// True if the connection was closed before the server saw the request, so that it may be sent again on a new one.
     #[inline]
     pub(super) fn is_stale(&self) -> bool {
         matches!(self, Self::NoReply(error) if error.is_stale())

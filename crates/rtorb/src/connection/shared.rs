@@ -10,22 +10,21 @@ mod queued;
 
 use super::IDLE_NS;
 use super::invocation::{Arguments, Invocation};
-use super::reply::{CallError, Outcome, Results, read_reply};
+use super::reply::{CallError, Outcome, Results, read_whole_reply};
 use super::send_queue::SendQueue;
 use crate::exception::SystemException;
 use crate::outgoing;
 use crate::transport::Stream;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
 use crate::wait::read::failed;
-use crate::wait::waiter::{CallSlot, Waiter, with_call_slot};
-use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait};
+use crate::wait::waiter::{Waiter, with_call_slot};
+use crate::wait::{AwaitReply, Lead, ReplySource, SharedWait, lock_until};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
-use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{ClientState, Deadline, Pending, Receiver, Reply, ReplyError, Side};
-use rtorb_wire::giop::{Header, Response};
-use rtorb_wire::{DecodeError, Writer};
+use rtorb_wire::Writer;
+use rtorb_wire::connection::{ClientState, Pending, Receiver, Reply, ReplyError, Side};
+use rtorb_wire::giop::Response;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
 
@@ -34,8 +33,6 @@ use std::sync::{Arc, Weak};
 pub(super) struct SharedConnection {
     stream: Stream,
     await_reply: AwaitReply,
-    char_code_set: CharCodeSet,
-    message_bytes_max: usize,
     state: ClientState,
     /// When the last call began.
     used_ns: AtomicU64,
@@ -79,18 +76,21 @@ pub(super) enum Others {
     None,
 }
 
-/// The calling thread of a request, and its deadline.
+/// The calling thread of a request.
 struct Caller<'s> {
     request_id: u32,
     waiter: &'s Arc<Waiter>,
-    deadline: Deadline,
+    deadline_ns: Option<u64>,
     others: Others,
+    is_oneway: bool,
+    /// Larger requests are sent in fragments.
+    fragment_bytes: Option<usize>,
 }
 
 impl Caller<'_> {
-    fn check_let_in(&self, pending: &Pending<Entry>) -> Result<(), ReplyError> {
-        let is_let_in = self.others == Others::Any || pending.is_empty();
-        if pending.is_open() && is_let_in {
+    fn check_admission(&self, pending: &Pending<Entry>) -> Result<(), ReplyError> {
+        let is_admitted = self.others == Others::Any || pending.is_empty();
+        if pending.is_open() && is_admitted {
             Ok(())
         } else {
             Err(ReplyError::ClosedBefore)
@@ -121,12 +121,9 @@ impl SharedConnection {
         wait: &SharedWait,
     ) -> Result<Arc<Self>, SystemException> {
         let core = invocation.core;
-        let char_code_set = invocation.route.endpoint.char_code_set;
         let shared = Arc::new(Self {
             stream,
             await_reply: wait.await_reply(),
-            char_code_set,
-            message_bytes_max: core.limits.message_octets_max,
             state: invocation.route.endpoint.client_state(),
             used_ns: AtomicU64::new(invocation.now_ns()),
             is_closed: AtomicBool::new(false),
@@ -168,44 +165,44 @@ impl SharedConnection {
             let needs_code_sets = self.state.needs_code_sets();
             let mut w = invocation.writer(core::mem::take(&mut slot.out));
             let written = invocation.encode(&mut w, request_id, needs_code_sets, arguments);
-            let deadline = invocation.deadline;
             let caller = Caller {
                 request_id,
                 waiter: &slot.waiter,
-                deadline,
+                deadline_ns: invocation.deadline.at_ns(),
                 others,
+                is_oneway: invocation.response == Response::None,
+                fragment_bytes: invocation.core.fragment_bytes,
             };
             let sent = written
                 .map_err(|error| CallError::Exception(error.into()))
-                .and_then(|()| Ok(self.send(invocation, &caller, &w)?));
+                .and_then(|()| Ok(self.send(&caller, &w)?));
             slot.out = w.into_buffer();
             sent?;
-            if invocation.response == Response::None {
+            if caller.is_oneway {
                 return Ok(Outcome::Done);
             }
-            self.wait_for_reply(slot, request_id, deadline)?;
-            self.read_delivery(invocation, &slot.waiter, request_id, results)
+            if !(self.await_reply)(self, caller.waiter, request_id, caller.deadline_ns) {
+                // If the server is stuck with this request, later requests on this connection would be stuck too.
+                self.retire();
+                return Err(ReplyError::TimedOut.into());
+            }
+            let delivery = caller.waiter.delivery.lock();
+            if let Some(error) = delivery.error {
+                return Err(error.into());
+            }
+            let bytes = &delivery.message[..delivery.bytes];
+            read_whole_reply(invocation, request_id, bytes, results)
         })
     }
 
     /// Sends a message. The sender is registered as waiting before a reply can arrive.
-    fn send(
-        &self,
-        invocation: &Invocation<'_>,
-        caller: &Caller<'_>,
-        message: &Writer<'_>,
-    ) -> Result<(), ReplyError> {
+    fn send(&self, caller: &Caller<'_>, message: &Writer<'_>) -> Result<(), ReplyError> {
         if let Some(signal) = self.signal.get() {
-            return self.send_by_thread(signal, invocation, caller, message);
+            return self.send_by_thread(signal, caller, message);
         }
         let turn = self.turn_to_send(caller)?;
-        let is_awaited = invocation.response != Response::None;
-        if is_awaited {
-            caller.waiter.begin();
-        }
-        self.register(caller, is_awaited)?;
-        let deadline_ns = caller.deadline.at_ns();
-        let fragment_bytes = invocation.core.fragment_bytes;
+        self.register(caller)?;
+        let (fragment_bytes, deadline_ns) = (caller.fragment_bytes, caller.deadline_ns);
         let sent = outgoing::send_by(&self.stream, message, fragment_bytes, deadline_ns);
         let Err(unsent) = sent else { return Ok(()) };
         if unsent.has_begun || unsent.errno != Errno::AGAIN {
@@ -213,7 +210,7 @@ impl SharedConnection {
             self.fail(unsent.errno);
         }
         drop(turn);
-        if is_awaited && !self.give_up(caller.request_id) {
+        if !caller.is_oneway && !self.give_up(caller.request_id) {
             caller.waiter.await_delivery();
         }
         Err(match (unsent.errno, unsent.has_begun) {
@@ -224,62 +221,10 @@ impl SharedConnection {
     }
 
     fn turn_to_send(&self, caller: &Caller<'_>) -> Result<MutexGuard<'_, ()>, ReplyError> {
-        match (caller.others, caller.deadline.at_ns()) {
-            (Others::None, _) => self.sending.try_lock().ok_or(ReplyError::ClosedBefore),
-            (Others::Any, None) => Ok(self.sending.lock()),
-            (Others::Any, Some(deadline_ns)) => self
-                .sending
-                .lock_until(deadline_ns)
-                .ok_or(ReplyError::NotSent),
+        match caller.others {
+            Others::None => self.sending.try_lock().ok_or(ReplyError::ClosedBefore),
+            Others::Any => lock_until(&self.sending, caller.deadline_ns).ok_or(ReplyError::NotSent),
         }
-    }
-
-    fn wait_for_reply(
-        &self,
-        slot: &CallSlot,
-        request_id: u32,
-        deadline: Deadline,
-    ) -> Result<(), ReplyError> {
-        if (self.await_reply)(self, &slot.waiter, request_id, deadline.at_ns()) {
-            return Ok(());
-        }
-        // If the server is stuck with this request, later requests on this connection would be stuck too.
-        self.retire();
-        Err(ReplyError::TimedOut)
-    }
-
-    fn read_delivery(
-        &self,
-        invocation: &Invocation<'_>,
-        waiter: &Waiter,
-        request_id: u32,
-        results: Results<'_>,
-    ) -> Result<Outcome, CallError> {
-        let delivery = waiter.delivery.lock();
-        if let Some(error) = delivery.error {
-            return Err(error.into());
-        }
-        let bytes = &delivery.message[..delivery.bytes];
-        let header = Header::parse(bytes, self.message_bytes_max).ok().flatten();
-        let header = header.ok_or(ReplyError::Malformed(DecodeError::BadMagic))?;
-        let mut reader = header
-            .reader(bytes)
-            .with_char_code_set(self.char_code_set)
-            .with_context(invocation.client);
-        let ended = read_reply(
-            header.message_type,
-            &mut reader,
-            request_id,
-            invocation.kind,
-            results,
-        )?;
-        ended.ok_or_else(|| {
-            let other = DecodeError::BadTag {
-                what: "the id of a reply",
-                value: request_id,
-            };
-            ReplyError::Malformed(other).into()
-        })
     }
 
     /// True if no other request can use the connection.
@@ -287,8 +232,8 @@ impl SharedConnection {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Closes the connection if the server ended it while it was idle; true if it is closed now. `now_ns` is the beginning of a
-    /// call, which uses it otherwise.
+    /// Closes the connection if the server ended it while it was idle. Returns true if it is closed now. Otherwise the call that
+    /// begins at `now_ns` uses it.
     #[inline]
     pub(super) fn ends_idle(&self, now_ns: u64) -> bool {
         let idle_ns = now_ns.saturating_sub(self.used_ns.load(Ordering::Relaxed));
@@ -297,7 +242,7 @@ impl SharedConnection {
         idle_ns > IDLE_NS && self.stream.has_ended() && self.close_if_unused()
     }
 
-    /// Closes the connection unless a thread waits on it; true if it is closed now.
+    /// Closes the connection unless a thread waits on it. Returns true if it is closed now.
     pub(super) fn close_if_unused(&self) -> bool {
         let mut waiting = self.waiting.lock();
         if !waiting.pending.is_empty() {
@@ -307,7 +252,7 @@ impl SharedConnection {
         true
     }
 
-    /// Lets no more requests in; closes the connection unless a thread waits on it.
+    /// Admits no more requests; closes the connection unless a thread waits on it.
     #[cold]
     fn retire(&self) {
         self.retire_with(&mut self.waiting.lock());
@@ -316,7 +261,7 @@ impl SharedConnection {
     fn retire_with(&self, waiting: &mut Waiting) {
         waiting.pending.retire();
         self.is_closed.store(true, Ordering::Release);
-        // Threads that wait for room are not let in any more.
+        // Threads that wait for room are not admitted any more.
         self.room.notify_all(&self.waiting);
         if waiting.pending.is_empty() {
             self.end_with(waiting, ReplyError::Closed);
@@ -340,10 +285,11 @@ impl SharedConnection {
     }
 
     /// Adds a request that is about to be sent to the pending ones, if a thread waits for its reply.
-    fn register(&self, caller: &Caller<'_>, is_awaited: bool) -> Result<(), ReplyError> {
+    fn register(&self, caller: &Caller<'_>) -> Result<(), ReplyError> {
         let pending = &mut self.waiting.lock().pending;
-        caller.check_let_in(pending)?;
-        if is_awaited {
+        caller.check_admission(pending)?;
+        if !caller.is_oneway {
+            caller.waiter.begin();
             pending.insert(caller.request_id, caller.entry());
         }
         Ok(())

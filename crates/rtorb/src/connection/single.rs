@@ -6,13 +6,11 @@ use super::{IDLE_NS, opening};
 use crate::exception::{Phase, SystemException};
 use crate::outgoing;
 use crate::transport::Unsent;
-use crate::wait::Unwatched;
-use crate::wait::read::{self, Unread};
+use crate::wait::read::Incoming;
 use crate::wait::watchdog::Wait;
-use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::connection::{ClientState, Outbox, OutboxError, Receiver, ReplyError, Side};
+use rtorb_wire::Writer;
+use rtorb_wire::connection::{ClientState, Outbox, OutboxError, ReplyError};
 use rtorb_wire::giop::Response;
-use rtorb_wire::{DecodeError, Writer};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -21,21 +19,17 @@ use std::sync::Arc;
 pub(crate) struct SingleConnection {
     /// The stream, and the deadline of the thread that waits for it.
     wait: Arc<Wait>,
-    char_code_set: CharCodeSet,
     state: ClientState,
-    receiver: Receiver,
+    incoming: Incoming,
     /// The unsent rest of a oneway that did not wait. It is sent before any other message.
     outbox: Outbox,
     /// The buffer of the request, reused.
     out: Vec<u8>,
-    /// Buffer for a reply that is larger than the receive buffer. It is reused.
-    whole: Vec<u8>,
     /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
     watched_ns: u64,
     /// When the last call began.
     used_ns: u64,
-    /// True if the connection cannot be used again: the watchdog has shut the stream, a reply was not read to its end, or
-    /// sending failed.
+    /// True if the connection cannot be used again: the watchdog has shut the stream, or a call has failed.
     is_shut: bool,
 }
 
@@ -54,15 +48,12 @@ impl SingleConnection {
     pub(super) fn open(invocation: &Invocation<'_>) -> Result<Self, SystemException> {
         let stream = opening::open(invocation)?;
         let limits = &invocation.core.limits;
-        let char_code_set = invocation.route.endpoint.char_code_set;
         let mut connection = Self {
             wait: Wait::new(stream),
-            char_code_set,
             state: invocation.route.endpoint.client_state(),
-            receiver: Receiver::new(Side::Client, limits.receive()),
+            incoming: Incoming::new(limits.receive()),
             outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
-            whole: Vec::new(),
             watched_ns: UNWATCHED_NS,
             used_ns: invocation.now_ns(),
             is_shut: false,
@@ -73,36 +64,44 @@ impl SingleConnection {
         Ok(connection)
     }
 
-    /// Sends a request and, if a reply is expected, reads it.
+    /// Sends a request and, if a reply is expected, reads it. If the server ended the connection while it was idle, the call fails
+    /// as if the connection had been closed before.
     ///
-    /// After [`CallError::NoReply`] the connection cannot be used again.
+    /// After [`CallError::NoReply`] the connection [is not sound](Self::is_sound).
     pub(super) fn call<'a>(
         &mut self,
         invocation: &Invocation<'_>,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, CallError> {
+        if self.has_ended_idle(invocation.now_ns()) {
+            self.is_shut = true;
+            return Err(ReplyError::ClosedBefore.into());
+        }
         let deadline = invocation.deadline;
-        let Some(deadline_ns) = deadline.at_ns() else {
-            return self.exchange(invocation, arguments, results);
-        };
-        // The watchdog looks in time at a wait that is as long as those that it knows.
-        if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
-            self.begin_and_tell(invocation, deadline_ns)?;
-        } else {
-            self.wait.begin(deadline_ns);
+        let deadline_ns = deadline.at_ns();
+        if let Some(deadline_ns) = deadline_ns {
+            // The watchdog looks in time at a wait that is as long as those that it knows.
+            if invocation.is_delayed || self.watched_ns > deadline.timeout_ns() {
+                self.begin_unexpected(invocation, deadline_ns)?;
+            } else {
+                self.wait.begin(deadline_ns);
+            }
         }
-        let ended = self.exchange(invocation, arguments, results);
+        let mut ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
-        let is_late = !self.wait.end();
+        let is_late = deadline_ns.is_some() && !self.wait.end();
         self.is_shut |= is_late;
-        match ended {
-            Err(CallError::NoReply(error)) if is_late => Err(error.when_late().into()),
-            ended => ended,
+        if let Err(CallError::NoReply(error)) = &mut ended {
+            self.is_shut = true;
+            if is_late {
+                *error = error.when_late();
+            }
         }
+        ended
     }
 
-    /// True if the server ended the connection while it was idle; `now_ns` is the beginning of a call, which uses it otherwise.
+    /// Returns true if the server ended the connection while it was idle. Otherwise the call that begins at `now_ns` uses it.
     #[inline(always)]
     pub(super) fn has_ended_idle(&mut self, now_ns: u64) -> bool {
         let idle_ns = now_ns.saturating_sub(self.used_ns);
@@ -146,16 +145,10 @@ impl SingleConnection {
         self.outbox.is_empty()
     }
 
-    /// True if the connection can be used again after a send without waiting.
+    /// True if the connection can be used again.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
-        !self.is_shut
-    }
-
-    /// True if the connection can be used again after a call with this result.
-    #[inline]
-    pub(super) fn is_sound_after(&self, ended: &Result<Outcome, CallError>) -> bool {
-        !self.is_shut && !matches!(ended, Err(CallError::NoReply(_)))
+        !self.is_shut && self.incoming.is_sound()
     }
 
     #[inline]
@@ -174,7 +167,12 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
-        self.read_reply(invocation, request_id, results)
+        let (stream, state) = (&self.wait.stream, &self.state);
+        self.incoming
+            .reply(stream, invocation.deadline, |message, rest| {
+                state.note_reply(message.header.message_type);
+                read_reply(invocation, request_id, message, rest, results)
+            })
     }
 
     /// Writes a request, sends it by `send`, and returns its id.
@@ -196,68 +194,10 @@ impl SingleConnection {
         sent.map(|()| request_id)
     }
 
-    fn read_reply(
-        &mut self,
-        invocation: &Invocation<'_>,
-        request_id: u32,
-        results: Results<'_>,
-    ) -> Result<Outcome, CallError> {
-        let deadline = invocation.deadline;
-        if self.receiver.is_empty() {
-            let received = read::first(&self.wait.stream, self.receiver.free())?;
-            self.receiver.advance(received);
-        }
-        loop {
-            let message = self.receiver.next_or_beginning();
-            let Some(message) = message.map_err(ReplyError::from)? else {
-                let received = read::more(&self.wait.stream, self.receiver.free(), deadline)?;
-                self.receiver.advance(received);
-                continue;
-            };
-            let mut unread = Unread {
-                stream: &self.wait.stream,
-                whole: &mut self.whole,
-                left: message.missing(),
-                deadline,
-                error: None,
-            };
-            let mut reader = message
-                .reader()
-                .with_char_code_set(self.char_code_set)
-                .with_context(invocation.client);
-            if unread.left > 0 {
-                reader = reader.with_remainder(&mut unread);
-            }
-            let kind = message.header.message_type;
-            let ended = read_reply(kind, &mut reader, request_id, invocation.kind, results);
-            let (left, error) = (unread.left, unread.error);
-            self.is_shut = left > 0;
-            self.state.note_reply(kind);
-            if let Some(error) = error
-                && matches!(ended, Err(CallError::NoReply(_)))
-            {
-                return Err(error.into());
-            }
-            match ended {
-                Ok(Some(outcome)) => return Ok(outcome),
-                Err(error) => return Err(error),
-                Ok(None) => {}
-            }
-            // The connection cannot be used again: its next bytes belong to this message.
-            if left > 0 {
-                let error = DecodeError::BadTag {
-                    what: "the size of a reply to another request",
-                    value: left as u32,
-                };
-                return Err(ReplyError::Malformed(error).into());
-            }
-        }
-    }
-
-    /// Begins a wait that the watchdog does not expect: it learns of the connection, or of a timeout shorter than before, or it
-    /// looks at a wait that ends sooner because time has passed since the call began.
+    /// Begins a wait that the watchdog does not expect, and has it check the waits: the connection is not registered, or only with
+    /// a longer timeout, or time has passed since the call began.
     #[cold]
-    fn begin_and_tell(
+    fn begin_unexpected(
         &mut self,
         invocation: &Invocation<'_>,
         deadline_ns: u64,
@@ -267,19 +207,19 @@ impl SingleConnection {
         let watchdog = &invocation.core.watchdog;
         let is_shorter = self.watched_ns > timeout_ns && !invocation.is_delayed;
         if is_shorter || self.watched_ns == UNWATCHED_NS {
-            // What little time a delayed call may have left is no reason to look so often later: each of them is told.
+            // A delayed call may have little time left. That is no reason to check so often later: each delayed call asks for it.
             let timeout_ns = if invocation.is_delayed {
-                timeout_ns.max(TOLD_NS)
+                timeout_ns.max(DELAYED_NS_MIN)
             } else {
                 timeout_ns
             };
             let watched = watchdog.watch(&self.wait, timeout_ns);
             let endpoint = &invocation.route.endpoint.endpoint;
-            watched.map_err(|refused| Unwatched::from(refused).at(endpoint))?;
+            watched.map_err(|unwatched| unwatched.at(endpoint))?;
             self.watched_ns = timeout_ns;
         }
         self.wait.begin(deadline_ns);
-        watchdog.tell();
+        watchdog.check_waits();
         Ok(())
     }
 
@@ -336,10 +276,10 @@ impl SingleConnection {
     }
 }
 
-/// The shortest timeout that a call registers which tells the watchdog of its wait.
-const TOLD_NS: u64 = 1_000_000;
+/// The shortest timeout that a delayed call registers with the watchdog.
+const DELAYED_NS_MIN: u64 = 1_000_000;
 
-/// No timeout is as long.
+/// No timeout is that long: the connection is not registered.
 const UNWATCHED_NS: u64 = u64::MAX;
 
 /// A fragment of 24 bytes carries 8 bytes of its message: a message in fragments is at most this many times as large.

@@ -1,17 +1,17 @@
-//! What a local check found, in words.
+//! The text of an error that a local check found.
 
 use super::SystemException;
 use core::fmt;
 
-/// The values that the words of a minor code are about: two types, a name and those like it, a range.
+/// The values that the text of a minor code concerns: two types, a name and similar ones, a range.
 ///
-/// It is boxed, so that an exception is no larger for it. Only errors of the application's own calls have it, never errors of
-/// messages: a peer cannot make a server write text.
+/// It is boxed to keep exceptions small. Only errors of the application's own calls have it, never errors of messages: a peer cannot
+/// make a server allocate text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Detail(String);
 
 impl SystemException {
-    /// The same exception with the values that it is about.
+    /// Returns the same exception with the values that it concerns.
     #[must_use]
     #[cold]
     pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
@@ -19,7 +19,7 @@ impl SystemException {
         self
     }
 
-    /// The values that the exception is about, where this process found them: for example both types of a wrong `narrow`.
+    /// Returns the values that the exception concerns, if this process found them: for example both types of a wrong `narrow`.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref().map(|detail| detail.0.as_str())
     }

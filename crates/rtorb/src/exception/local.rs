@@ -1,6 +1,6 @@
-//! The system exceptions that this ORB and the services raise themselves: each cause has a minor code, and words.
+//! The system exceptions that this ORB and the services raise: each cause has a minor code and a text.
 //!
-//! A minor code has the same words on both sides, so a client reads the reason of a server that is rtorb's, too.
+//! A minor code has the same text on both sides, so a client of rtorb shows the reason of a server of rtorb.
 
 use super::{CompletionStatus, ExceptionKind, OMG, RTORB, SystemException};
 use rtorb_wire::exception;
@@ -182,7 +182,7 @@ local! {
         /// A service contradicts itself.
         ANSWERS_CONTRADICT = RTORB | 0x11, "the answers of the service contradict each other: it may have changed meanwhile, so ask again";
         /// The host gives no random numbers.
-        NO_RANDOM_NUMBERS = RTORB | 0x12, "the host gives no random numbers: see that /dev/urandom can be read";
+        NO_RANDOM_NUMBERS = RTORB | 0x12, "the host gives no random numbers: see that a filter of system calls allows getrandom(2)";
     }
 }
 

@@ -1,4 +1,4 @@
-//! Text and values that cannot be sent: which character, in which code set, and the remedy.
+//! Errors for text and values that cannot be sent: the character, the code set, and the remedy.
 
 use core::fmt;
 use core::num::NonZeroU32;
@@ -8,7 +8,7 @@ use rtorb_wire::exception::{ExceptionKind, OMG, TOO_DEEP, WRONG_TYPE, ZERO_IN_ST
 
 /// A character that the code set of a connection does not have.
 ///
-/// It is no larger than a character, because an exception is a part of the result of each call.
+/// It has the size of a character, because an exception is a part of the result of each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnsentCharacter(NonZeroU32);
 
@@ -37,7 +37,7 @@ impl UnsentCharacter {
         char::from_u32(self.0.get() & CHARACTER_MASK)
     }
 
-    /// The code set that does not have it.
+    /// Returns the code set that does not have the character.
     pub const fn code_set(self) -> TextCodeSet {
         match self.0.get() >> SET_SHIFT {
             1 => TextCodeSet::Latin1,
@@ -75,7 +75,7 @@ impl fmt::Display for UnsentCharacter {
 const SET_SHIFT: u32 = 24;
 const CHARACTER_MASK: u32 = (1 << SET_SHIFT) - 1;
 
-/// The minor codes about text and values, with an advice each.
+/// The minor codes for text and values.
 #[cfg(test)]
 pub(crate) const CODES: [(ExceptionKind, u32); 5] = [
     (ExceptionKind::DataConversion, OMG | 1),

@@ -1,39 +1,39 @@
-//! Object keys that the application chooses, so that a corbaloc with host, port and a short key leads to an object.
+//! Object keys that the application chooses, so that a corbaloc URL with host, port and a short key leads to an object.
 
 use super::Orb;
 use crate::reference::{ObjectRef, routes};
 use crate::server::Unbindable;
 use crate::server::object_key::{self, ObjectKey};
 
-/// Why an object cannot be bound to a key.
+/// The error for an object that cannot be bound to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectKeyError {
     /// The key is empty, longer than 255 bytes, or contains a zero, as keys of transient objects do.
-    #[error("an object key to bind has 1 to 255 octets, none of them zero")]
+    #[error("an object key to bind has 1 to 255 bytes, none of them zero")]
     Unfit,
-    /// What stands before the last `/` of the key is the path of an adapter: the key is, or may become, that of its object.
+    /// The part of the key before its last `/` is the path of an adapter: the key is, or may become, that of one of its objects.
     #[error("the object key is one of an object adapter: choose another, or rename the adapter")]
     OfAdapter,
-    /// No adapter of this ORB made the reference.
+    /// The reference was not made by an adapter of this ORB.
     #[error(
         "the reference is not to an object of this ORB: bind one that an adapter of this ORB made"
     )]
     NotOwn,
-    /// The key is bound already.
-    #[error("the object key is bound already: unbind it first")]
+    /// The key is already bound.
+    #[error("the object key is already bound: unbind it first")]
     Taken,
-    /// `Limits::bound_keys_max` are bound.
+    /// `Limits::bound_keys_max` keys are bound.
     #[error("too many object keys are bound: unbind some, or raise `bound_keys_max`")]
     TooMany,
 }
 
-/// Bound on the bytes of a chosen key: it fits into one URL segment and is compared quickly.
+/// The most bytes of a chosen key, which fits into a URL segment and is compared quickly.
 const KEY_OCTETS_MAX: usize = 255;
 
 impl Orb {
-    /// Binds the object key `key` to an object: `corbaloc:iiop:HOST:PORT/KEY` leads to it, for every
-    /// ORB, without a forward (what TAO does by its IORTable and omniORB by its INSPOA).
+    /// Binds the object key `key` to an object: `corbaloc:iiop:HOST:PORT/KEY` leads to it for clients of any ORB, without a forward, as
+    /// with TAO's IORTable and omniORB's INSPOA.
     ///
     /// The server resolves the reference's own key for each request, so the object need not be active yet, and a persistent object may
     /// be activated again. Requests are forwarded if the adapter's thread pool has endpoints of its own.
@@ -63,14 +63,14 @@ impl Orb {
         })
     }
 
-    /// Removes the binding of a [bound](Self::bind_object_key) key; false if the key was not bound.
+    /// Removes the binding of a [bound](Self::bind_object_key) key. Returns false if the key was not bound.
     ///
     /// Requests in progress end normally.
     pub fn unbind_object_key(&self, key: impl AsRef<[u8]>) -> bool {
         self.core.adapters.server.objects.unbind(key.as_ref())
     }
 
-    /// True if an object with that key is one of an adapter of this ORB.
+    /// Returns true if the key belongs to an object of an adapter of this ORB.
     fn is_own(&self, key: &[u8]) -> bool {
         match ObjectKey::parse(key) {
             ObjectKey::Transient { epoch, .. } => epoch == self.core.adapters.server.epoch,
@@ -78,7 +78,7 @@ impl Orb {
         }
     }
 
-    /// True if a readable key is that of an object, active or not, of an adapter of this ORB.
+    /// Returns true if a decoded key belongs to an object, active or not, of an adapter of this ORB.
     fn is_of_adapter(&self, key: &[u8]) -> bool {
         object_key::split(key)
             .and_then(|(adapter, _)| core::str::from_utf8(adapter).ok())

@@ -1,33 +1,31 @@
 //! The configuration file of an ORB: TOML, with the names of the `-ORB` options in snake case.
 
 use super::builder::OrbError;
-use super::settings::{Settings, check_bands, check_lanes, check_protocols};
+use super::config::{Mapping, OrbConfig, RoundRobin, check_bands, check_lanes, check_protocols};
+use super::ranges::{Count, Milliseconds};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
-use crate::realtime::{
-    Priority, PriorityBand, Protocol, SharedMemoryProtocolProperties, TcpProtocolProperties,
-    ThreadpoolLane, UnixDomainProtocolProperties,
+use crate::realtime::{Priority, PriorityBand, Protocol, ThreadpoolLane};
+use crate::strategies::{
+    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
 };
-use crate::strategies::SharedMemoryWait;
 use crate::suggest;
-use core::fmt;
-use core::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
-use core::str::FromStr;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::cdr::CharCodeSet;
 use serde::de::{Deserialize, Deserializer, Error};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 /// The largest file with a reference or with options.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Reads the settings of a file.
-pub(super) fn read(path: &Path) -> Result<Settings, OrbError> {
+/// Reads the configuration in a file.
+pub(super) fn read(path: &Path) -> Result<OrbConfig, OrbError> {
     let wrong = |line, reason| OrbError::ConfigFile {
         path: path.to_owned(),
         line,
@@ -38,16 +36,6 @@ pub(super) fn read(path: &Path) -> Result<Settings, OrbError> {
         wrong(None, reason)
     })?;
     parse(&text).map_err(|(line, reason)| wrong(line, reason))
-}
-
-/// The form of a configuration file, for tools that report all mistakes in one: it is read and checked, and nothing is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct ConfigFileForm(());
-
-impl<'de> Deserialize<'de> for ConfigFileForm {
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        Settings::deserialize(value).map(|_| Self(()))
-    }
 }
 
 /// Reads the text of a file with a bound. A named pipe is refused, because it may never have a writer.
@@ -66,7 +54,7 @@ pub(super) fn read_bounded(path: &Path) -> io::Result<String> {
 }
 
 /// Parses a file; the error has the line and the reason.
-fn parse(text: &str) -> Result<Settings, (Option<usize>, String)> {
+fn parse(text: &str) -> Result<OrbConfig, (Option<usize>, String)> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
         (line, with_suggestion(error.message().replace('\n', "; ")))
@@ -94,21 +82,33 @@ fn line_of(text: &str, byte: usize) -> usize {
     1 + before.filter(|byte| **byte == b'\n').count()
 }
 
-/// Reads a value that is written as on the command line.
-pub(super) fn text<'de, D, T>(value: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr,
-    T::Err: fmt::Display,
-{
-    Text::deserialize(value).map(|text| Some(text.0))
+/// Reads values from the texts that options have too.
+macro_rules! read_from_text {
+    ($($type:ty),*) => {
+        $(impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+                let text = Cow::<str>::deserialize(value)?;
+                text.parse().map_err(Error::custom)
+            }
+        })*
+    };
 }
 
-/// `listen = ["iiop://127.0.0.1:0"]`.
-pub(super) fn listen<'de, D: Deserializer<'de>>(
+read_from_text!(
+    Strategies,
+    ConnectionStrategy,
+    WaitStrategy,
+    DispatchStrategy,
+    SharedMemoryWait
+);
+read_from_text!(Collocation, ListenEndpoint, Mapping, RoundRobin);
+
+/// `native_char_code_set = "UTF-8"`.
+pub(super) fn code_set<'de, D: Deserializer<'de>>(
     value: D,
-) -> Result<Option<Vec<ListenEndpoint>>, D::Error> {
-    checked_list(value, |text: Text<_>| text.0, |_| Ok(()))
+) -> Result<Option<CharCodeSet>, D::Error> {
+    let text = Cow::<str>::deserialize(value)?;
+    text.parse().map(Some).map_err(Error::custom)
 }
 
 /// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0).
@@ -117,15 +117,17 @@ pub(super) fn lanes<'de, D: Deserializer<'de>>(
 ) -> Result<Option<Vec<ThreadpoolLane>>, D::Error> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Table {
-        priority: Number,
-        static_threads: Option<NonZeroU32>,
+    struct LaneTable {
+        priority: PriorityNumber,
+        static_threads: Option<Count<1, { u32::MAX as u64 }>>,
         #[serde(default)]
         dynamic_threads: u32,
     }
-    let lane = |table: Table| ThreadpoolLane {
-        lane_priority: table.priority.0,
-        static_threads: table.static_threads.map_or(1, NonZeroU32::get),
+    let lane = |table: LaneTable| ThreadpoolLane {
+        lane_priority: priority(table.priority),
+        static_threads: table
+            .static_threads
+            .map_or(1, |threads| threads.get() as u32),
         dynamic_threads: table.dynamic_threads,
     };
     checked_list(value, lane, check_lanes)
@@ -137,13 +139,13 @@ pub(super) fn bands<'de, D: Deserializer<'de>>(
 ) -> Result<Option<Vec<PriorityBand>>, D::Error> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Table {
-        low: Number,
-        high: Number,
+    struct BandTable {
+        low: PriorityNumber,
+        high: PriorityNumber,
     }
-    let band = |table: Table| PriorityBand {
-        low: table.low.0.get(),
-        high: table.high.0.get(),
+    let band = |table: BandTable| PriorityBand {
+        low: priority(table.low).get(),
+        high: priority(table.high).get(),
     };
     checked_list(value, band, check_bands)
 }
@@ -152,50 +154,7 @@ pub(super) fn bands<'de, D: Deserializer<'de>>(
 pub(super) fn client_protocols<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Vec<Protocol>>, D::Error> {
-    #[derive(serde::Deserialize)]
-    #[serde(
-        remote = "TcpProtocolProperties",
-        default = "TcpProtocolProperties::default",
-        deny_unknown_fields
-    )]
-    struct Tcp {
-        send_buffer_size: u32,
-        recv_buffer_size: u32,
-        keep_alive: bool,
-        dont_route: bool,
-        no_delay: bool,
-        enable_network_priority: bool,
-    }
-    #[derive(serde::Deserialize)]
-    #[serde(
-        remote = "UnixDomainProtocolProperties",
-        default = "UnixDomainProtocolProperties::default",
-        deny_unknown_fields
-    )]
-    struct Unix {
-        send_buffer_size: u32,
-        recv_buffer_size: u32,
-    }
-    #[derive(serde::Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    #[derive(Default)]
-    struct Shm {
-        #[serde(deserialize_with = "text")]
-        wait: Option<SharedMemoryWait>,
-    }
-    #[derive(serde::Deserialize)]
-    #[serde(tag = "protocol", rename_all = "lowercase")]
-    enum Table {
-        Tcp(#[serde(with = "Tcp")] TcpProtocolProperties),
-        Unix(#[serde(with = "Unix")] UnixDomainProtocolProperties),
-        Shm(Shm),
-    }
-    let protocol = |table| match table {
-        Table::Tcp(properties) => Protocol::Tcp(properties),
-        Table::Unix(properties) => Protocol::UnixDomain(properties),
-        Table::Shm(Shm { wait }) => Protocol::SharedMemory(SharedMemoryProtocolProperties { wait }),
-    };
-    checked_list(value, protocol, check_protocols)
+    checked_list(value, |protocol| protocol, check_protocols)
 }
 
 /// `[[lane_endpoints]]`: `lane = "POOL:LANE"` and `endpoint`.
@@ -204,14 +163,14 @@ pub(super) fn lane_endpoints<'de, D: Deserializer<'de>>(
 ) -> Result<Option<LaneEndpoints>, D::Error> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Table {
+    struct LaneEndpointTable {
         lane: String,
-        endpoint: Text<ListenEndpoint>,
+        endpoint: ListenEndpoint,
     }
-    let tables: Vec<Table> = Vec::deserialize(value)?;
+    let tables: Vec<LaneEndpointTable> = Vec::deserialize(value)?;
     let mut endpoints = LaneEndpoints::default();
-    for Table { lane, endpoint } in tables {
-        endpoints.add(&lane, endpoint.0).map_err(Error::custom)?;
+    for LaneEndpointTable { lane, endpoint } in tables {
+        endpoints.add(&lane, endpoint).map_err(Error::custom)?;
     }
     Ok(Some(endpoints))
 }
@@ -222,23 +181,22 @@ pub(super) fn threads<'de, D: Deserializer<'de>>(
 ) -> Result<Option<ThreadConfig>, D::Error> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Table {
+    struct ThreadTable {
         policy: Option<String>,
-        priority: Option<NonZeroU8>,
+        priority: Option<u8>,
         #[serde(default)]
         cpus: Vec<usize>,
-        stack_bytes: Option<NonZeroUsize>,
+        stack_bytes: Option<Count<1>>,
     }
-    let table = Table::deserialize(value)?;
+    let table = ThreadTable::deserialize(value)?;
     Ok(Some(ThreadConfig {
         policy: policy(table.policy.as_deref(), table.priority).map_err(Error::custom)?,
         affinity: table.cpus,
-        stack_bytes: table.stack_bytes.map(NonZeroUsize::get),
+        stack_bytes: table.stack_bytes.map(Count::get),
     }))
 }
 
-fn policy(name: Option<&str>, priority: Option<NonZeroU8>) -> Result<Option<SchedPolicy>, String> {
-    let priority = priority.map(NonZeroU8::get);
+fn policy(name: Option<&str>, priority: Option<u8>) -> Result<Option<SchedPolicy>, String> {
     match (name, priority) {
         (None, None) => Ok(None),
         (Some("SCHED_OTHER"), None) => Ok(Some(SchedPolicy::Other)),
@@ -252,12 +210,12 @@ fn policy(name: Option<&str>, priority: Option<NonZeroU8>) -> Result<Option<Sche
     }
 }
 
-/// `[initial_references]`: names and references.
-pub(super) fn initial_references<'de, D: Deserializer<'de>>(
+/// `round_trip_timeout_ms`: 0 is no timeout.
+pub(super) fn call_timeout<'de, D: Deserializer<'de>>(
     value: D,
-) -> Result<Vec<(String, String)>, D::Error> {
-    let references: BTreeMap<String, String> = BTreeMap::deserialize(value)?;
-    Ok(references.into_iter().collect())
+) -> Result<Option<Option<Duration>>, D::Error> {
+    let time = Milliseconds::<0, { u64::MAX }>::deserialize(value)?.get();
+    Ok(Some((time > Duration::ZERO).then_some(time)))
 }
 
 /// Reads a list of tables, converts each and checks the result.
@@ -271,33 +229,12 @@ fn checked_list<'de, D: Deserializer<'de>, Table: Deserialize<'de>, T>(
     Ok(Some(list))
 }
 
-/// A value that is parsed from a string.
-struct Text<T>(T);
+/// The number of a CORBA priority.
+type PriorityNumber = Count<0, { i16::MAX as u64 }>;
 
-impl<'de, T: FromStr> Deserialize<'de> for Text<T>
-where
-    T::Err: fmt::Display,
-{
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(value)?;
-        text.parse().map(Self).map_err(Error::custom)
-    }
-}
-
-/// A CORBA priority.
-struct Number(Priority);
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        let number = i64::deserialize(value)?;
-        let priority = i16::try_from(number).ok().map(Priority::new);
-        match priority {
-            Some(Ok(priority)) => Ok(Self(priority)),
-            _ => Err(Error::custom(format_args!(
-                "{number} is no CORBA priority; write 0 to 32767"
-            ))),
-        }
-    }
+fn priority(number: PriorityNumber) -> Priority {
+    let number = i16::try_from(number.get()).map(Priority::new);
+    number.ok().and_then(Result::ok).unwrap_or(Priority::MAX)
 }
 
 /// The keys that a table of a file may have, as the error for another key lists them. The table of the file itself is "".
@@ -323,16 +260,16 @@ pub(super) fn known_keys(table: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::orb::OrbBuilder;
-    use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+    use crate::realtime::{TcpProtocolProperties, UnixDomainProtocolProperties};
 
     #[test]
     fn a_file_with_everything_is_read() {
-        let settings = parse(include_str!("../../../../examples/orb.toml")).expect("it is right");
-        assert_eq!(settings.preset, Some(Strategies::TAO));
-        assert_eq!(settings.connection, Some(ConnectionStrategy::Exclusive));
-        assert_eq!(settings.wait, Some(WaitStrategy::Read));
-        assert_eq!(settings.dispatch, Some(DispatchStrategy::Lanes));
-        let lanes = settings.lanes.as_deref().unwrap_or_default();
+        let config = parse(include_str!("../../../../examples/orb.toml")).expect("it is right");
+        assert_eq!(config.preset, Some(Strategies::TAO));
+        assert_eq!(config.connection, Some(ConnectionStrategy::Exclusive));
+        assert_eq!(config.wait, Some(WaitStrategy::Read));
+        assert_eq!(config.dispatch, Some(DispatchStrategy::Lanes));
+        let lanes = config.lanes.as_deref().unwrap_or_default();
         let threads = lanes.iter().map(|lane| {
             let threads = (lane.static_threads, lane.dynamic_threads);
             (lane.lane_priority.get(), threads)
@@ -342,18 +279,19 @@ mod tests {
             enable_network_priority: true,
             ..TcpProtocolProperties::default()
         };
-        let protocols = settings.client_protocols.unwrap_or_default();
+        let protocols = config.client_protocols.unwrap_or_default();
         let unix = Protocol::UnixDomain(UnixDomainProtocolProperties::default());
         assert_eq!(protocols, [unix, Protocol::Tcp(marked)]);
-        let server_threads = settings.server_threads.expect("a table");
+        let server_threads = config.server_threads.expect("a table");
         assert_eq!(server_threads.policy, Some(SchedPolicy::Fifo(50)));
         assert_eq!(server_threads.affinity, [2, 3]);
         assert_eq!(
-            settings.initial_references,
+            config.initial_references,
             [(
                 "NameService".to_owned(),
                 "corbaloc::localhost:2809/NameService".to_owned()
             )]
+            .into()
         );
     }
 
@@ -383,8 +321,8 @@ mod tests {
     #[test]
     fn an_empty_file_chooses_nothing() {
         let before = OrbBuilder::default().strategies(Strategies::TAO);
-        let settings = parse("# nothing\n").expect("it is right");
-        let after = Settings::apply_all(vec![settings], before.clone()).expect("it is right");
+        let config = parse("# nothing\n").expect("it is right");
+        let after = before.clone().config(config);
         assert_eq!(format!("{after:?}"), format!("{before:?}"));
     }
 
@@ -399,7 +337,7 @@ mod tests {
             ),
             ("colour = \"red\"", 1, "expected one of `preset`"),
             ("wait = \"read\"\nwait = \"read\"", 2, "duplicate"),
-            ("pool_threads = 0", 1, "nonzero"),
+            ("pool_threads = 0", 1, "1 to 4294967295, not 0"),
             ("pool_threads = \"4\"", 1, "string \"4\""),
             (
                 "listen = [\n  \"iiop://127.0.0.1:0\",\n  \"ftp://x\"\n]",
@@ -407,7 +345,11 @@ mod tests {
                 "uiop:///",
             ),
             ("[[lanes]]\npriority = 40000", 2, "0 to 32767"),
-            ("[[lanes]]\npriority = 1\nstatic_threads = 0", 3, "nonzero"),
+            (
+                "[[lanes]]\npriority = 1\nstatic_threads = 0",
+                3,
+                "1 to 4294967295, not 0",
+            ),
             (
                 "[[lanes]]\nstatic_threads = 1",
                 1,
@@ -419,7 +361,15 @@ mod tests {
                 "two lanes",
             ),
             ("[[bands]]\nlow = 9\nhigh = 1", 1, "9 to 1"),
-            ("connect_timeout_ms = 0", 1, "nonzero"),
+            ("connect_timeout_ms = 0", 1, "1 to 86400000 ms, not 0"),
+            ("shm_ring_bytes = 4095", 1, "4096 to 67108864, not 4095"),
+            ("[limits]\nobjects_max = 0", 2, "1 or more, not 0"),
+            (
+                "[limits]\nsend_timeout_ms = -1",
+                2,
+                "1 to 86400000 ms, not -1",
+            ),
+            ("[limits]\nqueued_requests_max = 65537", 2, "1 to 65536"),
             (
                 "[[client_protocols]]\nprotocol = \"udp\"",
                 2,

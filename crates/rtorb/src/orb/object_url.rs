@@ -1,4 +1,4 @@
-//! Turns the text of a reference into the reference.
+//! Makes a reference from its text.
 
 use super::Orb;
 use super::config_file::read_bounded;
@@ -14,7 +14,7 @@ use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
 use std::path::Path;
 
-/// Returns the object that a text names. Reads files and asks naming contexts.
+/// Makes the reference that a text names. Reads files and calls naming contexts.
 pub(super) fn resolve(orb: &Orb, text: &str) -> Result<ObjectRef, SystemException> {
     resolve_within(orb, text, Left::whole(orb))
 }
@@ -24,11 +24,11 @@ pub(super) fn resolve_initial(orb: &Orb, name: &str) -> Result<ObjectRef, System
     resolve_initial_within(orb, name, Left::whole(orb))
 }
 
-/// What is left for resolving one text.
+/// The steps and the time left for resolving one text.
 #[derive(Clone, Copy)]
 struct Left {
     indirections: usize,
-    /// When the last call to a naming context has to end, if the application chose a timeout.
+    /// The deadline of all calls to naming contexts, if the application set a timeout.
     deadline: Option<Deadline>,
 }
 
@@ -50,7 +50,7 @@ impl Left {
     }
 }
 
-/// Bound on names and files that refer to each other, so that a circle ends.
+/// The most names and files that refer to each other, so that a circle ends.
 const INDIRECTIONS_MAX: usize = 8;
 
 fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, SystemException> {
@@ -84,7 +84,7 @@ fn resolve_initial_within(orb: &Orb, name: &str, left: Left) -> Result<ObjectRef
     resolve_within(orb, &text.ok_or_else(|| not_initial(orb, name))?, left)
 }
 
-/// The exception for a name that the ORB does not have, with one that it has and that is like it.
+/// Returns the exception for a name that the ORB does not have, with a similar one that it has.
 fn not_initial(orb: &Orb, name: &str) -> SystemException {
     let known = orb.list_initial_services();
     let near = suggest::closest(name, known.iter().map(String::as_str));
@@ -104,14 +104,14 @@ fn not_initial(orb: &Orb, name: &str) -> SystemException {
 fn malformed(text: &str, error: UrlError) -> SystemException {
     let exception = SystemException::omg(ExceptionKind::BadParam, error.minor());
     match (error, error.source()) {
-        // The words of the minor code say the same.
+        // The text of the minor code says the same.
         (UrlError::Scheme, _) => exception.with_detail(Quoted(text)),
         (_, Some(source)) => exception.with_detail(format_args!("{error}: {source}")),
         (_, None) => exception.with_detail(format_args!("{}: {error}", Quoted(text))),
     }
 }
 
-/// The beginning of a text, as it is written in Rust.
+/// Returns the beginning of a text, as a Rust literal.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Display for Quoted<'_> {
@@ -123,7 +123,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// What is enough to recognise a text.
+/// The number of characters that is enough to recognise a text.
 const QUOTED_CHARACTERS_MAX: usize = 60;
 
 fn of_ior(orb: &Orb, ior: Ior) -> Result<ObjectRef, SystemException> {
@@ -140,7 +140,7 @@ fn of_location(orb: &Orb, location: &Location, left: Left) -> Result<ObjectRef, 
     }
 }
 
-/// Resolves a name in a naming context; `not_bound` makes the exception for a name that is not bound.
+/// Resolves a name in a naming context. `not_bound` makes the exception for a name that is not bound.
 fn look_up(
     context: &ObjectRef,
     name: &[NameComponent],

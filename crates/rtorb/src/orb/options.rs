@@ -1,64 +1,24 @@
 //! The `-ORB...` options that every CORBA program takes on its command line (CORBA 3, 4.5.1).
 
-use super::builder::{OrbBuilder, OrbError};
+use super::builder::OrbError;
+use super::config::{OPTIONS, OrbConfig};
 use super::config_file;
-use super::settings::{Settings, check_bands, check_lanes};
-use crate::dispatch::pool::endpoints::LaneEndpoints;
-use crate::endpoint::ListenEndpoint;
-use crate::realtime::{Priority, PriorityBand, ThreadpoolLane};
 use crate::suggest;
-use core::fmt;
-use core::num::{NonZeroU64, NonZeroUsize};
-use core::str::FromStr;
+use serde::Deserialize as _;
 use std::path::Path;
+use toml::{Table, Value};
 
-/// An option for a setting that files have too.
+/// An option for a setting of [`OrbConfig`].
 #[derive(Debug)]
-struct SettingOption {
+pub(super) struct ConfigOption {
     /// Its name behind `-ORB`.
-    name: &'static str,
+    pub(super) name: &'static str,
     /// The values that there are, or the form of a value.
-    value: &'static str,
+    pub(super) value: &'static str,
     /// The key of the setting in a file.
-    #[cfg(test)]
-    key: &'static str,
-    set: fn(&mut Settings, &str) -> Result<(), String>,
-}
-
-macro_rules! options {
-    ($($name:ident $value:literal => $key:ident by $set:ident,)*) => {
-        const OPTIONS: &[SettingOption] = &[$(SettingOption {
-            name: stringify!($name),
-            value: $value,
-            #[cfg(test)]
-            key: stringify!($key),
-            set: |settings, value| $set(&mut settings.$key, value),
-        },)*];
-    };
-}
-
-options! {
-    Preset "default|corbaplus|minicool|mt_orbix|tao" => preset by choice,
-    Connection "exclusive|multiplexed|banded" => connection by choice,
-    Wait "read|reactor|leader_followers|connection_thread" => wait by choice,
-    Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes" => dispatch by choice,
-    PoolThreads "N" => pool_threads by threads,
-    Lanes "PRIORITY:STATIC[+DYNAMIC],..." => lanes by lanes,
-    Bands "LOW-HIGH,..." => bands by bands,
-    BindPriorityBands "yes|no" => bind_priority_bands by yes_or_no,
-    PriorityMapping "native|linear|continuous" => priority_mapping by choice,
-    SchedPolicy "SCHED_FIFO|SCHED_RR" => sched_policy by choice,
-    BestEffort "yes|no" => best_effort by yes_or_no,
-    NativeCharCodeSet "UTF-8|ISO-8859-1" => native_char_code_set by choice,
-    ConnectTimeoutMs "N" => connect_timeout_ms by positive_milliseconds,
-    RoundTripTimeoutMs "N" => round_trip_timeout_ms by milliseconds,
-    Collocation "direct|transport" => collocation by choice,
-    ShmWait "futex|yield|spin|adaptive" => shm_wait by choice,
-    ShmRingBytes "N" => shm_ring_bytes by bytes,
-    ShmGroup "GROUP" => shm_group by choice,
-    ListenEndpoints "ENDPOINT[;ENDPOINT...]" => listen by listen,
-    LaneListenEndpoints "POOL:LANE=ENDPOINT" => lane_endpoints by lane_endpoints,
-    InitRef "NAME=REFERENCE" => initial_references by initial_reference,
+    pub(super) key: &'static str,
+    /// Converts the text of a value to the value that a file would have, after earlier ones of the same command line.
+    pub(super) read: fn(&str, Option<Value>) -> Result<Value, String>,
 }
 
 /// The error for an unknown option: it names the one that is like it, or else all.
@@ -91,48 +51,65 @@ fn unknown(name: &str) -> String {
 /// The bytes of a line of a list, about.
 const LINE_BYTES_MAX: usize = 90;
 
-/// Removes the options from `arguments` and applies them; returns the builder and the remaining arguments.
-///
-/// Options replace settings of files, wherever the files are named: an option is for this run, a file for all runs.
-pub(super) fn take(
-    builder: OrbBuilder,
-    arguments: impl IntoIterator<Item = String>,
-) -> Result<(OrbBuilder, Vec<String>), OrbError> {
-    let mut left = Vec::new();
-    let mut files = Vec::new();
-    let mut settings = Settings::default();
-    let mut arguments = arguments.into_iter();
-    while let Some(argument) = arguments.next() {
-        let Some(option) = argument.strip_prefix("-ORB") else {
-            left.push(argument);
-            continue;
-        };
-        let mut value = || {
-            let value = arguments.next();
-            value.ok_or_else(|| "its value is missing".to_owned())
-        };
-        let taken = value().and_then(|first| match option {
-            "ConfigFile" => {
-                files.push(config_file::read(Path::new(&first)));
-                Ok(())
-            }
-            // TAO uses two arguments.
-            "LaneListenEndpoints" if !first.contains('=') => {
-                set(&mut settings, option, &format!("{first}={}", value()?))
-            }
-            _ => set(&mut settings, option, &first),
-        });
-        taken.map_err(|reason| OrbError::Option {
-            option: argument,
-            reason,
-        })?;
-    }
-    let mut places = files.into_iter().collect::<Result<Vec<_>, _>>()?;
-    places.push(settings);
-    Ok((Settings::apply_all(places, builder)?, left))
+/// A command line: its options and the other arguments.
+#[derive(Default)]
+pub(super) struct CommandLine {
+    /// The configurations of the files and then of the options, wherever the files are named: an option is for this run, a file
+    /// for all runs.
+    pub(super) configs: Vec<OrbConfig>,
+    /// The arguments that are no options.
+    pub(super) remaining: Vec<String>,
+    /// The options that are wrong.
+    pub(super) mistakes: Vec<OrbError>,
 }
 
-fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
+impl CommandLine {
+    /// Separates the options from the other arguments.
+    pub(super) fn parse(arguments: impl IntoIterator<Item = String>) -> Self {
+        let mut line = Self::default();
+        let mut values = Table::new();
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            let Some(option) = argument.strip_prefix("-ORB") else {
+                line.remaining.push(argument);
+                continue;
+            };
+            let mut value = || {
+                let value = arguments.next();
+                value.ok_or_else(|| "its value is missing".to_owned())
+            };
+            let set = value().and_then(|first| match option {
+                "ConfigFile" => {
+                    line.read_file(Path::new(&first));
+                    Ok(())
+                }
+                // TAO uses two arguments.
+                "LaneListenEndpoints" if !first.contains('=') => {
+                    set(&mut values, option, &format!("{first}={}", value()?))
+                }
+                _ => set(&mut values, option, &first),
+            });
+            let wrong = set.map_err(|reason| OrbError::Option {
+                option: argument,
+                reason,
+            });
+            line.mistakes.extend(wrong.err());
+        }
+        // Each value was read alone before; together they are right too.
+        line.configs.extend(config(values).ok());
+        line
+    }
+
+    fn read_file(&mut self, path: &Path) {
+        match config_file::read(path) {
+            Ok(config) => self.configs.push(config),
+            Err(error) => self.mistakes.push(error),
+        }
+    }
+}
+
+/// Sets an option's value, if it is right.
+fn set(values: &mut Table, name: &str, text: &str) -> Result<(), String> {
     let name = match name {
         // CORBA names an ORB to find it again in its process. Here each ORB is a value, so the name has no effect.
         "id" | "Id" => return Ok(()),
@@ -142,129 +119,111 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
         other => other,
     };
     let option = OPTIONS.iter().find(|option| option.name == name);
-    (option.ok_or_else(|| unknown(name))?.set)(settings, value)
-}
-
-fn choice<T: FromStr<Err: fmt::Display>>(
-    setting: &mut Option<T>,
-    value: &str,
-) -> Result<(), String> {
-    *setting = Some(parsed(value)?);
+    let option = option.ok_or_else(|| unknown(name))?;
+    let value = (option.read)(text, values.get(option.key).cloned())?;
+    config(Table::from_iter([(option.key.to_owned(), value.clone())]))?;
+    values.insert(option.key.to_owned(), value);
     Ok(())
 }
 
-fn threads(setting: &mut Option<NonZeroUsize>, value: &str) -> Result<(), String> {
-    let threads = value.parse();
-    *setting =
-        Some(threads.map_err(|_| format!("`{value}` is no number of threads; write 1 or more"))?);
-    Ok(())
+/// Reads the values as those of a file are read.
+fn config(values: Table) -> Result<OrbConfig, String> {
+    OrbConfig::deserialize(values).map_err(|error| error.message().to_owned())
 }
 
-fn bytes(setting: &mut Option<NonZeroUsize>, value: &str) -> Result<(), String> {
-    let bytes = value.parse();
-    *setting = Some(bytes.map_err(|_| format!("`{value}` is no number of bytes; write 262144"))?);
-    Ok(())
+pub(super) fn text(text: &str, _: Option<Value>) -> Result<Value, String> {
+    Ok(text.into())
 }
 
-fn listen(setting: &mut Option<Vec<ListenEndpoint>>, value: &str) -> Result<(), String> {
-    let listen = setting.get_or_insert_default();
-    for endpoint in each(value, ';') {
-        listen.push(parsed(endpoint)?);
+pub(super) fn number(text: &str, _: Option<Value>) -> Result<Value, String> {
+    let number: Result<i64, _> = text.parse();
+    let wrong = |_| format!("`{text}` is not a whole number; write digits only, such as 2000");
+    number.map(Value::Integer).map_err(wrong)
+}
+
+pub(super) fn yes_or_no(text: &str, _: Option<Value>) -> Result<Value, String> {
+    match text {
+        "yes" => Ok(true.into()),
+        "no" => Ok(false.into()),
+        _ => Err(format!("`{text}` is neither yes nor no")),
     }
-    if listen.is_empty() {
+}
+
+/// Reads `ENDPOINT[;ENDPOINT...]`. They are added to those of earlier options.
+pub(super) fn endpoints(text: &str, earlier: Option<Value>) -> Result<Value, String> {
+    let all = list(earlier).chain(each(text, ';').map(Value::from));
+    let all: Vec<Value> = all.collect();
+    if all.is_empty() {
         return Err("there is no endpoint; name at least one, as iiop://127.0.0.1:0".to_owned());
     }
-    Ok(())
+    Ok(all.into())
 }
 
-fn lane_endpoints(setting: &mut Option<LaneEndpoints>, value: &str) -> Result<(), String> {
-    let (lane, endpoints) = value.split_once('=').unwrap_or((value, ""));
-    let given = setting.get_or_insert_default();
-    each(endpoints, ';').try_for_each(|endpoint| given.add(lane, parsed(endpoint)?))
+/// Reads `POOL:LANE=ENDPOINT[;ENDPOINT...]`. They are added to those of earlier options.
+pub(super) fn lane_endpoints(text: &str, earlier: Option<Value>) -> Result<Value, String> {
+    let (lane, endpoints) = text.split_once('=').unwrap_or((text, ""));
+    let endpoints =
+        each(endpoints, ';').map(|endpoint| table([("lane", lane), ("endpoint", endpoint)]));
+    Ok(Value::Array(list(earlier).chain(endpoints).collect()))
 }
 
-fn initial_reference(setting: &mut Vec<(String, String)>, value: &str) -> Result<(), String> {
-    match value.split_once('=') {
-        Some((id, reference)) if !id.is_empty() && !reference.is_empty() => {
-            setting.push((id.to_owned(), reference.to_owned()));
-            Ok(())
-        }
-        _ => Err("its value is no NAME=REFERENCE".to_owned()),
-    }
+/// Reads `NAME=REFERENCE`, and adds it to those of earlier options.
+pub(super) fn reference(text: &str, earlier: Option<Value>) -> Result<Value, String> {
+    let both = text.split_once('=');
+    let both = both.filter(|(name, reference)| !name.is_empty() && !reference.is_empty());
+    let (name, reference) = both.ok_or("expected NAME=REFERENCE")?;
+    let mut all = earlier
+        .and_then(|all| all.try_into().ok())
+        .unwrap_or_else(Table::new);
+    all.insert(name.to_owned(), reference.into());
+    Ok(all.into())
 }
 
-/// Parses `60:1,10:2+4`: the lane of priority 60 has one thread; that of 10 has two, and up to four more while they are busy.
-fn lanes(setting: &mut Option<Vec<ThreadpoolLane>>, value: &str) -> Result<(), String> {
-    let wrong =
-        |lane| format!("`{lane}` is no lane; write PRIORITY:STATIC[+DYNAMIC], as 60:1 or 10:2+4");
+/// Reads `60:1,10:2+4`: the lane of priority 60 has one thread; that of 10 has two, and up to four more while they are busy.
+pub(super) fn lanes(text: &str, _: Option<Value>) -> Result<Value, String> {
     let lane = |text| {
-        let (number, threads) = str::split_once(text, ':').ok_or_else(|| wrong(text))?;
+        let (priority, threads) = str::split_once(text, ':')?;
         let (fixed, dynamic) = threads.split_once('+').unwrap_or((threads, "0"));
-        Ok(ThreadpoolLane {
-            lane_priority: priority(number)?,
-            static_threads: fixed.parse().map_err(|_| wrong(text))?,
-            dynamic_threads: dynamic.parse().map_err(|_| wrong(text))?,
-        })
+        Some(table([
+            ("priority", integer(priority)?),
+            ("static_threads", integer(fixed).filter(|fixed| *fixed > 0)?),
+            ("dynamic_threads", integer(dynamic)?),
+        ]))
     };
-    let lanes: Vec<_> = each(value, ',').map(lane).collect::<Result<_, String>>()?;
-    check_lanes(&lanes)?;
-    *setting = Some(lanes);
-    Ok(())
+    let wrong = |lane| {
+        format!(
+            "`{lane}` is not a lane; write PRIORITY:STATIC[+DYNAMIC], as 60:1 or 10:2+4; if STATIC is 0, give it at least 1"
+        )
+    };
+    let lanes = each(text, ',').map(|text| lane(text).ok_or_else(|| wrong(text)));
+    lanes.collect::<Result<_, _>>().map(Value::Array)
 }
 
-/// Parses `0-10,11-99`.
-fn bands(setting: &mut Option<Vec<PriorityBand>>, value: &str) -> Result<(), String> {
+/// Reads `0-10,11-99`.
+pub(super) fn bands(text: &str, _: Option<Value>) -> Result<Value, String> {
     let band = |text| {
-        let (low, high) = str::split_once(text, '-')
-            .ok_or_else(|| format!("`{text}` is no band; write LOW-HIGH, as 0-10"))?;
-        Ok(PriorityBand {
-            low: priority(low)?.get(),
-            high: priority(high)?.get(),
-        })
+        let (low, high) = str::split_once(text, '-')?;
+        Some(table([("low", integer(low)?), ("high", integer(high)?)]))
     };
-    let bands: Vec<_> = each(value, ',').map(band).collect::<Result<_, String>>()?;
-    check_bands(&bands)?;
-    *setting = Some(bands);
-    Ok(())
+    let wrong = |band| format!("`{band}` is not a band; write LOW-HIGH, as 0-10");
+    let bands = each(text, ',').map(|text| band(text).ok_or_else(|| wrong(text)));
+    bands.collect::<Result<_, _>>().map(Value::Array)
 }
 
-fn priority(text: &str) -> Result<Priority, String> {
-    let number = text.parse::<i16>().ok().map(Priority::new);
-    match number {
-        Some(Ok(priority)) => Ok(priority),
-        _ => Err(format!("`{text}` is no CORBA priority; write 0 to 32767")),
-    }
+fn integer(text: &str) -> Option<i64> {
+    text.parse().ok()
 }
 
-fn milliseconds(setting: &mut Option<u64>, value: &str) -> Result<(), String> {
-    let number = value.parse();
-    *setting = Some(number.map_err(|_| {
-        format!("`{value}` is no number of milliseconds; write 2000 for two seconds")
-    })?);
-    Ok(())
+fn table<const N: usize>(entries: [(&str, impl Into<Value>); N]) -> Value {
+    let entries = entries.map(|(key, value)| (key.to_owned(), value.into()));
+    Value::Table(entries.into_iter().collect())
 }
 
-fn positive_milliseconds(setting: &mut Option<NonZeroU64>, value: &str) -> Result<(), String> {
-    let mut number = None;
-    milliseconds(&mut number, value)?;
-    *setting = number.and_then(NonZeroU64::new);
-    setting.map_or_else(
-        || Err("a connection is not open at once; write 1 or more".to_owned()),
-        |_| Ok(()),
-    )
-}
-
-fn yes_or_no(setting: &mut Option<bool>, value: &str) -> Result<(), String> {
-    *setting = Some(match value {
-        "yes" => true,
-        "no" => false,
-        _ => return Err(format!("`{value}` is neither yes nor no")),
-    });
-    Ok(())
-}
-
-fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
+fn list(earlier: Option<Value>) -> impl Iterator<Item = Value> {
+    let values: Vec<Value> = earlier
+        .and_then(|list| list.try_into().ok())
+        .unwrap_or_default();
+    values.into_iter()
 }
 
 fn each(list: &str, separator: char) -> impl Iterator<Item = &str> {
@@ -273,26 +232,34 @@ fn each(list: &str, separator: char) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::builder::OrbBuilder;
     use super::super::config_file::known_keys;
+    use super::super::ranges::Count;
     use super::*;
+    use crate::realtime::PriorityBand;
     use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
     use rtorb_tests::pages::{check_part, comment_before};
 
-    fn taken(arguments: &[&str]) -> Result<(OrbBuilder, Vec<String>), OrbError> {
-        let arguments = arguments.iter().map(ToString::to_string);
-        take(OrbBuilder::default(), arguments)
+    fn builder(arguments: &[&str]) -> OrbBuilder {
+        OrbBuilder::default().args(arguments.iter().map(ToString::to_string))
     }
 
-    fn builder(arguments: &[&str]) -> OrbBuilder {
-        taken(arguments).expect("right options").0
+    fn strategies(arguments: &[&str]) -> Strategies {
+        let orb = builder(arguments).build().expect("right options");
+        orb.strategies()
+    }
+
+    fn refusal(builder: OrbBuilder) -> String {
+        let refused = builder.build().map(|_| ());
+        refused.expect_err("wrong options").to_string()
     }
 
     #[test]
     fn options_are_taken_and_the_rest_is_left() {
-        let (builder, left) = taken(&["program", "-ORBPreset", "tao", "-v", "-ORBid", "x", "file"])
-            .expect("right options");
-        assert_eq!(builder.strategies, Strategies::TAO);
-        assert_eq!(left, ["program", "-v", "file"]);
+        let arguments = ["program", "-ORBPreset", "tao", "-v", "-ORBid", "x", "file"];
+        assert_eq!(strategies(&arguments), Strategies::TAO);
+        let builder = builder(&arguments);
+        assert_eq!(builder.remaining_arguments(), ["program", "-v", "file"]);
     }
 
     #[test]
@@ -303,8 +270,8 @@ mod tests {
         let expected = Strategies::new(connection, DispatchStrategy::Reactive);
         let axes = ["-ORBWait", "read", "-ORBDispatch", "reactive"];
         let preset = ["-ORBPreset", "minicool"];
-        assert_eq!(builder(&[&axes[..], &preset].concat()).strategies, expected);
-        assert_eq!(builder(&[&preset[..], &axes].concat()).strategies, expected);
+        assert_eq!(strategies(&[&axes[..], &preset].concat()), expected);
+        assert_eq!(strategies(&[&preset[..], &axes].concat()), expected);
     }
 
     #[test]
@@ -318,8 +285,7 @@ mod tests {
             &["-ORBConfigFile", &path],
             &["-ORBPreset", "minicool", "-ORBConnection", "exclusive"],
         ] {
-            let refused = taken(arguments).map(|_| ()).expect_err("not together");
-            let text = refused.to_string();
+            let text = refusal(builder(arguments));
             for words in ["exclusive", "choose the wait strategy read"] {
                 assert!(text.contains(words), "{arguments:?}: {text}");
             }
@@ -328,13 +294,13 @@ mod tests {
         let connection = ConnectionStrategy::Banded {
             wait: WaitStrategy::Reactor,
         };
-        let both = builder(&["-ORBConnection", "banded", "-ORBConfigFile", &path]);
-        assert_eq!(both.strategies.connection, connection);
+        let both = strategies(&["-ORBConnection", "banded", "-ORBConfigFile", &path]);
+        assert_eq!(both.connection, connection);
     }
 
     #[test]
     fn lanes_bands_and_their_scheduling_are_read() {
-        let builder = builder(&[
+        let config = builder(&[
             "-ORBLanes",
             "60:1,10:2+4",
             "-ORBBands",
@@ -345,23 +311,28 @@ mod tests {
             "direct",
             "-ORBPoolThreads",
             "3",
-        ]);
-        let lanes = builder.lanes.iter().map(|lane| {
+        ])
+        .config;
+        let lanes = config.lanes.iter().flatten().map(|lane| {
             let threads = (lane.static_threads, lane.dynamic_threads);
             (lane.lane_priority.get(), threads)
         });
         assert_eq!(lanes.collect::<Vec<_>>(), [(60, (1, 0)), (10, (2, 4))]);
-        assert_eq!(builder.client_policies.len(), 1);
-        assert!(builder.round_robin);
-        assert_eq!(builder.pool_threads, 3);
+        let bands = config
+            .bands
+            .iter()
+            .flatten()
+            .map(|band| (band.low, band.high));
+        assert_eq!(bands.collect::<Vec<_>>(), [(0, 10), (11, 60)]);
+        assert!(config.sched_policy.is_some_and(|policy| policy.0));
+        assert_eq!(config.pool_threads.map(Count::get), Some(3));
     }
 
     #[test]
     fn lanes_without_a_priority_on_this_host_are_refused() {
         let linear = ["-ORBLanes", "200:1", "-ORBPriorityMapping", "linear"];
         assert!(builder(&linear).build().is_ok());
-        let error = builder(&linear[..2]).build().map(|_| ());
-        let text = error.expect_err("no such native priority").to_string();
+        let text = refusal(builder(&linear[..2]));
         for words in ["-ORBLanes", "200", "NativeMapping", "-ORBPriorityMapping"] {
             assert!(text.contains(words), "{text}");
         }
@@ -371,8 +342,7 @@ mod tests {
     fn a_clients_bands_that_hold_nothing_are_refused_in_code_too() {
         let band = PriorityBand { low: 9, high: 1 };
         let policy = crate::realtime::Policy::PriorityBandedConnection(vec![band]);
-        let built = OrbBuilder::default().client_policies([policy]).build();
-        let text = built.map(|_| ()).expect_err("nothing in it").to_string();
+        let text = refusal(OrbBuilder::default().client_policies([policy]));
         assert!(text.contains("9 to 1"), "{text}");
     }
 
@@ -382,7 +352,8 @@ mod tests {
             &["-ORBLaneListenEndpoints", "1:0=iiop://127.0.0.1:2810"][..],
             &["-ORBLaneListenEndpoints", "1:0", "iiop://127.0.0.1:2810"],
         ] {
-            let endpoints = builder(arguments).lane_endpoints;
+            let endpoints = builder(arguments).config.lane_endpoints;
+            let endpoints = endpoints.expect("an endpoint of a lane");
             let of_lane = endpoints.of_lane(&[], crate::realtime::ThreadpoolId(1), 0);
             let expected = "iiop://127.0.0.1:2810".parse().expect("an endpoint");
             assert_eq!(of_lane, [expected], "{arguments:?}");
@@ -402,12 +373,13 @@ mod tests {
             .pool_threads(6)
             .strategies(Strategies::TAO)
             .listen("iiop://127.0.0.1:6")
-            .and_then(|builder| builder.args(arguments))
-            .expect("all is right");
-        assert_eq!(builder.pool_threads, 8);
-        assert_eq!(builder.strategies, Strategies::MINICOOL);
-        assert_eq!(builder.listen, ["iiop://127.0.0.1:7".parse().expect("one")]);
-        assert_eq!(builder.pool_threads(9).pool_threads, 9);
+            .args(arguments);
+        let threads = |builder: &OrbBuilder| builder.config.pool_threads.map(Count::get);
+        assert_eq!(threads(&builder), Some(8));
+        assert_eq!(builder.config.strategies(), Ok(Strategies::MINICOOL));
+        let listen = ["iiop://127.0.0.1:7".parse().expect("one")];
+        assert_eq!(builder.config.listen.as_deref(), Some(&listen[..]));
+        assert_eq!(threads(&builder.pool_threads(9)), Some(9));
     }
 
     #[test]
@@ -416,7 +388,7 @@ mod tests {
             (&["-ORBPreset", "fancy"][..], "corbaplus"),
             (&["-ORBPreset"], "missing"),
             (&["-ORBFancy", "1"], "-ORBPreset"),
-            (&["-ORBPoolThreads", "0"], "1 or more"),
+            (&["-ORBPoolThreads", "0"], "from 1 to 4294967295, not 0"),
             (&["-ORBLanes", "60"], "60:1"),
             (&["-ORBLanes", "60:0"], "at least 1"),
             (&["-ORBLanes", "60:1,60:1"], "two lanes"),
@@ -429,7 +401,10 @@ mod tests {
             (&["-ORBBestEffort", "maybe"], "yes"),
             (&["-ORBNativeCharCodeSet", "EBCDIC"], "ISO-8859-1"),
             (&["-ORBRoundTripTimeoutMs", "2s"], "2000"),
-            (&["-ORBConnectTimeoutMs", "0"], "1 or more"),
+            (
+                &["-ORBConnectTimeoutMs", "0"],
+                "from 1 to 86400000 ms, not 0",
+            ),
             (&["-ORBListenEndpoints", "ftp://x"], "iiop://"),
             (&["-ORBListenEndpoints", ";"], "at least one"),
             (&["-ORBLaneListenEndpoints", "1=iiop://:1"], "POOL:LANE"),
@@ -438,8 +413,7 @@ mod tests {
             (&["-ORBConfigFile", "/nowhere.toml"], "/nowhere.toml"),
         ];
         for (arguments, words) in rows {
-            let error = taken(arguments).map(|_| ()).expect_err(words);
-            let text = error.to_string();
+            let text = refusal(builder(arguments));
             assert!(text.contains(words), "{arguments:?}: {text}");
             let is_named = text.contains(arguments[0]) || arguments[0] == "-ORBConfigFile";
             assert!(is_named, "{arguments:?}: {text}");
@@ -447,8 +421,60 @@ mod tests {
     }
 
     #[test]
+    fn all_mistakes_are_told_at_once() {
+        let day = std::time::Duration::from_secs(86_400);
+        let limits = crate::Limits::with(|limits| {
+            limits.queued_requests_max = 0;
+            limits.send_timeout = day * 2;
+            limits.idle_buffer_time = day / 86_400 / 1000;
+        });
+        let builder = OrbBuilder::default()
+            .listen("ftp://x")
+            .connect_timeout(std::time::Duration::from_micros(999))
+            .pool_threads(0)
+            .shared_memory_ring_bytes(1 << 30)
+            .fragment_octets(23)
+            .max_giop_version(rtorb_wire::giop::Version { major: 2, minor: 0 })
+            .limits(limits)
+            .args(
+                [
+                    "-ORBFancy",
+                    "1",
+                    "-ORBWait",
+                    "fast",
+                    "-ORBDispatch",
+                    "lanes",
+                ]
+                .map(str::to_owned),
+            )
+            .config_file("/nowhere.toml");
+        let text = refusal(builder);
+        let told: Vec<&str> = text.lines().collect();
+        let expected = [
+            "iiop://",
+            "connect_timeout: must be from 1 to 86400000 ms, not 999µs",
+            "pool_threads: must be from 1 to 4294967295, not 0",
+            "shared_memory_ring_bytes: must be from 4096 to 67108864, not 1073741824",
+            "fragment_octets: must be 24 or more, not 23",
+            "max_giop_version: must be from 1.0 to 1.2, not 2.0",
+            "limits.queued_requests_max: must be from 1 to 65536, not 0",
+            "limits.send_timeout: must be from 1 to 86400000 ms, not 172800s",
+            "limits.idle_buffer_time: must be from 10 to 86400000 ms, not 1ms",
+            "-ORBFancy: there is no such option; there are",
+            "-ORBWait: `fast` is not a wait strategy",
+            "/nowhere.toml: ",
+        ];
+        for words in expected {
+            assert!(
+                told.iter().any(|line| line.contains(words)),
+                "{words}: {text}"
+            );
+        }
+    }
+
+    #[test]
     fn the_options_on_the_pages_are_those_of_the_code() {
-        let source = include_str!("settings.rs");
+        let source = include_str!("config.rs");
         let mut table = "| option | value | in a file | meaning |\n|---|---|---|---|\n\
             | `-ORBConfigFile` | `FILE` | | The file. In code: `OrbBuilder::config_file`. |\n"
             .to_owned();
@@ -457,7 +483,7 @@ mod tests {
             let (name, value) = option.map_or_else(Default::default, |option| {
                 (format!("`-ORB{}`", option.name), shown(option.value))
             });
-            let meaning = comment_before(source, &format!("pub(super) {key}:"));
+            let meaning = comment_before(source, &format!("{key}:"));
             let place = place(&key);
             table += &format!("| {name} | {value} | {place} | {meaning} |\n");
         }

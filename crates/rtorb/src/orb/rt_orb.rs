@@ -1,7 +1,7 @@
 //! The RT-CORBA side of an ORB: makes thread pools, policies and mutexes (RTCORBA::RTORB).
 
 use super::Orb;
-use super::settings::check_lanes;
+use super::config::check_lanes;
 use crate::dispatch::DestroyThreadpoolError;
 use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfig};
 use crate::exception::{Cause, Phase, SystemException, local};
@@ -41,8 +41,8 @@ impl RtOrb {
     ///
     /// # Errors
     /// BAD_PARAM without a static thread; DATA_CONVERSION 2 for a default priority that this host does not support;
-    /// NO_RESOURCES beyond `Limits::pool_threads_max` or when the host makes no more threads; NO_PERMISSION with what the
-    /// host said when it refuses their scheduling; INITIALIZE when an endpoint cannot be listened on.
+    /// NO_RESOURCES beyond `Limits::pool_threads_max`, or if the host refuses a thread; NO_PERMISSION with the host's reason if it
+    /// refuses the scheduling; INITIALIZE if an endpoint cannot be opened.
     pub fn create_threadpool(&self, pool: Threadpool) -> Result<ThreadpoolId, SystemException> {
         let lane = ThreadpoolLane {
             lane_priority: pool.default_priority,
@@ -148,12 +148,12 @@ impl RtOrb {
         RtMutex::new(value)
     }
 
-    /// The mutex with that name in this ORB, and true if this call made it. Dropping the last clone frees the name.
+    /// Returns the mutex with this name in this ORB, and true if this call made it. Dropping the last clone frees the name.
     pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
         self.orb.core.client.rt.named_mutexes.create(name)
     }
 
-    /// The mutex of that name in this ORB.
+    /// Returns the mutex with this name in this ORB.
     ///
     /// # Errors
     /// [`MutexNotFound`] if no mutex with that name is in use.

@@ -1,4 +1,4 @@
-//! The end of an ORB by SIGTERM or SIGINT, on a thread of its own.
+//! Shuts an ORB down when the process gets SIGTERM or SIGINT.
 
 use super::{Orb, OrbCore, OrbError};
 use crate::exception::ExceptionKind;
@@ -8,16 +8,17 @@ use rtorb_os::termination::Termination;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::{Arc, Weak};
 
-/// The thread that waits for the signal, once the application has asked for it.
+/// Waits for SIGTERM and SIGINT on a thread, if the application has asked for it.
 #[derive(Debug)]
 pub(super) struct ShutdownSignal {
-    /// The CPUs that it may use.
+    /// The CPUs of the thread.
     cpus: Vec<usize>,
-    waiting: Mutex<Option<Waiting>>,
+    thread: Mutex<Option<SignalThread>>,
 }
 
+/// The thread, and what ends its wait.
 #[derive(Debug)]
-struct Waiting {
+struct SignalThread {
     termination: Arc<Termination>,
     thread: JoinHandle<Option<()>>,
 }
@@ -31,7 +32,7 @@ impl Orb {
     /// [`destroy`](Self::destroy) return after it has ended.
     ///
     /// This call starts one thread, `rtorb-signals`, under SCHED_OTHER and on the CPUs of the thread that built the ORB. It waits for
-    /// the signal and runs `before`, and ends with the ORB. A signal is told to every ORB of the process that asked for it. Another
+    /// the signal and runs `before`, and ends with the ORB. A signal ends every ORB of the process that waits for signals. Another
     /// signal, more than a second later, ends the process at once, with status 128 plus the signal's number; so does a signal after
     /// the end of the ORB.
     ///
@@ -57,11 +58,11 @@ impl Orb {
 }
 
 impl ShutdownSignal {
-    /// For an ORB that the calling thread builds: its thread uses the same CPUs.
+    /// Makes it for an ORB that the calling thread builds. The thread will have the same CPUs.
     pub(super) fn of_this_thread() -> Self {
         Self {
             cpus: current_affinity(),
-            waiting: Mutex::default(),
+            thread: Mutex::default(),
         }
     }
 
@@ -70,19 +71,19 @@ impl ShutdownSignal {
         core: &Arc<OrbCore>,
         before: impl FnOnce() + Send + 'static,
     ) -> Result<(), OrbError> {
-        let mut waiting = self.waiting.lock();
-        if waiting.is_some() {
+        let mut signal_thread = self.thread.lock();
+        if signal_thread.is_some() {
             return Err(OrbError::System(ExceptionKind::BadInvOrder.into()));
         }
-        // With the lock: an ORB that stops at this moment ends the wait, or is seen here.
+        // Under the lock: an ORB that stops meanwhile either ends the wait, or this check fails.
         core.adapters.server.check_running()?;
         let termination = Arc::new(Termination::watch().map_err(OrbError::Refused)?);
-        let (watched, end) = (Arc::clone(&termination), End(Arc::downgrade(core)));
+        let (watched, stop) = (Arc::clone(&termination), StopOnDrop(Arc::downgrade(core)));
         let wait = move || {
             if watched.wait() {
                 before();
             }
-            drop(end);
+            drop(stop);
         };
         let config = ThreadConfig {
             policy: Some(SchedPolicy::Other),
@@ -90,31 +91,31 @@ impl ShutdownSignal {
             ..ThreadConfig::default()
         };
         let thread = spawn("rtorb-signals", &config, wait).map_err(OrbError::Refused)?;
-        *waiting = Some(Waiting {
+        *signal_thread = Some(SignalThread {
             termination,
             thread,
         });
         Ok(())
     }
 
-    /// Ends the wait; does not wait itself.
+    /// Makes the thread end, and does not wait for it.
     pub(super) fn cancel(&self) {
-        if let Some(waiting) = &*self.waiting.lock() {
-            waiting.termination.cancel();
+        if let Some(thread) = &*self.thread.lock() {
+            thread.termination.cancel();
         }
     }
 
-    /// Waits until the thread has ended, which [was told](Self::cancel) to end or has a signal. That thread itself does not wait: others
-    /// still can.
+    /// Waits until the thread has ended, after a signal or [`cancel`](Self::cancel). If the thread itself calls this, it does not wait, and
+    /// other threads still can.
     pub(super) fn join(&self) {
         let own = std::thread::current().id();
-        let waiting = self
-            .waiting
+        let other = self
+            .thread
             .lock()
-            .take_if(|waiting| waiting.thread.thread().id() != own);
-        if let Some(waiting) = waiting {
+            .take_if(|signal| signal.thread.thread().id() != own);
+        if let Some(other) = other {
             // A panic of the application's function has been reported.
-            let _ = waiting.thread.join();
+            let _ = other.thread.join();
         }
     }
 }
@@ -125,10 +126,10 @@ impl Drop for ShutdownSignal {
     }
 }
 
-/// Stops an ORB when it is dropped: also when the application's function panics.
-struct End(Weak<OrbCore>);
+/// Stops an ORB when it is dropped, so that a panic of the application's function stops it too.
+struct StopOnDrop(Weak<OrbCore>);
 
-impl Drop for End {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         if let Some(core) = self.0.upgrade() {
             core.stop();

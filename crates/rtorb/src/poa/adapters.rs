@@ -43,7 +43,7 @@ impl Adapters {
         })
     }
 
-    /// Makes all serving threads end; does not wait.
+    /// Makes all serving threads end, and does not wait for them.
     pub(crate) fn stop(&self) {
         self.server.stop();
         if let Some(pool) = self.own_pool() {
@@ -52,7 +52,7 @@ impl Adapters {
         self.pools.stop();
     }
 
-    /// The pool of the dispatch strategy, if it has one, once the ORB listens.
+    /// Returns the pool of the dispatch strategy, if it has one and the ORB listens.
     pub(crate) fn own_pool(&self) -> Option<&Arc<Pool>> {
         match &self.dispatch {
             Dispatch::Pool(own) => own.pool(),
@@ -60,13 +60,13 @@ impl Adapters {
         }
     }
 
-    /// The listeners of adapters without a pool of their own.
+    /// Returns the listeners of adapters without a pool of their own.
     pub(crate) fn own_listeners(&self) -> Vec<&Listener> {
         let listeners = self.listeners(None).into_iter();
         listeners.map(|(listener, _)| listener).collect()
     }
 
-    /// The listeners of a pool, else of the ORB itself, with the priorities of the lanes that clients choose.
+    /// Returns the listeners of a pool, or of the ORB itself, with the priorities of the lanes that clients choose.
     pub(crate) fn listeners<'l>(
         &'l self,
         pool: Option<&'l Pool>,
@@ -86,7 +86,7 @@ impl Adapters {
         }
     }
 
-    /// True if the ORB listens there with a thread for each connection: no pool says which threads serve the objects.
+    /// Returns true if the ORB listens at the endpoint with a thread for each connection: then no pool serves the objects.
     pub(crate) fn leads_to_no_pool(&self, endpoint: &Endpoint) -> bool {
         match (&self.dispatch, self.server.server()) {
             (Dispatch::ThreadPerConnection, Some(server)) => {

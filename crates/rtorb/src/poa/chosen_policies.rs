@@ -8,7 +8,7 @@ use crate::realtime::{
     NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol, ThreadpoolId,
     is_band, is_in_band,
 };
-use crate::transport::SetUp;
+use crate::transport::ConnectionOptions;
 use std::sync::Arc;
 
 /// The policies by type, with their indices for error messages.
@@ -49,7 +49,7 @@ impl<'p> Chosen<'p> {
         Ok(())
     }
 
-    /// Checks that the policies are compatible, and sets the endpoints up.
+    /// Checks that the policies are compatible, and sets the options of the endpoints.
     pub(super) fn check(&self, orb: &Adapters, pool: Option<&Arc<Pool>>) -> Result<(), PoaError> {
         let lanes = laned(orb, pool);
         if let (Some((index, _)), None, Some(_)) = (self.pool, self.model, lanes) {
@@ -72,21 +72,21 @@ impl<'p> Chosen<'p> {
                 .map_err(|reason| invalid(index, reason))?;
         }
         if let Some((index, protocols)) = self.server_protocols {
-            self.set_up(orb, pool, protocols)
+            self.set_options(orb, pool, protocols)
                 .map_err(|reason| invalid(index, reason))?;
         }
         Ok(())
     }
 
-    /// Checks the ServerProtocolPolicy, and sets the endpoints up as it says. This is the last step, because it cannot be undone.
-    fn set_up(
+    /// Checks the ServerProtocolPolicy, and applies it to the endpoints. This is the last step, because it cannot be undone.
+    fn set_options(
         &self,
         orb: &Adapters,
         pool: Option<&Arc<Pool>>,
         protocols: &[Protocol],
     ) -> Result<(), &'static str> {
         if protocols.is_empty() || Protocol::is_repeated(protocols) {
-            return Err("each protocol is listed at most once, and one at least");
+            return Err("the list must have at least one protocol, and each at most once");
         }
         let declared = match self.model {
             Some((_, (PriorityModel::ServerDeclared, priority))) => Some(priority),
@@ -107,11 +107,11 @@ impl<'p> Chosen<'p> {
             let Some(protocol) = protocols.iter().find(of_it) else {
                 continue;
             };
-            let set_up = SetUp {
+            let options = ConnectionOptions {
                 protocol: *protocol,
                 marks: marks(orb, *protocol, priority),
             };
-            match listener.set_up(set_up) {
+            match listener.set_options(options) {
                 Ok(true) => {}
                 Ok(false) => {
                     return Err(

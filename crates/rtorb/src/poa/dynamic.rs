@@ -9,10 +9,10 @@ use rtorb_wire::ior::Ior;
 
 /// A servant that decodes its arguments itself. The crate `rtorb-dynamic` decodes them by their types.
 pub trait DynamicServant: Send + Sync {
-    /// The repository id of its interface. It never changes.
+    /// Returns the repository id of its interface, which never changes.
     fn repository_id(&self) -> &str;
 
-    /// True if its interface is the one with that repository id, or inherits from it.
+    /// Returns true if its interface is the one with this repository id, or inherits from it.
     fn is_a(&self, repository_id: &str) -> bool;
 
     /// Carries out an operation: reads the arguments from the call, and writes the reply into it.
@@ -21,13 +21,13 @@ pub trait DynamicServant: Send + Sync {
     /// A system exception, which the client gets.
     fn dispatch(&self, operation: &str, call: &mut ServerCall<'_>) -> Result<(), SystemException>;
 
-    /// The definition of the interface in an interface repository, which a client gets by `_interface`.
+    /// Returns the definition of the interface in an interface repository, which a client gets by `_interface`.
     fn interface_definition(&self) -> Option<ObjectRef> {
         None
     }
 
-    /// True if it passes each request on to another object ([`ServerCall::passed`]). Then it also gets the operations that every
-    /// object has, such as `_is_a` and `_non_existent`, and requests whose text is in a code set that this ORB does not have.
+    /// Returns true if it forwards each request to another object ([`ServerCall::passed`]). Then it also gets the operations of all
+    /// objects, such as `_is_a` and `_non_existent`, and requests whose text is in a code set that this ORB does not have.
     fn is_proxy(&self) -> bool {
         false
     }
@@ -82,7 +82,7 @@ impl<S: DynamicServant> Servant for Dynamic<S> {
         call: &mut ServerCall<'_>,
         _id: &LocatedId,
     ) -> Result<(), SystemException> {
-        // No name in IDL has other characters than ASCII.
+        // Names in IDL are ASCII.
         let operation = core::str::from_utf8(operation).map_err(|_| super::unknown_operation())?;
         self.0.dispatch(operation, call)
     }

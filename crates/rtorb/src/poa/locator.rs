@@ -1,4 +1,4 @@
-//! Servant locators: objects without activation, whose servant is made for each request.
+//! Servant locators, which make the servant of an object for each request.
 
 use super::adapter::Poa;
 use super::{PoaError, ServedBy, unknown_operation};
@@ -9,20 +9,19 @@ use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Poa {
-    /// Serves every object of this adapter by a servant that `locate` makes of its id for each request (ServantLocator of
-    /// NON_RETAIN, CORBA 3, 11.3.5): objects need no memory of their own, and there may be as many as there are ids.
+    /// Serves all objects of this adapter by servants that `locate` makes from the object id, one for each request (ServantLocator of
+    /// NON_RETAIN, CORBA 3, 11.3.5). Objects need no memory of their own, and there may be one for each possible id.
     ///
-    /// `locate` runs in the thread that serves the request, at the priority of the call, in several threads at once, and also
-    /// for those that only ask whether the object is there. What it answers is dropped behind the request. Make it cheap: a
-    /// pointer to what the objects share and the id. A system exception goes to the caller: OBJECT_NOT_EXIST for an id that
-    /// stands for no object.
+    /// `locate` runs on the thread that serves the request, at the priority of the call. Several threads may run it at once, and it also
+    /// runs for requests that only ask whether the object exists. The servant is dropped after the request, so it should be cheap: the
+    /// id, and a pointer to shared data. A system exception is sent to the caller: return OBJECT_NOT_EXIST for an unknown id.
     ///
-    /// References are made by [`create_reference_with_id`](Self::create_reference_with_id). Objects have the priority that
-    /// the adapter declares; a `PriorityTransform` does not get their ids.
+    /// [`create_reference_with_id`](Self::create_reference_with_id) makes references. Objects have the priority that the adapter
+    /// declares; a `PriorityTransform` does not get their ids.
     ///
     /// # Errors
-    /// [`PoaError::WrongPolicy`] unless the adapter is persistent; BAD_INV_ORDER 6 when it has a locator or active objects
-    /// already; NO_RESOURCES when `Limits::objects_max` are active.
+    /// [`PoaError::WrongPolicy`] unless the adapter is persistent; BAD_INV_ORDER 6 if it already has a locator or active objects;
+    /// NO_RESOURCES if `Limits::objects_max` objects are active.
     pub fn set_servant_locator<I, S, L>(&self, locate: L) -> Result<(), PoaError>
     where
         I: ServedBy<S> + 'static,
@@ -72,7 +71,7 @@ where
         I::derives_from(repository_id)
     }
 
-    /// A panic in the locator is UNKNOWN for this request.
+    /// Calls the locator. A panic in it becomes UNKNOWN for this request.
     fn check_presence(&self, id: &LocatedId) -> Result<(), SystemException> {
         let located = catch_unwind(AssertUnwindSafe(|| (self.locate)(id.octets()).map(|_| ())));
         located.unwrap_or(Err(local::LOCATOR_PANICKED))

@@ -24,12 +24,12 @@ impl PoaManager {
         self.state.set(PoaManagerState::Discarding);
     }
 
-    /// Refuses requests from now on with OBJ_ADAPTER; no other state follows.
+    /// Refuses requests with OBJ_ADAPTER. This state is final.
     pub fn deactivate(&self) {
         self.state.set(PoaManagerState::Inactive);
     }
 
-    /// The present state.
+    /// Returns the current state.
     pub fn state(&self) -> PoaManagerState {
         self.state.get()
     }

@@ -1,4 +1,4 @@
-//! Makes references: which endpoints and policies the reference to an object contains.
+//! Makes references, with the endpoints and policies that lead to an object.
 
 use super::adapters::Adapters;
 use super::chosen_policies::goes_by;
@@ -16,7 +16,7 @@ use rtorb_wire::ior::{
 };
 use std::path::Path;
 
-/// An object, as its references describe it.
+/// The properties of an object that its references contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Published<'a> {
     pub(crate) repository_id: &'a str,
@@ -272,7 +272,7 @@ fn tao_unix_endpoint(address: &Address<String>) -> TaoUnixEndpoint {
     }
 }
 
-/// A lane's priority as TAO writes it; -1 without a lane.
+/// Returns a lane's priority in TAO's form: -1 without a lane.
 fn label(lane: Option<Priority>) -> i16 {
     lane.map_or(-1, Priority::get)
 }
@@ -299,7 +299,7 @@ fn policies(object: &Published<'_>) -> Option<Component> {
     (!policies.is_empty()).then_some(Component::Policies(policies))
 }
 
-/// ORB_TYPE of this ORB: `rtb` and a zero.
+/// Returns ORB_TYPE of this ORB, which is `rtb` and a zero, and its code sets.
 const ORB_TYPE: u32 = 0x7274_6200;
 
 fn common_components(native: CharCodeSet) -> [Component; 2] {
@@ -309,7 +309,7 @@ fn common_components(native: CharCodeSet) -> [Component; 2] {
     ]
 }
 
-/// The components as they travel; a host name that cannot be encoded cannot be listened on either.
+/// Encodes components. A host name that cannot be encoded does not occur, because no server can listen on it.
 fn tagged(components: impl IntoIterator<Item = Component>) -> Vec<TaggedComponent> {
     components
         .into_iter()

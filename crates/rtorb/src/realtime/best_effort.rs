@@ -1,10 +1,10 @@
-//! Best effort: whether the ORB continues, with one warning, when the host refuses real-time scheduling.
+//! Best effort: continues with one warning if the host refuses real-time scheduling.
 
 use crate::warning::{Warning, Warnings};
 use rtorb_os::Refused;
 use std::sync::Arc;
 
-/// The policy for refused scheduling: an error, or one warning.
+/// Decides what refused scheduling is: an error, or one warning.
 #[derive(Debug)]
 pub(crate) struct BestEffort {
     is_allowed: bool,

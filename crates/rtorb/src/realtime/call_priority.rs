@@ -2,10 +2,10 @@
 
 use super::priority::{NativePriority, Priority};
 
-/// The source of a call's priority; computed when the object is activated, so that calls look nothing up.
+/// The source of a call's priority. It is computed when the object is activated, so that calls do no lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallPriority {
-    /// Its adapter has no priority model: the serving thread stays as it is.
+    /// The adapter has no priority model: the serving thread keeps its priority.
     AsItIs,
     /// SERVER_DECLARED: the object's priority.
     Declared {

@@ -1,9 +1,9 @@
-//! Scheduling of the threads that the calls of a client wait for: the watchdog, the reactor, the threads of connections.
+//! The scheduling of the threads that a client's calls wait for: the watchdog, the reactor, the threads of connections.
 //!
-//! It does not depend on the thread that happens to start them, which may be any thread that calls.
+//! It does not depend on the thread that starts them, which may be any calling thread.
 
-use super::core::RtCore;
 use super::priority::NativePriority;
+use super::rt_core::RtCore;
 use core::sync::atomic::{AtomicU8, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::sched::{
@@ -13,7 +13,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn, thread_id};
 use std::sync::Arc;
 
-/// The default scheduling of these threads: that of the thread that built the ORB, and above all lanes.
+/// The default scheduling of these threads: as the thread that built the ORB, but above all lanes.
 #[derive(Debug)]
 pub(crate) struct ClientThreads {
     /// The policy and the CPUs of the thread that built the ORB.
@@ -21,7 +21,7 @@ pub(crate) struct ClientThreads {
     cpus: Vec<usize>,
     /// The native priority of the most urgent lane, or of the most urgent thread that set its CORBA priority; 0 without one.
     most_urgent: AtomicU8,
-    /// The kernel's numbers of the running threads whose scheduling the application did not choose.
+    /// The thread ids of the running threads whose scheduling the application did not set.
     running: Mutex<Vec<u32>>,
 }
 
@@ -34,10 +34,10 @@ pub(crate) struct ClientThread {
 }
 
 impl ClientThreads {
-    /// For an ORB that the calling thread builds.
+    /// Makes the default scheduling for an ORB that the calling thread builds.
     pub(crate) fn of_this_thread() -> Self {
         let own = match current_policy() {
-            // Another thread cannot have the same.
+            // Another thread cannot have this policy.
             SchedPolicy::Deadline { .. } => SchedPolicy::Other,
             policy => policy,
         };
@@ -49,14 +49,14 @@ impl ClientThreads {
         }
     }
 
-    /// The policy of the thread that built the ORB.
+    /// Returns the policy of the thread that built the ORB.
     pub(crate) fn own(&self) -> SchedPolicy {
         self.own
     }
 }
 
 impl RtCore {
-    /// Keeps the threads that calls wait for above a lane, or a thread, of this native priority.
+    /// Raises the threads that calls wait for above this native priority, which a lane or a thread has.
     ///
     /// # Errors
     /// The host refuses a running thread its new priority, and best effort is not allowed.
@@ -81,7 +81,7 @@ impl RtCore {
         Ok(())
     }
 
-    /// The policy of threads whose scheduling the application did not choose.
+    /// Returns the policy of threads whose scheduling the application did not set.
     fn client_policy(&self) -> SchedPolicy {
         self.policy_above(self.client_threads.most_urgent.load(Ordering::Relaxed))
     }
@@ -96,7 +96,7 @@ impl RtCore {
 }
 
 impl ClientThread {
-    /// As the application chose; what it left out is the default.
+    /// Makes the configuration that the application set, with defaults for the rest.
     pub(crate) fn new(rt: &Arc<RtCore>, chosen: &ThreadConfig) -> Self {
         let mut config = rt.obtainable(chosen);
         if config.affinity.is_empty() {
@@ -128,25 +128,25 @@ impl ClientThread {
         });
         let rt = Arc::clone(&self.rt);
         spawn(name, &config, move || {
-            let _running = Running::enter(rt, policy);
+            let _running = RunningThread::register(rt, policy);
             work();
         })
     }
 }
 
-/// A running thread; dropped by the thread when it ends.
-struct Running(Arc<RtCore>);
+/// Registers a running thread until it is dropped, by the thread itself.
+struct RunningThread(Arc<RtCore>);
 
-impl Running {
-    /// Notes the calling thread, which was started with `policy`.
-    fn enter(rt: Arc<RtCore>, policy: SchedPolicy) -> Self {
+impl RunningThread {
+    /// Registers the calling thread, which was started with `policy`.
+    fn register(rt: Arc<RtCore>, policy: SchedPolicy) -> Self {
         {
             let mut running = rt.client_threads.running.lock();
             running.push(thread_id());
             let current = rt.client_policy();
             if current != policy {
-                // A lane was made after the thread was started, and `keep_above` did not know the thread yet. If the host
-                // refuses now, nobody learns of it: the thread keeps the priority with which it was started.
+                // A lane was made before this thread was registered, so `keep_above` did not raise it. If the host refuses
+                // now, the thread keeps its priority, and nothing reports it.
                 let _ = apply_policy(current);
             }
         }
@@ -154,7 +154,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningThread {
     fn drop(&mut self) {
         let mut running = self.0.client_threads.running.lock();
         running.retain(|&number| number != thread_id());

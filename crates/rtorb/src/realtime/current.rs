@@ -1,7 +1,7 @@
 //! The calling thread's CORBA priority.
 
-use super::core::RtCore;
 use super::priority::{NativePriority, Priority};
+use super::rt_core::RtCore;
 use crate::exception::{Cause, Phase, SystemException, local};
 use core::cell::Cell;
 use rtorb_os::sched::{SchedPolicy, current_policy};
@@ -17,7 +17,7 @@ thread_local! {
 
 const UNSET: i16 = -1;
 
-/// The calling thread's CORBA priority: the one that was set, or that of the request that it serves.
+/// Returns the calling thread's CORBA priority: the one that was set, or that of the request that the thread serves.
 pub(crate) fn thread_priority() -> Option<Priority> {
     Priority::new(CURRENT.get()).ok()
 }
@@ -31,7 +31,7 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     if CURRENT.get() == UNSET {
         NATIVE.set(Some(current_policy()));
     }
-    // First, so that a refusal leaves the thread as it was.
+    // Before the thread changes, so that a refusal leaves it unchanged.
     rt.keep_above(native).map_err(|refused| {
         refusal(refused).with_detail(format_args!(
             "the ORB's own threads run above CORBA priority {priority}: {refused}"
@@ -43,7 +43,7 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     Ok(())
 }
 
-/// The exception for a refused priority, with what the host says of it.
+/// Adds the host's reason to the exception for a refused priority.
 #[cold]
 fn with_reason(
     refused: SystemException,
@@ -64,7 +64,7 @@ fn with_reason(
     ))
 }
 
-/// A CORBA priority that the mapping does not have, and those that it has.
+/// Returns the text for a CORBA priority that the mapping does not have, with those that it has.
 #[cold]
 pub(crate) fn of_mapping(rt: &RtCore, priority: Priority) -> String {
     let is_mapped = |number: &i16| {
@@ -82,8 +82,8 @@ pub(crate) fn of_mapping(rt: &RtCore, priority: Priority) -> String {
     }
 }
 
-/// The CORBA priority of calls that the calling thread makes: the one that was set, else the mapping of its native priority, which
-/// is read once. A time-sharing thread has the least urgent priority.
+/// Returns the CORBA priority of the calling thread's calls: the one that was set, or the one that the mapping has for its native
+/// priority, which is read once. A time-sharing thread has the least urgent priority.
 #[inline]
 pub(crate) fn caller_priority(rt: &RtCore) -> Result<Priority, SystemException> {
     match thread_priority() {
@@ -104,19 +104,19 @@ fn derived(rt: &RtCore) -> Result<Priority, SystemException> {
     }
 }
 
-/// True if the calling thread has no priority: it has set none, and its scheduling is not real-time.
+/// Returns true if the calling thread has set no CORBA priority and its scheduling is not real-time.
 pub(crate) fn is_without_priority() -> bool {
     thread_priority().is_none() && !native_policy().is_real_time()
 }
 
-/// The scheduling of a thread without a CORBA priority, which is read once, and when the thread gets one.
+/// Returns the scheduling of a thread without a CORBA priority. It is read once, and again when the thread gets a CORBA priority.
 fn native_policy() -> SchedPolicy {
     let native = NATIVE.get().unwrap_or_else(current_policy);
     NATIVE.set(Some(native));
     native
 }
 
-/// The scheduling that the calling thread has, if it follows its CORBA priority by that mapping.
+/// Returns the scheduling that the mapping has for the calling thread's CORBA priority.
 #[inline]
 pub(crate) fn caller_policy(rt: &RtCore) -> SchedPolicy {
     policy_of(rt, CURRENT.get())
@@ -129,17 +129,17 @@ fn policy_of(rt: &RtCore, current: i16) -> SchedPolicy {
     native.map_or_else(native_policy, |native| rt.policy(native))
 }
 
-/// The calling thread's CORBA priority while it serves a request; dropping this restores the previous one.
+/// The calling thread's CORBA priority during an upcall. Dropping it restores the previous one.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct UpcallPriority {
     before: i16,
     begun: i16,
 }
 
-impl Running {
-    /// Sets the priority of the request.
+impl UpcallPriority {
+    /// Gives the calling thread the priority of the request.
     #[inline]
-    pub(crate) fn at(priority: Priority) -> Self {
+    pub(crate) fn set(priority: Priority) -> Self {
         Self {
             before: CURRENT.replace(priority.get()),
             begun: priority.get(),
@@ -148,7 +148,7 @@ impl Running {
 
     /// Keeps the thread's priority.
     #[inline]
-    pub(crate) fn as_it_is() -> Self {
+    pub(crate) fn unchanged() -> Self {
         let before = CURRENT.get();
         Self {
             before,
@@ -156,32 +156,32 @@ impl Running {
         }
     }
 
-    /// The scheduling of the thread before the request, if nothing but `RtCurrent` has changed it.
+    /// Returns the scheduling of the thread before the upcall, if only `RtCurrent` has changed it.
     pub(crate) fn policy_before(&self, rt: &RtCore) -> SchedPolicy {
         policy_of(rt, self.before)
     }
 
-    /// True if the servant has changed the priority of its thread ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
+    /// Returns true if the servant has changed the priority of its thread ([`RtCurrent::set_the_priority`](crate::rt::RtCurrent::set_the_priority)).
     #[inline]
     pub(crate) fn was_changed(&self) -> bool {
         CURRENT.get() != self.begun
     }
 }
 
-impl Drop for Running {
+impl Drop for UpcallPriority {
     #[inline]
     fn drop(&mut self) {
         CURRENT.set(self.before);
     }
 }
 
-/// The exception for a refused priority.
+/// Returns the exception for a refused priority.
 #[cold]
 pub(super) fn refused(errno: Errno) -> SystemException {
     local::PRIORITY_REFUSED.with_cause(Cause::host(Phase::Schedule, errno))
 }
 
-/// The exception for a refused thread: NO_PERMISSION for its scheduling, else NO_RESOURCES.
+/// Returns the exception for a refused thread: NO_PERMISSION for its scheduling, NO_RESOURCES otherwise.
 #[cold]
 pub(crate) fn refusal(refusal: Refused) -> SystemException {
     match refusal.resource {

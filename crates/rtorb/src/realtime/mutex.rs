@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// A mutex of the same kind as the ORB's own locks, so that one bound on priority inversion covers both (RTCORBA::Mutex). It is
+/// A mutex with priority inheritance, as the ORB's own locks are (RTCORBA::Mutex), so one bound on priority inversion covers both. It is
 /// cheap to clone; dropping the last clone destroys it (destroy_mutex).
 ///
 /// The thread that holds it inherits the priority of threads that wait for it. It guards a value.
@@ -36,8 +36,8 @@ impl<T> RtMutex<T> {
     /// Locks the mutex; waits until no other thread holds it.
     ///
     /// # Panics
-    /// If the calling thread already holds it, or two threads wait for each other: they would wait for ever. If a thread leaked
-    /// its guard and ended.
+    /// If the calling thread already holds the mutex, if two threads wait for each other, or if a thread leaked its guard and ended: they
+    /// would wait for ever.
     //= RT-CORBA 1.2 §Mutex Interface
     //# A mutex of the ORB inherits priority, as the ORB's own locks do.
     pub fn lock(&self) -> RtMutexGuard<'_, T> {
@@ -46,7 +46,7 @@ impl<T> RtMutex<T> {
         }
     }
 
-    /// Locks the mutex within `max_wait`; zero does not wait.
+    /// Locks the mutex within `max_wait`. Zero does not wait.
     ///
     /// The standard's TimeT has units of 100 ns. The clock is CLOCK_MONOTONIC, so setting the time has no effect.
     ///

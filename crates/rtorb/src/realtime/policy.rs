@@ -4,6 +4,7 @@ use super::threadpool::ThreadpoolId;
 use super::{Priority, PriorityBand, PriorityModel};
 use crate::strategies::SharedMemoryWait;
 use rtorb_wire::ior::{self, profile_tag};
+use serde::Deserialize;
 
 /// A policy of RT-CORBA 1.x; [`RtOrb`](crate::rt::RtOrb) makes policies too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The policy's name in the standard, without `Policy`.
+    /// Returns the policy's name in the standard, without `Policy`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::PriorityModel { .. } => "PriorityModel",
@@ -43,7 +44,7 @@ impl Policy {
         }
     }
 
-    /// True if only an adapter can have the policy.
+    /// Returns true if only an adapter can have the policy.
     pub(crate) const fn is_server_only(&self) -> bool {
         matches!(
             self,
@@ -53,30 +54,33 @@ impl Policy {
 }
 
 /// A protocol and its properties (RTCORBA::Protocol).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "protocol", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Protocol {
     /// IIOP.
     Tcp(TcpProtocolProperties),
     /// GIOP over UNIX stream sockets.
+    #[serde(rename = "unix")]
     UnixDomain(UnixDomainProtocolProperties),
     /// GIOP through shared memory.
+    #[serde(rename = "shm")]
     SharedMemory(SharedMemoryProtocolProperties),
 }
 
-/// True if the band contains a priority, and only legal ones.
+/// Returns true if the band contains a priority, and only legal ones.
 pub(crate) fn is_band(band: &PriorityBand) -> bool {
     (0..=band.high).contains(&band.low)
 }
 
-/// True if the band contains the priority.
+/// Returns true if the band contains the priority.
 #[inline]
 pub(crate) fn is_in_band(band: &PriorityBand, priority: Priority) -> bool {
     (band.low..=band.high).contains(&priority.get())
 }
 
 impl Protocol {
-    /// True if a protocol is listed twice.
+    /// Returns true if a protocol is listed twice.
     pub(crate) fn is_repeated(protocols: &[Self]) -> bool {
         let kind = core::mem::discriminant::<Self>;
         let is_before = |index: usize, protocol| {
@@ -87,9 +91,9 @@ impl Protocol {
         numbered.any(|(index, protocol)| is_before(index, protocol))
     }
 
-    /// The form that references contain: TAO's, without properties that the standard does not define.
+    /// Returns the form for references, which is TAO's, without properties that the standard does not define.
     ///
-    /// `None` for shared memory: an ORB that does not know a protocol cannot read the list behind it.
+    /// `None` for shared memory: an ORB that does not know a protocol cannot decode the list after it.
     pub(crate) fn to_wire(self) -> Option<ior::ExposedProtocol> {
         let bytes = |size: u32| i32::try_from(size).unwrap_or(i32::MAX);
         Some(match self {
@@ -116,7 +120,8 @@ impl Protocol {
 }
 
 /// TCPProtocolProperties, with TAO's addition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct TcpProtocolProperties {
     /// Bytes of the kernel's send buffer (SO_SNDBUF); 0 for the system's default.
     pub send_buffer_size: u32,
@@ -146,8 +151,9 @@ impl Default for TcpProtocolProperties {
     }
 }
 
-/// Properties of shared memory; they are this ORB's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Properties of shared memory, which the standard does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SharedMemoryProtocolProperties {
     /// What a thread does before it sleeps; `None` for the ORB's choice ([`OrbBuilder::shared_memory_wait`]).
     ///
@@ -156,7 +162,8 @@ pub struct SharedMemoryProtocolProperties {
 }
 
 /// UnixDomainProtocolProperties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct UnixDomainProtocolProperties {
     /// Bytes of the kernel's send buffer (SO_SNDBUF); 0 for the system's default.
     pub send_buffer_size: u32,

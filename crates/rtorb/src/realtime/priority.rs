@@ -21,10 +21,10 @@ impl Priority {
     /// The most urgent (RTCORBA::maxPriority).
     pub const MAX: Self = Self(i16::MAX);
 
-    /// The priority of that number.
+    /// Makes a priority of a number.
     ///
     /// # Errors
-    /// BAD_PARAM for a negative one.
+    /// BAD_PARAM for a negative number.
     //= RT-CORBA 1.2 §CORBA Priority
     //# A CORBA priority is a number from 0, the least urgent, to 32767.
     pub const fn new(number: i16) -> Result<Self, SystemException> {
@@ -34,7 +34,7 @@ impl Priority {
         Ok(Self(number))
     }
 
-    /// Its number.
+    /// Returns the number.
     #[inline]
     pub const fn get(self) -> i16 {
         self.0

@@ -11,7 +11,7 @@ impl ThreadpoolId {
     /// The threads of the dispatch strategy, which serve adapters without a pool.
     pub(crate) const OWN: Self = Self(0);
 
-    /// Its number (RTCORBA::ThreadpoolId).
+    /// Returns the number (RTCORBA::ThreadpoolId).
     pub fn get(self) -> u32 {
         self.0
     }
@@ -86,7 +86,7 @@ impl Default for Threadpool {
 pub struct LanedThreadpool {
     /// Bytes of stack for each thread, resident from the start; 0 for the platform's default.
     pub stacksize: usize,
-    /// At least one; each priority once.
+    /// The lanes: at least one, with different priorities.
     pub lanes: Vec<ThreadpoolLane>,
     /// A lane whose threads are all busy borrows an idle thread of a less urgent lane. The thread's priority is raised before it is
     /// woken, so threads between the two priorities do not delay it. If no thread is idle, the first one that finishes its
@@ -98,7 +98,7 @@ pub struct LanedThreadpool {
 
 /// How many requests wait in a pool, or in each lane, while all threads are busy; the next one gets TRANSIENT 1.
 ///
-/// Never more than [`Limits::queued_requests_max`](crate::Limits::queued_requests_max) says.
+/// [`Limits::queued_requests_max`](crate::Limits::queued_requests_max) is an upper bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestBuffering {
     /// The number of requests; 0 for the limit in `Limits`.
@@ -110,7 +110,7 @@ pub struct RequestBuffering {
 /// No pool has that id (RTCORBA::RTORB::InvalidThreadpool).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "InvalidThreadpool: the ORB has no thread pool {id}; it was destroyed, or is of another ORB"
+    "InvalidThreadpool: the ORB has no thread pool {id}; it was destroyed, or belongs to another ORB"
 )]
 pub struct InvalidThreadpool {
     pub(crate) id: ThreadpoolId,

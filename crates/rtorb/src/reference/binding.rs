@@ -1,6 +1,6 @@
 //! Combines the policies of a reference, of its ORB and of its object's adapter: which connection and priority a call gets.
 
-use super::routes::{Profile, Wanted};
+use super::routes::{Profile, RouteRequirements};
 use crate::connection::banded::{Bands, NoBand};
 use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
@@ -12,12 +12,12 @@ use crate::realtime::{
 use rtorb_wire::ior::{self, ProtocolProperties};
 use std::collections::BTreeSet;
 
-/// How calls through a reference choose their connection, if not all calls use the same one.
+/// The rules by which calls through a reference choose a connection, if not all use the same one.
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
     /// True for CLIENT_PROPAGATED: the request carries the caller's priority, which also selects the lane.
     is_propagated: bool,
-    /// The server's priority, which is that of requests without one.
+    /// The server's priority, which requests without a priority have.
     server_priority: Priority,
     bands: Bands,
 }
@@ -74,23 +74,23 @@ impl Policies {
         }
     }
 
-    /// The requirements of the policies on routes.
+    /// Returns the requirements of the policies on routes.
     ///
     /// # Errors
     /// INV_POLICY when both sides set protocols.
-    pub(crate) fn wanted(&self) -> Result<Wanted, SystemException> {
+    pub(crate) fn wanted(&self) -> Result<RouteRequirements, SystemException> {
         if !self.own.protocols.is_empty() && !self.exposed.protocols.is_empty() {
             //= RT-CORBA 1.2 §Protocol Configuration
             //# Client and server must not both set the client protocols of an object.
             return Err(invalid(inconsistent::SET_TWICE));
         }
-        Ok(Wanted {
+        Ok(RouteRequirements {
             protocols: own_or(&self.own.protocols, &self.exposed.protocols).clone(),
             is_private: self.own.is_private,
         })
     }
 
-    /// The requirements of the policies on calls; `None` if all calls through the reference use the same connection.
+    /// Returns the rules for the connections of calls; `None` if all calls through the reference use the same connection.
     ///
     /// # Errors
     /// INV_POLICY when both sides set bands, the reference has bands for an object without a priority model, or there are
@@ -126,14 +126,14 @@ impl Policies {
         }))
     }
 
-    /// The priority model and the priority that the object's adapter exposes.
+    /// Returns the priority model and the priority that the object's adapter exposes.
     pub(crate) fn model(&self) -> Option<(PriorityModel, Priority)> {
         self.exposed
             .model
             .map(|model| (model, self.exposed.server_priority))
     }
 
-    /// Every policy in force; a policy of the client replaces the adapter's.
+    /// Returns all policies in force. A policy of the client replaces that of the adapter.
     pub(crate) fn in_force(&self) -> Vec<Policy> {
         let (own, exposed) = (&self.own, &self.exposed);
         let mut policies = Vec::new();
@@ -159,7 +159,7 @@ impl Policies {
 }
 
 impl Binding {
-    /// The priority of a call by the calling thread.
+    /// Returns the priority of a call by the calling thread.
     ///
     /// # Errors
     /// DATA_CONVERSION 2 if the thread's priority has no CORBA priority; INV_POLICY if it is in no band.
@@ -175,9 +175,10 @@ impl Binding {
         }
     }
 
-    /// The priority of a call by a thread that has set none: the mapping of its native priority. If that has no lane or band, and
-    /// the thread is not real-time, the call is like that of a client without RT-CORBA: it goes to the lane of the server's
-    /// priority, carries no priority, and shares no connection of a band.
+    /// Returns the priority of a call by a thread that has set none: the one that the mapping has for its native priority.
+    ///
+    /// If no lane or band has that priority, and the thread is not real-time, the call is like that of a client without RT-CORBA: it goes
+    /// to the lane of the server's priority, contains no priority, and uses no connection of a band.
     #[cold]
     fn of_caller_without(
         &self,
@@ -186,7 +187,7 @@ impl Binding {
     ) -> Result<BandedPriority, SystemException> {
         let derived = self.sent(caller_priority(&core.rt)?, core, routes)?;
         let is_served = |call: &BandedPriority| routes.iter().any(|route| call.accepts(route));
-        // The exception has words, which are made only for a call that ends with it.
+        // The text of the exception is made only for a call that fails with it.
         let is_in_band = self.bands.band(derived).is_ok();
         if !is_without_priority() || is_in_band && is_served(&self.at(derived)?) {
             return self.at(derived);
@@ -221,7 +222,7 @@ impl Binding {
         }
     }
 
-    /// A call's priority with its band.
+    /// Returns a call's priority with its band.
     ///
     /// # Errors
     /// INV_POLICY if the priority is in no band.
@@ -245,7 +246,7 @@ impl Binding {
         ))
     }
 
-    /// The bands, if there are any.
+    /// Returns the bands, if there are any.
     pub(crate) fn bands(&self) -> &[PriorityBand] {
         match &self.bands {
             Bands::Of(bands) => bands,
@@ -255,7 +256,7 @@ impl Binding {
 }
 
 impl BandedPriority {
-    /// True if the call may use the route: its endpoint belongs to no lane, or to the lane of the call.
+    /// Returns true if the call may use the route: its endpoint belongs to no lane, or to the lane of the call.
     #[inline]
     pub(crate) fn accepts(&self, route: &Route) -> bool {
         match route.priority {
@@ -267,7 +268,7 @@ impl BandedPriority {
         }
     }
 
-    /// The priority to send with the request.
+    /// Returns the priority to send with the request.
     #[inline]
     //= RT-CORBA 1.2 §Real-Time CORBA Priority Models
     //# A client sends its priority to objects with CLIENT_PROPAGATED only.
@@ -275,7 +276,7 @@ impl BandedPriority {
         self.is_sent.then_some(self.priority)
     }
 
-    /// The connection of a route that the call uses.
+    /// Returns the connection of a route that the call uses.
     #[inline]
     pub(crate) fn channel(&self, core: &ClientCore, route: &Route) -> Channel {
         Channel {
@@ -284,7 +285,7 @@ impl BandedPriority {
         }
     }
 
-    /// The exception for a call whose priority or band has no lane among these routes.
+    /// Returns the exception for a call whose priority or band has no lane among these routes.
     #[cold]
     pub(super) fn no_lane(&self, routes: &[Route]) -> SystemException {
         let lanes: BTreeSet<_> = routes.iter().filter_map(|route| route.priority).collect();
@@ -296,7 +297,7 @@ impl BandedPriority {
         ))
     }
 
-    /// A connection of a band has the marks of its most urgent call.
+    /// Returns the marks of a connection: those of the most urgent call of its band.
     fn marked_as(&self) -> Priority {
         let highest = self.band.and_then(|band| Priority::new(band.high).ok());
         highest.unwrap_or(self.priority)
@@ -334,7 +335,7 @@ impl Set {
     }
 }
 
-/// The client's list, or the adapter's if the client has none.
+/// Returns the client's list, or the adapter's if the client has none.
 fn own_or<'l, T>(own: &'l Vec<T>, exposed: &'l Vec<T>) -> &'l Vec<T> {
     if own.is_empty() { exposed } else { own }
 }
@@ -366,7 +367,7 @@ fn has_marks(route: &Route) -> bool {
     )
 }
 
-/// INV_POLICY with one of the codes of [`inconsistent`].
+/// Returns INV_POLICY with one of the codes of [`inconsistent`].
 #[cold]
 pub(super) fn invalid(minor: u32) -> SystemException {
     SystemException::new(ExceptionKind::InvPolicy, minor, CompletionStatus::No)

@@ -1,4 +1,4 @@
-//! Requests of other clients, which a proxy passes on as they came.
+//! Forwards requests of other clients unchanged, for proxies.
 
 use super::{Asked, ObjectRef};
 use crate::connection::InvocationKind;
@@ -6,10 +6,10 @@ use crate::exception::{SystemException, local};
 use rtorb_wire::giop::{PassedReply, PassedRequest, Response};
 
 impl ObjectRef {
-    /// Sends another client's request to this object, and returns the reply of its server with a result or an exception; `None`
-    /// if the client expects none. Forwards (LOCATION_FORWARD) are followed.
+    /// Sends another client's request to this object, and returns the reply of its server, which contains a result or an exception;
+    /// `None` if the client expects no reply. Follows LOCATION_FORWARD.
     ///
-    /// A connection has the code sets of the first request that names some. So a proxy needs, for clients with other code sets,
+    /// A connection has the code sets of the first request that names some. So for clients with other code sets, a proxy needs
     /// another reference with connections of its own ([`PrivateConnection`](crate::realtime::Policy::PrivateConnection)).
     ///
     /// # Errors
@@ -19,7 +19,7 @@ impl ObjectRef {
         request: &PassedRequest<'_>,
     ) -> Result<Option<PassedReply>, SystemException> {
         let header = request.request();
-        // It is for messages about the call. The bytes that are sent are those of the request.
+        // For messages about the call. The sent bytes are those of the request.
         let operation = core::str::from_utf8(header.operation).unwrap_or_default();
         let mut reply = None;
         let asked = Asked {

@@ -7,9 +7,8 @@ use crate::realtime::{Policy, Priority, is_band};
 use std::sync::Arc;
 
 impl ObjectRef {
-    /// Returns a reference to the same object with other policies; they replace policies of the same type of this reference and
-    /// of the ORB
-    /// (CORBA::Object::set_policy_overrides, ADD_OVERRIDE).
+    /// Returns a reference to the same object with other policies, which replace policies of the same type of this reference and of the
+    /// ORB (CORBA::Object::set_policy_overrides, ADD_OVERRIDE).
     ///
     /// A call, or [`validate_connection`](Self::validate_connection), checks whether they are compatible with those of the object's
     /// adapter. A reference with PrivateConnection has connections that no other reference uses, not even this one.
@@ -41,19 +40,19 @@ impl ObjectRef {
         Ok(made)
     }
 
-    /// The policies that calls through this reference follow: the reference's own, else the ORB's, else those that the
-    /// object's adapter exposes (CORBA::Object::get_policy_overrides and what stands in the reference).
+    /// Returns the policies of calls through this reference: of each type, the reference's own, or the ORB's, or the one that the
+    /// object's adapter exposes (CORBA::Object::get_policy_overrides and the components of the reference).
     pub fn policies(&self) -> Vec<Policy> {
         self.inner.policies.in_force()
     }
 
-    /// Opens the calling thread's connection to the object, or with bands one for each of them, and asks its server
-    /// whether it is there (CORBA::Object::validate_connection): so that no call has to wait for that, nor to tell the server
-    /// its code set. The timeout of one call bounds all of it.
+    /// Opens the calling thread's connection to the object, or with bands one connection for each band, and asks the server whether
+    /// the object exists (CORBA::Object::validate_connection). So no call waits for that, and none sends the code set. The timeout of
+    /// one call bounds all of this.
     ///
     /// # Errors
-    /// INV_POLICY when policies do not go together, which says which ones; OBJECT_NOT_EXIST when the object is not there;
-    /// otherwise as a call.
+    /// INV_POLICY if policies are not compatible, with their names; OBJECT_NOT_EXIST if the object does not exist; otherwise as a
+    /// call.
     //= RT-CORBA 1.2 §Implicit and Explicit Binding
     //# validate_connection opens the connections that calls will use, and fails if the policies are not compatible.
     pub fn validate_connection(&self) -> Result<(), SystemException> {
@@ -70,11 +69,10 @@ impl ObjectRef {
             .try_for_each(|band| self.locate(Priority::new(band.low).ok(), &mut time))
     }
 
-    /// As [`validate_connection`](Self::validate_connection), for the connection that calls with that CORBA priority take,
-    /// whatever the calling thread's own is: an urgent lane has its connection opened, and later asked whether it still leads
-    /// to the object, by a thread that may wait.
+    /// Validates the connection that calls with this CORBA priority use, as [`validate_connection`](Self::validate_connection) does for
+    /// the calling thread's own priority. So a thread that may wait can open and check the connection of an urgent lane.
     ///
-    /// It is there for other threads where connections are no thread's own (`multiplexed` and `banded`).
+    /// Other threads can use the connection if connections are shared (`multiplexed` and `banded`).
     ///
     /// # Errors
     /// As [`validate_connection`](Self::validate_connection); INV_POLICY when no lane or band has the priority.
@@ -87,7 +85,7 @@ impl ObjectRef {
         self.locate(Some(sent), &mut self.begin())
     }
 
-    /// Opens a connection and asks for the object, as a part of a call with that time.
+    /// Opens a connection and asks for the object, as a part of a call with this time.
     fn locate(&self, at: Option<Priority>, time: &mut CallTime) -> Result<(), SystemException> {
         let mut ask = || {
             let kind = InvocationKind::Locate { at };
@@ -96,7 +94,7 @@ impl ObjectRef {
             asked
         };
         let is_gone = match ask() {
-            // GIOP 1.0 and 1.1 know the operation by an older name; but a server that replied has seen the code sets.
+            // GIOP 1.0 and 1.1 use an older name for the operation. But a server that replied has received the code sets.
             Err(exception) if exception.kind == ExceptionKind::BadOperation => ask()?,
             answer => answer?,
         };

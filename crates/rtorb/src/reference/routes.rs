@@ -1,4 +1,4 @@
-//! From an IOR to the endpoints that lead to its object.
+//! Finds the routes to an object in its IOR.
 
 use crate::connection::{Client, EndpointKey, Route, SharedEndpoint};
 use crate::endpoint::{Endpoint, host_identity, host_name};
@@ -15,10 +15,10 @@ use rtorb_wire::ior::{
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Routes of one reference; a reference with more has them cut, since a peer chose how many there are.
+/// The most routes of a reference. More are ignored, because a peer chooses their number.
 const ROUTES_MAX: usize = 64;
 
-/// A profile of a reference that this ORB can use, read.
+/// A decoded profile of a reference that this ORB can use.
 #[derive(Debug)]
 pub(crate) struct Profile {
     /// Its index in the reference.
@@ -35,7 +35,7 @@ enum Body {
 }
 
 impl Profile {
-    /// The profiles of a reference, in its order; one that cannot be used may stand beside one that can.
+    /// Returns the usable profiles of a reference, in its order.
     pub(crate) fn of(ior: &Ior) -> Vec<Self> {
         let bodies = (0..)
             .zip(&ior.profiles)
@@ -61,7 +61,7 @@ impl Profile {
         usable.take(ROUTES_MAX).collect()
     }
 
-    /// The policies that the object's adapter exposes to clients.
+    /// Returns the policies that the object's adapter exposes to clients.
     pub(crate) fn policies(&self) -> impl Iterator<Item = &ior::ExposedPolicy> {
         self.components
             .iter()
@@ -75,15 +75,19 @@ impl Profile {
 
 /// The requirements of a client's policies on its routes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
-    /// Which protocols, best first, and how they are set up; all where there are none.
+pub(crate) struct RouteRequirements {
+    /// The protocols with their properties, best first; if empty, all protocols.
     pub(crate) protocols: Vec<Protocol>,
-    /// Connections are no other reference's.
+    /// True if no other reference may use the connections.
     pub(crate) is_private: bool,
 }
 
-/// The ways to an object: by the wanted protocols in their order, else in the order of the reference's profiles.
-pub(crate) fn routes(client: &Client, profiles: &[Profile], wanted: &Wanted) -> Vec<Route> {
+/// Returns the routes to an object: in the order of the required protocols, or of the reference's profiles.
+pub(crate) fn routes(
+    client: &Client,
+    profiles: &[Profile],
+    wanted: &RouteRequirements,
+) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in profiles {
         if routes.len() >= ROUTES_MAX {
@@ -94,7 +98,7 @@ pub(crate) fn routes(client: &Client, profiles: &[Profile], wanted: &Wanted) -> 
             Body::Uiop(body) => path_endpoints(&body.path, &profile.components, |path| {
                 Endpoint::Unix { path }
             }),
-            // Another host has other memory, and perhaps a file of that name.
+            // The memory is on another host. This host may have a file with the same name.
             Body::Shmiop(body) if !body.host.is_empty() && body.host != host_identity() => {
                 Vec::new()
             }
@@ -106,12 +110,12 @@ pub(crate) fn routes(client: &Client, profiles: &[Profile], wanted: &Wanted) -> 
         let left = ROUTES_MAX - routes.len();
         routes.extend(of_profile.into_iter().filter_map(route_to).take(left));
     }
-    // Where a reference tells of lanes, an endpoint without one is for clients that know of none.
+    // If any endpoint has a lane, endpoints without one are for clients that do not know lanes.
     if routes.iter().any(|route| route.priority.is_some()) {
         routes.retain(|route| route.priority.is_some());
     }
     if !wanted.protocols.is_empty() {
-        // Stable: what one protocol has keeps its order.
+        // The sort is stable: routes of one protocol keep their order.
         routes.sort_by_key(|route| {
             let own = route.endpoint.protocol;
             wanted
@@ -123,7 +127,7 @@ pub(crate) fn routes(client: &Client, profiles: &[Profile], wanted: &Wanted) -> 
     routes
 }
 
-/// The key in the first profile that this ORB can read.
+/// Returns the key in the first profile that this ORB can read.
 pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
     ior.profiles
         .iter()
@@ -135,7 +139,7 @@ pub(crate) fn object_key(ior: &Ior) -> Option<Vec<u8>> {
         })
 }
 
-/// An endpoint, and the priority of the lane behind it where the reference tells.
+/// An endpoint, and the priority of its lane, if the reference contains it.
 type LaneEndpoint = (Endpoint, Option<Priority>);
 
 fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEndpoint> {
@@ -151,7 +155,7 @@ fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEn
     let own_lane = lanes.first().and_then(|lane| lane_priority(lane.priority));
     let mut endpoints = Vec::new();
     for component in components.iter().take(ROUTES_MAX) {
-        // An omniORB server on this host that listens on a UNIX socket: the shorter way.
+        // An omniORB server on this host that listens on a UNIX socket, which is faster than TCP.
         if let Component::OmniUnixTrans(OmniUnixTrans { host, path }) = component
             && *host == host_name()
         {
@@ -173,7 +177,7 @@ fn iiop_endpoints(profile: &IiopProfile, components: &[Component]) -> Vec<LaneEn
     endpoints
 }
 
-/// The endpoints of a profile whose addresses are paths.
+/// Returns the endpoints of a profile whose addresses are paths.
 fn path_endpoints(
     path: &str,
     components: &[Component],
@@ -196,17 +200,17 @@ fn path_endpoints(
         .collect()
 }
 
-/// -1 says that there is none.
+/// Returns the priority of a lane; -1 means that there is no lane.
 fn lane_priority(number: i16) -> Option<Priority> {
     Priority::new(number).ok()
 }
 
-/// Makes the routes of one profile, which differ in nothing but the endpoint; none to an endpoint whose protocol is not
+/// Returns a function that makes the routes of a profile, which differ in their endpoints only. It makes none for a protocol that is not
 /// wanted.
 fn route_maker<'o>(
     client: &'o Client,
     profile: &Profile,
-    wanted: &'o Wanted,
+    wanted: &'o RouteRequirements,
 ) -> impl Fn(LaneEndpoint) -> Option<Route> + use<'o> {
     let core = &client.core;
     let (version, object_key) = match &profile.body {
@@ -216,7 +220,7 @@ fn route_maker<'o>(
     };
     let version = version.min(core.max_version);
     let code_sets = code_sets(&profile.components, version, core.native_char_code_set);
-    // A key that fits into no message is found out when a request is made.
+    // A key that fits into no message is an error of each request.
     let prefix = RequestPrefix::new(version, core.byte_order, object_key)
         .ok()
         .flatten()
@@ -261,12 +265,12 @@ fn route_maker<'o>(
     }
 }
 
-/// The code set of `char` data sent to a server with these components, which the client names to it; `None` if it names none: then
-/// `char` data is ISO 8859-1.
+/// Returns the code set of `char` data that the client names to a server with these components. `None` if it names none: then `char`
+/// data is ISO 8859-1.
 ///
-/// Strings here are UTF-8, so that is asked for first, unless the application has chosen another native code set. A profile
-/// without any component is that of a URL, or was made from one, and says nothing of the server. ORBs have UTF-8 and UTF-16, and a
-/// server that does not know code sets ignores the service context that names them.
+/// Rust strings are UTF-8, so the client asks for UTF-8 first, unless the application has chosen another native code set. A profile
+/// without components comes from a URL, and does not describe the server. ORBs have UTF-8 and UTF-16, and a server that does not know
+/// code sets ignores the service context that names them.
 fn code_sets(
     components: &[Component],
     version: Version,
@@ -286,11 +290,11 @@ fn code_sets(
     }
     let chosen = negotiate(server, &client).ok();
     let char_data = chosen.and_then(|sets| CharCodeSet::from_registry(sets.char_data));
-    // What is left when a server has neither (CORBA 3, 13.10.2.6).
+    // The fallback if the server supports neither (CORBA 3, 13.10.2.6).
     (version.minor > 0).then(|| char_data.unwrap_or_default())
 }
 
-/// The components that can be read; one that cannot says nothing about the others.
+/// Returns the components that can be decoded. The others are ignored.
 fn readable(
     components: &[TaggedComponent],
     read: impl Fn(&TaggedComponent) -> Result<Component, DecodeError>,

@@ -1,4 +1,4 @@
-//! How long the caller of a oneway waits: until the transport has taken it, or not at all.
+//! The synchronization scope of oneways: whether the caller waits until the transport has taken the request.
 
 use super::{Inner, ObjectRef, is_unconnected};
 use crate::connection::{Arguments, Invocation, without_waiting};
@@ -92,7 +92,7 @@ impl ObjectRef {
         })
     }
 
-    /// Runs `act` on the first route with an open connection, at the object's last known location.
+    /// Calls `act` with the first route that has an open connection, at the object's last known location.
     #[inline]
     fn at_once<T>(
         &self,

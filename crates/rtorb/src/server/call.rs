@@ -1,11 +1,11 @@
 //! A request as the generated code sees it: arguments to read, a reply to write.
 
-use super::core::ServerCore;
 use super::servant::Servant;
+use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException};
 use crate::interface::UserException;
-use crate::timing::{Arrivals, OperationTiming, Serving};
+use crate::timing::{Arrivals, OperationTiming, TimedUpcall};
 use core::any::Any;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::{
@@ -25,7 +25,7 @@ pub struct ServerCall<'m> {
     /// When the request arrived, if it had to wait; else 0.
     pub(super) arrived_ns: u64,
     /// Its timing, if its operation is annotated.
-    pub(super) timing: Option<Serving>,
+    pub(super) timing: Option<TimedUpcall>,
 }
 
 /// The destination and form of the reply.
@@ -92,7 +92,9 @@ impl<'m> ServerCall<'m> {
     ) {
         let watch = &self.reply.orb.timing;
         let arrived_ns = self.arrived_ns;
-        self.timing = Some(Serving::begin(watch, timings, place, arrivals, arrived_ns));
+        self.timing = Some(TimedUpcall::begin(
+            watch, timings, place, arrivals, arrived_ns,
+        ));
     }
 
     /// Notes that the servant has returned; for annotated operations.

@@ -1,8 +1,8 @@
 //! Serves requests of the same ORB on the threads that make them.
 
 use super::call::Reply;
-use super::core::ServerCore;
 use super::names::NameCache;
+use super::server_core::ServerCore;
 use super::thread_priority::ThreadPriority;
 use super::upcall;
 use super::workspace::Workspace;

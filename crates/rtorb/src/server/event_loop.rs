@@ -1,38 +1,35 @@
-//! The event loop of a server's or a lane's connections: one epoll set, in which one thread or several wait.
+//! The event loop of a server's or a lane's connections, in which one thread or several wait.
 //!
 //! It also sends what clients did not take at once: no thread waits for a client that does not read.
 
 use super::session::Session;
 use crate::clock::monotonic_ns;
+use crate::poller::{Bell, EventRoom, ONCE, Polled, Poller, Token};
 use crate::transport::{Listener, Stream};
-use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use rtorb_os::clock::timespec;
 use rtorb_os::sync::Mutex;
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 /// Everything that the threads of a server or lane wait for.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
-    epoll: OwnedFd,
-    /// Expires when a client has left bytes unread for too long, or when listening is to be tried again.
-    timer: OwnedFd,
+    poller: Poller,
     send_timeout_ns: u64,
-    /// Expires when connections are to be looked at; it is set with the first connection.
-    look_timer: OwnedFd,
-    has_look_timer: AtomicBool,
+    schedule: Mutex<Schedule>,
+}
+
+/// What the timer is set for.
+#[derive(Debug, Default)]
+struct Schedule {
     /// The connections with unsent bytes, in the order of their deadlines.
-    unsent: Mutex<Vec<Unsent>>,
-    /// Some listener is not watched, for want of file descriptors.
-    is_paused: AtomicBool,
+    unsent: Vec<Unsent>,
+    /// When listeners are watched again, if some are not, for want of file descriptors.
+    resume_ns: Option<u64>,
+    /// When connections are to be looked at.
+    look_ns: Option<u64>,
 }
 
 /// A connection with unsent bytes.
@@ -42,31 +39,6 @@ struct Unsent {
     /// The client must take them by this time.
     deadline_ns: u64,
 }
-
-/// Wakes the threads of an event loop.
-#[derive(Debug)]
-pub(crate) struct Bell(OwnedFd);
-
-impl Bell {
-    pub(crate) fn new() -> Result<Self, Errno> {
-        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Self)
-    }
-
-    pub(crate) fn ring(&self) {
-        // It fails only if the counter is full, and then the bell is readable already.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
-}
-
-impl AsFd for Bell {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-/// Identifies a connection in its event loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Token(u64);
 
 /// What has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +51,6 @@ pub(crate) enum Event {
     Listener(usize),
     /// Connections are to be looked at: some may be silent.
     Look,
-    /// The event loop with that number has an event.
-    Loop(usize),
     /// A connection can be read, or was closed.
     Connection(Token, Readiness),
 }
@@ -96,174 +66,140 @@ pub(crate) enum Readiness {
     Ended,
 }
 
-/// Room for the events of one system call.
-pub(crate) type EventRoom = [MaybeUninit<epoll::Event>];
-
 impl EventLoop {
     /// An event loop that reports nothing yet. Clients have `send_timeout` to take what was sent to them.
-    pub(crate) fn new(send_timeout: Duration) -> Result<Self, Errno> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let timer = || {
-            let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-            timerfd_create(TimerfdClockId::Monotonic, flags)
-        };
-        let (timer, look_timer) = (timer()?, timer()?);
-        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), ONCE)?;
-        epoll::add(&epoll, &look_timer, EventData::new_u64(LOOK), ONCE)?;
+    pub(super) fn new(send_timeout: Duration) -> Result<Self, Errno> {
         Ok(Self {
-            epoll,
-            timer,
-            look_timer,
-            has_look_timer: AtomicBool::new(false),
-            send_timeout_ns: u64::try_from(send_timeout.as_nanos()).unwrap_or(u64::MAX),
-            unsent: Mutex::default(),
-            is_paused: AtomicBool::new(false),
+            poller: Poller::new()?,
+            send_timeout_ns: nanoseconds(send_timeout),
+            schedule: Mutex::default(),
         })
     }
 
     /// Reports [`Event::Stop`] from when `stop` is rung, and clients that connect.
     pub(super) fn add_server(&self, stop: &Bell, listeners: &[Listener]) -> Result<(), Errno> {
-        epoll::add(&self.epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
-        for (number, listener) in (FIRST_LISTENER..).zip(listeners) {
-            let data = EventData::new_u64(number);
-            epoll::add(&self.epoll, &listener.socket, data, EventFlags::IN)?;
+        self.poller.add(stop, Token::number(STOP), EventFlags::IN)?;
+        for (number, listener) in listeners.iter().enumerate() {
+            let token = token_of_listener(number);
+            self.poller.add(&listener.socket, token, EventFlags::IN)?;
         }
         Ok(())
     }
 
-    /// Prepares to report events of another loop, once it is [awaited](Self::await_loop).
-    pub(crate) fn add_loop(&self, number: usize, other: &Self) -> Result<(), Errno> {
-        epoll::add(&self.epoll, other, loop_data(number), EventFlags::empty())
+    /// Reports [`Event::Help`] to one of the threads.
+    pub(crate) fn call_for_help(&self) {
+        self.poller.ring();
     }
 
-    /// Reports the next event of another loop, once; or none any more.
-    pub(crate) fn await_loop(&self, number: usize, other: &Self, is_awaited: bool) {
-        let flags = if is_awaited {
-            EventFlags::IN | EventFlags::ONESHOT
-        } else {
-            EventFlags::empty()
-        };
-        // It cannot fail: the loop was added.
-        let _ = epoll::modify(&self.epoll, other, loop_data(number), flags);
-    }
-
-    /// Reports [`Event::Help`] when `bell` is rung.
-    pub(crate) fn add_help(&self, bell: &Bell) -> Result<(), Errno> {
-        epoll::add(&self.epoll, bell, EventData::new_u64(HELP), ONCE)
-    }
-
-    /// Waits for events, at most `timeout_ns`; none when none came by then, or a signal did.
+    /// Waits for events, at most `timeout_ns`; returns none after the timeout or a signal.
     #[inline]
     pub(crate) fn wait<'r>(
         &self,
         room: &'r mut EventRoom,
         timeout_ns: Option<u64>,
-    ) -> Result<&'r [epoll::Event], Errno> {
-        let timeout = timeout_ns.map(timespec);
-        match epoll::wait(&self.epoll, room, timeout.as_ref()) {
-            Ok((events, _)) => Ok(events),
-            Err(Errno::INTR) => Ok(&[]),
-            Err(errno) => Err(errno),
+    ) -> &'r [epoll::Event] {
+        self.poller.wait(room, timeout_ns)
+    }
+
+    /// The meaning of an event; `None` if the loop has handled it.
+    #[inline]
+    pub(crate) fn event(&self, event: &epoll::Event, listeners: &[Listener]) -> Option<Event> {
+        match Polled::of(event) {
+            Polled::Entry(token, flags) if flags.contains(EventFlags::OUT) => {
+                self.writable(token, flags)
+            }
+            Polled::Entry(token, flags) => Some(Event::Connection(token, readiness(flags))),
+            other => self.rare_event(other, listeners),
         }
     }
 
-    /// Translates an event; `None` if the loop has handled it.
-    #[inline]
-    pub(crate) fn event(&self, event: &epoll::Event, listeners: &[Listener]) -> Option<Event> {
-        let number = { event.data }.u64();
-        let flags = event.flags;
-        Some(match number {
-            STOP => Event::Stop,
-            HELP => Event::Help,
-            LOOK => Event::Look,
-            TIMER => {
-                self.expire(listeners);
-                return None;
-            }
-            _ if number & FIRST_LOOP == FIRST_LOOP => Event::Loop((number - FIRST_LOOP) as usize),
-            _ if number & SPECIAL != 0 => Event::Listener((number - FIRST_LISTENER) as usize),
-            _ if flags.contains(EventFlags::OUT) => return self.writable(Token(number), flags),
-            _ => Event::Connection(Token(number), readiness(flags)),
-        })
+    /// The meaning of an event that is not one of a connection.
+    #[cold]
+    fn rare_event(&self, event: Polled, listeners: &[Listener]) -> Option<Event> {
+        match event {
+            Polled::Timer => self.expire(listeners),
+            Polled::Numbered(STOP) => Some(Event::Stop),
+            Polled::Numbered(number) => Some(Event::Listener((number - FIRST_LISTENER) as usize)),
+            Polled::Bell | Polled::Entry(..) => Some(Event::Help),
+        }
     }
 
     /// Watches a connection.
     pub(crate) fn add(&self, token: Token, session: &Session) -> Result<(), Errno> {
-        epoll::add(&self.epoll, &session.stream, data(token), READABLE)
+        self.poller.add(&session.stream, token, READABLE)
     }
 
     /// Reports the connection again, now: bytes were left in its socket or messages in its receive buffer.
     pub(crate) fn request(&self, token: Token, stream: &Stream) {
         // Sending is nearly always possible, so that watching for it reports the connection at once. It fails for a
         // connection that is no longer watched, of which nothing is to be reported.
-        let _ = epoll::modify(&self.epoll, stream, data(token), READABLE | EventFlags::OUT);
+        let interest = READABLE | EventFlags::OUT;
+        let _ = self.poller.change(stream, token, interest);
     }
 
     /// Reports only when bytes come.
     pub(super) fn await_readable(&self, token: Token, stream: &Stream) {
-        let _ = epoll::modify(&self.epoll, stream, data(token), READABLE);
+        let _ = self.poller.change(stream, token, READABLE);
     }
 
     /// Reports only, and once, that the connection broke.
     #[cold]
     pub(super) fn ignore(&self, token: Token, stream: &Stream) {
-        let _ = epoll::modify(&self.epoll, stream, data(token), EventFlags::ET);
+        let _ = self.poller.change(stream, token, EventFlags::ET);
     }
 
     /// Sends the outbox when the socket takes it, and keeps the session until then. Nothing is read meanwhile.
     #[cold]
     pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {
-        let stream = session.stream.as_fd();
-        let deadline_ns = monotonic_ns().saturating_add(self.send_timeout_ns);
+        let stream = &session.stream;
         // First noted, then watched: the thread that gets the event finds it. It waits for the caller's lock before it sends.
-        {
-            let mut unsent = self.unsent.lock();
-            unsent.push(Unsent {
+        self.reschedule(|schedule| {
+            schedule.unsent.push(Unsent {
                 session: Arc::clone(session),
-                deadline_ns,
+                deadline_ns: monotonic_ns().saturating_add(self.send_timeout_ns),
             });
-            if unsent.len() == 1 && !self.is_paused.load(Ordering::Relaxed) {
-                set_timer(&self.timer, deadline_ns);
-            }
-        }
-        let interest = session.stream.room_events() | EventFlags::OUT | EventFlags::ET;
-        if epoll::modify(&self.epoll, stream, data(token), interest) == Err(Errno::NOENT) {
+        });
+        let interest = stream.room_events() | EventFlags::OUT | EventFlags::ET;
+        if self.poller.change(stream, token, interest) == Err(Errno::NOENT) {
             // Without it, the deadline ends the connection.
-            let _ = epoll::add(&self.epoll, stream, data(token), interest);
+            let _ = self.poller.add(stream, token, interest);
         }
     }
 
     /// Stops watching a connection.
     pub(super) fn remove(&self, stream: &Stream) {
-        // It fails only for what is not watched, which is what is wanted.
-        let _ = epoll::delete(&self.epoll, stream);
+        self.poller.remove(stream);
     }
 
     /// Forgets that a connection has unsent bytes.
     pub(super) fn sent(&self, session: &Session) {
-        self.unsent
-            .lock()
-            .retain(|other| !core::ptr::eq(&*other.session, session));
+        let unsent = &mut self.schedule.lock().unsent;
+        unsent.retain(|other| !core::ptr::eq(&*other.session, session));
     }
 
     /// Stops watching a listener for a while: the process has no file descriptor for its clients.
     #[cold]
     pub(crate) fn pause(&self, number: usize, listener: &Listener) {
-        let data = EventData::new_u64(FIRST_LISTENER + number as u64);
-        let _ = epoll::modify(&self.epoll, &listener.socket, data, EventFlags::empty());
-        if !self.is_paused.swap(true, Ordering::SeqCst) {
-            set_timer(&self.timer, monotonic_ns() + PAUSE_NS);
-        }
+        let token = token_of_listener(number);
+        let _ = self
+            .poller
+            .change(&listener.socket, token, EventFlags::empty());
+        self.reschedule(|schedule| {
+            schedule
+                .resume_ns
+                .get_or_insert_with(|| monotonic_ns() + PAUSE_NS);
+        });
     }
 
     /// Watches all listeners again, if some were not.
     #[cold]
     pub(crate) fn resume(&self, listeners: &[Listener]) {
-        if self.is_paused.swap(false, Ordering::SeqCst) {
-            for (number, listener) in (FIRST_LISTENER..).zip(listeners) {
-                let data = EventData::new_u64(number);
-                let _ = epoll::modify(&self.epoll, &listener.socket, data, EventFlags::IN);
-            }
+        if self.schedule.lock().resume_ns.take().is_none() {
+            return;
+        }
+        for (number, listener) in listeners.iter().enumerate() {
+            let token = token_of_listener(number);
+            let _ = self.poller.change(&listener.socket, token, EventFlags::IN);
         }
     }
 
@@ -272,11 +208,9 @@ impl EventLoop {
     fn writable(&self, token: Token, flags: EventFlags) -> Option<Event> {
         let has_token = |unsent: &&Unsent| unsent.session.token() == Some(token);
         let found = {
-            let unsent = self.unsent.lock();
-            unsent
-                .iter()
-                .find(has_token)
-                .map(|unsent| Arc::clone(&unsent.session))
+            let unsent = &self.schedule.lock().unsent;
+            let found = unsent.iter().find(has_token);
+            found.map(|unsent| Arc::clone(&unsent.session))
         };
         let Some(session) = found else {
             return Some(Event::Connection(token, readiness(flags)));
@@ -289,83 +223,62 @@ impl EventLoop {
         }
     }
 
-    /// Ends the connections whose clients left bytes unread for too long.
+    /// Does what the timer was set for: ends the connections whose clients left bytes unread for too long, and watches listeners
+    /// again.
     #[cold]
-    fn expire(&self, listeners: &[Listener]) {
-        self.resume(listeners);
+    fn expire(&self, listeners: &[Listener]) -> Option<Event> {
         let now_ns = monotonic_ns();
-        let late: Vec<_> = {
-            let unsent = self.unsent.lock();
-            let late = unsent
-                .iter()
-                .take_while(|unsent| unsent.deadline_ns <= now_ns);
-            late.map(|unsent| Arc::clone(&unsent.session)).collect()
+        let (late, resumes, looks) = {
+            let mut schedule = self.schedule.lock();
+            let unsent = schedule.unsent.iter();
+            let late = unsent.take_while(|unsent| unsent.deadline_ns <= now_ns);
+            let late: Vec<_> = late.map(|unsent| Arc::clone(&unsent.session)).collect();
+            let resumes = schedule.resume_ns.is_some_and(|at_ns| at_ns <= now_ns);
+            let looks = schedule.look_ns.take_if(|at_ns| *at_ns <= now_ns);
+            (late, resumes, looks.is_some())
         };
         late.iter().for_each(|session| session.give_up());
-        if let Some(next) = self.unsent.lock().first() {
-            set_timer(&self.timer, next.deadline_ns);
+        if resumes {
+            self.resume(listeners);
         }
+        self.reschedule(|_| {});
+        looks.then_some(Event::Look)
     }
 
     /// Reports [`Event::Look`] after this time.
     #[cold]
     pub(crate) fn look_after(&self, time: Duration) {
-        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        set_timer(&self.look_timer, monotonic_ns().saturating_add(time_ns));
+        let look_ns = monotonic_ns().saturating_add(nanoseconds(time));
+        self.reschedule(|schedule| schedule.look_ns = Some(look_ns));
     }
 
-    /// As [`look_after`](Self::look_after), for the first connection only.
+    /// As [`look_after`](Self::look_after), unless a look is scheduled already.
     #[cold]
     pub(crate) fn look_first_after(&self, time: Duration) {
-        if !self.has_look_timer.swap(true, Ordering::Relaxed) {
+        if self.schedule.lock().look_ns.is_none() {
             self.look_after(time);
         }
     }
-}
 
-fn set_timer(timer: &OwnedFd, deadline_ns: u64) {
-    let expiry = Itimerspec {
-        it_interval: timespec(0),
-        it_value: timespec(deadline_ns),
-    };
-    // All that can fail is the number, and that is one of the clock's.
-    let _ = timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &expiry);
+    /// Changes the schedule, and sets the timer for what is next.
+    fn reschedule(&self, change: impl FnOnce(&mut Schedule)) {
+        let mut schedule = self.schedule.lock();
+        change(&mut schedule);
+        let unsent_ns = schedule.unsent.first().map(|unsent| unsent.deadline_ns);
+        let next_ns = [unsent_ns, schedule.resume_ns, schedule.look_ns];
+        self.poller.set_timer(next_ns.into_iter().flatten().min());
+    }
 }
 
 impl AsFd for EventLoop {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.poller.as_fd()
     }
 }
 
-impl Token {
-    /// The token of the connection at a place of a table. `generation` distinguishes it from earlier ones at this place, and
-    /// `index` is below 2^31.
-    pub(crate) fn new(index: u32, generation: u32) -> Self {
-        debug_assert!(u64::from(index) & SPECIAL == 0, "{index} is no place");
-        Self(u64::from(generation) << 32 | u64::from(index))
-    }
-
-    pub(crate) fn index(self) -> u32 {
-        self.0 as u32
-    }
-
-    pub(crate) fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-}
-
-/// Everything but connections has this bit.
-const SPECIAL: u64 = 1 << 31;
-const STOP: u64 = SPECIAL;
-const HELP: u64 = SPECIAL + 1;
-const TIMER: u64 = SPECIAL + 2;
-const LOOK: u64 = SPECIAL + 3;
-const FIRST_LISTENER: u64 = SPECIAL + 4;
-const FIRST_LOOP: u64 = SPECIAL + (1 << 30);
-
-/// An event is reported once, to one of the threads that wait.
-const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
+/// The number of the signal to stop; those of listeners follow.
+const STOP: u32 = 0;
+const FIRST_LISTENER: u32 = STOP + 1;
 
 const READABLE: EventFlags = ONCE.union(EventFlags::RDHUP);
 
@@ -387,10 +300,10 @@ fn readiness(flags: EventFlags) -> Readiness {
     }
 }
 
-fn data(token: Token) -> EventData {
-    EventData::new_u64(token.0)
+fn token_of_listener(number: usize) -> Token {
+    Token::number(FIRST_LISTENER + number as u32)
 }
 
-fn loop_data(number: usize) -> EventData {
-    EventData::new_u64(FIRST_LOOP + number as u64)
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

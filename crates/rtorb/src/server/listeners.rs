@@ -2,9 +2,10 @@
 
 use super::closing::close_all;
 use super::connection::ServedConnection;
-use super::event_loop::{Bell, EventLoop};
+use super::event_loop::EventLoop;
 use super::session::{self, Session};
 use crate::clock::monotonic_ns;
+use crate::poller::Bell;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::trace::trace_event;

@@ -1,7 +1,8 @@
 //! A client's connection, shared by all threads that reply on it: the stream, the unsent bytes, and the lock for sending.
 
-use super::event_loop::{EventLoop, Token};
+use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
+use crate::poller::Token;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;

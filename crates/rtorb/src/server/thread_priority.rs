@@ -1,7 +1,7 @@
 //! The priority of a serving thread: before, during and after an upcall.
 
 use crate::exception::SystemException;
-use crate::realtime::{NativePriority, Priority, RtCore, Running, caller_policy};
+use crate::realtime::{NativePriority, Priority, RtCore, UpcallPriority, caller_policy};
 use rtorb_os::sched::{SchedPolicy, current_policy};
 
 /// The priority of one serving thread. It spares system calls that would change nothing.
@@ -127,15 +127,20 @@ impl ThreadPriority {
     /// # Errors
     /// NO_PERMISSION when the host does not let the thread return from the priority of an earlier call.
     #[inline]
-    pub(super) fn begin_as_it_is(&mut self, rt: &RtCore) -> Result<Running, SystemException> {
+    pub(super) fn begin_as_it_is(
+        &mut self,
+        rt: &RtCore,
+    ) -> Result<UpcallPriority, SystemException> {
         if self.now != CurrentPriority::Resting {
             self.rest(rt)?;
         }
         Ok(match self.rule {
             PriorityRule::Lane(priority) | PriorityRule::RoutedLane(priority) => {
-                Running::at(priority)
+                UpcallPriority::set(priority)
             }
-            PriorityRule::Return | PriorityRule::Caller | PriorityRule::Keep => Running::as_it_is(),
+            PriorityRule::Return | PriorityRule::Caller | PriorityRule::Keep => {
+                UpcallPriority::unchanged()
+            }
         })
     }
 
@@ -144,16 +149,20 @@ impl ThreadPriority {
     /// # Errors
     /// NO_PERMISSION when the host refuses the thread that priority.
     #[inline]
-    pub(super) fn begin(&mut self, rt: &RtCore, call: Called) -> Result<Running, SystemException> {
+    pub(super) fn begin(
+        &mut self,
+        rt: &RtCore,
+        call: Called,
+    ) -> Result<UpcallPriority, SystemException> {
         if self.now != CurrentPriority::At(call.native) {
             self.take(rt, call.native)?;
         }
-        Ok(Running::at(call.priority))
+        Ok(UpcallPriority::set(call.priority))
     }
 
     /// Ends a call, whatever its outcome.
     #[inline]
-    pub(super) fn end(&mut self, rt: &RtCore, running: &Running) {
+    pub(super) fn end(&mut self, rt: &RtCore, running: &UpcallPriority) {
         if running.was_changed() {
             if self.is_resting_caller() {
                 self.resting = running.policy_before(rt);

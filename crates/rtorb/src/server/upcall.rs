@@ -7,7 +7,9 @@ use super::target::{self, NO_SUCH_OBJECT, Target};
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
 use crate::exception::{CompletionStatus, SystemException, local};
-use crate::realtime::{CallPriority, NativePriority, Priority, RtCore, Running, ThreadpoolId};
+use crate::realtime::{
+    CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
+};
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
 use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
@@ -157,7 +159,7 @@ fn begin<'m>(
     request: &RequestHeader<'m>,
     call: &mut ServerCall<'m>,
     thread: &mut ThreadPriority,
-) -> Result<Running, SystemException> {
+) -> Result<UpcallPriority, SystemException> {
     if thread.has_priority() {
         return thread.begin_as_it_is(rt);
     }

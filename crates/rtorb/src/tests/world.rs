@@ -14,6 +14,7 @@ use crate::{ConnectionStrategy, ObjectRef, Orb, OrbBuilder, SystemException, Wai
 use core::cell::{Cell, RefCell};
 use core::mem::MaybeUninit;
 use core::time::Duration;
+use rtorb_os::slab::Key;
 use rtorb_tests::fake::reference_at;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -217,7 +218,10 @@ impl Serving {
             while let Admission::Accepted(connection) = server.accept(core, listener) {
                 if let Some(events) = &self.events {
                     self.accepted += 1;
-                    let token = Token::new(0, self.accepted);
+                    let token = Token::of(Key {
+                        index: 0,
+                        generation: self.accepted,
+                    });
                     let attached = connection.session.attach(events, token);
                     attached.expect("the host can watch it");
                 }
@@ -238,7 +242,7 @@ impl Serving {
             }
         }
         let mut room = [MaybeUninit::uninit(); 64];
-        for event in events.wait(&mut room, Some(0)).expect("epoll") {
+        for event in events.wait(&mut room, Some(0)) {
             events.event(event, &server.listeners);
         }
     }

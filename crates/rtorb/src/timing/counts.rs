@@ -1,4 +1,4 @@
-//! Counters of annotated operations: one ORB's, found by the operation's number, changed without a lock.
+//! Lock-free counters of an ORB's annotated operations, in a table by the number of the operation.
 
 use super::operation::OperationTiming;
 use super::watch::TimingSide;
@@ -13,35 +13,35 @@ use std::time::Duration;
 pub struct OperationCounts {
     /// The operation and its annotations.
     pub operation: &'static OperationTiming,
-    /// Where.
+    /// The side of the call.
     pub side: TimingSide,
     /// Calls that ended, whether with a result or an exception.
     pub calls: u64,
-    /// Those that executed longer than the worst case; of a server only.
+    /// Calls that executed longer than the worst case. Servers only.
     pub overruns: u64,
-    /// Those that were done later than the deadline.
+    /// Calls that ended later than the deadline.
     pub deadline_misses: u64,
-    /// Those that arrived sooner than a period after the one before, at the same servant; of a server only.
+    /// Calls that arrived at a servant less than a period after the one before. Servers only.
     pub early_arrivals: u64,
-    /// The longest execution; of a server, and of an operation with a worst case.
+    /// The longest execution. Only servers measure it, and only for an operation with a worst case.
     pub worst_execution: Option<Duration>,
-    /// The longest time from a call's arrival to when it was done.
+    /// The longest time from the arrival of a call to its end.
     pub worst_response: Duration,
 }
 
-/// The counters of all operations that this ORB has had to do with.
+/// The counters of all operations that this ORB has served or called.
 ///
-/// Chunks of growing size, each made once: the place of an operation never changes, and is found by its number alone.
+/// Each chunk is larger than the one before and is allocated once: an entry never moves, and its place follows from its number.
 #[derive(Debug)]
-pub(super) struct Table {
-    chunks: [SetOnce<Box<[Entry]>>; CHUNKS],
+pub(super) struct CounterTable {
+    chunks: [SetOnce<Box<[OperationCounters]>>; CHUNKS],
 }
 
-/// Counters of an operation on both sides.
+/// The counters of an operation on both sides.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct OperationCounters {
     operation: SetOnce<&'static OperationTiming>,
-    /// True once this ORB has had a servant of it.
+    /// True once this ORB has had a servant with the operation.
     is_served: AtomicBool,
     pub(super) client: Counters,
     pub(super) server: Counters,
@@ -59,12 +59,12 @@ pub(super) struct Counters {
     worst_response_ns: AtomicU64,
 }
 
-/// Entries of the first chunk; each has twice as many as the one before.
+/// The entries of the first chunk. Each further chunk has twice as many as the one before.
 const FIRST: usize = 16;
-/// Enough for every number that there is.
+/// The number of chunks, which is enough for all numbers.
 const CHUNKS: usize = 29;
 
-impl Default for Table {
+impl Default for CounterTable {
     fn default() -> Self {
         Self {
             chunks: [const { SetOnce::new() }; CHUNKS],
@@ -72,10 +72,10 @@ impl Default for Table {
     }
 }
 
-impl Table {
-    /// The counters of an operation; made now if nobody has prepared them.
+impl CounterTable {
+    /// Returns the counters of an operation, and allocates them if they are not [prepared](Self::prepare).
     #[inline]
-    pub(super) fn entry(&self, operation: &'static OperationTiming) -> &Entry {
+    pub(super) fn entry(&self, operation: &'static OperationTiming) -> &OperationCounters {
         let known = operation.known_number().and_then(|number| {
             let (chunk, place) = place_of(number);
             let entry = &self.chunks[chunk].get()?[place];
@@ -84,17 +84,21 @@ impl Table {
         known.unwrap_or_else(|| self.prepare(operation))
     }
 
-    /// The counters of an operation, before it is called: this may make heap calls.
+    /// Allocates the counters of an operation, if there are none, and returns them.
     #[cold]
-    pub(super) fn prepare(&self, operation: &'static OperationTiming) -> &Entry {
+    pub(super) fn prepare(&self, operation: &'static OperationTiming) -> &OperationCounters {
         let (chunk, place) = place_of(operation.number());
-        let make = || (0..FIRST << chunk).map(|_| Entry::default()).collect();
+        let make = || {
+            (0..FIRST << chunk)
+                .map(|_| OperationCounters::default())
+                .collect()
+        };
         let entry = &self.chunks[chunk].get_or_make(make)[place];
         entry.operation.get_or_make(|| operation);
         entry
     }
 
-    /// The counters of all served operations and of all called operations, by name.
+    /// Returns the counters of all served and all called operations, sorted by name.
     pub(super) fn snapshot(&self) -> Vec<OperationCounts> {
         let entries = self.chunks.iter().filter_map(SetOnce::get).flatten();
         let mut found = Vec::new();
@@ -112,7 +116,7 @@ impl Table {
     }
 }
 
-/// The chunk of a number, and its place there.
+/// Returns the chunk of a number, and its place in the chunk.
 #[inline]
 fn place_of(number: NonZeroU32) -> (usize, usize) {
     let shifted = (number.get() - 1) as usize + FIRST;
@@ -120,9 +124,9 @@ fn place_of(number: NonZeroU32) -> (usize, usize) {
     (chunk, shifted - (FIRST << chunk))
 }
 
-impl Entry {
-    /// Says that this ORB serves it.
-    pub(super) fn serve(&self) {
+impl OperationCounters {
+    /// Notes that this ORB serves the operation.
+    pub(super) fn note_served(&self) {
         self.is_served.store(true, Ordering::Relaxed);
     }
 }
@@ -155,7 +159,7 @@ impl Counters {
     }
 }
 
-/// A maximum is hardly ever raised: it is looked at first, so that its cache line is not written for nothing.
+/// Raises a maximum. Reads it first: it seldom changes, and a write would invalidate the cache line of other CPUs.
 #[inline]
 fn raise(worst: &AtomicU64, seen: u64) {
     if seen > worst.load(Ordering::Relaxed) {
@@ -182,7 +186,7 @@ mod tests {
 
     #[test]
     fn operations_keep_their_counters_however_many_come_later() {
-        let table = Table::default();
+        let table = CounterTable::default();
         let operations: Vec<&'static OperationTiming> = (0..200)
             .map(|number| {
                 let name: &'static str = format!("O{number:03}").leak();
@@ -190,7 +194,7 @@ mod tests {
             })
             .collect();
         for (calls, operation) in operations.iter().enumerate() {
-            table.prepare(operation).serve();
+            table.prepare(operation).note_served();
             for _ in 0..calls {
                 table.entry(operation).server.add(calls as u64, None);
             }

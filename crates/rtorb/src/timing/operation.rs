@@ -13,7 +13,7 @@ pub struct OperationTiming {
     pub(super) deadline_ns: Option<u64>,
     pub(super) period_ns: Option<u64>,
     criticality: Option<Criticality>,
-    /// Its number in this process, from 1, by which every ORB finds its counters; 0 until it is first asked for.
+    /// The number by which each ORB finds the counters: unique in this process, from 1; 0 until the first use.
     number: AtomicU32,
 }
 
@@ -28,11 +28,11 @@ pub enum Criticality {
     VeryHigh,
 }
 
-/// The last number given out.
+/// The last assigned number.
 static LAST_NUMBER: AtomicU32 = AtomicU32::new(0);
 
 impl OperationTiming {
-    /// Of the operation with that name, of which nothing is said yet.
+    /// Makes the timing of an operation without annotations.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -46,78 +46,78 @@ impl OperationTiming {
         }
     }
 
-    /// Nothing comes back from it.
+    /// Marks the operation as oneway.
     #[must_use]
     pub const fn oneway(mut self) -> Self {
         self.is_oneway = true;
         self
     }
 
-    /// `@worst_case_time`.
+    /// Sets the longest execution of a call (`@worst_case_time`).
     #[must_use]
     pub const fn worst_case_ns(mut self, ns: u64) -> Self {
         self.worst_ns = Some(ns);
         self
     }
 
-    /// `@deadline`.
+    /// Sets the longest time from the arrival of a call to its end (`@deadline`).
     #[must_use]
     pub const fn deadline_ns(mut self, ns: u64) -> Self {
         self.deadline_ns = Some(ns);
         self
     }
 
-    /// `@period`.
+    /// Sets the shortest time between two calls (`@period`).
     #[must_use]
     pub const fn period_ns(mut self, ns: u64) -> Self {
         self.period_ns = Some(ns);
         self
     }
 
-    /// `@criticality`.
+    /// Sets the severity of a missed deadline (`@criticality`).
     #[must_use]
     pub const fn critical(mut self, criticality: Criticality) -> Self {
         self.criticality = Some(criticality);
         self
     }
 
-    /// `Module::Interface::operation`. One that is inherited has the name of the interface that it is called or served by.
+    /// Returns `Module::Interface::operation`. The interface is the one that is called or served, also for an inherited operation.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// True if nothing comes back from it.
+    /// Returns true for a oneway.
     pub fn is_oneway(&self) -> bool {
         self.is_oneway
     }
 
-    /// The longest that one call of it executes (`@worst_case_time`).
+    /// Returns the longest execution of a call (`@worst_case_time`).
     pub fn worst_case_time(&self) -> Option<Duration> {
         self.worst_ns.map(Duration::from_nanos)
     }
 
-    /// From a call's arrival to when it must be done (`@deadline`).
+    /// Returns the longest time from the arrival of a call to its end (`@deadline`).
     pub fn deadline(&self) -> Option<Duration> {
         self.deadline_ns.map(Duration::from_nanos)
     }
 
-    /// The least time between two calls (`@period`).
+    /// Returns the shortest time between two calls (`@period`).
     pub fn period(&self) -> Option<Duration> {
         self.period_ns.map(Duration::from_nanos)
     }
 
-    /// The severity of a missed deadline (`@criticality`).
+    /// Returns the severity of a missed deadline (`@criticality`).
     pub fn criticality(&self) -> Option<Criticality> {
         self.criticality
     }
 
-    /// Its number, once it has one.
+    /// Returns the number, if one is assigned.
     #[inline]
     pub(super) fn known_number(&self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.number.load(Ordering::Relaxed))
     }
 
-    /// Its number; two that ask at once get the same one.
+    /// Returns the number, and assigns one at the first use. Several threads get the same number.
     #[cold]
     pub(super) fn number(&self) -> NonZeroU32 {
         if let Some(known) = self.known_number() {

@@ -1,6 +1,6 @@
-//! Timing of calls: when which clock is read, and when the application's hook runs.
+//! Measures the calls of annotated operations, and calls the application's hook for violations.
 
-use super::counts::{Entry, OperationCounts, Table};
+use super::counts::{CounterTable, OperationCounters, OperationCounts};
 use super::operation::OperationTiming;
 use crate::clock::monotonic_ns;
 use crate::realtime::{Priority, RtCore, caller_priority};
@@ -25,11 +25,11 @@ pub enum TimingSide {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TimingLimit {
-    /// `@worst_case_time`: a servant executed longer than that (an overrun).
+    /// `@worst_case_time`: a servant executed longer (an overrun).
     WorstCaseTime,
-    /// `@deadline`: a call was completed later than that.
+    /// `@deadline`: a call ended later.
     Deadline,
-    /// `@period`: a call arrived sooner than that after the previous one.
+    /// `@period`: a call arrived sooner after the previous one.
     Period,
 }
 
@@ -41,8 +41,8 @@ pub enum ExecutionClock {
     /// call for each call of an operation with a worst case, and a second one when the elapsed time exceeds the worst case.
     #[default]
     Cpu,
-    /// The elapsed time, without a system call. It is right only if nothing preempts servants and they wait for nothing: such
-    /// time counts as execution.
+    /// The elapsed time, without a system call. Time in which a servant is preempted or waits counts too, so it is right only if
+    /// that does not happen.
     Elapsed,
 }
 
@@ -67,10 +67,10 @@ pub struct TimingViolation {
 /// The application's hook for violations.
 pub(crate) type Hook = Arc<dyn Fn(&TimingViolation) + Send + Sync>;
 
-/// The counters of an ORB's annotated operations, the clock and the hook.
+/// Measures the calls of an ORB's annotated operations: counters, clock and hook.
 #[derive(Default)]
 pub(crate) struct Watch {
-    counts: Table,
+    counts: CounterTable,
     clock: ExecutionClock,
     hook: Option<Hook>,
     /// True once a servant with annotated operations is activated.
@@ -81,9 +81,9 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 pub(crate) struct Arrivals(Box<[AtomicU64]>);
 
-/// A call of an annotated operation while it is served.
+/// A call of an annotated operation that a servant executes.
 #[derive(Debug)]
-pub(crate) struct Serving {
+pub(crate) struct TimedUpcall {
     operation: &'static OperationTiming,
     arrived_ns: u64,
     began_ns: u64,
@@ -96,7 +96,7 @@ pub(crate) struct Serving {
 }
 
 thread_local! {
-    /// True while the hook runs: its own calls are counted, but do not run it again.
+    /// True while the hook runs: calls that it makes are counted, but do not call it again.
     static IN_HOOK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -109,22 +109,22 @@ impl Watch {
         }
     }
 
-    /// Makes the counters of operations before they are called.
+    /// Allocates the counters of operations before they are called.
     pub(crate) fn prepare(&self, operations: &'static [OperationTiming]) {
         for operation in operations {
             self.counts.entry(operation);
         }
     }
 
-    /// Makes the counters of operations before they are served.
+    /// Allocates the counters of operations before they are served.
     pub(crate) fn prepare_serving(&self, operations: &'static [OperationTiming]) {
         for operation in operations {
-            self.counts.entry(operation).serve();
+            self.counts.entry(operation).note_served();
             self.serves.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The current time if queued requests need their time of arrival, else 0.
+    /// Returns the current time if queued requests need their time of arrival, and 0 otherwise.
     #[inline]
     pub(crate) fn arrival_ns(&self) -> u64 {
         if self.serves.load(Ordering::Relaxed) {
@@ -138,7 +138,7 @@ impl Watch {
         self.counts.snapshot()
     }
 
-    /// Calls `call` as a client, and counts it.
+    /// Runs a client's call, and counts it.
     #[inline]
     pub(crate) fn call<T>(
         &self,
@@ -155,7 +155,7 @@ impl Watch {
     #[inline(never)]
     fn count_call(&self, operation: &'static OperationTiming, rt: &RtCore, began_ns: u64) {
         let response_ns = monotonic_ns().saturating_sub(began_ns);
-        let Entry { client, .. } = self.counts.entry(operation);
+        let OperationCounters { client, .. } = self.counts.entry(operation);
         client.add(response_ns, None);
         let observer = Observer {
             watch: self,
@@ -178,7 +178,7 @@ impl Watch {
 }
 
 impl Arrivals {
-    /// No arrival yet of any of so many operations.
+    /// Makes the arrival times of `operations` operations, none of which has been called.
     pub(crate) fn new(operations: usize) -> Self {
         Self((0..operations).map(|_| AtomicU64::new(0)).collect())
     }
@@ -191,7 +191,7 @@ impl Arrivals {
     }
 }
 
-impl Serving {
+impl TimedUpcall {
     /// Begins a call of the operation at `place` of `timings`; `arrived_ns` is 0 for a request that did not wait in a queue.
     #[inline(never)]
     pub(crate) fn begin(
@@ -265,7 +265,7 @@ impl Serving {
     }
 }
 
-/// One side of an operation's calls: where a violation is counted and reported.
+/// Counts and reports the violations of an operation on one side.
 struct Observer<'o> {
     watch: &'o Watch,
     rt: &'o RtCore,

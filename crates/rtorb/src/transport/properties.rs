@@ -1,5 +1,4 @@
-//! How a connected socket is set up beyond what its transport needs: the properties of RT-CORBA's protocol policies, and
-//! the marks of its packets.
+//! Options of a socket from RT-CORBA's protocol policies: protocol properties, and marks of its packets.
 
 use crate::realtime::{NetworkPriority, Protocol};
 use rtorb_os::socket::{set_dont_route, set_priority};
@@ -7,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, sockopt};
 use std::os::fd::AsFd;
 
-/// Sets a socket up as a client's or a server's protocol policy says.
+/// Applies the protocol properties of a policy to a socket.
 //= RT-CORBA 1.2 §Protocol Configuration
 //# The protocol properties of a policy set buffers, keep-alive, routing and delay of a socket.
 pub(crate) fn apply(socket: impl AsFd, protocol: &Protocol) -> Result<(), Errno> {
@@ -37,7 +36,7 @@ pub(crate) fn apply(socket: impl AsFd, protocol: &Protocol) -> Result<(), Errno>
     }
 }
 
-/// Marks the packets of a TCP socket from now on, for routers and for this host's own queues.
+/// Sets the marks of a TCP socket's packets, for routers and for this host's own queues.
 ///
 /// SO_PRIORITY comes last: Linux sets it too when it sets IP_TOS (ip(7)).
 pub(crate) fn mark(socket: impl AsFd, marks: NetworkPriority) -> Result<(), Errno> {
@@ -45,7 +44,7 @@ pub(crate) fn mark(socket: impl AsFd, marks: NetworkPriority) -> Result<(), Errn
     if sockopt::socket_domain(socket)? == AddressFamily::INET6 {
         sockopt::set_ipv6_tclass(socket, marks.tos().into())?;
     }
-    // A socket of IPv6 may talk to a host of IPv4 too, and has both octets.
+    // An IPv6 socket may be connected to an IPv4 host, so both fields are set.
     sockopt::set_ip_tos(socket, marks.tos())?;
     set_priority(socket, marks.socket_priority)
 }

@@ -1,10 +1,10 @@
-//! Host names to addresses, with a bound on the time.
+//! Resolves host names, within a bounded time.
 //!
-//! The system's resolver (getaddrinfo) takes as long as it likes. So one thread of the ORB asks it, one name after the other,
-//! and a call waits for that thread until its own deadline at most. The thread starts with the first name that is no numeric
-//! address. When the ORB ends while the system still looks for a name, the thread ends when the system has replied.
+//! Nothing bounds the time of the system's resolver (getaddrinfo). So one thread of the ORB calls it for one name after the other,
+//! and a call waits for that thread until its own deadline at most. The thread starts with the first name that is not a numeric
+//! address. If the ORB ends during a lookup, the thread ends after the lookup.
 //!
-//! If the system replies when nobody waits for the name any more, the thread keeps the addresses for some seconds: else calls whose
+//! If no call waits for a name any more when its lookup ends, the thread keeps the addresses for some seconds. Otherwise calls whose
 //! timeout is shorter than a lookup would never succeed.
 
 use core::net::SocketAddr;
@@ -16,67 +16,70 @@ use rustix::io::Errno;
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
-/// The names that an ORB looks for.
+/// The resolver of an ORB.
 #[derive(Debug, Default)]
 pub(crate) struct Resolver {
-    shared: Arc<Shared>,
-    /// The CPUs that the thread may use; none inherits those of the thread that starts it.
+    shared: Arc<ResolverState>,
+    /// The CPUs of the thread; if empty, it inherits those of the thread that starts it.
     cpus: Vec<usize>,
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
 
-/// Names in work at a time. One more is refused (NO_RESOURCES).
+/// The most names that are looked up at a time. One more is refused (NO_RESOURCES).
 const NAMES_MAX: usize = 64;
 
-/// Names at a time whose addresses nobody waited for. One more replaces the oldest.
+/// The most names whose unclaimed addresses are kept. One more replaces the oldest.
 const UNCLAIMED_MAX: usize = 4;
 
-/// So long are they kept.
+/// How long unclaimed addresses are kept, in nanoseconds.
 const UNCLAIMED_NS: u64 = 5_000_000_000;
 
-/// The addresses of a name, with port 0 and the scope of local ones; none if it is unknown.
-type Addresses = Arc<[SocketAddr]>;
+/// The addresses of a name, with port 0 and the scope of local ones; empty for an unknown name.
+type SocketAddresses = Arc<[SocketAddr]>;
 
+/// The state that callers share with the thread.
 #[derive(Debug, Default)]
-struct Shared {
-    names: Mutex<Names>,
-    /// There is a name to look for, or the ORB ends.
+struct ResolverState {
+    names: Mutex<HostNames>,
+    /// Signalled when there is a name to look up, and when the ORB ends.
     work: Condvar,
-    /// A name is looked up.
+    /// Signalled when a lookup has ended.
     found: Condvar,
 }
 
+/// The names that calls wait for, and unclaimed addresses.
 #[derive(Debug, Default)]
-struct Names {
+struct HostNames {
     /// Oldest first.
-    wanted: Vec<Wanted>,
+    lookups: Vec<Lookup>,
     /// Oldest first.
-    unclaimed: Vec<Unclaimed>,
+    unclaimed: Vec<UnclaimedAddresses>,
     next_number: u64,
-    /// True while the system looks for a name.
+    /// True while the thread is in the system's resolver.
     is_busy: bool,
     has_ended: bool,
 }
 
-/// A name, and the calls that wait for its addresses.
+/// A name that calls wait for.
 #[derive(Debug)]
-struct Wanted {
+struct Lookup {
     number: u64,
     host: Box<str>,
+    /// The number of calls that wait.
     waiting: usize,
-    addresses: Option<Addresses>,
+    addresses: Option<SocketAddresses>,
 }
 
-/// The addresses of a name that were found when its calls had given up.
+/// The addresses of a name that were found after all its calls had given up.
 #[derive(Debug)]
-struct Unclaimed {
+struct UnclaimedAddresses {
     host: Box<str>,
-    addresses: Addresses,
+    addresses: SocketAddresses,
     until_ns: u64,
 }
 
 impl Resolver {
-    /// For an ORB that the calling thread builds: its thread uses the same CPUs.
+    /// Makes the resolver of an ORB that the calling thread builds. Its thread has the same CPUs.
     pub(crate) fn of_this_thread() -> Self {
         Self {
             shared: Arc::default(),
@@ -85,8 +88,11 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a host with that port: `TIMEDOUT` if the system does not find them by `until_ns`, `HOSTUNREACH` if there
-    /// are none, `NOBUFS` if too many other names are looked for, `NOMEM` if the host refuses the thread.
+    /// Returns the addresses of a host, with that port.
+    ///
+    /// # Errors
+    /// `TIMEDOUT` if the lookup has not ended by `until_ns`, `HOSTUNREACH` for an unknown name, `NOBUFS` if too many other names are
+    /// looked up, `NOMEM` if the host refuses the thread.
     pub(crate) fn addresses(
         &self,
         host: &str,
@@ -108,31 +114,30 @@ impl Resolver {
     }
 
     #[cold]
-    fn look_up(&self, host: &str, until_ns: u64) -> Result<Addresses, Errno> {
+    fn look_up(&self, host: &str, until_ns: u64) -> Result<SocketAddresses, Errno> {
         self.start()?;
         let mut names = self.shared.names.lock();
         if let Some(addresses) = names.unclaimed(host, monotonic_ns()) {
             return Ok(addresses);
         }
-        let number = names.want(host)?;
+        let number = names.add(host)?;
         self.shared.work.notify_one(&self.shared.names);
         loop {
             if let Some(addresses) = names.addresses(number) {
-                names.give_up(number);
+                names.remove(number);
                 return Ok(addresses);
             }
             if !self.shared.found.wait_until(&mut names, until_ns) {
                 let addresses = names.addresses(number);
-                names.give_up(number);
+                names.remove(number);
                 return addresses.ok_or(Errno::TIMEDOUT);
             }
         }
     }
 
-    /// Starts the thread, unless it runs. It is never urgent, whoever starts it.
+    /// Starts the thread, unless it runs. It never has a real-time priority.
     ///
-    /// Nothing bounds the wait until it runs: where urgent threads leave its CPUs no time, the first call with a name waits as
-    /// long, and others with it.
+    /// Nothing bounds the time until it runs: if more urgent threads use all its CPUs, calls with a name wait for them.
     fn start(&self) -> Result<(), Errno> {
         let mut thread = self.thread.lock();
         if thread.is_none() {
@@ -144,7 +149,7 @@ impl Resolver {
             let shared = Arc::clone(&self.shared);
             let started = spawn("rtorb-resolver", &config, move || shared.run());
             *thread = Some(started.map_err(|refused| match refused.errno {
-                // The host has no room for a thread. Of a socket, the same number says that time has passed.
+                // The host has no room for a thread. From a socket, the same number means that a timeout has passed.
                 Errno::AGAIN => Errno::NOMEM,
                 errno => errno,
             })?);
@@ -163,29 +168,29 @@ impl Drop for Resolver {
         if let Some(thread) = self.thread.get_mut().take()
             && !is_busy
         {
-            // It has nothing that could panic, and nothing to say.
+            // The thread does not panic, and returns nothing.
             let _ = thread.join();
         }
     }
 }
 
-impl Names {
-    /// Adds a call that waits for a name, and returns the number of the name.
-    fn want(&mut self, host: &str) -> Result<u64, Errno> {
+impl HostNames {
+    /// Adds a call that waits for a name, and returns the number of the lookup.
+    fn add(&mut self, host: &str) -> Result<u64, Errno> {
         let known = self
-            .wanted
+            .lookups
             .iter_mut()
-            .find(|wanted| wanted.addresses.is_none() && *wanted.host == *host);
+            .find(|lookup| lookup.addresses.is_none() && *lookup.host == *host);
         if let Some(known) = known {
             known.waiting += 1;
             return Ok(known.number);
         }
-        if self.wanted.len() >= NAMES_MAX {
+        if self.lookups.len() >= NAMES_MAX {
             return Err(Errno::NOBUFS);
         }
         let number = self.next_number;
         self.next_number += 1;
-        self.wanted.push(Wanted {
+        self.lookups.push(Lookup {
             number,
             host: host.into(),
             waiting: 1,
@@ -194,54 +199,54 @@ impl Names {
         Ok(number)
     }
 
-    fn addresses(&self, number: u64) -> Option<Addresses> {
-        let wanted = self.wanted.iter().find(|wanted| wanted.number == number);
-        wanted?.addresses.clone()
+    fn addresses(&self, number: u64) -> Option<SocketAddresses> {
+        let lookup = self.lookups.iter().find(|lookup| lookup.number == number);
+        lookup?.addresses.clone()
     }
 
-    /// Removes a call that waits for a name, and the name with the last of them.
-    fn give_up(&mut self, number: u64) {
-        if let Some(wanted) = self.wanted.iter_mut().find(|it| it.number == number) {
-            wanted.waiting -= 1;
+    /// Removes a call from a lookup, and the lookup with its last call.
+    fn remove(&mut self, number: u64) {
+        if let Some(lookup) = self.lookups.iter_mut().find(|it| it.number == number) {
+            lookup.waiting -= 1;
         }
-        self.wanted.retain(|wanted| wanted.waiting > 0);
+        self.lookups.retain(|lookup| lookup.waiting > 0);
     }
 
-    /// Gives addresses to all calls that wait for the name, also those that came after the lookup began; false if there are none.
-    fn deliver(&mut self, host: &str, addresses: &Addresses) -> bool {
-        let mut wanted = self.wanted.iter_mut();
-        let wanted = wanted.find(|it| it.addresses.is_none() && *it.host == *host);
-        wanted
+    /// Delivers the addresses to all calls that wait for the name. Returns false if none waits.
+    fn deliver(&mut self, host: &str, addresses: &SocketAddresses) -> bool {
+        let mut lookups = self.lookups.iter_mut();
+        let lookup = lookups.find(|it| it.addresses.is_none() && *it.host == *host);
+        lookup
             .map(|it| it.addresses = Some(Arc::clone(addresses)))
             .is_some()
     }
 
-    /// Keeps addresses for later calls.
-    fn keep(&mut self, host: Box<str>, addresses: Addresses, now_ns: u64) {
+    /// Keeps unclaimed addresses for later calls.
+    fn keep(&mut self, host: Box<str>, addresses: SocketAddresses, now_ns: u64) {
         if self.unclaimed.len() == UNCLAIMED_MAX {
             self.unclaimed.remove(0);
         }
-        self.unclaimed.push(Unclaimed {
+        self.unclaimed.push(UnclaimedAddresses {
             host,
             addresses,
             until_ns: now_ns + UNCLAIMED_NS,
         });
     }
 
-    /// The addresses that were kept for a name; forgets the old ones of all names.
-    fn unclaimed(&mut self, host: &str, now_ns: u64) -> Option<Addresses> {
+    /// Returns the unclaimed addresses of a name, and removes those that are too old.
+    fn unclaimed(&mut self, host: &str, now_ns: u64) -> Option<SocketAddresses> {
         self.unclaimed.retain(|kept| kept.until_ns > now_ns);
         let kept = self.unclaimed.iter().rfind(|kept| *kept.host == *host);
         kept.map(|kept| Arc::clone(&kept.addresses))
     }
 }
 
-impl Shared {
-    /// Looks for one name after the other until the ORB ends.
+impl ResolverState {
+    /// Looks up one name after the other until the ORB ends.
     fn run(&self) {
         let mut names = self.names.lock();
         while !names.has_ended {
-            let next = names.wanted.iter().find(|it| it.addresses.is_none());
+            let next = names.lookups.iter().find(|it| it.addresses.is_none());
             let Some(host) = next.map(|it| it.host.clone()) else {
                 self.work.wait(&mut names);
                 continue;
@@ -260,12 +265,12 @@ impl Shared {
     }
 }
 
-/// Asks the system, however long that takes.
-fn system_addresses(host: &str) -> Addresses {
+/// Calls the system's resolver. Nothing bounds its time.
+fn system_addresses(host: &str) -> SocketAddresses {
     #[cfg(test)]
     let host = tests::delay(host);
     let addresses = (host, 0).to_socket_addrs();
-    addresses.map_or_else(|_| Addresses::default(), Iterator::collect)
+    addresses.map_or_else(|_| SocketAddresses::default(), Iterator::collect)
 }
 
 #[cfg(test)]
@@ -274,13 +279,13 @@ pub(crate) mod tests {
     use core::net::SocketAddrV6;
     use std::thread;
 
-    /// The system never finds names that end so.
+    /// The end of names whose lookup never ends.
     pub(crate) const SILENT: &str = "silent.test";
 
-    /// The system finds this name, but late.
+    /// A name whose lookup takes long.
     const SLOW: &str = "slow.test";
 
-    /// Does not return for a silent name. Returns late for the slow name, with that of this host.
+    /// Does not return for a silent name. For the slow name, returns the name of this host after a delay.
     pub(super) fn delay(host: &str) -> &str {
         while host.ends_with(SILENT) {
             thread::park();
@@ -318,7 +323,7 @@ pub(crate) mod tests {
                 .iter()
                 .all(|it| it.ip().is_loopback() && it.port() == 7)
         );
-        assert!(resolver.shared.names.lock().wanted.is_empty());
+        assert!(resolver.shared.names.lock().lookups.is_empty());
     }
 
     #[test]
@@ -354,9 +359,9 @@ pub(crate) mod tests {
 
     #[test]
     fn addresses_that_nobody_waited_for_are_few_and_are_forgotten() {
-        let mut names = Names::default();
+        let mut names = HostNames::default();
         for number in 0..=UNCLAIMED_MAX {
-            names.keep(number.to_string().into(), Addresses::default(), 7);
+            names.keep(number.to_string().into(), SocketAddresses::default(), 7);
         }
         assert_eq!(names.unclaimed.len(), UNCLAIMED_MAX);
         assert!(names.unclaimed("0", 8).is_none() && names.unclaimed("1", 8).is_some());
@@ -369,7 +374,7 @@ pub(crate) mod tests {
         let resolver = Arc::new(Resolver::default());
         let wait = |host: &str, ns| resolver.addresses(host, 7, monotonic_ns() + ns);
         assert_eq!(wait(SILENT, MOMENT_NS), Err(Errno::TIMEDOUT));
-        assert!(resolver.shared.names.lock().wanted.is_empty());
+        assert!(resolver.shared.names.lock().lookups.is_empty());
         let start = |number| {
             let resolver = Arc::clone(&resolver);
             let work = move || {
@@ -379,7 +384,7 @@ pub(crate) mod tests {
             spawn("waits", &ThreadConfig::default(), work).expect("a thread")
         };
         let waiting: Vec<_> = (0..NAMES_MAX).map(start).collect();
-        while resolver.shared.names.lock().wanted.len() < NAMES_MAX {
+        while resolver.shared.names.lock().lookups.len() < NAMES_MAX {
             thread::yield_now();
         }
         assert_eq!(wait("another", MOMENT_NS), Err(Errno::NOBUFS));
@@ -387,8 +392,8 @@ pub(crate) mod tests {
         let host = format!("3.{SILENT}");
         assert_eq!(wait(&host, MOMENT_NS), Err(Errno::TIMEDOUT));
         let mut names = resolver.shared.names.lock();
-        for wanted in &mut names.wanted {
-            wanted.addresses = Some(Addresses::default());
+        for lookup in &mut names.lookups {
+            lookup.addresses = Some(SocketAddresses::default());
         }
         resolver.shared.found.notify_all(&resolver.shared.names);
         drop(names);
@@ -396,7 +401,7 @@ pub(crate) mod tests {
             let found = thread.join().expect("no panic");
             assert_eq!(found, Some(Err(Errno::HOSTUNREACH)));
         }
-        assert!(resolver.shared.names.lock().wanted.is_empty());
+        assert!(resolver.shared.names.lock().lookups.is_empty());
         // Its thread is still busy, and this does not wait for it.
         drop(resolver);
     }

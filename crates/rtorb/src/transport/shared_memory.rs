@@ -1,16 +1,15 @@
 //! SHMIOP's transport: two rings of bytes in memory that client and server share, and a UNIX socket beside them.
 //!
 //! The client connects to the server's socket file. The server makes the memory and sends its descriptor with the first message.
-//! From then on GIOP goes through the rings. The socket has the life of the connection, because the kernel closes it when a
-//! process ends in any way, and it is the *doorbell* of threads that wait in epoll. `link` is the stream over both, `lingering`
-//! what a thread does before it sleeps, and `peer_watch` what wakes it when its peer is gone. The memory has no name, so that
-//! nothing is left behind.
+//! GIOP messages then go through the rings. The socket lives as long as the connection, because the kernel closes it when a process
+//! ends in any way; and it is the *doorbell* of threads that wait in epoll. `link` is the stream over both, `lingering` has the wait
+//! strategies, and `peer_watch` wakes sleeping threads when their peer is gone. The memory has no name, so nothing is left behind.
 
 mod lingering;
 mod link;
 mod peer_watch;
 
-pub(crate) use link::Link;
+pub(crate) use link::MemoryLink;
 pub(crate) use peer_watch::PeerWatch;
 
 use super::{Stream, unix};
@@ -35,11 +34,11 @@ use std::path::Path;
 /// How an ORB uses shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// What a thread does before it sleeps.
+    /// The wait strategy: what a thread does before it sleeps.
     pub(crate) wait: SharedMemoryWait,
     /// Bytes of each ring that a server makes.
     pub(crate) ring_bytes: usize,
-    /// The group whose processes are trusted as those of the own user are.
+    /// The group whose processes are trusted, as those of the own user are.
     pub(crate) group: Option<u32>,
 }
 
@@ -54,7 +53,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings of connections by a protocol of a policy.
+    /// Returns the settings for connections with a protocol of a policy.
     pub(crate) fn of_protocol(&self, protocol: Option<Protocol>) -> Self {
         match protocol {
             Some(Protocol::SharedMemory(memory)) => Self {
@@ -66,32 +65,35 @@ impl Settings {
     }
 }
 
-/// The first message of a server, beside the descriptor of the memory.
+/// The size of a server's first message, which carries the descriptor of the memory.
 const GREETING_BYTES: usize = 16;
 const MAGIC: [u8; 8] = *b"RTORBSHM";
 const VERSION: u32 = 1;
 
-/// Connects to the rendezvous point and maps the memory that the server sends, by `until_ns` of the monotonic clock.
+/// Connects to a socket file and maps the memory that the server sends, by `until_ns` of the monotonic clock.
 pub(crate) fn connect(path: &Path, until_ns: u64, settings: &Settings) -> Result<Stream, Errno> {
     let socket = unix::connect_socket_to(path, until_ns)?;
     check_peer(&socket, settings)?;
     let (greeting, memory) = receive_greeting(&socket, until_ns)?;
     let duplex = Duplex::open(memory, capacity(&greeting)?)?;
-    Ok(Stream::through(Link::new(duplex, settings.wait), socket))
+    Ok(Stream::through(
+        MemoryLink::new(duplex, settings.wait),
+        socket,
+    ))
 }
 
-/// Makes the memory of a client that was accepted, and sends it.
+/// Makes the memory for an accepted client, and sends it.
 pub(crate) fn accept(socket: OwnedFd, settings: &Settings) -> Result<Stream, Errno> {
     check_peer(&socket, settings)?;
     let (duplex, memory) = Duplex::create(settings.ring_bytes)?;
-    let link = Link::new(duplex, settings.wait);
-    // Before the client can send: whoever waits for its first message may do so in epoll.
+    let link = MemoryLink::new(duplex, settings.wait);
+    // Before the client can send, because the server may wait for its first message in epoll.
     link.await_at_doorbell();
     send_greeting(&socket, settings.ring_bytes, &memory)?;
     Ok(Stream::through(link, socket))
 }
 
-/// Checks that a process of the same user, or of the trusted group, is at the other end: `ACCESS` if not.
+/// Checks that the peer is a process of the same user or of the trusted group. Fails with `ACCESS` if it is not.
 fn check_peer(socket: impl AsFd, settings: &Settings) -> Result<(), Errno> {
     let peer = socket_peercred(socket)?;
     is_trusted(peer.uid.as_raw(), peer.gid.as_raw(), settings)
@@ -113,14 +115,16 @@ fn send_greeting(socket: impl AsFd, capacity: usize, memory: impl AsFd) -> Resul
     let mut control = SendAncillaryBuffer::new(&mut room);
     let descriptors = [memory.as_fd()];
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    // A new socket has room for it.
+    // A new socket has room for the message.
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let sent = sendmsg(socket, &[IoSlice::new(&greeting)], &mut control, flags)?;
     (sent == GREETING_BYTES).then_some(()).ok_or(Errno::NOBUFS)
 }
 
-/// Receives the first message of a server: `TIMEDOUT` if it does not come by `deadline_ns`, `CONNREFUSED` if the server ends
-/// the connection, `PROTO` if another message comes.
+/// Receives the first message of a server.
+///
+/// # Errors
+/// `TIMEDOUT` if it does not arrive by `deadline_ns`, `CONNREFUSED` if the server ends the connection, `PROTO` for another message.
 fn receive_greeting(
     socket: &OwnedFd,
     deadline_ns: u64,
@@ -156,7 +160,7 @@ fn await_message(socket: &OwnedFd, deadline_ns: u64) -> Result<(), Errno> {
     }
 }
 
-/// The capacity of the rings in a greeting: `PROTO` if it is none of this version.
+/// Returns the capacity of the rings in a greeting. Fails with `PROTO` for a greeting of another version.
 fn capacity(greeting: &[u8; GREETING_BYTES]) -> Result<usize, Errno> {
     let number = |from: usize| {
         let bytes = [0, 1, 2, 3].map(|index| greeting[from + index]);

@@ -1,4 +1,4 @@
-//! The system calls of streams and listeners. In unit tests they can be those of a simulated network.
+//! The system calls of streams and listeners. Unit tests can replace them by a simulated network.
 
 pub(crate) use rtorb_os::socket::{receive_behind_now, unacknowledged_bytes};
 pub(crate) use rustix::net::{accept_with, recv, send, sendmsg, shutdown};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::os::fd::AsFd;
 
-/// Waits for an event of a socket; none if `timeout` passes first.
+/// Waits for an event of a socket. Returns no event if `timeout` passes first.
 pub(crate) fn poll(
     socket: impl AsFd,
     events: PollFlags,

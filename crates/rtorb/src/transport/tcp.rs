@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Connects to the first address of the host that answers, by `until_ns` of the monotonic clock.
+/// Connects to the first address of the host that accepts, by `until_ns` of the monotonic clock.
 pub(crate) fn connect(
     resolver: &Resolver,
     host: &str,
@@ -28,7 +28,7 @@ pub(crate) fn connect(
     let mut failure = Errno::HOSTUNREACH;
     for (number, address) in addresses.iter().enumerate() {
         let left_ns = until_ns.saturating_sub(monotonic_ns());
-        // One address that swallows all packets must not use up the time of those behind it.
+        // An address that drops all packets must not use up the time of the other addresses.
         let share_ns = left_ns / (addresses.len() - number) as u64;
         if share_ns == 0 {
             return Err((Phase::Connect, Errno::TIMEDOUT));
@@ -41,7 +41,7 @@ pub(crate) fn connect(
     Err((Phase::Connect, failure))
 }
 
-/// Listens on the first free one of `span` ports from `port` on. Returns the socket, not blocking, and the port that it has.
+/// Listens on the first free one of `span` ports, from `port` on. Returns the non-blocking socket, and its endpoint with the port.
 pub(crate) fn listen(host: &str, port: u16, span: u16) -> Result<(OwnedFd, Endpoint), Errno> {
     let last = port.saturating_add(span.saturating_sub(1));
     let mut bound = Err(Errno::ADDRINUSE);

@@ -12,13 +12,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Connects to the rendezvous point; waits until `until_ns` of the monotonic clock at the latest for a place in the server's
-/// queue.
+/// Connects to a socket file. Waits until `until_ns` of the monotonic clock at the latest for a place in the server's queue.
 pub(crate) fn connect(path: &Path, until_ns: u64) -> Result<Stream, Errno> {
     connect_socket_to(path, until_ns).map(Stream::new)
 }
 
-/// Returns a socket that is connected to the rendezvous point.
+/// Returns a socket that is connected to a socket file, as [`connect`] does.
 pub(super) fn connect_socket_to(path: &Path, until_ns: u64) -> Result<OwnedFd, Errno> {
     let socket = stream_socket(SocketFlags::CLOEXEC)?;
     let left_ns = until_ns.saturating_sub(monotonic_ns());
@@ -29,12 +28,12 @@ pub(super) fn connect_socket_to(path: &Path, until_ns: u64) -> Result<OwnedFd, E
     let timeout = Duration::from_nanos(left_ns).max(Duration::from_micros(1));
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
     connect_socket(&socket, &SocketAddrUnix::new(path)?)?;
-    // The bound is on connecting alone: how long a request may take to go is the call's own affair.
+    // The timeout is for connecting alone: a request has the timeout of its call.
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
     Ok(socket)
 }
 
-/// The file of a listening socket, and which file that was.
+/// The file of a listening socket, with its identity.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -52,23 +51,23 @@ impl SocketFile {
         })
     }
 
-    /// Removes the file, unless another server has put its own in the place.
+    /// Removes the file, unless another server has replaced it.
     ///
-    /// To be called while the socket listens: a server replaces a file only if no socket listens behind it, so that none does
-    /// so between the comparison and the removal.
+    /// Call it while the socket listens: a server replaces a file only if no socket listens behind it, so none replaces it between
+    /// the comparison and the removal.
     pub(crate) fn remove(&self) {
         let is_own = Self::at(&self.path)
             .is_ok_and(|file| (file.device, file.inode) == (self.device, self.inode));
         if is_own {
-            // Someone may have removed it before us.
+            // It fails if someone has removed the file.
             let _ = rustix::fs::unlink(&self.path);
         }
     }
 }
 
-/// Returns a listening socket, not blocking, and its file.
+/// Returns a non-blocking listening socket, and its file.
 ///
-/// A socket file behind which no socket listens is replaced; one that is alive is `ADDRINUSE`.
+/// Replaces a socket file behind which no socket listens. Fails with `ADDRINUSE` if one listens.
 pub(crate) fn listen(path: &Path) -> Result<(OwnedFd, SocketFile), Errno> {
     let address = SocketAddrUnix::new(path)?;
     let socket = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
@@ -85,8 +84,7 @@ pub(crate) fn listen(path: &Path) -> Result<(OwnedFd, SocketFile), Errno> {
 
 const BACKLOG: i32 = 128;
 
-/// True if no socket listens at that address. A server that has bound its socket listens a moment later, so a refusal counts
-/// only if it is repeated.
+/// Returns true if no socket listens at the address. Asks twice, because a server listens a moment after it has bound its socket.
 fn is_deserted(address: &SocketAddrUnix) -> bool {
     let is_refused = || {
         let probe = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
@@ -98,7 +96,7 @@ fn is_deserted(address: &SocketAddrUnix) -> bool {
     }
 }
 
-/// More than a server takes from binding its socket to listening, in nanoseconds.
+/// An upper bound of the time between a server's calls of bind and listen, in nanoseconds.
 const BIND_TO_LISTEN_NS: u64 = 10_000_000;
 
 fn stream_socket(flags: SocketFlags) -> Result<OwnedFd, Errno> {

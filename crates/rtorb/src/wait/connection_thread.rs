@@ -1,19 +1,18 @@
 //! Waiting for the connection's own thread: it sends the requests of all client threads and reads their replies.
 //!
-//! So does the client of CORBAplus (P1 2.2.2). A request needs a switch to that thread, and its reply one back. All threads wait
-//! at the priority of that thread, and for the requests before theirs in its queue.
+//! The client of CORBAplus does this too (P1 2.2.2). A request needs a switch to that thread, and its reply a switch back. All
+//! threads wait at the priority of that thread, behind the requests that are before theirs in its queue.
 
 use super::{ReplySource, Unwatched};
+use crate::poller::{Polled, Poller, Token};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
 /// The threads of an ORB's shared connections. Each ends with its connection, all end with the ORB.
@@ -21,14 +20,14 @@ use std::sync::{Arc, Weak};
 pub(crate) struct ConnectionThreads {
     config: ClientThread,
     started: AtomicU64,
-    /// No more than there are connections, and those that ended since the last one was opened.
+    /// The threads of open connections, and those that ended since the last connection was opened.
     running: Mutex<Vec<Running>>,
 }
 
-/// What a connection's thread is to know at once: that there is a request to send, or that it shall end.
+/// Wakes a connection's thread: it has a request to send, or must end.
 #[derive(Debug)]
 pub(crate) struct ThreadSignal {
-    event: OwnedFd,
+    poller: Poller,
     has_ended: AtomicBool,
 }
 
@@ -56,24 +55,14 @@ struct Running {
     thread: Option<JoinHandle<Option<()>>>,
 }
 
-/// What a connection's thread waits for.
-struct Events {
-    epoll: OwnedFd,
-    awaits_room: bool,
-}
+/// The number of the stream in its thread's poller.
+const STREAM: u32 = 0;
 
-/// What has happened.
-#[derive(Default)]
-struct Happened {
-    is_readable: bool,
-    may_send: bool,
-}
-
-const SIGNAL: u64 = 0;
-const STREAM: u64 = 1;
+/// Events of one wait: the bell, and the stream.
+const EVENTS_MAX: usize = 2;
 
 impl ConnectionThreads {
-    /// Threads that will run as `config` says.
+    /// Threads with that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
@@ -88,15 +77,20 @@ impl ConnectionThreads {
         source: Weak<dyn ReplySource>,
         stream: &Stream,
     ) -> Result<Arc<ThreadSignal>, Unwatched> {
-        let signal = Arc::new(ThreadSignal::new()?);
-        let events = Events::new(&signal, stream)?;
+        let signal = Arc::new(ThreadSignal {
+            poller: Poller::new()?,
+            has_ended: AtomicBool::new(false),
+        });
+        stream.be_polled();
+        let poller = &signal.poller;
+        poller.add(stream, Token::number(STREAM), EventFlags::IN)?;
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let of_thread = Arc::clone(&signal);
         let mut running = self.running.lock();
         running.retain(|other| !other.has_ended());
         let name = format!("rtorb-client-{number}");
         let thread = self.config.spawn(&name, move || {
-            run(&source, events, &of_thread);
+            run(&source, &of_thread);
         })?;
         running.push(Running {
             signal: Arc::clone(&signal),
@@ -116,24 +110,16 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.signal.end();
         if let Some(thread) = self.thread.take() {
-            // It has nothing that could panic, and nothing to say.
+            // The thread does not panic, and returns nothing.
             let _ = thread.join();
         }
     }
 }
 
 impl ThreadSignal {
-    fn new() -> Result<Self, Errno> {
-        Ok(Self {
-            event: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            has_ended: AtomicBool::new(false),
-        })
-    }
-
     /// Wakes the thread: the queue was empty, and is not any more.
     pub(crate) fn wake(&self) {
-        // It fails only if the counter is full, and then the thread has been woken already.
-        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+        self.poller.ring();
     }
 
     /// Ends the thread soon.
@@ -144,6 +130,16 @@ impl ThreadSignal {
 
     fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Waits for room in the socket from now on, or no longer.
+    fn await_room(&self, stream: &Stream, awaits_room: bool) -> Result<(), Errno> {
+        let interest = if awaits_room {
+            EventFlags::IN | stream.room_events()
+        } else {
+            EventFlags::IN
+        };
+        self.poller.change(stream, Token::number(STREAM), interest)
     }
 }
 
@@ -180,83 +176,42 @@ impl MessageInProgress {
 }
 
 /// Sends and reads until the connection or the ORB ends.
-fn run(source: &Weak<dyn ReplySource>, mut events: Events, signal: &ThreadSignal) {
-    let mut room = Vec::with_capacity(EVENTS_MAX);
+fn run(source: &Weak<dyn ReplySource>, signal: &ThreadSignal) {
+    let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
     let mut message = MessageInProgress::default();
+    let mut awaits_room = false;
     loop {
-        let happened = events.wait(&mut room);
+        let (mut is_readable, mut may_send) = (false, false);
+        for event in signal.poller.wait(&mut room, None) {
+            let flags = event.flags;
+            if Polled::of(event) == Polled::Bell {
+                may_send = true;
+            } else {
+                is_readable |= flags != EventFlags::OUT;
+                // Through shared memory, the doorbell says that there is room too.
+                may_send |= awaits_room;
+            }
+        }
         // Not before: the connection may be gone, and its last user must not wait for this thread.
         let Some(source) = source.upgrade().filter(|_| !signal.has_ended()) else {
             return;
         };
-        let served = happened.and_then(|happened| {
-            // First what came: after CloseConnection, no request may be sent.
-            if happened.is_readable && !source.receive() {
-                return Ok(false);
+        // It receives first: after CloseConnection, no request may be sent.
+        if is_readable && !source.receive() {
+            return;
+        }
+        if !may_send {
+            continue;
+        }
+        let remaining = source.send_queued(&mut message);
+        if remaining == Remaining::End {
+            return;
+        }
+        if awaits_room != (remaining == Remaining::Requests) {
+            awaits_room = !awaits_room;
+            if let Err(errno) = signal.await_room(source.stream(), awaits_room) {
+                return source.fail(errno);
             }
-            if !happened.may_send {
-                return Ok(true);
-            }
-            let remaining = source.send_queued(&mut message);
-            events.await_room(&*source, remaining == Remaining::Requests)?;
-            Ok(remaining != Remaining::End)
-        });
-        match served {
-            Ok(true) => {}
-            Ok(false) => return,
-            // It cannot fail while the thread holds the descriptors.
-            Err(errno) => return source.fail(errno),
         }
-    }
-}
-
-/// Events of one wait: the signal, and the stream.
-const EVENTS_MAX: usize = 2;
-
-impl Events {
-    fn new(signal: &ThreadSignal, stream: &Stream) -> Result<Self, Errno> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        // Reported once: nobody reads the counter.
-        let once = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, &signal.event, EventData::new_u64(SIGNAL), once)?;
-        stream.be_polled();
-        epoll::add(&epoll, stream, EventData::new_u64(STREAM), EventFlags::IN)?;
-        Ok(Self {
-            epoll,
-            awaits_room: false,
-        })
-    }
-
-    fn wait(&self, room: &mut Vec<Event>) -> Result<Happened, Errno> {
-        room.clear();
-        match epoll::wait(&self.epoll, spare_capacity(room), None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-        let mut happened = Happened::default();
-        for event in room {
-            let flags = event.flags;
-            let is_signal = { event.data }.u64() == SIGNAL;
-            happened.may_send |= is_signal || flags.contains(EventFlags::OUT);
-            happened.is_readable |= !is_signal && flags != EventFlags::OUT;
-            // Through shared memory, the doorbell says that there is room too.
-            happened.may_send |= !is_signal && self.awaits_room;
-        }
-        Ok(happened)
-    }
-
-    /// Waits for room in the socket from now on, or not.
-    fn await_room(&mut self, source: &dyn ReplySource, awaits_room: bool) -> Result<(), Errno> {
-        if self.awaits_room == awaits_room {
-            return Ok(());
-        }
-        let flags = if awaits_room {
-            EventFlags::IN | source.stream().room_events()
-        } else {
-            EventFlags::IN
-        };
-        self.awaits_room = awaits_room;
-        let data = EventData::new_u64(STREAM);
-        epoll::modify(&self.epoll, source.stream(), data, flags)
     }
 }

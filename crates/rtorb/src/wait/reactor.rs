@@ -4,16 +4,15 @@
 
 use super::waiter::{Waiter, Woken};
 use super::{ReplySource, Unwatched};
+use crate::poller::{Polled, Poller, Token};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::mem::MaybeUninit;
+use rtorb_os::slab::Slab;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
 /// Waits until the reply to a request is with `waiter`; false if `deadline_ns` passed first.
@@ -46,24 +45,21 @@ struct Running {
     thread: Option<JoinHandle<Option<()>>>,
 }
 
-/// The connections that the thread reads.
+/// The connections that the thread reads. The bell ends the thread.
 #[derive(Debug)]
 struct Watched {
-    epoll: OwnedFd,
-    /// Becomes readable when the thread is to end.
-    stop: OwnedFd,
-    connections: Mutex<Vec<(u64, Weak<dyn ReplySource>)>>,
-    next: AtomicU64,
+    poller: Poller,
+    connections: Slab<Weak<dyn ReplySource>>,
 }
 
-/// The token of the signal to stop; those of connections follow.
-const STOP: u64 = 0;
+/// The number of connections at most: as many as a process has descriptors.
+const CONNECTIONS_MAX: usize = 1 << 20;
 
 /// Readable connections that one system call reports at most.
 const EVENTS_MAX: usize = 64;
 
 impl Reactor {
-    /// A reactor whose thread will run as `config` says.
+    /// A reactor whose thread has that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
@@ -71,7 +67,7 @@ impl Reactor {
         }
     }
 
-    /// Reads from that connection from now on.
+    /// Reads from a connection from now on.
     pub(crate) fn watch(
         &self,
         source: Weak<dyn ReplySource>,
@@ -88,7 +84,10 @@ impl Reactor {
 
 impl Running {
     fn start(config: &ClientThread) -> Result<Self, Unwatched> {
-        let watched = Arc::new(Watched::new()?);
+        let watched = Arc::new(Watched {
+            poller: Poller::new()?,
+            connections: Slab::new(CONNECTIONS_MAX),
+        });
         let for_thread = Arc::clone(&watched);
         let thread = config.spawn("rtorb-reactor", move || for_thread.run())?;
         Ok(Self {
@@ -100,71 +99,43 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // An eventfd takes so small a number at any time.
-        let _ = rustix::io::write(&self.watched.stop, &1u64.to_ne_bytes());
+        self.watched.poller.ring();
         if let Some(thread) = self.thread.take() {
-            // It has nothing that could panic, and nothing to say.
+            // The thread does not panic, and returns nothing.
             let _ = thread.join();
         }
     }
 }
 
 impl Watched {
-    fn new() -> Result<Self, Errno> {
-        let watched = Self {
-            epoll: epoll::create(CreateFlags::CLOEXEC)?,
-            stop: eventfd(0, EventfdFlags::CLOEXEC)?,
-            connections: Mutex::default(),
-            next: AtomicU64::new(STOP + 1),
-        };
-        let data = EventData::new_u64(STOP);
-        epoll::add(&watched.epoll, &watched.stop, data, EventFlags::IN)?;
-        Ok(watched)
-    }
-
     fn watch(&self, source: Weak<dyn ReplySource>, stream: &Stream) -> Result<(), Errno> {
-        let token = self.next.fetch_add(1, Ordering::Relaxed);
-        {
-            let mut connections = self.connections.lock();
-            connections.retain(|(_, known)| known.strong_count() > 0);
-            connections.push((token, source));
-        }
+        self.connections.retain(|source| source.strong_count() > 0);
+        let key = self.connections.insert(source).ok_or(Errno::NOBUFS)?;
         stream.be_polled();
-        let data = EventData::new_u64(token);
-        epoll::add(&self.epoll, stream, data, EventFlags::IN)
+        self.poller.add(stream, Token::of(key), EventFlags::IN)
     }
 
     fn run(&self) {
-        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
+        let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         loop {
-            events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                // It cannot fail while the thread holds the descriptor.
-                Err(_) => return,
-            }
-            for event in &events {
-                match { event.data }.u64() {
-                    STOP => return,
-                    token => self.read(token),
+            for event in self.poller.wait(&mut room, None) {
+                match Polled::of(event) {
+                    Polled::Entry(token, _) => self.read(token),
+                    _ => return,
                 }
             }
         }
     }
 
-    /// Reads a connection; forgets it once it has ended.
-    fn read(&self, token: u64) {
-        let known = {
-            let connections = self.connections.lock();
-            let known = connections.iter().find(|(known, _)| *known == token);
-            known.and_then(|(_, source)| source.upgrade())
+    /// Reads a connection; removes it once it has ended.
+    fn read(&self, token: Token) {
+        let source = self.connections.enter(token.key());
+        let Some(source) = source.and_then(|source| source.upgrade()) else {
+            return;
         };
-        // It may be gone already, and its socket with it.
-        let Some(source) = known else { return };
         if !source.receive() {
-            // It fails only for a socket that is not registered.
-            let _ = epoll::delete(&self.epoll, source.stream());
-            self.connections.lock().retain(|(known, _)| *known != token);
+            self.poller.remove(source.stream());
+            self.connections.remove(token.key());
         }
     }
 }

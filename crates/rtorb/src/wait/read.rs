@@ -1,39 +1,111 @@
-//! Waits by reading: one system call, and the thread that wants the reply is the thread that wakes.
+//! Waiting by reading: one system call, and the thread that wants the reply is the thread that wakes.
 
 use crate::transport::Stream;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::Remainder;
-use rtorb_wire::connection::{Deadline, ReplyError};
+use rtorb_wire::connection::{Deadline, Message, ReceiveLimits, Receiver, ReplyError, Side};
 use rustix::io::Errno;
 
-/// Receives the first bytes of a reply.
-///
-/// The watchdog ends the wait when the deadline passes: this needs no clock, no poll and no timer.
-#[inline]
-pub(crate) fn first(stream: &Stream, into: &mut [u8]) -> Result<usize, ReplyError> {
-    received(stream.receive(into))
+/// The received bytes of a connection that one thread at a time reads.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    receiver: Receiver,
+    /// Buffer for a reply that is larger than the receive buffer. It is reused.
+    whole: Vec<u8>,
+    /// True if a message was not read to its end. The next bytes belong to it.
+    is_cut: bool,
 }
 
-/// Receives more of a partly received reply, until the deadline of the call.
+impl Incoming {
+    pub(crate) fn new(limits: ReceiveLimits) -> Self {
+        Self {
+            receiver: Receiver::new(Side::Client, limits),
+            whole: Vec::new(),
+            is_cut: false,
+        }
+    }
+
+    /// True if another reply can be received.
+    #[inline]
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.is_cut
+    }
+
+    /// Receives messages until `read` takes one as the reply. `read` gets the message, and the part that is not received yet, and
+    /// returns `None` if the message is for another request.
+    ///
+    /// The watchdog ends the wait for the first bytes when the deadline passes: this needs no clock, no poll and no timer.
+    #[inline]
+    pub(crate) fn reply<T, E: From<ReplyError>>(
+        &mut self,
+        stream: &Stream,
+        deadline: Deadline,
+        mut read: impl FnMut(Message<'_>, Option<&mut dyn Remainder>) -> Result<Option<T>, E>,
+    ) -> Result<T, E> {
+        if self.receiver.is_empty() {
+            receive(stream, &mut self.receiver)?;
+        }
+        loop {
+            let message = self.receiver.next_or_beginning();
+            let Some(message) = message.map_err(ReplyError::from)? else {
+                receive_more(stream, &mut self.receiver, deadline)?;
+                continue;
+            };
+            let mut unread = Unread {
+                stream,
+                whole: &mut self.whole,
+                left: message.missing(),
+                deadline,
+                error: None,
+            };
+            let rest = (unread.left > 0).then_some(&mut unread as &mut dyn Remainder);
+            let ended = read(message, rest);
+            let left = unread.left;
+            self.is_cut = left > 0;
+            match ended {
+                Ok(Some(reply)) => return Ok(reply),
+                Err(error) => return Err(unread.error.map_or(error, E::from)),
+                Ok(None) if left > 0 => {
+                    let error = DecodeError::BadTag {
+                        what: "the size of a reply to another request",
+                        value: left as u32,
+                    };
+                    return Err(ReplyError::Malformed(error).into());
+                }
+                Ok(None) => {}
+            }
+        }
+    }
+}
+
+// Always: it is in the path of every call, and its other caller is rare.
+#[inline(always)]
+fn receive(stream: &Stream, receiver: &mut Receiver) -> Result<(), ReplyError> {
+    let count = received(stream.receive(receiver.free()))?;
+    receiver.advance(count);
+    Ok(())
+}
+
+/// Receives more of a message, until the deadline of the call.
 #[cold]
-pub(crate) fn more(
+fn receive_more(
     stream: &Stream,
-    into: &mut [u8],
+    receiver: &mut Receiver,
     deadline: Deadline,
-) -> Result<usize, ReplyError> {
+) -> Result<(), ReplyError> {
     await_readable(stream, deadline)?;
-    received(stream.receive(into))
+    receive(stream, receiver)
 }
 
 /// The part of a large reply that is still in the socket.
-pub(crate) struct Unread<'c> {
-    pub(crate) stream: &'c Stream,
+struct Unread<'c> {
+    stream: &'c Stream,
     /// Buffer for the whole message, if it must be contiguous.
-    pub(crate) whole: &'c mut Vec<u8>,
-    pub(crate) left: usize,
-    pub(crate) deadline: Deadline,
+    whole: &'c mut Vec<u8>,
+    left: usize,
+    deadline: Deadline,
     /// The error that ended reading.
-    pub(crate) error: Option<ReplyError>,
+    error: Option<ReplyError>,
 }
 
 impl Unread<'_> {
@@ -95,7 +167,7 @@ fn received(received: Result<usize, Errno>) -> Result<usize, ReplyError> {
     }
 }
 
-/// The failure of a wait for a reply on a stream that failed.
+/// The error of a wait for a reply on a stream that failed.
 pub(crate) fn failed(errno: Errno) -> ReplyError {
     ReplyError::Failed {
         os_error: errno.raw_os_error(),

@@ -1,21 +1,21 @@
-//! Ends waits without a timer for each call: one thread ends those whose deadline has passed, or whose peer is gone.
+//! Ends waits without a timer for each call: one thread ends those whose deadlines have passed or whose peers are gone.
 //!
 //! A socket's own receive timeout makes the kernel set and delete a timer in every call, which costs about as much as
-//! everything else that the ORB does in it. Here a call stores its deadline in a word and takes it away again. The
+//! everything else that the ORB does in it. Here a call stores its deadline in a word and clears the word afterwards. The
 //! watchdog looks at the words no earlier than it has to: no deadline set after a look can pass before the shortest
 //! timeout in use has gone by, so it sleeps that long, or until the earliest deadline it saw. Deadlines are kept
-//! to 0.2 ms, and an idle watchdog wakes once a timeout of a connection that there is.
+//! to 0.2 ms. While a connection is open, an idle watchdog wakes once in the shortest timeout.
 //!
-//! From the first connection through shared memory on, it waits for the ends of these peers too (`PeerWatch`).
+//! It also waits for the ends of peers in shared memory (`PeerWatch`).
 
 use super::Unwatched;
 use crate::clock::monotonic_ns;
+use crate::poller::{Polled, Poller};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use crate::transport::shared_memory::PeerWatch;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use rtorb_os::Refused;
-use rtorb_os::futex;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
@@ -29,17 +29,17 @@ pub(crate) struct Watchdog {
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     waits: Mutex<Vec<Watched>>,
-    /// The peers of connections through shared memory, once there is one.
-    peers: SetOnce<PeerWatch>,
-    /// Counts the changes that the thread must check; without peers, the thread sleeps on this word.
-    news: AtomicU32,
+    /// The peers of connections through shared memory.
+    peers: PeerWatch,
+    /// The thread sleeps here. It exists from the start of the thread on.
+    poller: SetOnce<Poller>,
     stop: AtomicBool,
 }
 
-/// A wait and the shortest timeout that it is used with.
+/// A connection's wait, and the shortest timeout of its calls.
 #[derive(Debug)]
 struct Watched {
     wait: Weak<Wait>,
@@ -50,7 +50,7 @@ struct Watched {
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) stream: Stream,
-    /// When the wait ends, on CLOCK_MONOTONIC; [`IDLE`] and [`ENDED`] are no times.
+    /// The deadline on CLOCK_MONOTONIC, or [`IDLE`] or [`ENDED`].
     deadline_ns: AtomicU64,
 }
 
@@ -60,6 +60,9 @@ const REST_NS: u64 = 200_000;
 
 /// How soon the watchdog looks again at a thread that it woke because its peer is gone, in nanoseconds.
 const AGAIN_NS: u64 = 10_000_000;
+
+/// Ended peers that one system call reports at most.
+const EVENTS_MAX: usize = 16;
 
 /// No thread waits.
 const IDLE: u64 = 0;
@@ -93,7 +96,7 @@ impl Wait {
         self.deadline_ns.load(Ordering::Acquire) == ENDED
     }
 
-    /// Ends the wait if its deadline has passed; else answers the deadline of a wait in progress.
+    /// Ends the wait if its deadline has passed; otherwise returns the deadline of a wait in progress.
     fn end_if_due(&self, now_ns: u64) -> Option<u64> {
         let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
         if deadline_ns == IDLE || deadline_ns == ENDED {
@@ -116,17 +119,18 @@ impl Wait {
 }
 
 impl Watchdog {
-    /// A watchdog whose thread will run as `config` says.
+    /// A watchdog whose thread has that scheduling.
     pub(crate) fn new(config: ClientThread) -> Self {
         Self {
             config,
-            shared: Arc::default(),
+            shared: Arc::new(Shared::new()),
             thread: Mutex::default(),
         }
     }
 
-    /// Watches the waits of a connection from now on. A wait that is shorter than that is told ([`tell`](Self::tell)).
-    pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout_ns: u64) -> Result<(), Refused> {
+    /// Watches the waits of a connection from now on. Each of them lasts at least `timeout_ns`, or is followed by
+    /// [`check_waits`](Self::check_waits).
+    pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout_ns: u64) -> Result<(), Unwatched> {
         let watched = Watched {
             wait: Arc::downgrade(wait),
             timeout_ns,
@@ -142,86 +146,95 @@ impl Watchdog {
         if crate::tests::clock::is_virtual() {
             return Ok(());
         }
-        self.start()
+        self.start().map(|_| ())
     }
 
-    /// Has the thread look at the waits that began before.
-    pub(crate) fn tell(&self) {
-        self.shared.tell();
+    /// Has the thread check the waits that began before.
+    pub(crate) fn check_waits(&self) {
+        self.shared.wake();
     }
 
-    /// Wakes threads that sleep on this connection once its peer is gone. Does nothing for a socket, where the kernel does it.
+    /// Wakes the threads that sleep on this connection when its peer is gone. For a socket the kernel does that.
     pub(crate) fn watch_peer(&self, stream: &Stream) -> Result<(), Unwatched> {
-        if stream.memory().is_none() {
+        let Some(link) = stream.memory() else {
             return Ok(());
-        }
-        self.start()?;
-        if let Some(peers) = self.shared.peers.get() {
-            return Ok(peers.add(stream)?);
-        }
-        let made = PeerWatch::new()?;
-        let peers = self.shared.peers.get_or_make(|| made);
-        self.shared.tell();
-        Ok(peers.add(stream)?)
+        };
+        let poller = self.start()?;
+        Ok(self.shared.peers.add(link, stream, poller)?)
     }
 
-    /// Starts the thread, unless it runs.
-    fn start(&self) -> Result<(), Refused> {
+    /// Starts the thread, unless it runs. Returns what the thread sleeps on.
+    fn start(&self) -> Result<&Poller, Unwatched> {
         let mut thread = self.thread.lock();
+        let poller = match self.shared.poller.get() {
+            Some(poller) => poller,
+            None => {
+                let made = Poller::new()?;
+                self.shared.poller.get_or_make(|| made)
+            }
+        };
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             *thread = Some(self.config.spawn("rtorb-watchdog", move || shared.run())?);
         }
-        Ok(())
+        Ok(poller)
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.tell();
+        self.shared.wake();
         if let Some(thread) = self.thread.get_mut().take() {
-            // It has nothing that could panic, and nothing to say.
+            // The thread does not panic, and returns nothing.
             let _ = thread.join();
         }
     }
 }
 
 impl Shared {
-    fn run(&self) {
-        loop {
-            let seen = self.news.load(Ordering::Acquire);
-            if self.stop.load(Ordering::Acquire) {
-                return;
-            }
-            let until_ns = self.look(monotonic_ns());
-            self.sleep(seen, self.look_at_peers(until_ns));
+    fn new() -> Self {
+        Self {
+            waits: Mutex::default(),
+            peers: PeerWatch::new(),
+            poller: SetOnce::new(),
+            stop: AtomicBool::new(false),
         }
     }
 
-    /// Looks at the peers and answers when to look again: at `until_ns` or before.
+    fn run(&self) {
+        while !self.stop.load(Ordering::Acquire) {
+            let until_ns = self.look(monotonic_ns());
+            self.sleep(self.look_at_peers(until_ns));
+        }
+    }
+
+    /// Wakes the threads whose peers are gone and returns when to look again: at `until_ns` or before.
     fn look_at_peers(&self, until_ns: Option<u64>) -> Option<u64> {
-        if !self.peers.get().is_some_and(PeerWatch::look) {
+        if !self.peers.wake_threads() {
             return until_ns;
         }
         let soon_ns = monotonic_ns() + AGAIN_NS;
         Some(until_ns.map_or(soon_ns, |until_ns| until_ns.min(soon_ns)))
     }
 
-    /// Sleeps until there is other news than `seen`, a peer is gone, or `until_ns`.
-    fn sleep(&self, seen: u32, until_ns: Option<u64>) {
-        let Some(peers) = self.peers.get() else {
-            futex::wait(&self.news, seen, until_ns);
+    /// Sleeps until the bell rings, a peer is gone, or `until_ns`.
+    ///
+    /// Only this takes a ring away, and the thread looks at everything afterwards.
+    fn sleep(&self, until_ns: Option<u64>) {
+        let Some(poller) = self.poller.get() else {
             return;
         };
-        // The look at the peers takes the bell, also that of a wait that began after the look at the waits. So the news are
-        // compared after it: what comes later rings again.
-        if self.news.load(Ordering::Acquire) == seen {
-            peers.wait(until_ns.map(|until_ns| until_ns.saturating_sub(monotonic_ns())));
+        poller.set_timer(until_ns);
+        let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
+        for event in poller.wait(&mut room, None) {
+            if let Polled::Entry(token, flags) = Polled::of(event) {
+                self.peers.note_end(token, flags);
+            }
         }
     }
 
-    /// Ends the waits that are due and answers when to look again; `None` once there is a connection more.
+    /// Ends the waits that are due and returns when to look again; `None` if there is no connection.
     fn look(&self, now_ns: u64) -> Option<u64> {
         let mut waits = self.waits.lock();
         waits.retain(|watched| watched.wait.strong_count() > 0);
@@ -238,12 +251,10 @@ impl Shared {
         (next_ns < u64::MAX).then(|| next_ns.max(now_ns.saturating_add(REST_NS)))
     }
 
-    fn tell(&self) {
-        // It acquires too: of two threads that announce at once, the second sees the peers that the first has set, and rings.
-        self.news.fetch_add(1, Ordering::AcqRel);
-        futex::wake(&self.news, 1);
-        if let Some(peers) = self.peers.get() {
-            peers.ring();
+    fn wake(&self) {
+        // Without a poller, the thread does not run yet. It begins with a check.
+        if let Some(poller) = self.poller.get() {
+            poller.ring();
         }
     }
 }
@@ -263,34 +274,32 @@ mod tests {
     /// Longer than any sleep takes that something ends, in nanoseconds.
     const LONG_NS: u64 = 20_000_000_000;
 
-    fn shared(has_peers: bool) -> Arc<Shared> {
-        let shared = Shared::default();
-        if has_peers {
-            let peers = PeerWatch::new().expect("the host has epoll");
-            shared.peers.get_or_make(|| peers);
-        }
+    fn shared() -> Arc<Shared> {
+        let shared = Shared::new();
+        let poller = Poller::new().expect("the host has descriptors");
+        shared.poller.get_or_make(|| poller);
         Arc::new(shared)
     }
 
     /// True if the thread's sleep ends soon although nothing more happens.
-    fn wakes_alone(shared: &Arc<Shared>, seen: u32, until_ns: Option<u64>) -> bool {
+    fn wakes_alone(shared: &Arc<Shared>, until_ns: Option<u64>) -> bool {
         let of_thread = Arc::clone(shared);
-        let sleep = move || of_thread.sleep(seen, until_ns);
+        let sleep = move || of_thread.sleep(until_ns);
         let thread = spawn("sleeper", &ThreadConfig::default(), sleep).expect("a thread");
         let late_ns = monotonic_ns() + LONG_NS;
         while !thread.is_finished() && monotonic_ns() < late_ns {
             rustix::thread::sched_yield();
         }
         let is_awake = thread.is_finished();
-        shared.tell();
+        shared.wake();
         thread.join().expect("no panic");
         is_awake
     }
 
     #[test]
     fn a_wait_that_is_announced_between_any_two_steps_of_the_thread_is_watched() {
-        for (has_peers, step) in (0..6).map(|case| (case < 3, case % 3)) {
-            let shared = shared(has_peers);
+        for step in 0..3 {
+            let shared = shared();
             let (socket, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
             let wait = Wait::new(Stream::new(socket.into()));
             let announce_after = |current: u32| {
@@ -299,19 +308,18 @@ mod tests {
                         wait: Arc::downgrade(&wait),
                         timeout_ns: 1_000_000,
                     });
-                    shared.tell();
+                    shared.wake();
                 }
             };
             // The steps of `run`.
-            let seen = shared.news.load(Ordering::Acquire);
             announce_after(0);
             let until_ns = shared.look(monotonic_ns());
             announce_after(1);
             let until_ns = shared.look_at_peers(until_ns);
             announce_after(2);
             assert!(
-                wakes_alone(&shared, seen, until_ns),
-                "peers: {has_peers}, announced after step {step}"
+                wakes_alone(&shared, until_ns),
+                "announced after step {step}"
             );
         }
     }

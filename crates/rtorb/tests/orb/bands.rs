@@ -86,7 +86,7 @@ fn a_thread_without_a_priority_is_served_at_the_servers() {
 fn a_program_with_bands_and_lanes_of_a_file_may_call_before_it_has_a_priority() {
     let options = |options: &[&str]| {
         let options = options.iter().map(ToString::to_string);
-        Orb::builder().args(options).expect("legal")
+        Orb::builder().args(options)
     };
     let server = ["-ORBDispatch", "lanes", "-ORBLanes", "60:1,59:1"];
     let server = options(&[&server[..], &["-ORBBestEffort", "yes"]].concat());
@@ -365,8 +365,8 @@ fn bands_of_the_orb_are_for_objects_with_a_model() {
 fn the_protocols_of_a_client_choose_and_order_its_routes() {
     let scratch = Scratch::new();
     let unix = format!("uiop://{}", scratch.join("socket").display());
-    let builder = Orb::builder().listen("iiop://127.0.0.1:0").expect("legal");
-    let ours = Ours::serve_as(builder.listen(&unix).expect("legal"));
+    let builder = Orb::builder().listen("iiop://127.0.0.1:0");
+    let ours = Ours::serve_as(builder.listen(&unix));
     let orb = orb(Orb::builder());
     let object = object(&orb, &ours.text(ours.cubit.as_object()));
     let tcp = Protocol::Tcp(TcpProtocolProperties {

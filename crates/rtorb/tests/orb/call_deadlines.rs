@@ -295,7 +295,7 @@ fn a_servant_that_does_not_return_is_a_timeout_with_every_dispatch_strategy() {
                 _ => format!("shmiop://{}", scratch.join("socket").display()),
             };
             let server = Orb::builder().dispatch(dispatch).listen(&endpoint);
-            let ours = Ours::serve_as(server.expect("an endpoint"));
+            let ours = Ours::serve_as(server);
             let gate = Arc::new(Mutex::new(()));
             let closed = gate.lock().expect("nobody panics");
             let party: Party = ours.poa.activate(Held(Arc::clone(&gate))).expect("room");

@@ -46,7 +46,7 @@ fn a_missing_unix_socket_is_transient_at_connect() {
     let ours = {
         let scratch = rtorb_tests::scratch::Scratch::new();
         let endpoint = format!("uiop://{}", scratch.join("socket").display());
-        let ours = Ours::serve_as(Orb::builder().listen(&endpoint).expect("an endpoint"));
+        let ours = Ours::serve_as(Orb::builder().listen(&endpoint));
         (ours.text(ours.cubit.as_object()), endpoint)
     };
     let failed = call(Orb::builder(), &ours.0);

@@ -96,7 +96,7 @@ fn an_object_is_called_directly_by_every_reference_of_its_orb() {
         format!("uiop://{}", scratch.join("socket").display()),
         format!("shmiop://{}", scratch.join("memory").display()),
     ] {
-        let served = Served::collocated(Orb::builder().listen(&endpoint).expect("an endpoint"));
+        let served = Served::collocated(Orb::builder().listen(&endpoint));
         let (servant, told) = watched();
         let relay: Relay = served.root.activate(servant).expect("there is room");
         assert!(is_direct(&relay, &told), "{endpoint}: the adapter's");

@@ -117,7 +117,7 @@ fn a_text_that_is_no_reference_is_told_what_is_wrong_with_it() {
         (
             "corbaloc::h/%g",
             9,
-            ["\"corbaloc::h/%g\"", "cannot be understood"],
+            ["\"corbaloc::h/%g\"", "cannot be parsed"],
         ),
         ("IOR:01", 10, ["the message ends too early", "copy all"]),
     ] {

@@ -17,7 +17,7 @@ fn a_reactive_server_knows_itself_by_each_of_its_names() {
         "iiop://127.0.0.1:0/hostname_in_ior=localhost",
     ] {
         let reactive = Orb::builder().dispatch(DispatchStrategy::Reactive);
-        let ours = Ours::serve_as(reactive.listen(endpoint).expect("an endpoint"));
+        let ours = Ours::serve_as(reactive.listen(endpoint));
         let refused = ours
             .desk
             .level_of(Some(&Party::from(&ours.desk)))

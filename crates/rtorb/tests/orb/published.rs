@@ -7,7 +7,7 @@ use rtorb_tests::ours::Ours;
 #[test]
 fn references_contain_the_published_addresses_in_their_order() {
     let listen = "iiop://127.0.0.1:0/publish=gate:19000&publish=[::1]:7&publish=plant";
-    let ours = Ours::serve_as(Orb::builder().listen(listen).expect("an endpoint"));
+    let ours = Ours::serve_as(Orb::builder().listen(listen));
     let [Endpoint::Tcp { port, .. }] = &ours.orb.endpoints()[..] else {
         panic!("it listens on one port");
     };
@@ -16,7 +16,7 @@ fn references_contain_the_published_addresses_in_their_order() {
     let texts: Vec<_> = published.iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["iiop://gate:19000", "iiop://[::1]:7", &own]);
     // The ORB knows its own objects by these addresses, and calls them without a connection.
-    let own = Ours::serve_collocated(Orb::builder().listen(listen).expect("an endpoint"));
+    let own = Ours::serve_collocated(Orb::builder().listen(listen));
     assert_eq!(own.cubit.cube_long(3), Ok(27));
 }
 
@@ -25,13 +25,13 @@ fn a_server_with_a_span_of_ports_takes_the_first_free_one() {
     let first = Ours::serve();
     let taken = first.address().port();
     let listen = format!("iiop://127.0.0.1:{taken}/portspan=50");
-    let second = Ours::serve_as(Orb::builder().listen(&listen).expect("an endpoint"));
+    let second = Ours::serve_as(Orb::builder().listen(&listen));
     let port = second.address().port();
     assert!(port > taken && port < taken + 50, "{taken}: {port}");
     assert_eq!(second.cubit.cube_long(3), Ok(27));
 
     let full = format!("iiop://127.0.0.1:{taken}/portspan=1");
-    let orb = Orb::builder().listen(&full).expect("an endpoint").build();
+    let orb = Orb::builder().listen(&full).build();
     let refused = orb.expect("an ORB").root_poa().map(drop);
     assert!(refused.expect_err("taken").to_string().contains("in use"));
 }

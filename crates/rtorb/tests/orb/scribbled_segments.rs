@@ -81,7 +81,7 @@ fn slice(seed: u64) -> Seen {
         .shared_memory_wait(wait)
         .dispatch(dispatch)
         .listen(&format!("shmiop://{}", served.display()));
-    let ours = Ours::serve_as(server.expect("an endpoint"));
+    let ours = Ours::serve_as(server);
     let reference = ours.text(ours.cubit.as_object());
     let by_relay = by_way_of(&reference, &relayed);
     let listener = UnixListener::bind(&relayed).expect("the folder can be written");

@@ -30,7 +30,7 @@ fn endpoint(path: &Path) -> String {
 
 fn serve(path: &Path) -> OrbBuilder {
     let server = Orb::builder().shared_memory_ring_bytes(RING_BYTES);
-    server.listen(&endpoint(path)).expect("an endpoint")
+    server.listen(&endpoint(path))
 }
 
 fn client(builder: OrbBuilder, reference: &str) -> Cubit {
@@ -113,7 +113,7 @@ fn a_call_is_right_after_a_silence() {
 fn a_client_takes_shared_memory_by_itself_and_its_protocols_choose() {
     let scratch = Scratch::new();
     let builder = serve(&scratch.join("socket")).listen("iiop://127.0.0.1:0");
-    let ours = Ours::serve_as(builder.expect("an endpoint"));
+    let ours = Ours::serve_as(builder);
     let orb = Orb::builder().build().expect("an ORB");
     let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
     let object = object.expect("a reference");
@@ -167,7 +167,7 @@ fn an_object_of_this_host_is_found_by_its_key() {
 fn the_memory_of_another_host_is_left_alone() {
     let scratch = Scratch::new();
     let builder = serve(&scratch.join("socket")).listen("iiop://127.0.0.1:0");
-    let ours = Ours::serve_as(builder.expect("an endpoint"));
+    let ours = Ours::serve_as(builder);
     let text = ours.text(ours.cubit.as_object());
     let mut ior: Ior = text.parse().expect("a reference");
     for profile in &mut ior.profiles {

@@ -27,8 +27,8 @@ fn main() {
             shutdown::an_orb_that_is_shut_down_before_it_listens_never_does,
         ),
         (
-            "odd_times_are_made_ones_that_the_system_takes",
-            shutdown::odd_times_are_made_ones_that_the_system_takes,
+            "the_shortest_and_the_longest_times_are_ones_that_the_system_takes",
+            shutdown::the_shortest_and_the_longest_times_are_ones_that_the_system_takes,
         ),
         (
             "an_orb_that_two_threads_run_has_its_lanes_once_and_ends_for_both",

@@ -21,7 +21,7 @@ pub(crate) fn a_client_thread_whose_priority_is_refused_fails_the_call_that_star
     }
     let scratch = Scratch::new();
     let path = format!("shmiop://{}", scratch.join("socket").display());
-    let by_memory = Ours::serve_as(Orb::builder().listen(&path).expect("an endpoint"));
+    let by_memory = Ours::serve_as(Orb::builder().listen(&path));
     let by_socket = Ours::serve();
     for (connection, ours) in [
         (ConnectionStrategy::Exclusive, &by_socket),

@@ -7,26 +7,37 @@ use rtorb_tests::running::until;
 use rtorb_tests::scheduling::tasks;
 use rtorb_tests::scratch::Scratch;
 use std::thread;
+use std::time::Duration;
 
 pub(crate) fn an_orb_that_is_shut_down_before_it_listens_never_does() {
     let scratch = Scratch::new();
     let path = scratch.join("never");
     let builder = Orb::builder().listen(&format!("uiop://{}", path.display()));
-    let orb = builder.expect("an endpoint").build().expect("an ORB");
+    let orb = builder.build().expect("an ORB");
     orb.shutdown();
     orb.run().expect("it ends at once");
     assert!(!path.exists() && orb.endpoints().is_empty());
 }
 
-pub(crate) fn odd_times_are_made_ones_that_the_system_takes() {
-    for odd in [std::time::Duration::ZERO, std::time::Duration::MAX] {
-        let limits = rtorb::Limits::with(|limits| limits.send_timeout = odd);
+pub(crate) fn the_shortest_and_the_longest_times_are_ones_that_the_system_takes() {
+    let day = Duration::from_secs(86_400);
+    for time in [Duration::from_millis(1), day] {
+        let limits = rtorb::Limits::with(|limits| limits.send_timeout = time);
         let ours = Ours::serve_as(Orb::builder().limits(limits));
-        let builder = Orb::builder().connect_timeout(odd.max(std::time::Duration::from_secs(1)));
-        let client = builder.round_trip_timeout(Some(std::time::Duration::MAX));
+        let builder = Orb::builder().connect_timeout(time.max(Duration::from_secs(1)));
+        let client = builder.round_trip_timeout(Some(Duration::MAX));
         let text = ours.text(ours.cubit.as_object());
         let object = client.build().expect("an ORB").string_to_object(&text);
         assert_eq!(object.expect("legal").is_a("IDL:Cubit:1.0"), Ok(true));
+    }
+    for odd in [Duration::ZERO, Duration::MAX] {
+        let limits = rtorb::Limits::with(|limits| limits.send_timeout = odd);
+        let refused = Orb::builder().limits(limits).connect_timeout(odd).build();
+        let text = refused.map(|_| ()).expect_err("out of range").to_string();
+        for name in ["limits.send_timeout", "connect_timeout"] {
+            let reason = format!("{name}: must be from 1 to 86400000 ms, not {odd:?}");
+            assert!(text.contains(&reason), "{text}");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! An embedded server called by an embedded client, by omniORB, and by a peer that breaks the rules.
 
 use super::link::{MESSAGE_OCTETS_MAX, Socket, client, pair};
-use rtorb::{
+use rtorb_embedded::{
     CallPriority, Ended, ExceptionKind, FixedPriority, Object, ObjectRef, Server, SystemException,
     Tie,
 };
@@ -68,7 +68,7 @@ fn every_operation_of_the_cubit_is_served() {
     };
     assert_eq!(cubit.cube_struct(&many), Ok(cubed));
     assert_eq!(cubit.cube_union(&Oneof::Cm(many)), Ok(Oneof::Cm(cubed)));
-    let any = rtorb::Any::from_value(&many).expect("it has a TypeCode");
+    let any = rtorb_embedded::Any::from_value(&many).expect("it has a TypeCode");
     let answer = cubit.cube_any(&any).expect("it is served");
     assert_eq!(answer.extract::<Many>(), Ok(cubed));
     assert_eq!(cubit.cube_long_sequence(&[1, -2, 3]), Ok(vec![1, -8, 27]));

@@ -2,7 +2,7 @@
 
 use super::link::{MESSAGE_OCTETS_MAX, client, pair};
 use core::sync::atomic::{AtomicI32, Ordering};
-use rtorb::{
+use rtorb_embedded::{
     CompletionStatus, ExceptionKind, FixedPriority, Object, ObjectRef, Server, SystemException, Tie,
 };
 use rtorb_embedded_cubit::exchange::{
@@ -40,8 +40,8 @@ impl DeskServant for Echo {
 
     fn echo_wstring(
         &self,
-        text: &rtorb::cdr::WString,
-    ) -> Result<rtorb::cdr::WString, SystemException> {
+        text: &rtorb_embedded::cdr::WString,
+    ) -> Result<rtorb_embedded::cdr::WString, SystemException> {
         Ok(text.clone())
     }
 

@@ -2,9 +2,9 @@
 //! another.
 
 use super::link::client;
-use rtorb::ObjectRef;
+use rtorb::Orb;
+use rtorb_embedded::ObjectRef;
 use rtorb_embedded_cubit::guest::Guest;
-use rtorb_full::Orb;
 use rtorb_tests::ours::{Ours, check_cubit};
 use rtorb_tests::running::{PATIENCE, Running, until};
 use rtorb_tests::stubs::Cubit;

@@ -1,6 +1,6 @@
 //! Both ends of a link: sockets, and clients behind a lock.
 
-use rtorb::{Client, Link, LinkError, SharedClient};
+use rtorb_embedded::{Client, Link, LinkError, SharedClient};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;

@@ -30,7 +30,7 @@ impl ValveServant for Simulated {
 }
 
 fn main() -> anyhow::Result<()> {
-    let orb = Orb::builder().args(std::env::args())?.build()?;
+    let orb = Orb::builder().args(std::env::args()).build()?;
     let valve: Valve = orb.root_poa()?.activate(Simulated::default())?;
     writeln!(stdout(), "{valve}")?;
     orb.run()?;

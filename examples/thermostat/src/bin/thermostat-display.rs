@@ -16,7 +16,7 @@ impl DisplayServant for Terminal {
 }
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let reference = builder.remaining_arguments().first().cloned();
     let reference = reference.context("usage: thermostat-display REFERENCE")?;
     let orb = builder.build()?;

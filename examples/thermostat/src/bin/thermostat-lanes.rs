@@ -12,7 +12,7 @@ fn main() -> anyhow::Result<()> {
     let builder = Orb::builder().on_warning(|warning| {
         let _ = writeln!(stderr(), "{warning}");
     });
-    let builder = builder.args(std::env::args().skip(1))?;
+    let builder = builder.args(std::env::args().skip(1));
     let file = builder.remaining_arguments().first().cloned();
     let file = file.context("usage: thermostat-lanes FILE")?;
     let orb = builder.build()?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let usage = "usage: thermostat-server FILE";
     let file = builder
         .remaining_arguments()

@@ -8,7 +8,7 @@ use std::io::{Write, stdout};
 use std::time::Instant;
 
 fn main() -> anyhow::Result<()> {
-    let builder = Orb::builder().args(std::env::args().skip(1))?;
+    let builder = Orb::builder().args(std::env::args().skip(1));
     let reference = builder.remaining_arguments().first().cloned();
     let reference = reference.context("usage: thermostat-shut-off REFERENCE")?;
     let orb = builder.build()?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use rtorb_kernels::explain::{self, Request};
+use rtorb_kernels::explain::{self, ExplanationRequest};
 use rtorb_kernels::initramfs::OwnFile;
 use rtorb_lab::LabError;
 use rtorb_lab::experiments;
@@ -67,7 +67,7 @@ impl Explain {
             let value = value.clone()?;
             Some((name.to_owned(), value))
         });
-        let request = Request {
+        let request = ExplanationRequest {
             folder: self.folder.clone(),
             system: self.system.clone(),
             experiment: self.experiment.clone(),
@@ -118,7 +118,7 @@ pub(super) fn worst_of_each(
     own_programs: &[OwnFile],
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Explanation>> {
-    let request = Request {
+    let request = ExplanationRequest {
         folder: folder.to_owned(),
         system: None,
         experiment: WAKEUP.to_owned(),

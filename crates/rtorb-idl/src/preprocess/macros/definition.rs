@@ -62,7 +62,7 @@ impl Macros {
 
 impl Macro {
     /// Reads the parameters from `tokens`, up to the closing parenthesis, and the body behind it. The error is the place of
-    /// the wrong token, if there is one.
+    /// the wrong token, or of the last one if the closing parenthesis is missing.
     fn read_parameters(&mut self, tokens: &[Token]) -> Result<(), Option<Location>> {
         let last = tokens.last().map(|token| token.location);
         let mut names = Vec::new();

@@ -22,7 +22,7 @@ enum Pending {
 /// The expansion of one list.
 pub(super) struct Expansion<'e> {
     macros: &'e mut Macros,
-    /// The next one is last.
+    /// The tokens to expand; the next one is the last.
     pending: Vec<Pending>,
     pub(super) lexer: Option<&'e mut Lexer>,
     active: Vec<Rc<str>>,

@@ -47,7 +47,7 @@ pub(crate) const ROLES: &[Role] = &[
 /// A thread for each client.
 fn serve_at(endpoint: &str, wait: SharedMemoryWait) -> Result<(), String> {
     let builder = Orb::builder().shared_memory_wait(wait).listen(endpoint);
-    let server = builder.and_then(|builder| Server::with(builder, PoaPolicies::default()));
+    let server = Server::with(builder, PoaPolicies::default());
     serve(&server.map_err(text)?)
 }
 
@@ -78,8 +78,7 @@ fn serve_lane(words: &[&str], model: PriorityModel) -> Result<(), String> {
         .strategies(Strategies::TAO)
         .lanes([lane])
         .listen(endpoint);
-    let server = builder.and_then(|builder| Server::with(builder, policies));
-    serve(&server.map_err(text)?)
+    serve(&Server::with(builder, policies).map_err(text)?)
 }
 
 fn is_lane_over_tcp(words: &[&str]) -> bool {

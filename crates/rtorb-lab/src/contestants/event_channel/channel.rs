@@ -48,7 +48,7 @@ impl Server {
             .lanes(lanes.iter().copied())
             .watchdog_thread(as_this_thread())
             .listen(endpoint)
-            .and_then(rtorb::OrbBuilder::build)
+            .build()
             .map_err(|error| error.to_string())?;
         let channel =
             Channel::serve(&orb, config(served, &lanes)).map_err(|error| error.to_string())?;

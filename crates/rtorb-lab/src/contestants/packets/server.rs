@@ -24,7 +24,7 @@ impl Server {
         let orb = builder()?
             .lanes([lane(URGENT)?, lane(BULK)?])
             .listen(endpoint)
-            .and_then(rtorb::OrbBuilder::build)
+            .build()
             .map_err(|error| error.to_string())?;
         let references = [
             activate(&orb, "urgent", URGENT, marks)?,

@@ -192,7 +192,7 @@ const PROGRAMS: [(&str, &str); 3] = [
     ("whitebox", include_str!("omniorb/whitebox.cc")),
 ];
 const LOCK_CALLS: &str = include_str!("omniorb/lock_calls.c");
-const IDL: &str = include_str!("../../../idl/cubit.idl");
+const IDL: &str = include_str!(env!("CUBIT_IDL"));
 const IDL_OPTIONS: [&str; 2] = ["-bcxx", "-Wbh=.hh,s=SK.cc"];
 const LINK: [&str; 4] = ["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"];
 /// A slow machine with others at work on it.

@@ -70,7 +70,7 @@ impl Server {
             .pool_threads(POOL_THREADS)
             .lanes(lanes)
             .listen(endpoint)
-            .and_then(rtorb::OrbBuilder::build)
+            .build()
             .map_err(|error| error.to_string())?;
         let work_ns = Arc::new(AtomicU64::new(0));
         let references = objects

@@ -29,7 +29,7 @@ impl Server {
     pub fn open(setting: Setting, endpoint: &str, next: &[&str]) -> Result<Self, String> {
         let orb = bounded(Orb::builder())
             .listen(endpoint)
-            .and_then(rtorb::OrbBuilder::build)
+            .build()
             .map_err(|error| error.to_string())?;
         let pool = start_pool(&orb, setting)?;
         let mut next = typed(&orb, next)?.into_iter();

@@ -1,5 +1,8 @@
 //! When an output on another host was set, in the time of the supplier's host.
 
+use rtorb_os::clock::monotonic_ns;
+use rustix::time::{ClockId, clock_gettime};
+
 use super::receiver::Outputs;
 use super::{Called, Edge};
 use crate::experiment::{Clocks, Context};
@@ -79,6 +82,24 @@ pub fn in_our_time(
 
 /// Far more than two readings of the clocks differ by.
 const STEP_NS_MAX: u64 = 20_000;
+
+/// CLOCK_REALTIME less CLOCK_MONOTONIC, in nanoseconds.
+///
+/// It is right to half the time of three reads. It changes when CLOCK_REALTIME is set, and not when its rate is adjusted: both clocks
+/// are adjusted together.
+pub(super) fn realtime_ahead_ns() -> i64 {
+    let read = |_| {
+        let before_ns = monotonic_ns();
+        let real = clock_gettime(ClockId::Realtime);
+        let after_ns = monotonic_ns();
+        let middle_ns = before_ns + (after_ns - before_ns) / 2;
+        let real_ns = real.tv_sec * 1_000_000_000 + real.tv_nsec;
+        (after_ns - before_ns, real_ns - middle_ns.cast_signed())
+    };
+    // An interrupt may come between two reads, but hardly in each attempt.
+    let (_, ahead_ns) = (0..5).map(read).min().unwrap_or_default();
+    ahead_ns
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,12 +8,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtorb_os::clock::realtime_ahead_ns;
-use rtorb_os::socket::received_at_ns;
+use rtorb_instruments::network::received_at_ns;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 
+use super::clocks::realtime_ahead_ns;
 use super::{EDGES_MAX, Edge};
 use crate::contestants::event_channel::system::within;
 use crate::contestants::questions::{self, json};

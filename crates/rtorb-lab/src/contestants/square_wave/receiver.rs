@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use rtorb::rt::{Policy, PriorityModel, ThreadpoolLane};
 use rtorb::{ExceptionKind, Limits, Orb, Poa, PoaPolicies, Strategies, SystemException};
-use rtorb_os::clock::realtime_ahead_ns;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::{
     Event, PushConsumer, PushConsumerServant,
 };
 use serde::{Deserialize, Serialize};
 
+use super::clocks::realtime_ahead_ns;
 use super::idl::benchmark::{Put, PutServant};
 use super::pulse::{Output, Pulse};
 use super::{EDGES_MAX, Edge};
@@ -150,7 +150,7 @@ pub(in crate::contestants) fn server(
         .limits(limits)
         .lanes(lane)
         .listen(endpoint)
-        .and_then(rtorb::OrbBuilder::build)
+        .build()
         .map_err(|error| error.to_string())?;
     let policies = lane.map_or_else(PoaPolicies::default, propagated);
     let root = orb.root_poa().map_err(|exception| exception.to_string())?;

@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use rtorb_host::placement::Placement;
-use rtorb_os::clock::realtime_ahead_ns;
 use rtorb_results::{Labels, ObtainedScheduling, labels};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::clocks::realtime_ahead_ns;
 use super::clocks::{Clock, in_our_time};
 use super::oscilloscope::Screen;
 use super::pulse::Pulse;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use rtorb_os::heap::process_heap_calls;
+use rtorb_instruments::heap::process_heap_calls;
 use rtorb_os::sync::process_lock_calls;
 use serde::Deserialize;
 

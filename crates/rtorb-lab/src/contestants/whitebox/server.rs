@@ -31,7 +31,7 @@ impl Server {
     ) -> Result<Self, Box<dyn Error>> {
         let mut builder = Orb::builder()
             .strategies(Strategies::preset(preset)?)
-            .listen(endpoint)?;
+            .listen(endpoint);
         if priorities.low > 0 {
             builder = builder.lanes([lane(priorities.low)?, lane(priorities.high)?]);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rtorb::thread::ThreadConfig;
-use rtorb_os::sched::process_switches;
+use rtorb_instruments::usage;
 use rtorb_os::thread::spawn;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +67,7 @@ impl Question {
             groups: low.chain([(last, 0)]).map(group).collect(),
         })?;
         let all = || {
-            let switches = process_switches();
+            let switches = usage::of_process().switches;
             switches.voluntary + switches.involuntary
         };
         let before = all();

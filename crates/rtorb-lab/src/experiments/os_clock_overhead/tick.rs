@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use rtorb_instruments::signal_timer::{self, SignalTimer};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::futex;
-use rtorb_os::signal_timer::{self, SignalTimer};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use rtorb_instruments::replay::sample_taken;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::replay::sample_taken;
 use rtorb_os::sched::SchedPolicy;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! The measured loop, the same as cyclictest's: sleep until an absolute moment, and see how late it is.
 
 use rtorb_host::placement::{Placement, obtained_by_priority};
+use rtorb_instruments::replay::sample_taken;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_os::replay::sample_taken;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{ThreadConfig, spawn};
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ const NOT_TAKEN: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {
-    use rtorb_os::replay::samples_taken;
+    use rtorb_instruments::replay::samples_taken;
 
     use super::*;
     use crate::processes::probe::Question as _;

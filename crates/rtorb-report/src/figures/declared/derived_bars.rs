@@ -48,7 +48,7 @@ pub(super) fn figure(results: &Results, plot: &Plot) -> Figure {
 }
 
 fn drawn(plot: &Plot, numbers: &[&Derived], marked: &[(&str, Vec<&Derived>)]) -> Drawn {
-    let scale = Scale::of(numbers, marked);
+    let scale = BarScale::of(numbers, marked);
     let mut drawn = Drawn::new();
     for (at, line) in distinct(numbers, &plot.lines).iter().enumerate() {
         let own = numbers
@@ -117,12 +117,12 @@ fn place(one: &Derived, x: &str) -> Option<String> {
 }
 
 /// The unit in which the largest is read most easily.
-struct Scale {
+struct BarScale {
     divisor: f64,
     unit: String,
 }
 
-impl Scale {
+impl BarScale {
     fn of(numbers: &[&Derived], marked: &[(&str, Vec<&Derived>)]) -> Self {
         let all = || numbers.iter().chain(marked.iter().flat_map(|(_, of)| of));
         let largest = all().map(|one| one.value).fold(0.0, f64::max);

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use rtorb::SystemException;
 use rtorb::cdr::CharCodeSet;
 use rtorb::rt::Priority;
-use rtorb_os::heap::heap_calls;
+use rtorb_instruments::heap::heap_calls;
 use rtorb_os::sync::lock_calls;
 
 /// The behaviour of a simulated connection.

@@ -1,4 +1,8 @@
 //! The shared state of a plain channel, and its thread: it connects to the channel, notifies clients and pings them.
+#![expect(
+    clippy::disallowed_types,
+    reason = "a client that connects may wait for another one that moves a value; no event does"
+)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -37,8 +37,7 @@ impl Serving {
     pub(crate) fn of_a_client() -> Self {
         let orb = Orb::builder()
             .collocation(Collocation::Transport)
-            .listen("iiop://127.0.0.1:0")
-            .expect("an endpoint");
+            .listen("iiop://127.0.0.1:0");
         Self::new(orb.build().expect("an ORB"))
     }
 }
@@ -64,7 +63,6 @@ pub(crate) fn serve(config: ChannelConfig) -> Served {
         .strategies(strategies(DispatchStrategy::ThreadPerConnection))
         .collocation(Collocation::Transport)
         .listen("iiop://127.0.0.1:0")
-        .expect("an endpoint")
         .best_effort()
         .on_warning(|_| {})
         .limits(config.limits(rtorb::Limits::default()))

@@ -377,11 +377,7 @@ fn serve_until_killed() {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(0);
     });
-    let orb = Orb::builder()
-        .listen(&endpoint)
-        .expect("an endpoint")
-        .build()
-        .expect("an ORB");
+    let orb = Orb::builder().listen(&endpoint).build().expect("an ORB");
     let naming = NamingService::serve(&orb, NamingConfig::stored_at(store)).expect("a service");
     orb.root_poa().expect("an adapter").manager().activate();
     println!("{READY}{}", naming.reference().as_object());

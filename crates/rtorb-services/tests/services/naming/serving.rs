@@ -29,7 +29,6 @@ impl Serving {
     pub(crate) fn at(endpoint: &str, config: NamingConfig) -> Self {
         let orb = Orb::builder()
             .listen(endpoint)
-            .expect("an endpoint")
             .collocation(Collocation::Transport)
             .build()
             .expect("an ORB");

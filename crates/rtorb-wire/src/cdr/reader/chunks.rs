@@ -7,7 +7,7 @@ use crate::cdr::{Chunk, ValueStart};
 /// The position of a reader among chunked values.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Chunks<'m> {
-    /// The bytes of the stream, with those behind the current chunk.
+    /// All bytes of the stream, including those behind the current chunk.
     all: &'m [u8],
     /// The number of open chunked values, each inside the one before.
     depth: u32,
@@ -46,7 +46,7 @@ impl<'m> Reader<'m> {
     /// When the rest of the message does not arrive.
     fn enter_chunks(&mut self) -> Result<(), DecodeError> {
         self.buffer_rest()?;
-        let all = self.octets;
+        let all = self.bytes;
         let chunks = self.chunks();
         chunks.all = all;
         chunks.depth += 1;
@@ -64,7 +64,7 @@ impl<'m> Reader<'m> {
         if !is_truncated && !self.has_only_padding() {
             return Err(DecodeError::UnknownValue);
         }
-        self.at = self.octets.len();
+        self.at = self.bytes.len();
         let Chunks { depth, ended, .. } = *self.chunks();
         self.show_all();
         let ended = if ended != 0 {
@@ -99,9 +99,9 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// True if the chunk has no more bytes than the padding before a tag. omniORB counts it into the chunk.
+    /// True if the rest of the chunk is only the padding before a tag. omniORB counts this padding as part of the chunk.
     fn has_only_padding(&self) -> bool {
-        self.octets.len() - self.at <= self.padding()
+        self.bytes.len() - self.at <= self.padding()
     }
 
     /// The bytes before the next multiple of 4.
@@ -124,7 +124,7 @@ impl<'m> Reader<'m> {
     /// True at the end of a chunk.
     #[inline]
     pub(super) fn is_at_chunk_end(&self) -> bool {
-        self.hidden > 0 && self.at == self.octets.len()
+        self.hidden > 0 && self.at == self.bytes.len()
     }
 
     /// Moves to the next chunk.
@@ -134,7 +134,7 @@ impl<'m> Reader<'m> {
         let ended = self.chunks().ended;
         self.show_all();
         match self.chunk()? {
-            Chunk::State(octets) if ended == 0 => self.hide_behind(self.at + octets),
+            Chunk::State(bytes) if ended == 0 => self.hide_behind(self.at + bytes),
             _ => return Err(DecodeError::UnknownValue),
         }
         Ok(())
@@ -145,13 +145,13 @@ impl<'m> Reader<'m> {
     }
 
     fn show_all(&mut self) {
-        self.octets = self.chunks().all;
+        self.bytes = self.chunks().all;
         self.hidden = 0;
     }
 
     fn hide_behind(&mut self, end: usize) {
         let all = self.chunks().all;
-        self.octets = &all[..end];
+        self.bytes = &all[..end];
         self.hidden = all.len() - end;
     }
 }

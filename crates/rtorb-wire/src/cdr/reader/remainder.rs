@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 /// A large message is decoded while its end is still in the socket. A long run of bytes then goes straight to its
 /// destination, without a copy.
 pub trait Remainder {
-    /// The bytes of the message that were not delivered yet.
+    /// The number of bytes of the message that were not read from here yet.
     fn left(&self) -> usize;
 
     /// Reads the next `count` bytes and appends them to `into`.
@@ -26,15 +26,15 @@ pub trait Remainder {
 }
 
 impl Reader<'_> {
-    /// Ensures that `octets` more bytes are in memory, or all that the message has.
+    /// Ensures that `bytes` more bytes are in memory, or all that the message has.
     ///
     /// # Errors
     /// [`DecodeError::Interrupted`] when the rest does not arrive.
     #[inline]
-    pub fn buffer_up(&mut self, octets: usize) -> Result<(), DecodeError> {
+    pub fn buffer_up(&mut self, bytes: usize) -> Result<(), DecodeError> {
         if self.is_at_chunk_end() {
             self.next_chunk()
-        } else if self.rest.is_some() && self.octets.len() - self.at < octets {
+        } else if self.rest.is_some() && self.bytes.len() - self.at < bytes {
             self.buffer_rest()
         } else {
             Ok(())
@@ -45,11 +45,11 @@ impl Reader<'_> {
     #[inline]
     pub fn remaining(&self) -> usize {
         let rest = self.rest.as_ref().map_or(0, |rest| rest.left());
-        self.octets.len() - self.at + self.hidden + rest
+        self.bytes.len() - self.at + self.hidden + rest
     }
 
     /// Copies the bytes in memory and reads the rest of a long run straight behind them.
-    pub(super) fn stream_octets(
+    pub(super) fn stream_bytes(
         &mut self,
         into: &mut Vec<u8>,
         length: usize,
@@ -69,7 +69,7 @@ impl Reader<'_> {
         into.extend_from_slice(buffered);
         rest.append(into, length - buffered.len())?;
         let position = self.position() + length;
-        self.octets = &[];
+        self.bytes = &[];
         self.at = 0;
         self.shift = position;
         Ok(())
@@ -94,7 +94,7 @@ impl Reader<'_> {
     #[inline(never)]
     pub(super) fn buffer_rest(&mut self) -> Result<(), DecodeError> {
         if let Some(rest) = self.rest.take() {
-            self.octets = rest.complete(self.octets)?;
+            self.bytes = rest.complete(self.bytes)?;
         }
         Ok(())
     }

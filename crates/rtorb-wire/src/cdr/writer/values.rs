@@ -13,7 +13,7 @@ type Identity = (usize, TypeId);
 
 /// The valuetypes written to one stream.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(super) struct WrittenValues {
     /// The positions of the values written.
     written: BTreeMap<Identity, usize>,
     /// The number of values that are being written, each inside the one before.
@@ -36,8 +36,8 @@ struct OpenChunk {
     start: usize,
 }
 
-impl Values {
-    /// Forgets the values after the first `at` bytes of the stream.
+impl WrittenValues {
+    /// Drops the values after the first `at` bytes of the stream.
     pub(super) fn forget_after(&mut self, at: usize) {
         self.written.retain(|_, position| *position < at);
     }

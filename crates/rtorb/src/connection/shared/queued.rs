@@ -3,13 +3,12 @@
 //! A request that is not begun when the connection ends or its deadline passes is certainly not sent, and leaves the queue.
 
 use super::super::send_queue::{GivenUp, QueueBounds, QueueError, SendQueue};
-use super::{Caller, Entry, Invocation, Others, SharedConnection, Waiting};
+use super::{Caller, Entry, Others, SharedConnection, Waiting};
 use crate::limits::Limits;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
 use crate::wait::read::failed;
 use rtorb_wire::Writer;
 use rtorb_wire::connection::ReplyError;
-use rtorb_wire::giop::Response;
 use rustix::io::Errno;
 
 /// The queue of a new connection.
@@ -32,20 +31,18 @@ impl SharedConnection {
     pub(super) fn send_by_thread(
         &self,
         signal: &ThreadSignal,
-        invocation: &Invocation<'_>,
         caller: &Caller<'_>,
         message: &Writer<'_>,
     ) -> Result<(), ReplyError> {
-        let is_oneway = invocation.response == Response::None;
         caller.waiter.begin();
-        let was_empty = self.enqueue(invocation, caller, is_oneway, message)?;
+        let was_empty = self.enqueue(caller, message)?;
         if was_empty {
             signal.wake();
         }
-        if !is_oneway {
+        if !caller.is_oneway {
             return Ok(());
         }
-        let (id, deadline_ns) = (caller.request_id, caller.deadline.at_ns());
+        let (id, deadline_ns) = (caller.request_id, caller.deadline_ns);
         if !(self.await_reply)(self, caller.waiter, id, deadline_ns) {
             return Err(ReplyError::SendTimedOut);
         }
@@ -55,17 +52,12 @@ impl SharedConnection {
 
     /// Puts a message into the queue when there is room, until the caller's deadline. Returns true if the queue was empty: then
     /// the thread must be woken.
-    fn enqueue(
-        &self,
-        invocation: &Invocation<'_>,
-        caller: &Caller<'_>,
-        is_oneway: bool,
-        message: &Writer<'_>,
-    ) -> Result<bool, ReplyError> {
-        let (id, fragment_bytes) = (caller.request_id, invocation.core.fragment_bytes);
+    fn enqueue(&self, caller: &Caller<'_>, message: &Writer<'_>) -> Result<bool, ReplyError> {
+        let (id, is_oneway) = (caller.request_id, caller.is_oneway);
+        let fragment_bytes = caller.fragment_bytes;
         let mut waiting = self.waiting.lock();
         loop {
-            caller.check_let_in(&waiting.pending)?;
+            caller.check_admission(&waiting.pending)?;
             let was_empty = waiting.queue.is_empty();
             match waiting.queue.push(id, is_oneway, message, fragment_bytes) {
                 Ok(()) => {
@@ -83,7 +75,7 @@ impl SharedConnection {
                 }
                 Err(QueueError::Full) => {}
             }
-            match caller.deadline.at_ns() {
+            match caller.deadline_ns {
                 None => self.room.wait(&mut waiting),
                 Some(deadline_ns) => {
                     if !self.room.wait_until(&mut waiting, deadline_ns) {

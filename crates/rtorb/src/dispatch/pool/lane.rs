@@ -6,14 +6,14 @@ use super::request_queue::RequestQueue;
 use super::standby::Standby;
 use crate::realtime::Priority;
 use crate::server::{
-    Bell, Event, EventLoop, EventRoom, Server, ServerCore, Session, ThreadPriority, Token,
-    Workspace, refuse,
+    Event, EventLoop, EventRoom, Server, ServerCore, Session, ThreadPriority, Token, Workspace,
+    refuse,
 };
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use rtorb_os::Refused;
 use rtorb_os::sched::SchedPolicy;
-use rtorb_os::slab::{Entered, Key, Slab};
+use rtorb_os::slab::{Entered, Slab};
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rustix::event::epoll;
@@ -47,8 +47,6 @@ pub(crate) struct Lane {
     /// For a lane that buffers requests.
     pub(super) queue: Option<RequestQueue>,
     calls: Calls,
-    /// Rung when another lane needs one of its threads.
-    help: Bell,
     /// The number of threads that may still serve its clients.
     running: AtomicU32,
     /// The place of the connection that is looked at next.
@@ -85,9 +83,7 @@ impl Lane {
     ) -> Result<Self, Errno> {
         let config = &pool.lanes[number];
         let server = Server::new(listeners, pool.id, orb.limits.connections_max)?;
-        let help = Bell::new()?;
         let events = server.event_loop(orb.limits.send_timeout)?;
-        events.add_help(&help)?;
         let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
         let queue = pool.intake.buffering();
         let queue = queue.map(|bounds| RequestQueue::new(bounds, threads_max, &orb.limits));
@@ -120,7 +116,6 @@ impl Lane {
                 _ if pool.has_lanes => Calls::OfLane,
                 _ => Calls::OfRequest,
             },
-            help,
             running: AtomicU32::new(0),
             next_look: AtomicUsize::new(0),
         })
@@ -173,14 +168,14 @@ impl Lane {
     /// The connection of an event.
     #[inline]
     pub(super) fn connection(&self, token: Token) -> Option<Entered<'_, Connection>> {
-        self.connections.enter(key_of(token))
+        self.connections.enter(token.key())
     }
 
     /// Removes a connection that has ended. It is closed when the last thread that replies on it is done.
     #[cold]
     pub(super) fn remove(&self, token: Token, session: &Session) {
         session.detach();
-        if self.connections.remove(key_of(token)) {
+        if self.connections.remove(token.key()) {
             session.orb.buffers.note_freed();
             self.connected.fetch_sub(1, Ordering::Relaxed);
         }
@@ -215,7 +210,7 @@ impl Lane {
                     .connections
                     .insert(Connection::new(connection, self.sharing));
                 let is_watched = key.is_some_and(|key| {
-                    let token = Token::new(key.index, key.generation);
+                    let token = Token::of(key);
                     let is_watched = session.attach(&self.events, token).is_ok();
                     is_watched || !self.connections.remove(key)
                 });
@@ -267,17 +262,13 @@ impl Lane {
     }
 
     /// Waits for events, at most `timeout_ns`; none after the timeout or a signal.
-    ///
-    /// # Panics
-    /// When epoll itself fails, which only a bug can cause.
     #[inline]
     pub(super) fn wait<'r>(
         &self,
         room: &'r mut EventRoom,
         timeout_ns: Option<u64>,
     ) -> &'r [epoll::Event] {
-        let events = self.events.wait(room, timeout_ns);
-        events.expect("an epoll set of its own can be waited for")
+        self.events.wait(room, timeout_ns)
     }
 
     /// The meaning of an event; `None` for one that is handled here.
@@ -299,7 +290,7 @@ impl Lane {
     /// Wakes one of its idle threads to help another lane.
     pub(super) fn call(&self) {
         match &self.queue {
-            None => self.help.ring(),
+            None => self.events.call_for_help(),
             Some(queue) => queue.call(),
         }
     }
@@ -342,12 +333,5 @@ impl Lane {
         self.standby
             .as_ref()
             .is_some_and(|standby| standby.is_relieved)
-    }
-}
-
-fn key_of(token: Token) -> Key {
-    Key {
-        index: token.index(),
-        generation: token.generation(),
     }
 }

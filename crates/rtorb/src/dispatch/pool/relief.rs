@@ -6,18 +6,17 @@
 
 use super::lane::Lane;
 use super::standby::Standby;
-use crate::server::{Bell, Event, EventLoop};
+use crate::poller::{Polled, Poller, Token};
 use core::mem::MaybeUninit;
-use core::time::Duration;
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
 /// What the relief thread waits for.
 #[derive(Debug)]
 pub(super) struct Relief {
-    /// Reports the event loops of the lanes that can get help, each only while all its threads are busy.
-    events: EventLoop,
-    /// Rung when a lane asks for help, and when the pool stops.
-    bell: Bell,
+    /// Reports the event loops of the lanes that can get help, each only while all its threads are busy. The bell is rung when a
+    /// lane asks for help, and when the pool stops.
+    poller: Poller,
 }
 
 impl Relief {
@@ -27,13 +26,11 @@ impl Relief {
         if relieved().next().is_none() {
             return Ok(None);
         }
-        let events = EventLoop::new(Duration::ZERO)?;
-        let bell = Bell::new()?;
-        events.add_help(&bell)?;
+        let poller = Poller::new()?;
         for lane in relieved() {
-            events.add_loop(lane.number, &lane.events)?;
+            poller.add(&lane.events, token_of(lane), EventFlags::empty())?;
         }
-        Ok(Some(Self { events, bell }))
+        Ok(Some(Self { poller }))
     }
 
     /// Watches a lane while, and only while, all its threads are busy.
@@ -42,7 +39,13 @@ impl Relief {
     pub(super) fn watch_while_busy(&self, lane: &Lane, standby: &Standby) {
         loop {
             let has_idle = standby.has_idle();
-            self.events.await_loop(lane.number, &lane.events, !has_idle);
+            let interest = if has_idle {
+                EventFlags::empty()
+            } else {
+                EventFlags::IN | EventFlags::ONESHOT
+            };
+            // It cannot fail: the lane was added.
+            let _ = self.poller.change(&lane.events, token_of(lane), interest);
             if has_idle {
                 standby.give_up_help();
             }
@@ -61,22 +64,20 @@ impl Relief {
 
     /// Wakes the relief thread.
     pub(super) fn ring(&self) {
-        self.bell.ring();
+        self.poller.ring();
     }
 
     /// Waits for a lane that needs help; `None` when the bell was rung.
-    ///
-    /// # Panics
-    /// When epoll itself fails, which only a bug can cause.
     pub(super) fn next(&self) -> Option<usize> {
         let mut room = [MaybeUninit::uninit()];
-        let events = self.events.wait(&mut room, None);
-        let event = events
-            .expect("an epoll set of its own can be waited for")
-            .first()?;
-        match self.events.event(event, &[]) {
-            Some(Event::Loop(number)) => Some(number),
+        let event = self.poller.wait(&mut room, None).first()?;
+        match Polled::of(event) {
+            Polled::Numbered(number) => Some(number as usize),
             _ => None,
         }
     }
+}
+
+fn token_of(lane: &Lane) -> Token {
+    Token::number(lane.number as u32)
 }

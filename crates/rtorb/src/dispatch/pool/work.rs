@@ -213,7 +213,7 @@ impl<'p> LaneThread<'p> {
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Help => self.help(),
             Event::Look => lane.look_at_connections(self.orb),
-            Event::Stop | Event::Loop(_) => {}
+            Event::Stop => {}
         }
     }
 

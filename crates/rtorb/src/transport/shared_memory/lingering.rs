@@ -1,6 +1,6 @@
-//! What a thread does for a moment before it sleeps: the wait strategies of shared memory.
+//! The wait strategies of shared memory: what a thread does for a moment before it sleeps.
 //!
-//! Each is bounded, so that a peer that stops, or takes long, costs a thread of the same priority no more than the bound.
+//! Each has a bound: a peer that stops or takes long costs a thread of the same priority no more than the bound.
 
 use crate::strategies::SharedMemoryWait;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -16,16 +16,16 @@ pub(super) struct Lingering {
     in_vain: AtomicU32,
 }
 
-/// How often a thread yields before it sleeps. Whoever has its priority on its CPU runs meanwhile.
+/// How often a thread yields before it sleeps. Threads of its priority on its CPU run meanwhile.
 const YIELDS_MAX: u32 = 50;
 
-/// How often a thread looks before it sleeps, with a pause of the CPU in between: some 50 us on current machines.
+/// How often a thread checks the rings before it sleeps, with a pause of the CPU in between: some 50 us on current machines.
 const LOOKS_MAX: u32 = 1000;
 
-/// An adaptive thread that has lingered in vain so often sleeps at once for a while.
+/// After so many waits in vain, an adaptive thread sleeps at once for a while.
 const IN_VAIN_MAX: u32 = 4;
 
-/// So many waits, and then it lingers again.
+/// The number of waits after which a resting adaptive thread lingers again.
 const REST: u32 = 64;
 
 impl Lingering {
@@ -36,13 +36,13 @@ impl Lingering {
         }
     }
 
-    /// True if a thread ever waits without sleeping.
+    /// Returns true if a thread may wait without sleeping.
     #[inline]
     pub(super) fn lingers(&self) -> bool {
         self.strategy != SharedMemoryWait::Futex
     }
 
-    /// Waits for a moment without sleeping; true if `is_over` became true.
+    /// Waits for a moment without sleeping. Returns true if `is_over` became true.
     #[inline]
     pub(super) fn linger(
         &self,
@@ -57,7 +57,7 @@ impl Lingering {
         }
     }
 
-    /// Looks again and again if the peer runs on another CPU, and yields if it does not; neither if it was in vain lately.
+    /// Spins if the peer runs on another CPU, and yields otherwise. Does neither if recent waits were in vain.
     fn adapt(
         &self,
         rings: &ByteRings,

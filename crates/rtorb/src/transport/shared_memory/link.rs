@@ -1,9 +1,8 @@
 //! A stream through shared memory: the rings, the socket beside them, and the waits of its threads.
 //!
-//! A thread that waits lingers, then sleeps on a futex word of the segment. A futex knows nothing of the end of a peer: `peer_watch`
-//! sees it and wakes the thread. On a connection that it does not watch, a thread that waits for room looks at the socket every
-//! [`SLEEP_NS`]. The threads of an event loop wait for bytes at the doorbell: they poll the socket, and the peer sends one byte
-//! there.
+//! A waiting thread lingers, then sleeps on a futex word of the segment. The end of a peer wakes no futex: `peer_watch` detects it and
+//! wakes the thread. On a connection that is not watched, a sleeping thread checks the socket every [`SLEEP_NS`]. The threads of an
+//! event loop wait at the doorbell: they poll the socket, and the peer sends one byte there.
 
 use super::lingering::Lingering;
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
@@ -23,34 +22,34 @@ use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// One end of a connection through shared memory. Its socket is a parameter, because the stream has it.
+/// One end of a connection through shared memory. The stream owns the socket, so it is a parameter here.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct MemoryLink {
     rings: Arc<ByteRings>,
-    /// One thread at a time sends. The ORB sees to that, so a thread never finds the lock held; if it did, it would fail.
+    /// One thread at a time sends: the ORB ensures it, and a thread that finds the lock held fails.
     sender: RecheckLock<Sender>,
-    /// One thread at a time receives, likewise.
+    /// One thread at a time receives, as with `sender`.
     receiver: RecheckLock<Receiver>,
     lingering: Lingering,
-    /// An event loop waits for bytes, at the doorbell.
+    /// True if an event loop waits for bytes, at the doorbell.
     is_polled: AtomicBool,
-    /// Bytes came while a thread lingered, for which the doorbell was not rung.
+    /// True if bytes arrived while a thread lingered: the doorbell did not ring for them.
     has_lingered: AtomicBool,
-    /// A [`PeerWatch`](super::PeerWatch) wakes the threads that sleep when the peer ends.
+    /// True if a [`PeerWatch`](super::PeerWatch) wakes sleeping threads when the peer ends.
     is_watched: AtomicBool,
-    /// A thread sleeps, or is about to. The peer cannot write this.
+    /// True if a thread sleeps or is about to, for each [`Awaited`]. The peer cannot write it.
     is_asleep: [AtomicBool; 2],
-    /// Nothing more is received, or sent: this end has ended it, or the socket says so.
+    /// True if receiving or sending has ended, by this side or by the peer, for each [`Awaited`].
     has_ended: [AtomicBool; 2],
 }
 
-/// How long a thread sleeps at once if nobody watches its peer, in nanoseconds: the bound on finding that it was killed.
+/// How long a thread sleeps at a time on a connection that is not watched, in nanoseconds: it finds a killed peer after that time.
 const SLEEP_NS: u64 = 100_000_000;
 
-/// Bytes of the doorbell that are read at once. Each is a call that was answered, so there are few.
+/// The most bytes of the doorbell that are read at once. There is one for each time that it rang, so there are few.
 const RINGS_MAX: usize = 64;
 
-impl Link {
+impl MemoryLink {
     pub(super) fn new(duplex: Duplex, wait: SharedMemoryWait) -> Self {
         Self {
             rings: duplex.rings,
@@ -65,28 +64,28 @@ impl Link {
         }
     }
 
-    /// Has the peer ring the doorbell when it sends next.
+    /// Makes the peer ring the doorbell when it sends next.
     pub(super) fn await_at_doorbell(&self) {
         self.rings.announce(Awaited::Bytes, Place::Doorbell);
     }
 
-    /// Prepares for an event loop: the socket becomes readable when bytes come.
+    /// Prepares the connection for an event loop: the socket becomes readable when bytes arrive.
     pub(crate) fn be_polled(&self) {
         self.is_polled.store(true, Ordering::Relaxed);
         self.await_at_doorbell();
     }
 
     /// Notes that a [`PeerWatch`](super::PeerWatch) finds the end of the peer.
-    pub(super) fn be_watched(&self) {
+    pub(super) fn note_watched(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
 
-    // What a stream calls is not inlined there: it would cost a call over a socket 50 instructions.
+    // The functions that a stream calls are not inlined there: that would cost a call over a socket 50 instructions.
 
-    /// Sends all octets, and waits for room.
+    /// Sends all bytes, and waits for room.
     #[inline(never)]
-    pub(crate) fn send_octets(&self, socket: &OwnedFd, octets: &[u8]) -> Result<(), Unsent> {
-        self.send(socket, &mut [IoSlice::new(octets)], None)
+    pub(crate) fn send_bytes(&self, socket: &OwnedFd, bytes: &[u8]) -> Result<(), Unsent> {
+        self.send(socket, &mut [IoSlice::new(bytes)], None)
     }
 
     /// Sends as much of a message as there is room for, and returns the number of bytes.
@@ -151,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Receives at least one byte; 0 if the peer has ended.
+    /// Receives at least one byte. Returns 0 if the peer has ended.
     #[inline(never)]
     pub(crate) fn receive(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         loop {
@@ -160,21 +159,21 @@ impl Link {
                 return Ok(received);
             }
             if self.has_ended(Awaited::Bytes) {
-                // What was sent before the end is there by now.
+                // The bytes that were sent before the end are in the ring by now.
                 return self.take(socket, into);
             }
             self.wait(socket, Awaited::Bytes, None)?;
         }
     }
 
-    /// Receives available bytes without waiting; `AGAIN` if there are none.
+    /// Receives available bytes without waiting. Fails with `AGAIN` if there are none.
     ///
     /// With an event loop, either `into` is full afterwards, or the doorbell rings for the next byte.
     #[inline(never)]
     pub(crate) fn receive_now(&self, socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
         let is_polled = self.is_polled.load(Ordering::Relaxed);
         if is_polled && !self.has_lingered.load(Ordering::Relaxed) {
-            self.hear_doorbell(socket);
+            self.read_doorbell(socket);
         }
         self.has_lingered.store(false, Ordering::Relaxed);
         let mut total = 0;
@@ -200,36 +199,36 @@ impl Link {
         }
     }
 
-    /// True if bytes are left for which the doorbell does not ring. There are none without an event loop.
+    /// Returns true if bytes are left for which the doorbell does not ring. Without an event loop there are none.
     pub(crate) fn holds_unreported_bytes(&self) -> bool {
         if !self.is_polled.load(Ordering::Relaxed) {
             return false;
         }
         self.await_at_doorbell();
-        // What is wrong is found by receiving.
+        // The caller finds an error when it receives.
         self.rings.is_ready(Awaited::Bytes).unwrap_or(true)
     }
 
-    /// True if the wait strategy lingers.
+    /// Returns true if the wait strategy lingers.
     pub(crate) fn lingers(&self) -> bool {
         self.lingering.lingers()
     }
 
-    /// Lingers before the thread waits in an event loop; true if there are bytes, or the end. The doorbell is not rung meanwhile.
+    /// Lingers before the thread waits in an event loop. Returns true if there are bytes, or the end.
     ///
-    /// Receive them then: that has the doorbell rung again.
+    /// The doorbell does not ring until the caller has received the bytes.
     pub(crate) fn linger(&self) -> bool {
         self.rings.withdraw(Awaited::Bytes);
-        // What is wrong is found by receiving.
+        // The caller finds an error when it receives.
         let is_over = || self.is_over(Awaited::Bytes);
         let comes = self.lingering.linger(&self.rings, is_over);
         let comes = comes.unwrap_or(true);
-        // If the doorbell was rung before, it is heard with the next ring.
+        // If the doorbell has rung before, its byte is read after the next ring.
         self.has_lingered.store(comes, Ordering::Relaxed);
         comes || self.holds_unreported_bytes()
     }
 
-    /// Appends available bytes to `into`: at most `bytes_max`, and no more than it has room for; `AGAIN` if there are none.
+    /// Appends available bytes to `into`: at most `bytes_max`, and no more than it has room for. Fails with `AGAIN` if there are none.
     #[inline(never)]
     pub(crate) fn receive_behind_now(
         &self,
@@ -252,13 +251,13 @@ impl Link {
 
     /// Receives available bytes and discards them.
     pub(crate) fn discard(&self, socket: &OwnedFd) {
-        self.hear_doorbell(socket);
+        self.read_doorbell(socket);
         if self.with_receiver(socket, Receiver::discard).is_ok() {
             self.call_sender(socket);
         }
     }
 
-    /// Waits for bytes until `deadline_ns`; false if it passed first. The end counts as bytes.
+    /// Waits for bytes or the end until `deadline_ns`. Returns false if it passes first.
     pub(crate) fn await_readable(
         &self,
         socket: &OwnedFd,
@@ -267,14 +266,14 @@ impl Link {
         Ok(self.is_over(Awaited::Bytes)? || self.wait(socket, Awaited::Bytes, deadline_ns)?)
     }
 
-    /// True if the peer has ended the connection, or is gone.
+    /// Returns true if the peer has ended the connection, or is gone.
     pub(crate) fn has_peer_gone(&self, socket: &OwnedFd) -> bool {
         self.look_at_peer(socket);
         self.has_ended(Awaited::Bytes) || self.has_ended(Awaited::Room)
     }
 
     /// Reads the bytes of the doorbell, so that the socket is readable when it rings next. Notes the end of the peer.
-    pub(crate) fn hear_doorbell(&self, socket: &OwnedFd) {
+    pub(crate) fn read_doorbell(&self, socket: &OwnedFd) {
         let mut rings = [MaybeUninit::<u8>::uninit(); RINGS_MAX];
         match recv(socket, &mut rings[..], RecvFlags::DONTWAIT) {
             Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR) => {}
@@ -285,7 +284,7 @@ impl Link {
         }
     }
 
-    /// Ends what is sent, received, or both, and wakes the threads of both ends that wait for it.
+    /// Ends sending, receiving or both, and wakes the threads of both ends that wait for it.
     pub(crate) fn end(&self, socket: &OwnedFd, what: Shutdown) {
         let ended = match what {
             Shutdown::Read => [Awaited::Bytes].as_slice(),
@@ -297,7 +296,7 @@ impl Link {
             self.rings.end(*awaited);
         }
         self.rings.wake();
-        // A peer that is gone already has ended it for us.
+        // It fails only if the peer is gone, and then it has ended.
         let _ = shutdown(socket, what);
     }
 
@@ -327,7 +326,7 @@ impl Link {
         Ok(received)
     }
 
-    /// Does `work` with the only receiver; `BUSY` if another thread has it.
+    /// Calls `work` with the receiver. Fails with `BUSY` if another thread has it.
     #[inline]
     fn with_receiver<T>(
         &self,
@@ -343,12 +342,12 @@ impl Link {
     #[inline]
     fn call_sender(&self, socket: &OwnedFd) {
         if self.rings.has_made_room() && self.rings.call_peer(Awaited::Room) {
-            // If it is gone, it does not wait.
+            // A peer that is gone does not wait.
             let _ = ring_doorbell(socket);
         }
     }
 
-    /// Waits until there is what is awaited, or the end; false if `deadline_ns` passed first.
+    /// Waits for bytes or room, or the end. Returns false if `deadline_ns` passes first.
     fn wait(
         &self,
         socket: &OwnedFd,
@@ -368,7 +367,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Sleeps on the futex word once; true if the wait is over.
+    /// Sleeps on the futex word once. Returns true if the wait is over.
     fn sleep(&self, awaited: Awaited, deadline_ns: Option<u64>) -> Result<bool, Errno> {
         let until_ns = if self.is_watched.load(Ordering::Relaxed) {
             deadline_ns
@@ -376,7 +375,7 @@ impl Link {
             let until_ns = coarse_monotonic_ns() + SLEEP_NS;
             Some(until_ns.min(deadline_ns.unwrap_or(u64::MAX)))
         };
-        // Before the fence of the announcement: either this thread sees the end, or who notes it sees this thread.
+        // Before the fence of the announcement: either this thread sees the end, or the thread that notes the end sees this one.
         self.is_asleep[awaited as usize].store(true, Ordering::Relaxed);
         self.rings.announce(awaited, Place::Word);
         let is_over = self.is_over(awaited);
@@ -391,9 +390,9 @@ impl Link {
         }
     }
 
-    /// Wakes the threads for which the connection has ended; true if one may sleep still: repeat this.
+    /// Wakes the threads that sleep on an ended connection. Returns true if one may still sleep: call it again.
     ///
-    /// A peer that writes into the futex word again and again can hinder a wake-up, but not all of them.
+    /// A peer that keeps writing into the futex word can prevent one wake-up, but not all.
     pub(super) fn wake_ended(&self) -> bool {
         fence(Ordering::SeqCst);
         let sleeps = [Awaited::Bytes, Awaited::Room].into_iter().any(|awaited| {
@@ -407,7 +406,7 @@ impl Link {
         sleeps
     }
 
-    /// Notes the end of a peer that is gone, without reading the doorbell: another thread may wait for that.
+    /// Notes the end if the peer is gone. Does not read the doorbell, because another thread may wait for its bytes.
     #[cold]
     fn look_at_peer(&self, socket: &OwnedFd) {
         let mut interest = [PollFd::new(socket, PollFlags::empty())];
@@ -421,7 +420,7 @@ impl Link {
         }
     }
 
-    /// True if there is what is awaited, or will never be.
+    /// Returns true if there are bytes or room, or there will never be any.
     #[inline]
     fn is_over(&self, awaited: Awaited) -> Result<bool, Errno> {
         match self.rings.is_ready(awaited) {
@@ -440,7 +439,7 @@ impl Link {
         self.has_ended[awaited as usize].store(true, Ordering::Release);
     }
 
-    /// Ends a connection whose peer wrote nonsense.
+    /// Ends a connection whose peer has written wrong positions.
     #[cold]
     fn broken(&self, socket: &OwnedFd, _: BrokenRing) -> Errno {
         self.end(socket, Shutdown::Both);
@@ -453,7 +452,7 @@ impl Link {
 fn ring_doorbell(socket: &OwnedFd) -> Result<(), Errno> {
     loop {
         match send(socket, &[1], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            // If the socket is full, it has been rung often enough.
+            // A full socket is readable, which is all that the doorbell has to achieve.
             Ok(_) | Err(Errno::AGAIN) => return Ok(()),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),

@@ -1,5 +1,7 @@
 use super::*;
+use crate::poller::{Polled, Poller};
 use crate::transport::Unsent;
+use core::mem::MaybeUninit;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use rustix::io::{pread, pwrite};
 use rustix::net::Shutdown;
@@ -34,7 +36,7 @@ fn pair_with_memory(wait: SharedMemoryWait) -> (Stream, Stream, OwnedFd) {
     let (greeting, memory) = receive_greeting(&client, deadline_ns).expect("it was sent");
     assert_eq!(capacity(&greeting), Ok(RING_BYTES));
     let duplex = Duplex::open(&memory, RING_BYTES).expect("it is sealed");
-    let client = Stream::through(Link::new(duplex, settings.wait), client);
+    let client = Stream::through(MemoryLink::new(duplex, settings.wait), client);
     (server, client, memory)
 }
 
@@ -159,8 +161,8 @@ fn what_was_sent_before_the_end_is_received_before_it() {
 
 #[test]
 fn a_thread_that_sleeps_is_woken_by_the_end_of_either_side() {
-    type End = fn(&Stream, &Stream);
-    let ends: [End; 4] = [
+    type StreamEnd = fn(&Stream, &Stream);
+    let ends: [StreamEnd; 4] = [
         |own, _| own.shut(),
         |own, _| own.end_receiving(),
         |_, peer| peer.shut(),
@@ -198,39 +200,55 @@ fn a_look_at_an_idle_stream_finds_the_end_of_its_peer() {
     assert!(client.has_ended());
 }
 
-/// Looks until `is_over`, as the watchdog does.
-fn look_until(watch: &PeerWatch, is_over: impl Fn() -> bool) {
+/// A watch of the peer of one stream, and its poller.
+fn watch(stream: &Stream) -> (PeerWatch, Poller) {
+    let (watch, poller) = (PeerWatch::new(), Poller::new().expect("the host has epoll"));
+    let link = stream.memory().expect("its bytes go through memory");
+    watch
+        .add(link, stream, &poller)
+        .expect("the host has memory");
+    (watch, poller)
+}
+
+/// Wakes threads until `is_over`, as the watchdog does.
+fn wake_until((watch, poller): &(PeerWatch, Poller), is_over: impl Fn() -> bool) {
     let deadline_ns = monotonic_ns() + LONG_NS;
     while !is_over() {
         assert!(monotonic_ns() < deadline_ns, "nobody was woken");
-        let soon_ns = watch.look().then_some(1_000_000);
-        watch.wait(soon_ns.or(Some(50_000_000)));
+        let wait_ns = if watch.wake_threads() {
+            1_000_000
+        } else {
+            50_000_000
+        };
+        for event in poller.wait(&mut [MaybeUninit::uninit(); 4], Some(wait_ns)) {
+            if let Polled::Entry(token, flags) = Polled::of(event) {
+                watch.note_end(token, flags);
+            }
+        }
     }
 }
 
 #[test]
 fn threads_whose_peer_is_watched_sleep_without_a_timer_and_are_woken_by_its_end() {
     let (server, client) = pair();
-    let watch = PeerWatch::new().expect("the host has epoll");
-    watch.add(&server).expect("the host has memory");
+    let watch = watch(&server);
     let server = Arc::new(server);
     let of_reader = Arc::clone(&server);
     let reader = beside(move || of_reader.receive(&mut [0; 9]));
     let of_sender = Arc::clone(&server);
     let sender = beside(move || of_sender.send(&[7; 2 * RING_BYTES]));
-    assert!(!watch.look(), "nobody has to be woken");
+    assert!(!watch.0.wake_threads(), "nobody has to be woken");
     rustix::net::shutdown(&client, Shutdown::Both).expect("it is connected");
-    look_until(&watch, || reader.is_finished() && sender.is_finished());
+    wake_until(&watch, || reader.is_finished() && sender.is_finished());
     assert_eq!(ended(reader), Ok(0));
     assert_eq!(errno(ended(sender)), Some(Errno::PIPE));
-    assert!(!watch.look(), "nobody sleeps");
+    assert!(!watch.0.wake_threads(), "nobody sleeps");
 }
 
 #[test]
 fn a_peer_that_says_that_nobody_sleeps_does_not_hinder_the_wake_up_at_its_end() {
     let (server, client, memory) = pair_with_memory(SharedMemoryWait::Futex);
-    let watch = PeerWatch::new().expect("the host has epoll");
-    watch.add(&server).expect("the host has memory");
+    let watch = watch(&server);
     let reader = beside(move || server.receive(&mut [0; 9]));
     let deadline_ns = monotonic_ns() + LONG_NS;
     let word = || {
@@ -244,7 +262,7 @@ fn a_peer_that_says_that_nobody_sleeps_does_not_hinder_the_wake_up_at_its_end() 
     }
     pwrite(&memory, &[0; 4], RECEIVER_WORD).expect("it may be written");
     drop(client);
-    look_until(&watch, || reader.is_finished());
+    wake_until(&watch, || reader.is_finished());
     assert_eq!(ended(reader), Ok(0));
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn operations_are_right_in_every_version_and_byte_order(case: Case) {
 pub(crate) fn operations_are_right_over_a_unix_socket(case: Case) {
     let scratch = Scratch::new();
     let endpoint = format!("uiop://{}", scratch.join("socket").display());
-    let ours = case.serve_as(case.builder().listen(&endpoint).expect("an endpoint"));
+    let ours = case.serve_as(case.builder().listen(&endpoint));
     check_operations(&ours, Orb::builder(), Version::V1_2);
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn operations_are_right_through_shared_memory(case: Case) {
         let scratch = Scratch::new();
         let endpoint = format!("shmiop://{}", scratch.join("socket").display());
         let server = case.builder().shared_memory_ring_bytes(ring_bytes);
-        let ours = case.serve_as(server.listen(&endpoint).expect("an endpoint"));
+        let ours = case.serve_as(server.listen(&endpoint));
         check_operations(&ours, Orb::builder(), Version::V1_2);
     }
 }

@@ -115,7 +115,7 @@ fn check_the_end_of_its_socket_file(case: Case, scheme: &str) {
     let scratch = Scratch::new();
     let path = scratch.join("socket");
     let endpoint = format!("{scheme}://{}", path.display());
-    let ours = case.serve_as(case.builder().listen(&endpoint).expect("an endpoint"));
+    let ours = case.serve_as(case.builder().listen(&endpoint));
     let text = ours.text(ours.cubit.as_object());
     assert!(path.exists(), "it listens");
     drop(ours);

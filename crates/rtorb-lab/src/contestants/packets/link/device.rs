@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rtorb_os::namespace::enter_new_network;
+use rtorb_instruments::network::enter_new_network;
 
 use super::Part;
 use crate::contestants::questions::{self, json};

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use rtorb_os::process::fork_and_wait;
+use rtorb_instruments::process::fork_and_wait;
 use rustix::thread::disable_transparent_huge_pages;
 
 use super::workers::Begun;

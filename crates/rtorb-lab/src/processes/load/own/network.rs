@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::channel;
 
-use rtorb_os::namespace::enter_new_network;
+use rtorb_instruments::network::enter_new_network;
 use rtorb_os::thread::{ThreadConfig, spawn};
 use rustix::thread::gettid;
 

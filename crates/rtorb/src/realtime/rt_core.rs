@@ -1,4 +1,4 @@
-//! Real-time settings of an ORB: mappings, transforms, scheduling, client policies, named mutexes.
+//! The real-time part of an ORB: mappings, transforms, scheduling, client policies, named mutexes.
 
 use super::best_effort::BestEffort;
 use super::client_threads::ClientThreads;
@@ -16,7 +16,7 @@ use rtorb_os::thread::{ThreadConfig, spawn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The real-time part of an ORB.
+/// The real-time settings of an ORB, and its named mutexes.
 #[derive(Debug)]
 pub(crate) struct RtCore {
     pub(crate) mapping: Arc<dyn PriorityMapping>,
@@ -32,7 +32,7 @@ pub(crate) struct RtCore {
 }
 
 impl RtCore {
-    /// The native priority of a CORBA priority.
+    /// Returns the native priority of a CORBA priority.
     ///
     /// # Errors
     /// DATA_CONVERSION 2 if the mapping has none.
@@ -83,12 +83,12 @@ impl RtCore {
         transformed(self.transforms.outbound.as_ref(), priority, object_key)
     }
 
-    /// The packet marks of calls with this priority.
+    /// Returns the packet marks of calls with this priority.
     pub(crate) fn network_priority(&self, priority: Priority) -> NetworkPriority {
         self.network_mapping.to_network(priority)
     }
 
-    /// The scheduling policy of threads with this native priority.
+    /// Returns the scheduling policy of threads with this native priority.
     #[inline]
     pub(crate) fn policy(&self, native: NativePriority) -> SchedPolicy {
         match native {
@@ -106,17 +106,17 @@ impl RtCore {
         self.apply_policy(self.policy(native))
     }
 
-    /// As [`apply`](Self::apply), for any policy.
+    /// Sets the policy of the calling thread, as [`apply`](Self::apply) does.
     pub(crate) fn apply_policy(&self, policy: SchedPolicy) -> Result<(), SystemException> {
         apply_policy(policy)
             .or_else(|refused| self.best_effort.pass(refused))
             .map_err(|refused| current::refused(refused.errno))
     }
 
-    /// The configuration that threads can get: `config`, but with the policy of the thread that built the ORB if the host refuses
-    /// the policy and best effort is allowed. Without best effort it returns `config`, and starting the thread fails.
+    /// Returns `config`, with a policy that the host permits: if best effort is allowed and the host refuses the policy, that of the
+    /// thread that built the ORB. Without best effort, it returns `config` unchanged, and starting a thread fails.
     ///
-    /// It asks the host by starting a thread, because a container may forbid scheduling that the limits permit.
+    /// It starts a thread to find out, because a container may forbid scheduling that the limits permit.
     pub(crate) fn obtainable(&self, config: &ThreadConfig) -> ThreadConfig {
         let is_asked =
             self.best_effort.is_allowed() && config.policy.is_some_and(SchedPolicy::is_real_time);

@@ -1,7 +1,7 @@
 //! A child process that only ends, to load a host with the cost of fork(2).
 
-use crate::refused::{Refused, Resource};
-use rustix::io::retry_on_intr;
+use crate::{InstrumentError, check};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 /// Forks a child that ends at once, and waits until it has ended.
@@ -11,25 +11,30 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 /// for less than a millisecond when the CPU is free.
 ///
 /// # Errors
-/// [`Refused`] when the limit on processes is reached, or memory for the page tables is short.
-pub fn fork_and_wait() -> Result<(), Refused> {
+/// The limit on processes is reached, or memory for the page tables is short.
+pub fn fork_and_wait() -> Result<(), InstrumentError> {
     // SAFETY: the child calls `_exit` only, which is safe after a fork with threads (signal-safety(7)).
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: it ends the child without running exit handlers of this process.
         unsafe { libc::_exit(0) };
     }
-    Resource::Process.check(i64::from(child).min(0))?;
+    check(child.min(0)).map_err(refused)?;
     let waited = retry_on_intr(|| waitpid(Pid::from_raw(child), WaitOptions::empty()));
-    waited
-        .map(|_| ())
-        .map_err(|errno| Resource::Process.refused(errno))
+    waited.map(|_| ()).map_err(refused)
+}
+
+fn refused(errno: Errno) -> InstrumentError {
+    InstrumentError {
+        instrument: "a new process",
+        errno,
+        remedy: "lower the number of processes or their memory, or raise `ulimit -u` or the memory limit of the control group",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::io::Errno;
 
     #[test]
     fn a_child_is_forked_and_reaped() {
@@ -40,5 +45,14 @@ mod tests {
         let of_thread = WaitOptions::from_bits_retain(libc::__WNOTHREAD.cast_unsigned());
         let none = waitpid(None, WaitOptions::NOHANG | of_thread).unwrap_err();
         assert_eq!(none, Errno::CHILD, "a child is left");
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do() {
+        let text = refused(Errno::AGAIN).to_string();
+        assert!(
+            text.contains("a new process") && text.contains("ulimit -u"),
+            "{text}"
+        );
     }
 }

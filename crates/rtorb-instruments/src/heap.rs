@@ -9,7 +9,7 @@ use std::alloc::System;
 ///
 /// ```
 /// #[global_allocator]
-/// static HEAP: rtorb_os::heap::CountingAllocator = rtorb_os::heap::CountingAllocator;
+/// static HEAP: rtorb_instruments::heap::CountingAllocator = rtorb_instruments::heap::CountingAllocator;
 /// ```
 #[derive(Debug)]
 pub struct CountingAllocator;
@@ -41,7 +41,7 @@ pub fn process_heap_calls() -> u64 {
     PROCESS_CALLS.load(Ordering::Relaxed)
 }
 
-/// Stops counting, of heap calls and of locks. While stopped, each costs one relaxed load more.
+/// Stops counting. While stopped, a heap call costs one relaxed load more.
 pub fn stop_counting() {
     STOPPED.store(true, Ordering::Relaxed);
 }
@@ -51,15 +51,9 @@ pub fn start_counting() {
     STOPPED.store(false, Ordering::Relaxed);
 }
 
-/// True between [`stop_counting`] and [`start_counting`].
-#[inline]
-pub(crate) fn is_stopped() -> bool {
-    STOPPED.load(Ordering::Relaxed)
-}
-
 #[inline]
 fn count() {
-    if is_stopped() {
+    if STOPPED.load(Ordering::Relaxed) {
         return;
     }
     // A thread that ends has no counter any more.

@@ -1,1 +1,0 @@
-../../rtorb-idl/src/suggest.rs

@@ -1,0 +1,356 @@
+//! The configuration of an ORB: the one list of what code, files and command lines can set.
+
+use super::builder::OrbError;
+use super::config_file::{
+    bands, call_timeout, client_protocols, code_set, lane_endpoints, lanes, threads,
+};
+use super::group::Group;
+use super::options::{self, ConfigOption};
+use super::ranges::{Count, Milliseconds, Within};
+use crate::dispatch::pool::endpoints::LaneEndpoints;
+use crate::endpoint::ListenEndpoint;
+use crate::limits::{Limits, QUEUED_REQUESTS_MOST};
+use crate::realtime::{
+    ContinuousMapping, LinearMapping, NativeMapping, PriorityBand, PriorityMapping, Protocol,
+    ThreadpoolLane, is_band,
+};
+use crate::strategies::{
+    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+};
+use core::str::FromStr;
+use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
+use rtorb_os::thread::ThreadConfig;
+use rtorb_wire::cdr::CharCodeSet;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Declares the settings. Each has the name of its key in a file and, behind `=>`, its `-ORB` option with the form of a value, if it
+/// has an option. Its comment stands on the page of options.
+macro_rules! settings {
+    (
+        $(#[$of_struct:meta])*
+        $name:ident {
+            $($(#[$of_key:meta])* $key:ident: $type:ty $(=> $option:ident $value:literal by $reader:ident)?,)*
+        }
+    ) => {
+        $(#[$of_struct])*
+        #[derive(Clone, Debug, Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$of_key])* pub(super) $key: $type,)*
+        }
+
+        impl Overlay for $name {
+            fn overlay(&mut self, later: Self) {
+                $(self.$key.overlay(later.$key);)*
+            }
+        }
+
+        /// The settings that are options of a command line.
+        pub(super) const OPTIONS: &[ConfigOption] = &[$($(ConfigOption {
+            name: stringify!($option),
+            value: $value,
+            key: stringify!($key),
+            read: options::$reader,
+        },)?)*];
+    };
+}
+
+settings! {
+    /// The settings of an ORB that files and command lines can make; what is not set keeps its value.
+    ///
+    /// [`OrbBuilder::config_file`](super::OrbBuilder::config_file) reads a file of them. A program that has its own file can
+    /// contain them: they deserialize from any format that describes itself.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Plant {
+    ///     orb: rtorb::OrbConfig,
+    /// }
+    /// let plant: Plant = toml::from_str("[orb]\ndispatch = 'reactive'").expect("a right file");
+    /// let orb = rtorb::Orb::builder().config(plant.orb).build()?;
+    /// assert_eq!(orb.strategies().dispatch, rtorb::DispatchStrategy::Reactive);
+    /// # Ok::<(), rtorb::OrbError>(())
+    /// ```
+    OrbConfig {
+        /// An architecture: the strategies of one ORB that was measured.
+        preset: Option<Strategies> => Preset "default|corbaplus|minicool|mt_orbix|tao" by text,
+        /// How calls share connections. It replaces that of a preset from the same source, as the next two do.
+        connection: Option<ConnectionStrategy> => Connection "exclusive|multiplexed|banded" by text,
+        /// What a client thread does until its reply arrives.
+        wait: Option<WaitStrategy> => Wait "read|reactor|leader_followers|connection_thread" by text,
+        /// Which threads of a server read requests and call servants.
+        dispatch: Option<DispatchStrategy>
+            => Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes" by text,
+        /// Threads of `worker_pool` and `leader_followers`.
+        pool_threads: Option<PoolThreads> => PoolThreads "N" by number,
+        /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none.
+        #[serde(deserialize_with = "lanes")]
+        lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC],..." by lanes,
+        /// Bands of a client: for calls to objects with a priority model; with `banded`, for all calls.
+        #[serde(deserialize_with = "bands")]
+        bands: Option<Vec<PriorityBand>> => Bands "LOW-HIGH,..." by bands,
+        /// The protocols of a client (`tcp`, `unix`, `shm`), the preferred one first. `unix` has only the sizes, and `shm` has `wait`.
+        #[serde(deserialize_with = "client_protocols")]
+        client_protocols: Option<Vec<Protocol>>,
+        /// Whether a client sends the band of each new connection to the server.
+        bind_priority_bands: Option<bool> => BindPriorityBands "yes|no" by yes_or_no,
+        /// How CORBA priorities become priorities of the host.
+        priority_mapping: Option<Mapping> => PriorityMapping "native|linear|continuous" by text,
+        /// The policy of threads with a CORBA priority.
+        sched_policy: Option<RoundRobin> => SchedPolicy "SCHED_FIFO|SCHED_RR" by text,
+        /// Whether to continue if the host refuses real-time scheduling.
+        best_effort: Option<bool> => BestEffort "yes|no" by yes_or_no,
+        /// The native code set of `char` and `string` data. A server that exchanges `char` above ASCII needs `ISO-8859-1`.
+        #[serde(deserialize_with = "code_set")]
+        native_char_code_set: Option<CharCodeSet> => NativeCharCodeSet "UTF-8|ISO-8859-1" by text,
+        /// The longest time until a connection is open, resolving the host name included.
+        connect_timeout_ms: Option<ConnectTimeout> => ConnectTimeoutMs "N" by number,
+        /// How objects of the same ORB are called: on the calling thread, or by a transport.
+        collocation: Option<Collocation> => Collocation "direct|transport" by text,
+        /// The longest time of a call, connecting included. 0 waits for ever.
+        #[serde(deserialize_with = "call_timeout")]
+        round_trip_timeout_ms: Option<Option<Duration>> => RoundTripTimeoutMs "N" by number,
+        /// Shared memory: what a thread does before it sleeps.
+        shm_wait: Option<SharedMemoryWait> => ShmWait "futex|yield|spin|adaptive" by text,
+        /// Shared memory: the size of a ring of this server.
+        shm_ring_bytes: Option<RingBytes> => ShmRingBytes "N" by number,
+        /// Shared memory: a trusted group, by number or name.
+        shm_group: Option<Group> => ShmGroup "GROUP" by text,
+        /// Endpoints of the server, and of the first lane of its own pool. `iiop://HOST:PORT/publish=HOST:PORT` puts that address into references, `portspan=N` takes the first free one of N ports, and `&` joins such options.
+        listen: Option<Vec<ListenEndpoint>> => ListenEndpoints "ENDPOINT[;ENDPOINT...]" by endpoints,
+        /// Endpoint of a lane: pool and lane, `*` is any. The option accepts TAO's form with two arguments too.
+        #[serde(deserialize_with = "lane_endpoints")]
+        lane_endpoints: Option<LaneEndpoints> => LaneListenEndpoints "POOL:LANE=ENDPOINT" by lane_endpoints,
+        /// The server's threads without a lane. The priority is the host's.
+        #[serde(deserialize_with = "threads")]
+        server_threads: Option<ThreadConfig>,
+        /// The thread that ends calls whose time is over.
+        #[serde(deserialize_with = "threads")]
+        watchdog_thread: Option<ThreadConfig>,
+        /// The thread that reads replies for all (`reactor`), or for a connection (`connection_thread`).
+        #[serde(deserialize_with = "threads")]
+        reactor_thread: Option<ThreadConfig>,
+        /// Names of objects for `resolve_initial_references`.
+        initial_references: BTreeMap<String, String> => InitRef "NAME=REFERENCE" by reference,
+        /// The fields of `rtorb::Limits`; times in `_ms`.
+        limits: LimitConfig,
+    }
+}
+
+/// The number of threads of a pool.
+pub(super) type PoolThreads = Count<1, { u32::MAX as u64 }>;
+/// The bytes of a ring of shared memory.
+pub(super) type RingBytes = Count<{ CAPACITY_MIN as u64 }, { CAPACITY_MAX as u64 }>;
+/// The timeout of opening a connection. Zero would fail at once over TCP, and has no meaning for a UNIX socket.
+pub(super) type ConnectTimeout = Milliseconds<1>;
+
+impl OrbConfig {
+    /// Replaces the settings that `later` has. A list replaces a list; initial references are added; a preset replaces all strategies
+    /// that were set before.
+    pub(super) fn apply(&mut self, later: Self) {
+        if let Some(preset) = later.preset {
+            self.set_strategies(preset);
+        }
+        self.overlay(later);
+    }
+
+    /// Replaces all strategies.
+    pub(super) fn set_strategies(&mut self, strategies: Strategies) {
+        self.preset = Some(strategies);
+        (self.connection, self.wait, self.dispatch) = (None, None, None);
+    }
+
+    /// The strategies: those of the preset, unless one is set alone.
+    ///
+    /// # Errors
+    /// [`OrbError::Option`] for a wait strategy that does not work with the connection strategy. Only the result of all sources is
+    /// checked: a file may name the connection strategy, and the command line the wait strategy.
+    pub(super) fn strategies(&self) -> Result<Strategies, OrbError> {
+        let preset = self.preset.unwrap_or_default();
+        let dispatch = self.dispatch.unwrap_or(preset.dispatch);
+        let connection = self.connection.unwrap_or(preset.connection);
+        let wait = self.wait.unwrap_or(preset.connection.wait());
+        let both = connection
+            .with_wait(wait)
+            .ok_or_else(|| OrbError::Option {
+                option: format!("wait strategy {wait} with connection strategy {connection}"),
+                reason: "no other thread waits on a thread's own connection: choose the wait strategy read, or the connection \
+                         strategy multiplexed or banded"
+                    .to_owned(),
+            })?;
+        Ok(Strategies::new(both, dispatch))
+    }
+}
+
+/// Settings that a later source replaces.
+pub(super) trait Overlay {
+    /// Replaces what `later` sets.
+    fn overlay(&mut self, later: Self);
+}
+
+impl<T> Overlay for Option<T> {
+    fn overlay(&mut self, later: Self) {
+        if later.is_some() {
+            *self = later;
+        }
+    }
+}
+
+impl Overlay for BTreeMap<String, String> {
+    fn overlay(&mut self, later: Self) {
+        self.extend(later);
+    }
+}
+
+macro_rules! limits {
+    ($($count:ident),*; $($key:ident: $type:ty => $field:ident,)*) => {
+        /// The limits that a file can set.
+        #[derive(Clone, Debug, Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub(super) struct LimitConfig {
+            $($count: Option<Count<1>>,)*
+            $($key: Option<$type>,)*
+        }
+
+        impl Overlay for LimitConfig {
+            fn overlay(&mut self, later: Self) {
+                $(self.$count.overlay(later.$count);)*
+                $(self.$key.overlay(later.$key);)*
+            }
+        }
+
+        impl LimitConfig {
+            /// Replaces the limits that are set.
+            pub(super) fn replace(&self, limits: &mut Limits) {
+                $(limits.$count = self.$count.map_or(limits.$count, Count::get);)*
+                $(limits.$field = self.$key.map_or(limits.$field, Within::get);)*
+            }
+        }
+    };
+}
+
+limits! {
+    message_octets_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
+    fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
+    queued_requests_max: QueuedRequests => queued_requests_max,
+    send_timeout_ms: SendTimeout => send_timeout,
+    idle_thread_time_ms: Milliseconds<0, { u64::MAX }> => idle_thread_time,
+    idle_buffer_time_ms: IdleBufferTime => idle_buffer_time,
+}
+
+/// The requests of a queue: its memory is reserved at the start.
+type QueuedRequests = Count<1, { QUEUED_REQUESTS_MOST as u64 }>;
+/// The timeout of sending a reply. For the system, zero means no timeout.
+type SendTimeout = Milliseconds<1>;
+/// How long a silent connection keeps its buffer.
+type IdleBufferTime = Milliseconds<10>;
+
+/// Returns the limits that are out of range, with the reasons.
+pub(super) fn limits_out_of_range(limits: &Limits) -> [(&'static str, Option<String>); 3] {
+    [
+        (
+            "limits.queued_requests_max",
+            QueuedRequests::new(limits.queued_requests_max).err(),
+        ),
+        (
+            "limits.send_timeout",
+            SendTimeout::new(limits.send_timeout).err(),
+        ),
+        (
+            "limits.idle_buffer_time",
+            IdleBufferTime::new(limits.idle_buffer_time).err(),
+        ),
+    ]
+}
+
+/// A priority mapping that options can name; [`NativeMapping`] by default.
+#[derive(Clone, Debug)]
+pub(super) struct Mapping(pub(super) Arc<dyn PriorityMapping>);
+
+impl Default for Mapping {
+    fn default() -> Self {
+        Self(Arc::new(NativeMapping))
+    }
+}
+
+impl FromStr for Mapping {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            // TAO calls it direct.
+            "native" | "direct" => Ok(Self::default()),
+            "linear" => Ok(Self(Arc::new(LinearMapping))),
+            "continuous" => Ok(Self(Arc::new(ContinuousMapping))),
+            _ => Err(format!(
+                "`{text}` is not a priority mapping; there are native, linear, continuous"
+            )),
+        }
+    }
+}
+
+/// True if threads with a CORBA priority run under SCHED_RR, false for SCHED_FIFO.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundRobin(pub(super) bool);
+
+impl FromStr for RoundRobin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "SCHED_FIFO" => Ok(Self(false)),
+            "SCHED_RR" => Ok(Self(true)),
+            _ => Err(format!(
+                "`{text}` is not a policy for threads with a priority; there are SCHED_FIFO, SCHED_RR"
+            )),
+        }
+    }
+}
+
+//= RT-CORBA 1.2 §Threadpools
+//# The lanes of a pool have different priorities, and each has static threads.
+/// Checks that there are lanes, that each has a static thread, and that their priorities differ.
+pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
+    if lanes.is_empty() {
+        return Err("there is no lane; name at least one".to_owned());
+    }
+    let mut priorities = BTreeSet::new();
+    for lane in lanes {
+        let priority = lane.lane_priority;
+        if lane.static_threads == 0 {
+            return Err(format!(
+                "the lane of priority {priority} has no static thread; give it at least 1"
+            ));
+        }
+        if !priorities.insert(priority) {
+            return Err(format!(
+                "two lanes have priority {priority}; give each its own, or one of them more threads"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that there are bands, and that each contains a priority.
+pub(super) fn check_bands(bands: &[PriorityBand]) -> Result<(), String> {
+    if bands.is_empty() {
+        return Err("there is no band; name at least one".to_owned());
+    }
+    match bands.iter().find(|band| !is_band(band)) {
+        Some(PriorityBand { low, high }) => Err(format!(
+            "{low} to {high} is no band of priorities; write the less urgent one first, both from 0 to 32767"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Checks that no protocol is listed twice.
+pub(super) fn check_protocols(protocols: &[Protocol]) -> Result<(), String> {
+    if Protocol::is_repeated(protocols) {
+        return Err("a protocol is there twice; name each once, the best one first".to_owned());
+    }
+    Ok(())
+}
