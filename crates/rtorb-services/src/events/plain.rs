@@ -104,12 +104,12 @@ struct Root(Arc<PlainCore>);
 impl EventChannelServant for Root {
     fn for_consumers(&self) -> Result<Option<ConsumerAdmin>, SystemException> {
         let admin = || Admin(Arc::clone(&self.0));
-        self.0.consumer_admin(admin).map(Some)
+        self.0.made_once(&self.0.consumer_admin, admin).map(Some)
     }
 
     fn for_suppliers(&self) -> Result<Option<SupplierAdmin>, SystemException> {
         let admin = || Admin(Arc::clone(&self.0));
-        self.0.supplier_admin(admin).map(Some)
+        self.0.made_once(&self.0.supplier_admin, admin).map(Some)
     }
 
     fn destroy(&self) -> Result<(), SystemException> {

@@ -37,8 +37,8 @@ pub(super) struct PlainCore {
     changed: Condvar,
     /// The proxy for suppliers' events, while connected.
     supply: Mutex<Option<rtec::ProxyPushConsumer>>,
-    consumer_admin: OnceLock<ConsumerAdmin>,
-    supplier_admin: OnceLock<SupplierAdmin>,
+    pub(super) consumer_admin: OnceLock<ConsumerAdmin>,
+    pub(super) supplier_admin: OnceLock<SupplierAdmin>,
     pub(super) counts: Arc<Counts>,
 }
 
@@ -57,6 +57,30 @@ struct State {
     subscribed: bool,
     /// Counts the changes that the thread has to handle.
     changes: u64,
+}
+
+impl State {
+    /// Admits a new proxy of the kind that `proxies` returns. `activate` makes its object.
+    fn admit<C>(
+        &mut self,
+        is_full: bool,
+        proxies: fn(&mut Self) -> &mut BTreeMap<u64, Proxy<C>>,
+        client: C,
+        activate: impl FnOnce(u64) -> Result<ObjectRef, SystemException>,
+    ) -> Result<ObjectRef, SystemException> {
+        if self.stop || is_full {
+            return Err(local::SERVICE_FULL);
+        }
+        self.last_number += 1;
+        let number = self.last_number;
+        let object = activate(number)?;
+        let proxy = Proxy {
+            object: object.clone(),
+            client,
+        };
+        proxies(self).insert(number, proxy);
+        Ok(object)
+    }
 }
 
 /// The client of a proxy for suppliers.
@@ -120,34 +144,17 @@ impl PlainCore {
         &self.poa
     }
 
-    /// The administration of consumers, made on first use.
-    pub(super) fn consumer_admin<S: Send + Sync + 'static>(
+    /// The object in `cell`, activated on first use.
+    pub(super) fn made_once<I: ServedBy<S> + 'static, S: Send + Sync + 'static>(
         &self,
+        cell: &OnceLock<I>,
         servant: impl FnOnce() -> S,
-    ) -> Result<ConsumerAdmin, SystemException>
-    where
-        ConsumerAdmin: ServedBy<S>,
-    {
-        if let Some(admin) = self.consumer_admin.get() {
-            return Ok(admin.clone());
+    ) -> Result<I, SystemException> {
+        if let Some(object) = cell.get() {
+            return Ok(object.clone());
         }
-        let admin = self.poa.activate(servant()).map_err(refused)?;
-        Ok(self.consumer_admin.get_or_init(|| admin).clone())
-    }
-
-    /// The administration of suppliers, made on first use.
-    pub(super) fn supplier_admin<S: Send + Sync + 'static>(
-        &self,
-        servant: impl FnOnce() -> S,
-    ) -> Result<SupplierAdmin, SystemException>
-    where
-        SupplierAdmin: ServedBy<S>,
-    {
-        if let Some(admin) = self.supplier_admin.get() {
-            return Ok(admin.clone());
-        }
-        let admin = self.poa.activate(servant()).map_err(refused)?;
-        Ok(self.supplier_admin.get_or_init(|| admin).clone())
+        let object = self.poa.activate(servant()).map_err(refused)?;
+        Ok(cell.get_or_init(|| object).clone())
     }
 
     /// Admits a new proxy for a supplier. `activate` makes its object.
@@ -156,18 +163,13 @@ impl PlainCore {
         activate: impl FnOnce(u64) -> Result<ObjectRef, SystemException>,
     ) -> Result<ObjectRef, SystemException> {
         let mut state = self.state.lock();
-        if state.stop || state.suppliers.len() >= self.config.suppliers_max {
-            return Err(local::SERVICE_FULL);
-        }
-        state.last_number += 1;
-        let number = state.last_number;
-        let object = activate(number)?;
-        let proxy = Proxy {
-            object: object.clone(),
-            client: Supplier::Awaited,
-        };
-        state.suppliers.insert(number, proxy);
-        Ok(object)
+        let is_full = state.suppliers.len() >= self.config.suppliers_max;
+        state.admit(
+            is_full,
+            |state| &mut state.suppliers,
+            Supplier::Awaited,
+            activate,
+        )
     }
 
     /// Connects a supplier to its proxy. Returns `Some(false)` if another supplier is connected, `None` if the proxy does not
@@ -215,18 +217,8 @@ impl PlainCore {
     ) -> Result<ObjectRef, SystemException> {
         let mut state = self.state.lock();
         let taken = state.consumers.len() + state.ending_threads;
-        if state.stop || taken >= self.config.consumers_max {
-            return Err(local::SERVICE_FULL);
-        }
-        state.last_number += 1;
-        let number = state.last_number;
-        let object = activate(number)?;
-        let proxy = Proxy {
-            object: object.clone(),
-            client: None,
-        };
-        state.consumers.insert(number, proxy);
-        Ok(object)
+        let is_full = taken >= self.config.consumers_max;
+        state.admit(is_full, |state| &mut state.consumers, None, activate)
     }
 
     /// Connects a consumer to its proxy. The caller starts its thread, which calls [`thread_ended`](Self::thread_ended). Returns
