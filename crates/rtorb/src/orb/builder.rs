@@ -270,7 +270,8 @@ impl OrbBuilder {
         let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
         let byte_order = self.byte_order.unwrap_or(ByteOrder::NATIVE);
         let fragment_bytes = self.fragment_octets.map(|bytes| bytes.get() & !7);
-        let ring_bytes = config.shm_ring_bytes.map_or(RING_BYTES, Count::get);
+        let usual = shared_memory::Settings::default();
+        let ring_bytes = config.shm_ring_bytes.map_or(usual.ring_bytes, Count::get);
         let shared_memory = shared_memory::Settings {
             wait: config.shm_wait.unwrap_or_default(),
             ring_bytes: ring_bytes.next_power_of_two(),
@@ -348,23 +349,20 @@ impl OrbBuilder {
         noted.map_err(|mistake| self.mistakes.push(mistake)).ok()
     }
 
-    /// Replaces the client policies that the configuration has.
+    /// Moves the client policies of the configuration to the others.
     fn merge_client_policies(&mut self) {
-        let bands = self
-            .config
-            .bands
-            .take()
-            .map(Policy::PriorityBandedConnection);
-        let protocols = self
-            .config
-            .client_protocols
-            .take()
-            .map(Policy::ClientProtocol);
-        for policy in bands.into_iter().chain(protocols) {
-            let is_other = |other: &Policy| other.name() != policy.name();
-            self.client_policies.retain(is_other);
-            self.client_policies.push(policy);
+        if let Some(bands) = self.config.bands.take() {
+            self.replace_client_policy(Policy::PriorityBandedConnection(bands));
         }
+        if let Some(protocols) = self.config.client_protocols.take() {
+            self.replace_client_policy(Policy::ClientProtocol(protocols));
+        }
+    }
+
+    fn replace_client_policy(&mut self, policy: Policy) {
+        let is_other = |other: &Policy| other.name() != policy.name();
+        self.client_policies.retain(is_other);
+        self.client_policies.push(policy);
     }
 
     /// Returns the strategies, or all mistakes.
@@ -401,14 +399,10 @@ impl OrbBuilder {
     }
 
     fn check_lanes(&self) -> Result<(), String> {
-        let Some(lanes) = self
-            .config
-            .lanes
-            .as_deref()
-            .filter(|lanes| !lanes.is_empty())
-        else {
+        let lanes = self.config.lanes.as_deref().unwrap_or_default();
+        if lanes.is_empty() {
             return Ok(());
-        };
+        }
         check_lanes(lanes)?;
         let threads = lanes.iter().map(|lane| lane.static_threads as usize);
         self.check_threads(threads.fold(0, usize::saturating_add))?;
@@ -633,9 +627,6 @@ const POOL_THREADS: usize = 4;
 
 /// The default timeout of opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The default size of a ring of shared memory.
-const RING_BYTES: usize = 256 << 10;
 
 /// A number that no other ORB of this host has: its start time combined with its process id.
 #[expect(

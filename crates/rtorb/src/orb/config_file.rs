@@ -94,14 +94,9 @@ macro_rules! read_from_text {
     };
 }
 
-read_from_text!(
-    Strategies,
-    ConnectionStrategy,
-    WaitStrategy,
-    DispatchStrategy,
-    SharedMemoryWait
-);
-read_from_text!(Collocation, ListenEndpoint, Mapping, RoundRobin);
+read_from_text!(Strategies, ConnectionStrategy, WaitStrategy);
+read_from_text!(DispatchStrategy, SharedMemoryWait, Collocation);
+read_from_text!(ListenEndpoint, Mapping, RoundRobin);
 
 /// `native_char_code_set = "UTF-8"`.
 pub(super) fn code_set<'de, D: Deserializer<'de>>(
