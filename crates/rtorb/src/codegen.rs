@@ -2,6 +2,7 @@
 //!
 //! `docs/reference/mapping.md` shows the generated code.
 
+pub use crate::connection::ServantTraits;
 pub use crate::exception::SystemException;
 pub use crate::interface::{Base, Content, Interface, UserException, narrow};
 pub use crate::poa::{ServedBy, unknown_operation};

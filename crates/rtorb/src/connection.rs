@@ -21,6 +21,7 @@ mod opening;
 mod reply;
 mod route;
 mod send_queue;
+mod servant_traits;
 mod shared;
 mod single;
 pub(crate) mod without_waiting;
@@ -30,6 +31,8 @@ pub(crate) use collocated::may_be_collocated;
 pub(crate) use invocation::{Arguments, Invocation, InvocationKind};
 pub(crate) use reply::{Outcome, Results};
 pub(crate) use route::{EndpointKey, EndpointTable, Route, SharedEndpoint};
+pub use servant_traits::ServantTraits;
+pub(crate) use servant_traits::{CallByTrait, ServantCall};
 
 use crate::exception::SystemException;
 use crate::realtime::{NetworkPriority, PriorityBand};

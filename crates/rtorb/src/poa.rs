@@ -25,11 +25,14 @@ pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 
 pub(crate) use adapters::Adapters;
 
+use crate::connection::ServantTraits;
 use crate::exception::SystemException;
 use crate::interface::Interface;
 use crate::server::{LocatedId, Servant};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
+use rtorb_os::set_once::SetOnce;
+use std::sync::Arc;
 
 /// How a servant of type `S` serves the interface whose reference type is `Self`.
 ///
@@ -53,11 +56,16 @@ pub trait ServedBy<S>: Interface {
         operation: usize,
         call: &mut ServerCall<'_>,
     ) -> Result<(), SystemException>;
+
+    /// The servant as the servant trait of the interface, and as those of the interfaces that this inherits from.
+    fn traits(servant: &Arc<S>) -> ServantTraits;
 }
 
 /// A servant with the interface that it is activated for.
 pub(crate) struct Tie<I, S> {
-    servant: S,
+    servant: Arc<S>,
+    /// Made by the first call that needs no request.
+    traits: SetOnce<ServantTraits>,
     arrivals: Arrivals,
     interface: PhantomData<fn() -> I>,
 }
@@ -65,7 +73,8 @@ pub(crate) struct Tie<I, S> {
 impl<I: Interface, S> Tie<I, S> {
     pub(crate) fn new(servant: S) -> Self {
         Self {
-            servant,
+            servant: Arc::new(servant),
+            traits: SetOnce::new(),
             arrivals: Arrivals::new(I::timings().len()),
             interface: PhantomData,
         }
@@ -84,6 +93,11 @@ impl<S: Send + Sync, I: ServedBy<S>> Servant for Tie<I, S> {
             call.begin_timing(I::timings(), place, &self.arrivals);
         }
         I::dispatch(&self.servant, operation, call)
+    }
+
+    #[inline]
+    fn traits(&self) -> Option<&ServantTraits> {
+        Some(self.traits.get_or_make(|| I::traits(&self.servant)))
     }
 
     fn repository_id(&self) -> &'static str {

@@ -7,7 +7,7 @@ use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
 use super::{documentation, errors, inheritance, names, servants, timings, type_codes};
-use crate::tree::{ItemId, Tree};
+use crate::tree::{ItemId, Tree, Type};
 
 /// The reference type, the servant trait and the error enums of the interface `id`.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
@@ -154,8 +154,34 @@ fn method(scope: Scope<'_>, id: ItemId, call: &Call<'_>, place: Option<usize>) -
     };
     let name = names::item_ident(scope.tree.item(id));
     let object = inheritance::object(scope, id);
+    let servant_call = servant_call(scope, id, call);
     let call = timings::timed(&name, &object, place, call, &invocation);
-    quote!(#documentation pub #signature { #call })
+    quote!(#documentation pub #signature { #servant_call #call })
+}
+
+/// Calls the servant by its trait if it is one of the same ORB and nothing needs a request.
+///
+/// A oneway must not take the caller's time, and timed operations are counted on their way. Marshalling changes what is not plain.
+fn servant_call(scope: Scope<'_>, id: ItemId, call: &Call<'_>) -> TokenStream {
+    let is_plain = |ty: &Type| scope.layouts.is_plain(ty);
+    let is_plain_call = call.arguments.iter().all(|argument| is_plain(argument.ty))
+        && call.results.iter().all(|ty| is_plain(ty))
+        && call.raises.iter().all(|&id| is_plain(&Type::Named(id)));
+    if call.oneway || call.is_timed() || call.context.is_some() || !is_plain_call {
+        return TokenStream::new();
+    }
+    let arguments = call.argument_names();
+    let [servant, done] = names::fresh(["servant", "done"], &arguments);
+    let [here, declaring] = [id, call.owner].map(|id| servants::trait_path(scope, id));
+    let method = &call.method;
+    let object = inheritance::object(scope, id);
+    quote! {
+        if let ::core::option::Option::Some(#done) = #object.call_servant(
+            |#servant: &dyn #here| #declaring::#method(#servant, #(#arguments),*),
+        ) {
+            return #done;
+        }
+    }
 }
 
 /// The closure that writes the arguments.

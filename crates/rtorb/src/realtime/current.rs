@@ -171,7 +171,7 @@ impl Running {
 impl Drop for Running {
     #[inline]
     fn drop(&mut self) {
-        CURRENT.set(self.before);
+        CURRENT.with(|current| current.set(self.before));
     }
 }
 
