@@ -100,6 +100,7 @@ pub mod stubs {
     rtorb::include_idl!("atlas");
     rtorb::include_idl!("cubit");
     rtorb::include_idl!("exchange");
+    rtorb::include_idl!("greeter");
     rtorb::include_idl!("relay");
 }
 

@@ -52,6 +52,13 @@ impl ObjectRef {
         self
     }
 
+    /// Support API for generated code. Not public. Each call of this ORB has a request.
+    #[doc(hidden)]
+    #[inline]
+    pub fn call_servant<V: ?Sized, T>(&self, _call: impl Fn(&V) -> T) -> Option<T> {
+        None
+    }
+
     /// The repository id that the reference states; empty if it states none.
     #[must_use]
     pub fn type_id(&self) -> &str {

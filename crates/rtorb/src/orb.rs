@@ -18,7 +18,7 @@ pub use config::OrbConfig;
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
 
-use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome};
+use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome, ServantCall};
 use crate::dispatch::{self, DispatchError, pool};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
@@ -34,6 +34,7 @@ use crate::warning::Warning;
 use core::any::Any;
 use core::fmt;
 use rtorb_core::Interface;
+use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
@@ -318,6 +319,14 @@ impl Host for OrbCore {
 
     fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException> {
         collocated::serve(&self.adapters.server, request)
+    }
+
+    fn place_of(&self, object_key: &[u8]) -> Option<Key> {
+        collocated::place_of(&self.adapters.server, object_key)
+    }
+
+    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) -> bool {
+        collocated::call_servant(&self.adapters.server, place, call)
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -30,11 +30,16 @@ use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant};
 use crate::timing::Arrivals;
 use core::marker::PhantomData;
+use rtorb_core::codegen::ServantTraits;
 use rtorb_core::{Interface, unknown_operation};
+use rtorb_os::set_once::SetOnce;
+use std::sync::Arc;
 
 /// A servant with the interface that it is activated for.
 pub(crate) struct Tie<I, S> {
-    servant: S,
+    servant: Arc<S>,
+    /// Made by the first call that needs no request.
+    traits: SetOnce<Option<ServantTraits>>,
     arrivals: Arrivals,
     interface: PhantomData<fn() -> I>,
 }
@@ -42,7 +47,8 @@ pub(crate) struct Tie<I, S> {
 impl<I: Interface, S> Tie<I, S> {
     pub(crate) fn new(servant: S) -> Self {
         Self {
-            servant,
+            servant: Arc::new(servant),
+            traits: SetOnce::new(),
             arrivals: Arrivals::new(I::timings().len()),
             interface: PhantomData,
         }
@@ -62,6 +68,12 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
                 .begin_timing(I::timings(), place, &self.arrivals);
         }
         I::dispatch(&self.servant, operation, call)
+    }
+
+    #[inline]
+    fn traits(&self) -> Option<&ServantTraits> {
+        let traits = self.traits.get_or_make(|| I::traits(&self.servant));
+        traits.as_ref()
     }
 
     fn repository_id(&self) -> &'static str {

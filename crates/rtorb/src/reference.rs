@@ -4,6 +4,7 @@ mod binding;
 mod passing;
 mod policies;
 pub(crate) mod routes;
+mod servant_call;
 mod sync_scope;
 
 use crate::clock::monotonic_ns;
@@ -22,6 +23,7 @@ use binding::{BandedPriority, Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use routes::{Profile, routes};
+use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
 use rtorb_wire::connection::Deadline;
@@ -75,6 +77,8 @@ struct Inner {
     sync_scope: SyncScope,
     /// True if the calling thread serves the requests of all routes. Such calls need no deadline.
     is_direct: bool,
+    /// Where the servant is, if calls may need no request.
+    servant: Option<Key>,
 }
 
 /// The timeout of a call.
@@ -186,6 +190,7 @@ impl ObjectRef {
             timeout,
             sync_scope: SyncScope::default(),
             is_direct: false,
+            servant: None,
         })
     }
 
@@ -196,6 +201,7 @@ impl ObjectRef {
             route.is_collocated = route.is_own && !is_bounded;
         }
         inner.is_direct = inner.routes.iter().all(|route| route.is_collocated);
+        inner.servant = inner.servant_place();
         Self {
             inner: Arc::new(inner),
         }
@@ -714,6 +720,7 @@ impl Inner {
             timeout: self.timeout,
             sync_scope: self.sync_scope,
             is_direct: self.is_direct,
+            servant: self.servant,
         }
     }
 

@@ -7,7 +7,7 @@ use super::operations::{self, Argument, Call};
 use super::scope::Scope;
 use super::types::{self, Lending};
 use super::{documentation, errors, names, servants, timings, type_codes};
-use crate::tree::{ItemId, Tree};
+use crate::tree::{ItemId, Tree, Type};
 
 /// The reference type, the servant trait and the error enums of the interface `id`.
 pub(super) fn generate(scope: Scope<'_>, id: ItemId) -> TokenStream {
@@ -123,13 +123,39 @@ fn invocation(scope: Scope<'_>, call: &Call<'_>, object: &TokenStream) -> TokenS
     let wire_name = &call.wire_name;
     let arguments = arguments(scope.tree, call);
     let results = results(call);
-    if call.oneway {
+    let servant_call = servant_call(scope, call, object);
+    let invocation = if call.oneway {
         quote!(#object.invoke_oneway(#wire_name, #arguments))
     } else if call.raises.is_empty() {
         quote!(#object.invoke(#wire_name, #arguments, #results))
     } else {
         let exceptions = exceptions(scope, call);
         quote!(#object.invoke_raising(#wire_name, #arguments, #results, #exceptions))
+    };
+    quote!(#servant_call #invocation)
+}
+
+/// Calls the servant by its trait if it is one of the same ORB and nothing needs a request.
+///
+/// A oneway must not take the caller's time, and timed operations are counted on their way. Marshalling changes what is not plain.
+fn servant_call(scope: Scope<'_>, call: &Call<'_>, object: &TokenStream) -> TokenStream {
+    let is_plain = |ty: &Type| scope.layouts.is_plain(ty);
+    let is_plain_call = call.arguments.iter().all(|argument| is_plain(argument.ty))
+        && call.results.iter().all(|ty| is_plain(ty))
+        && call.raises.iter().all(|&id| is_plain(&Type::Named(id)));
+    if call.oneway || call.is_timed() || call.context.is_some() || !is_plain_call {
+        return TokenStream::new();
+    }
+    let arguments = call.argument_names();
+    let [servant, done] = names::fresh(["servant", "done"], &arguments);
+    let declaring = servants::trait_path(scope, call.owner);
+    let method = &call.method;
+    quote! {
+        if let ::core::option::Option::Some(#done) = #object.call_servant(
+            |#servant: &dyn #declaring| #declaring::#method(#servant, #(#arguments),*),
+        ) {
+            return #done;
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) struct Layouts {
     not_fixed: Vec<Option<ItemId>>,
     not_eq: Vec<Option<ItemId>>,
     not_hash: Vec<Option<ItemId>>,
+    not_plain: Vec<Option<ItemId>>,
     kept_inside: Vec<Option<ItemId>>,
     has_default: Vec<bool>,
     /// Which types contain each other.
@@ -37,6 +38,7 @@ impl Layouts {
         };
         let unequal = [Type::Float, Type::Double, Type::Any];
         let unhashed = [Type::Float, Type::Double, Type::Any, Type::TypeCode];
+        let of_an_orb = [Type::Object, Type::Any];
         let cycles = Cycles::of(tree);
         let lengths = lengths(tree, &cycles);
         let is_fixed =
@@ -46,11 +48,27 @@ impl Layouts {
             not_fixed: users.reached_from(|id| !is_fixed(id)),
             not_eq: users.reached_from(|id| contains(id, &unequal)),
             not_hash: users.reached_from(|id| contains(id, &unhashed)),
+            not_plain: users.reached_from(|id| {
+                let kind = &tree.item(id).kind;
+                is_reference(kind) || matches!(kind, ItemKind::Native) || contains(id, &of_an_orb)
+            }),
             has_default: defaults(tree, &cycles),
             cycles,
             kept_inside: users.reached_from(|id| {
                 is_local_interface(tree, id) || matches!(tree.item(id).kind, ItemKind::Native)
             }),
+        }
+    }
+
+    /// True if a value of the type is the same for a client and a servant of one ORB: no reference, valuetype, any or native type is
+    /// inside it. Marshalling gives a reference the policies of the receiver, and makes a copy of a valuetype.
+    pub(super) fn is_plain(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Object | Type::ValueBase | Type::Any => false,
+            Type::Sequence { element, .. } | Type::Array { element, .. } => self.is_plain(element),
+            Type::Map { key, value, .. } => self.is_plain(key) && self.is_plain(value),
+            Type::Named(id) => self.not_plain[id.0 as usize].is_none(),
+            _ => true,
         }
     }
 

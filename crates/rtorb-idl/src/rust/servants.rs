@@ -76,6 +76,10 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
     let servant_type = scope.type_parameter("S");
     let own = operations::own(scope.tree, id);
     let taken: Vec<Ident> = own.iter().flat_map(Call::argument_names).collect();
+    let traits = [id]
+        .into_iter()
+        .chain(operations::ancestors(scope.tree, id));
+    let traits = traits.map(|id| trait_path(scope, id));
     let locals = names::fresh(["servant", "operation", "call"], &taken);
     let [servant, operation, call] = &locals;
     let arms = own.iter().enumerate().map(|(number, call)| {
@@ -97,6 +101,13 @@ fn dispatch(scope: Scope<'_>, id: ItemId) -> TokenStream {
                 #table
             }
             #finder
+            fn traits(
+                #servant: &::rtorb::codegen::Arc<#servant_type>,
+            ) -> ::core::option::Option<::rtorb::codegen::ServantTraits> {
+                ::core::option::Option::Some(::rtorb::codegen::ServantTraits::new([
+                    #(::rtorb::codegen::ServantTraits::one::<dyn #traits>(#servant.clone())),*
+                ]))
+            }
             fn dispatch(
                 #servant: &#servant_type,
                 #operation: usize,

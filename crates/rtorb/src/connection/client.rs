@@ -3,6 +3,7 @@
 use super::multiplexed::Multiplexed;
 use super::reply::Outcome;
 use super::route::EndpointTable;
+use super::servant_call::ServantCall;
 use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, local};
 use crate::limits::Limits;
@@ -15,6 +16,7 @@ use crate::wait::watchdog::Watchdog;
 use core::any::Any;
 use core::fmt::Debug;
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::slab::Key;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::giop::Version;
@@ -78,6 +80,13 @@ pub(crate) trait Host: Debug + Send + Sync {
     /// # Errors
     /// IMP_LIMIT if too many such calls are within each other; the exceptions of the request.
     fn serve_here(&self, request: &mut dyn CollocatedRequest) -> Result<Outcome, SystemException>;
+
+    /// Returns the place of an object of this ORB whose servant may be called without a request; `None` if the key is another ORB's,
+    /// or readable.
+    fn place_of(&self, object_key: &[u8]) -> Option<Key>;
+
+    /// Calls the servant at a place on the calling thread, without a request. Returns false if the object needs one.
+    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) -> bool;
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }

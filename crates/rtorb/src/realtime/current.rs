@@ -171,7 +171,7 @@ impl UpcallPriority {
 impl Drop for UpcallPriority {
     #[inline]
     fn drop(&mut self) {
-        CURRENT.set(self.before);
+        CURRENT.with(|current| current.set(self.before));
     }
 }
 

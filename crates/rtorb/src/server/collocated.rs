@@ -1,14 +1,18 @@
 //! Serves requests of the same ORB on the threads that make them.
 
 use super::call::Reply;
+use super::manager_state::PoaManagerState;
 use super::names::NameCache;
+use super::object_key::ObjectKey;
 use super::server_core::ServerCore;
 use super::thread_priority::ThreadPriority;
 use super::upcall;
 use super::workspace::Workspace;
-use crate::connection::{CollocatedRequest, Outcome};
+use crate::connection::{CollocatedRequest, Outcome, ServantCall};
 use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
+use crate::realtime::{CallPriority, Running, ThreadpoolId};
 use core::cell::{Cell, RefCell};
+use rtorb_os::slab::Key;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
@@ -42,32 +46,83 @@ pub(crate) fn serve(
     orb: &ServerCore,
     request: &mut dyn CollocatedRequest,
 ) -> Result<Outcome, SystemException> {
-    let _nesting = Nesting::enter(orb.limits.collocated_depth_max)?;
+    let _nesting = Nesting::enter(orb.limits.collocated_depth_max).ok_or(TOO_DEEP)?;
     let mut buffers = CallBuffers::take(orb);
     let answered = buffers.serve(orb, request);
     buffers.keep();
     answered
 }
 
+/// Returns the place of an object whose servant may be called without a request; `None` if the key is readable, or another ORB's.
+pub(crate) fn place_of(orb: &ServerCore, object_key: &[u8]) -> Option<Key> {
+    match ObjectKey::parse(object_key) {
+        ObjectKey::Transient { epoch, place } if epoch == orb.epoch => Some(place),
+        _ => None,
+    }
+}
+
+/// Calls the servant at a place on the calling thread, without a request. Returns false if the object needs one: it is not there, its
+/// calls have a priority of their own, its servant takes requests only, or the request will be refused.
+///
+/// The call fails with UNKNOWN if the servant panics.
+pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantCall) -> bool {
+    let Some(object) = orb.objects.enter(place) else {
+        return false;
+    };
+    let has_no_priority = matches!(object.priority, CallPriority::AsItIs);
+    if !has_no_priority || object.pool != ThreadpoolId::OWN {
+        return false;
+    }
+    // A request that the manager does not admit, or that is too deep, gets the exception.
+    if object.manager.get() != PoaManagerState::Active {
+        return false;
+    }
+    let Some(_nesting) = Nesting::enter(orb.limits.collocated_depth_max) else {
+        return false;
+    };
+    let running = Running::as_it_is();
+    let lent = &mut *call;
+    let called = upcall::in_servant(orb, move || {
+        // The closure owns the object: if this is its last use, its servant is dropped here, and may panic.
+        let traits = object.servant.traits();
+        traits.is_some_and(|traits| lent.call(traits))
+    });
+    if running.was_changed() {
+        give_back(orb, &running);
+    }
+    called.unwrap_or_else(|panicked| {
+        call.fail(panicked);
+        true
+    })
+}
+
+/// Gives the application's thread back the scheduling that the servant has changed.
+#[cold]
+fn give_back(orb: &ServerCore, running: &Running) {
+    // If the host refuses, the thread keeps what the servant set, as after a request.
+    let _ = orb.rt.apply_policy(running.policy_before(&orb.rt));
+}
+
 /// A collocated call that is counted as in progress on this thread.
 struct Nesting;
 
 impl Nesting {
+    /// Counts a call; `None` if `depth_max` are in progress.
     #[inline]
-    fn enter(depth_max: usize) -> Result<Self, SystemException> {
+    fn enter(depth_max: usize) -> Option<Self> {
         let depth = DEPTH.get();
         if depth >= depth_max {
-            return Err(TOO_DEEP);
+            return None;
         }
-        DEPTH.set(depth + 1);
-        Ok(Self)
+        DEPTH.with(|now| now.set(depth + 1));
+        Some(Self)
     }
 }
 
 impl Drop for Nesting {
     #[inline]
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
+        DEPTH.with(|depth| depth.set(depth.get() - 1));
     }
 }
 

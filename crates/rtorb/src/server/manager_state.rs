@@ -20,6 +20,7 @@ pub enum PoaManagerState {
 pub(crate) struct ManagerState(AtomicU8);
 
 impl ManagerState {
+    #[inline]
     pub(crate) fn get(&self) -> PoaManagerState {
         match self.0.load(Ordering::Relaxed) {
             0 => PoaManagerState::Active,

@@ -4,6 +4,7 @@ use super::call::ServerCall;
 use super::names::LocatedId;
 use super::object_table::ActiveObject;
 use crate::exception::SystemException;
+use rtorb_core::codegen::ServantTraits;
 use rtorb_wire::ior::Ior;
 
 /// A type-erased servant.
@@ -15,6 +16,11 @@ pub(crate) trait Servant: Send + Sync {
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException>;
+    /// Its servant traits; `None` if each call needs a request.
+    fn traits(&self) -> Option<&ServantTraits> {
+        None
+    }
+
     fn repository_id(&self) -> &str;
     fn is_a(&self, repository_id: &str) -> bool;
 

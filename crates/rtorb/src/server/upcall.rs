@@ -127,18 +127,12 @@ fn invoke<'m>(
     // Not before: after an early reply, the client cannot be forwarded any more.
     let responder = &mut call.responder;
     responder.reply.send_early(responder.out, &*object.servant);
-    let around = IN_UPCALL.replace(orb.epoch);
-    // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
     let (lent, id) = (&mut *call, &names.id);
-    let answered = catch_unwind(AssertUnwindSafe(move || {
+    // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
+    let answered = in_servant(orb, move || {
         object.servant.dispatch(request.operation, lent, id)
-    }));
-    IN_UPCALL.set(around);
-    // No default is built and dropped in calls without a panic: that costs 20 instructions.
-    let answered = match answered {
-        Ok(answered) => answered,
-        Err(_panic) => Err(FAILED),
-    };
+    })
+    .flatten();
     if let Err(exception) = answered {
         // Still at the priority of the call, as its results are.
         call.responder.send_exception(&exception);
@@ -148,6 +142,25 @@ fn invoke<'m>(
     }
     thread.end(&orb.rt, &running);
     Ok(())
+}
+
+/// Runs a servant on the calling thread.
+///
+/// # Errors
+/// UNKNOWN, COMPLETED_MAYBE, if it panics.
+#[inline(always)]
+pub(super) fn in_servant<T>(
+    orb: &ServerCore,
+    run: impl FnOnce() -> T,
+) -> Result<T, SystemException> {
+    let around = IN_UPCALL.with(|inside| inside.replace(orb.epoch));
+    let ran = catch_unwind(AssertUnwindSafe(run));
+    IN_UPCALL.with(|inside| inside.set(around));
+    // No default is built and dropped in calls without a panic: that costs 20 instructions.
+    match ran {
+        Ok(result) => Ok(result),
+        Err(_panic) => Err(FAILED),
+    }
 }
 
 /// The exception of a request whose servant panics; other requests are not affected.

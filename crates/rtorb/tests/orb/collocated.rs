@@ -22,7 +22,7 @@ use rtorb_tests::relay::{Pair, Served, has_priorities, model, priority, seen};
 use rtorb_tests::running::until;
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::timing::Clockwork;
-use rtorb_tests::stubs::{Relay, RelayServant, Seen};
+use rtorb_tests::stubs::{Greeter, GreeterServant, Relay, RelayServant, Seen};
 
 /// A relay that does as a test says.
 struct Acts<F>(F);
@@ -85,6 +85,56 @@ fn every_operation_is_right_in_every_form_of_message() {
             check_nested(&ours.desk);
         }
     }
+}
+
+/// A greeter that greets everybody by the address of the name in memory.
+struct Addresses;
+
+impl GreeterServant for Addresses {
+    fn greet(&self, name: &str) -> Result<String, SystemException> {
+        Ok(format!("{:p}", name.as_ptr()))
+    }
+}
+
+#[test]
+fn a_servant_gets_the_arguments_of_its_caller_unless_the_call_needs_a_request() {
+    let served = serve();
+    let name = "world";
+    let own = format!("{:p}", name.as_ptr());
+    let greeter: Greeter = served.root.activate(Addresses).expect("there is room");
+    assert_eq!(greeter.greet(name), Ok(own.clone()));
+    let text = served.orb.object_to_string(greeter.as_object());
+    let read = served.orb.string_to_object(&text).expect("a reference");
+    assert_eq!(Greeter::unchecked_narrow(read).greet(name), Ok(own.clone()));
+    let second = Some(Duration::from_secs(1));
+    let bounded = greeter.as_object().with_round_trip_timeout(second);
+    let by_transport = Greeter::unchecked_narrow(bounded).greet(name);
+    assert_ne!(by_transport.expect("it is served"), own);
+    let poa = served.root.create_poa("Named", PoaPolicies::PERSISTENT);
+    let named: Greeter = poa
+        .expect("the name is free")
+        .activate_with_id("one", Addresses)
+        .expect("there is room");
+    assert_ne!(named.greet(name).expect("it is served"), own);
+}
+
+#[test]
+fn a_reference_of_another_interface_finds_no_operation() {
+    let served = serve();
+    let greeter: Greeter = served.root.activate(Addresses).expect("there is room");
+    let relay = Relay::unchecked_narrow(greeter.as_object().clone());
+    let refused = relay.pass_on().expect_err("it is no relay");
+    assert_eq!(refused.kind, ExceptionKind::BadOperation);
+    let retired = relay.as_object().clone();
+    served
+        .root
+        .deactivate(greeter.as_object())
+        .expect("it is active");
+    let gone = Greeter::unchecked_narrow(retired).greet("world");
+    assert_eq!(
+        gone.expect_err("it is gone").kind,
+        ExceptionKind::ObjectNotExist
+    );
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! Calls of servants of the same ORB by their traits: nothing is marshalled.
+
+use super::{Inner, ObjectRef};
+use crate::connection::CallByTrait;
+use crate::exception::SystemException;
+use core::sync::atomic::Ordering;
+use rtorb_os::slab::Key;
+
+impl ObjectRef {
+    /// Support API for generated code. Not public.
+    ///
+    /// Calls the servant by its trait `V` if the calling thread may do so without a request; `None` if the call needs a request.
+    #[doc(hidden)]
+    #[inline]
+    pub fn call_servant<V: ?Sized + 'static, T, E: From<SystemException>>(
+        &self,
+        call: impl Fn(&V) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        let inner = &*self.inner;
+        let place = inner.servant?;
+        // A request follows the object, or gets the exception of an ORB that has ended.
+        if inner.is_forwarded.load(Ordering::Relaxed) || inner.client.core.is_closed() {
+            return None;
+        }
+        let mut call = CallByTrait::new(call);
+        if inner.client.host.call_servant(place, &mut call) {
+            call.into_result()
+        } else {
+            None
+        }
+    }
+}
+
+impl Inner {
+    /// Returns where a new reference finds its servant. `None` if its calls need requests: not the calling thread serves them, they
+    /// have a timeout that the application chose, or policies of priority.
+    pub(super) fn servant_place(&self) -> Option<Key> {
+        let route = self.routes.first()?;
+        if !self.is_direct || self.binding.is_some() {
+            return None;
+        }
+        self.client.host.place_of(&route.object_key)
+    }
+}
