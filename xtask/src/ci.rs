@@ -23,9 +23,12 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
         cmd!(sh, "cargo xtask portability"),
         cmd!(sh, "cargo test --workspace").env("RTORB_REQUIRE_PEERS", "1"),
         // Everything is built differently for the interleavings of what has no lock.
-        cmd!(sh, "cargo test -p rtorb-os -p rtorb-wire --release --test loom")
-            .env("RUSTFLAGS", "--cfg loom")
-            .env("CARGO_TARGET_DIR", loom),
+        cmd!(
+            sh,
+            "cargo test -p rtorb-os -p rtorb-wire --release --test loom"
+        )
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", loom),
         cmd!(sh, "cargo xtask instructions"),
         cmd!(sh, "cargo xtask package"),
         cmd!(sh, "cargo xtask features"),
