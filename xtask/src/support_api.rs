@@ -20,11 +20,12 @@ pub(crate) fn named_by_hand(package: &Package) -> anyhow::Result<Vec<String>> {
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         for file in rust_files(folder.as_std_path())? {
             let named = code(&file)?.into_iter();
-            let named = named.filter(|line| names_support_api(&line.code));
+            let named = named.filter(|line| names_support_api(line));
             breaches.extend(named.map(|line| {
-                let place = format!("{}:{}", file.display(), line.number);
+                let place = file.display();
+                let line = line.trim();
                 format!(
-                    "{place}: `codegen` is for generated code; take rtorb::skeleton, rtorb::cdr or rtorb::any"
+                    "{place}: {line}: `codegen` is for generated code; take rtorb::skeleton, rtorb::cdr or rtorb::any"
                 )
             }));
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::Package;
 
-use crate::sources::{Line, code, rust_files};
+use crate::sources::{code, rust_files};
 
 /// The names that several types of a package may share, as pairs of package and name; `*` stands for all names.
 const SHARED: &[[&str; 2]] = &[
@@ -45,7 +45,7 @@ pub(crate) fn wrong_names(package: &Package) -> anyhow::Result<Vec<String>> {
     Ok(check(&files, &shared))
 }
 
-fn check(files: &[(PathBuf, Vec<Line>)], shared: &[&str]) -> Vec<String> {
+fn check(files: &[(PathBuf, Vec<String>)], shared: &[&str]) -> Vec<String> {
     let tests: BTreeSet<PathBuf> = files
         .iter()
         .flat_map(|(file, lines)| test_modules(file, lines))
@@ -61,17 +61,16 @@ fn check(files: &[(PathBuf, Vec<Line>)], shared: &[&str]) -> Vec<String> {
         }
         let mut is_test = false;
         for line in lines {
-            let text = line.code.trim();
+            let text = line.trim();
             if text.starts_with("#[") {
                 is_test |= is_for_tests(text);
                 continue;
             }
-            let place = format!("{}:{}", file.display(), line.number);
-            if let Some(name) = type_name(&line.code).filter(|it| !is_test && !shared.contains(it))
-            {
+            let place = file.display().to_string();
+            if let Some(name) = type_name(line).filter(|it| !is_test && !shared.contains(it)) {
                 if let Some(first) = types.get(name) {
                     wrong.push(format!(
-                        "{place}: `{name}` is also the name of the type at {first}"
+                        "{place}: `{name}` is also the name of the type in {first}"
                     ));
                 } else {
                     types.insert(name, place);
@@ -88,15 +87,15 @@ fn check(files: &[(PathBuf, Vec<Line>)], shared: &[&str]) -> Vec<String> {
 }
 
 /// The paths, without an extension, of the modules of tests that a file declares.
-fn test_modules(file: &Path, lines: &[Line]) -> Vec<PathBuf> {
+fn test_modules(file: &Path, lines: &[String]) -> Vec<PathBuf> {
     let stem = file.file_stem().unwrap_or_default();
     let folder = match stem.to_str() {
         Some("lib" | "main" | "mod") => file.with_file_name(""),
         _ => file.with_extension(""),
     };
     let pairs = lines.iter().zip(lines.iter().skip(1));
-    let modules = pairs.filter(|(line, _)| is_for_tests(line.code.trim()));
-    let names = modules.filter_map(|(_, next)| module_name(next.code.trim()));
+    let modules = pairs.filter(|(line, _)| is_for_tests(line.trim()));
+    let names = modules.filter_map(|(_, next)| module_name(next.trim()));
     names.map(|name| folder.join(name)).collect()
 }
 
@@ -138,17 +137,13 @@ const HIDDEN: [&str; 3] = ["core", "std", "alloc"];
 #[cfg(test)]
 mod tests {
     use super::{check, type_name};
-    use crate::sources::Line;
     use std::path::PathBuf;
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> = files
             .iter()
             .map(|(file, text)| {
-                let lines = text.lines().zip(1..).map(|(code, number)| Line {
-                    number,
-                    code: code.to_owned(),
-                });
+                let lines = text.lines().map(str::to_owned);
                 (PathBuf::from(file), lines.collect())
             })
             .collect();
@@ -179,8 +174,8 @@ mod tests {
         assert_eq!(
             found(&files),
             [
-                "src/a.rs:1: `Host` is also the name of the type at src/lib.rs:3",
-                "src/b/c.rs:1: `Host` is also the name of the type at src/lib.rs:3",
+                "src/a.rs: `Host` is also the name of the type in src/lib.rs",
+                "src/b/c.rs: `Host` is also the name of the type in src/lib.rs",
             ]
         );
     }
@@ -208,7 +203,7 @@ mod tests {
         let files = [("src/lib.rs", "pub(crate) mod core;\nmod core_files;")];
         assert_eq!(
             found(&files),
-            ["src/lib.rs:1: the module `core` hides the crate of that name"]
+            ["src/lib.rs: the module `core` hides the crate of that name"]
         );
     }
 }
