@@ -10,7 +10,7 @@ use super::upcall;
 use super::workspace::Workspace;
 use crate::connection::{CollocatedRequest, Outcome, ServantCall};
 use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
-use crate::realtime::{CallPriority, Running, ThreadpoolId};
+use crate::realtime::{CallPriority, ThreadpoolId, UpcallPriority};
 use core::cell::{Cell, RefCell};
 use rtorb_os::slab::Key;
 use rtorb_wire::DecodeError;
@@ -80,15 +80,15 @@ pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantC
     let Some(_nesting) = Nesting::enter(orb.limits.collocated_depth_max) else {
         return false;
     };
-    let running = Running::as_it_is();
+    let priority = UpcallPriority::unchanged();
     let lent = &mut *call;
     let called = upcall::in_servant(orb, move || {
         // The closure owns the object: if this is its last use, its servant is dropped here, and may panic.
         let traits = object.servant.traits();
         traits.is_some_and(|traits| lent.call(traits))
     });
-    if running.was_changed() {
-        give_back(orb, &running);
+    if priority.was_changed() {
+        give_back(orb, &priority);
     }
     called.unwrap_or_else(|panicked| {
         call.fail(panicked);
@@ -98,9 +98,9 @@ pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantC
 
 /// Gives the application's thread back the scheduling that the servant has changed.
 #[cold]
-fn give_back(orb: &ServerCore, running: &Running) {
+fn give_back(orb: &ServerCore, priority: &UpcallPriority) {
     // If the host refuses, the thread keeps what the servant set, as after a request.
-    let _ = orb.rt.apply_policy(running.policy_before(&orb.rt));
+    let _ = orb.rt.apply_policy(priority.policy_before(&orb.rt));
 }
 
 /// A collocated call that is counted as in progress on this thread.
