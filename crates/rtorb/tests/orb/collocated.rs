@@ -107,8 +107,8 @@ fn a_servant_gets_the_arguments_of_its_caller_unless_the_call_needs_a_request() 
     let read = served.orb.string_to_object(&text).expect("a reference");
     assert_eq!(Greeter::unchecked_narrow(read).greet(name), Ok(own.clone()));
     let second = Some(Duration::from_secs(1));
-    let bounded = greeter.as_object().with_round_trip_timeout(second);
-    let by_transport = Greeter::unchecked_narrow(bounded).greet(name);
+    let bounded = greeter.with_timeout(second);
+    let by_transport = bounded.greet(name);
     assert_ne!(by_transport.expect("it is served"), own);
     let poa = served.root.create_poa("Named", PoaPolicies::PERSISTENT);
     let named: Greeter = poa
