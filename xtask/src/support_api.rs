@@ -6,7 +6,13 @@ use cargo_metadata::Package;
 use crate::sources::{code, rust_files};
 
 /// The crates that have a support API, and the one that writes generated code.
-const MAKERS: [&str; 4] = ["rtorb", "rtorb-embedded", "rtorb-idl", "rtorb-wire"];
+const MAKERS: [&str; 5] = [
+    "rtorb",
+    "rtorb-core",
+    "rtorb-embedded",
+    "rtorb-idl",
+    "rtorb-wire",
+];
 
 /// Returns the lines of the package, tests included, that name the support API of an ORB.
 pub(crate) fn named_by_hand(package: &Package) -> anyhow::Result<Vec<String>> {
