@@ -88,17 +88,19 @@ impl SingleConnection {
                 self.wait.begin(deadline_ns);
             }
         }
-        let mut ended = self.exchange(invocation, arguments, results);
+        let ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
         let is_late = deadline_ns.is_some() && !self.wait.end();
-        self.is_shut |= is_late;
-        if let Err(CallError::NoReply(error)) = &mut ended {
-            self.is_shut = true;
-            if is_late {
-                *error = error.when_late();
-            }
-        }
-        ended
+        let Err(CallError::NoReply(error)) = ended else {
+            self.is_shut |= is_late;
+            return ended;
+        };
+        self.is_shut = true;
+        Err(CallError::NoReply(if is_late {
+            error.when_late()
+        } else {
+            error
+        }))
     }
 
     /// Returns true if the server ended the connection while it was idle. Otherwise the call that begins at `now_ns` uses it.
