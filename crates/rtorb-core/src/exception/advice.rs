@@ -127,7 +127,7 @@ impl SystemException {
             7 => "a reference begins with IOR:, corbaloc:, corbaname: or file:",
             8 => "an address in it cannot be parsed: write corbaloc:iiop:1.2@HOST:PORT/KEY",
             9 => "the part after the scheme cannot be parsed",
-            10 => "it is not a reference: copy the whole text that the server printed",
+            10 => "it is not a reference: copy all of what the server printed",
             _ => return None,
         })
     }
