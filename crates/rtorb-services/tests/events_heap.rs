@@ -44,6 +44,7 @@ impl ServedBy<Counter> for PushConsumerOfOctets {
 struct PushConsumerOfOctets(rtorb::ObjectRef);
 
 impl rtorb::Interface for PushConsumerOfOctets {
+    type Object = rtorb::ObjectRef;
     const REPOSITORY_ID: &'static str = "IDL:RtecEventComm/PushConsumer:1.0";
     const ANCESTORS: &'static [&'static str] = &[];
 
