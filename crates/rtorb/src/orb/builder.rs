@@ -244,64 +244,16 @@ impl OrbBuilder {
         self.config.limits.replace(&mut self.limits);
         self.merge_client_policies();
         let strategies = self.check()?;
-        let config = self.config;
-        let listen = or_loopback(config.listen.unwrap_or_default())?;
-        let warnings = Arc::new(Warnings::new(self.warning_hook));
-        let Mapping(mapping) = config.priority_mapping.unwrap_or_default();
-        let rt = Arc::new(RtCore {
-            network_mapping: self
-                .network_mapping
-                .unwrap_or_else(|| default_network_mapping(&*mapping)),
-            mapping,
-            transforms: self.transforms,
-            best_effort: BestEffort::new(
-                config.best_effort.unwrap_or(false),
-                Arc::clone(&warnings),
-            ),
-            client_threads: ClientThreads::of_this_thread(),
-            round_robin: config.sched_policy.is_some_and(|policy| policy.0),
-            client_policies: self.client_policies,
-            named_mutexes: NamedMutexes::default(),
-        });
-        let chain = FilterChain::new(self.filters, config.lanes.unwrap_or_default());
-        let threads = config.pool_threads.map_or(POOL_THREADS, Count::get);
+        let listen = or_loopback(self.config.listen.take().unwrap_or_default())?;
+        let warnings = Arc::new(Warnings::new(self.warning_hook.take()));
+        let rt = Arc::new(self.rt_core(&warnings));
+        let lanes = self.config.lanes.take().unwrap_or_default();
+        let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
+        let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
-        let reader_thread = ClientThread::new(&rt, &config.reactor_thread.unwrap_or_default());
-        let timing = Arc::new(Watch::new(self.execution_clock, self.timing_hook));
-        let byte_order = self.byte_order.unwrap_or(ByteOrder::NATIVE);
-        let fragment_bytes = self.fragment_octets.map(|bytes| bytes.get() & !7);
-        let usual = shared_memory::Settings::default();
-        let ring_bytes = config.shm_ring_bytes.map_or(usual.ring_bytes, Count::get);
-        let shared_memory = shared_memory::Settings {
-            wait: config.shm_wait.unwrap_or_default(),
-            ring_bytes: ring_bytes.next_power_of_two(),
-            group: config.shm_group.map(|group| group.0),
-        };
-        let watchdog_thread = config.watchdog_thread.unwrap_or_default();
-        let client = Arc::new(ClientCore {
-            limits: self.limits,
-            byte_order,
-            native_char_code_set: config.native_char_code_set.unwrap_or(CharCodeSet::Utf8),
-            fragment_bytes,
-            max_version: self.max_version.unwrap_or(Version::V1_2),
-            connect_timeout: config
-                .connect_timeout_ms
-                .map_or(CONNECT_TIMEOUT, Milliseconds::get),
-            round_trip_timeout: config
-                .round_trip_timeout_ms
-                .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
-            is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
-            collocation: config.collocation.unwrap_or_default(),
-            shared_memory,
-            binds_priority_bands: config.bind_priority_bands.unwrap_or(false),
-            sharing: Sharing::new(strategies.connection, reader_thread),
-            watchdog: Watchdog::new(ClientThread::new(&rt, &watchdog_thread)),
-            resolver: Resolver::of_this_thread(),
-            endpoints: EndpointTable::default(),
-            is_closed: AtomicBool::new(false),
-            rt: Arc::clone(&rt),
-            timing: Arc::clone(&timing),
-        });
+        let timing = Watch::new(self.execution_clock, self.timing_hook.take());
+        let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
+        let config = self.config;
         let pools = Pools::new(
             listen,
             config.lane_endpoints.unwrap_or_default(),
@@ -309,14 +261,14 @@ impl OrbBuilder {
         );
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
-                timing,
+                timing: Arc::clone(&client.timing),
                 warnings,
-                byte_order,
-                fragment_octets: fragment_bytes,
+                byte_order: client.byte_order,
+                fragment_octets: client.fragment_bytes,
                 server_threads: client
                     .rt
                     .obtainable(&config.server_threads.unwrap_or_default()),
-                shared_memory,
+                shared_memory: client.shared_memory,
                 epoch: epoch(),
                 objects: ObjectTable::new(client.limits.objects_max),
                 buffers: Buffers::new(client.limits.spare_buffers_max),
@@ -326,7 +278,7 @@ impl OrbBuilder {
                 },
                 state: ServerState::default(),
                 limits: client.limits.clone(),
-                rt,
+                rt: Arc::clone(&client.rt),
             };
 
             OrbCore {
@@ -338,6 +290,68 @@ impl OrbBuilder {
             }
         });
         Ok(Orb { core })
+    }
+
+    /// Takes the real-time settings out of the builder.
+    fn rt_core(&mut self, warnings: &Arc<Warnings>) -> RtCore {
+        let config = &mut self.config;
+        let Mapping(mapping) = config.priority_mapping.take().unwrap_or_default();
+        let network_mapping = self.network_mapping.take();
+        RtCore {
+            network_mapping: network_mapping.unwrap_or_else(|| default_network_mapping(&*mapping)),
+            mapping,
+            transforms: core::mem::take(&mut self.transforms),
+            best_effort: BestEffort::new(config.best_effort.unwrap_or(false), Arc::clone(warnings)),
+            client_threads: ClientThreads::of_this_thread(),
+            round_robin: config.sched_policy.is_some_and(|policy| policy.0),
+            client_policies: core::mem::take(&mut self.client_policies),
+            named_mutexes: NamedMutexes::default(),
+        }
+    }
+
+    /// Takes the settings of the client side out of the builder.
+    fn client_core(
+        &mut self,
+        strategies: Strategies,
+        rt: Arc<RtCore>,
+        timing: Arc<Watch>,
+    ) -> ClientCore {
+        let config = &mut self.config;
+        let reader_thread = config.reactor_thread.take().unwrap_or_default();
+        let watchdog_thread = config.watchdog_thread.take().unwrap_or_default();
+        let usual = shared_memory::Settings::default();
+        let ring_bytes = config.shm_ring_bytes.map_or(usual.ring_bytes, Count::get);
+        ClientCore {
+            limits: self.limits.clone(),
+            byte_order: self.byte_order.unwrap_or(ByteOrder::NATIVE),
+            native_char_code_set: config.native_char_code_set.unwrap_or(CharCodeSet::Utf8),
+            fragment_bytes: self.fragment_octets.map(|bytes| bytes.get() & !7),
+            max_version: self.max_version.unwrap_or(Version::V1_2),
+            connect_timeout: config
+                .connect_timeout_ms
+                .map_or(CONNECT_TIMEOUT, Milliseconds::get),
+            round_trip_timeout: config
+                .round_trip_timeout_ms
+                .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
+            collocation: config.collocation.unwrap_or_default(),
+            shared_memory: shared_memory::Settings {
+                wait: config.shm_wait.unwrap_or_default(),
+                ring_bytes: ring_bytes.next_power_of_two(),
+                group: config.shm_group.take().map(|group| group.0),
+            },
+            binds_priority_bands: config.bind_priority_bands.unwrap_or(false),
+            sharing: Sharing::new(
+                strategies.connection,
+                ClientThread::new(&rt, &reader_thread),
+            ),
+            watchdog: Watchdog::new(ClientThread::new(&rt, &watchdog_thread)),
+            resolver: Resolver::of_this_thread(),
+            endpoints: EndpointTable::default(),
+            is_closed: AtomicBool::new(false),
+            rt,
+            timing,
+        }
     }
 
     /// Returns the value of an option, or notes the mistake.

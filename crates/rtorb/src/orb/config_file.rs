@@ -321,81 +321,83 @@ mod tests {
         assert_eq!(format!("{after:?}"), format!("{before:?}"));
     }
 
+    /// Wrong files, the line of the mistake in each, and words of its reason.
+    const WRONG: &[(&str, usize, &str)] = &[
+        ("\npreset = \"fancy\"", 2, "corbaplus"),
+        (
+            "presets = \"tao\"",
+            1,
+            "unknown field `presets`: did you mean `preset`?",
+        ),
+        ("colour = \"red\"", 1, "expected one of `preset`"),
+        ("wait = \"read\"\nwait = \"read\"", 2, "duplicate"),
+        ("pool_threads = 0", 1, "1 to 4294967295, not 0"),
+        ("pool_threads = \"4\"", 1, "string \"4\""),
+        (
+            "listen = [\n  \"iiop://127.0.0.1:0\",\n  \"ftp://x\"\n]",
+            1,
+            "uiop:///",
+        ),
+        ("[[lanes]]\npriority = 40000", 2, "0 to 32767"),
+        (
+            "[[lanes]]\npriority = 1\nstatic_threads = 0",
+            3,
+            "1 to 4294967295, not 0",
+        ),
+        (
+            "[[lanes]]\nstatic_threads = 1",
+            1,
+            "missing field `priority`",
+        ),
+        (
+            "[[lanes]]\npriority = 1\n[[lanes]]\npriority = 1",
+            1,
+            "two lanes",
+        ),
+        ("[[bands]]\nlow = 9\nhigh = 1", 1, "9 to 1"),
+        ("connect_timeout_ms = 0", 1, "1 to 86400000 ms, not 0"),
+        ("shm_ring_bytes = 4095", 1, "4096 to 67108864, not 4095"),
+        ("[limits]\nobjects_max = 0", 2, "1 or more, not 0"),
+        (
+            "[limits]\nsend_timeout_ms = -1",
+            2,
+            "1 to 86400000 ms, not -1",
+        ),
+        ("[limits]\nqueued_requests_max = 65537", 2, "1 to 65536"),
+        (
+            "[[client_protocols]]\nprotocol = \"udp\"",
+            2,
+            "`tcp`, `unix`, `shm`",
+        ),
+        (
+            "[[client_protocols]]\nprotocol = \"unix\"\nno_delay = true",
+            1,
+            "`no_delay`, expected",
+        ),
+        (
+            "[[client_protocols]]\nprotocol = \"tcp\"\n[[client_protocols]]\nprotocol = \"tcp\"",
+            1,
+            "twice",
+        ),
+        (
+            "[[lane_endpoints]]\nlane = \"1\"\nendpoint = \"iiop://:1\"",
+            1,
+            "POOL:LANE",
+        ),
+        ("[server_threads]\npolicy = \"SCHED_FIFO\"", 1, "1 to 99"),
+        ("[server_threads]\npriority = 300", 2, "300"),
+        ("[limits]\nconnection_max = 1", 2, "`connections_max`"),
+        ("priority_mapping = \"logarithmic\"", 1, "continuous"),
+        ("sched_policy = \"SCHED_IDLE\"", 1, "SCHED_RR"),
+        ("wait = read", 1, ""),
+        ("shm_group = -1", 1, "0 to 4294967295"),
+        ("shm_group = \"no such\"", 1, "getent group"),
+        ("shm_group = true", 1, "the number or the name"),
+    ];
+
     #[test]
     fn what_is_wrong_is_told_with_its_line_and_what_is_right() {
-        let rows = [
-            ("\npreset = \"fancy\"", 2, "corbaplus"),
-            (
-                "presets = \"tao\"",
-                1,
-                "unknown field `presets`: did you mean `preset`?",
-            ),
-            ("colour = \"red\"", 1, "expected one of `preset`"),
-            ("wait = \"read\"\nwait = \"read\"", 2, "duplicate"),
-            ("pool_threads = 0", 1, "1 to 4294967295, not 0"),
-            ("pool_threads = \"4\"", 1, "string \"4\""),
-            (
-                "listen = [\n  \"iiop://127.0.0.1:0\",\n  \"ftp://x\"\n]",
-                1,
-                "uiop:///",
-            ),
-            ("[[lanes]]\npriority = 40000", 2, "0 to 32767"),
-            (
-                "[[lanes]]\npriority = 1\nstatic_threads = 0",
-                3,
-                "1 to 4294967295, not 0",
-            ),
-            (
-                "[[lanes]]\nstatic_threads = 1",
-                1,
-                "missing field `priority`",
-            ),
-            (
-                "[[lanes]]\npriority = 1\n[[lanes]]\npriority = 1",
-                1,
-                "two lanes",
-            ),
-            ("[[bands]]\nlow = 9\nhigh = 1", 1, "9 to 1"),
-            ("connect_timeout_ms = 0", 1, "1 to 86400000 ms, not 0"),
-            ("shm_ring_bytes = 4095", 1, "4096 to 67108864, not 4095"),
-            ("[limits]\nobjects_max = 0", 2, "1 or more, not 0"),
-            (
-                "[limits]\nsend_timeout_ms = -1",
-                2,
-                "1 to 86400000 ms, not -1",
-            ),
-            ("[limits]\nqueued_requests_max = 65537", 2, "1 to 65536"),
-            (
-                "[[client_protocols]]\nprotocol = \"udp\"",
-                2,
-                "`tcp`, `unix`, `shm`",
-            ),
-            (
-                "[[client_protocols]]\nprotocol = \"unix\"\nno_delay = true",
-                1,
-                "`no_delay`, expected",
-            ),
-            (
-                "[[client_protocols]]\nprotocol = \"tcp\"\n[[client_protocols]]\nprotocol = \"tcp\"",
-                1,
-                "twice",
-            ),
-            (
-                "[[lane_endpoints]]\nlane = \"1\"\nendpoint = \"iiop://:1\"",
-                1,
-                "POOL:LANE",
-            ),
-            ("[server_threads]\npolicy = \"SCHED_FIFO\"", 1, "1 to 99"),
-            ("[server_threads]\npriority = 300", 2, "300"),
-            ("[limits]\nconnection_max = 1", 2, "`connections_max`"),
-            ("priority_mapping = \"logarithmic\"", 1, "continuous"),
-            ("sched_policy = \"SCHED_IDLE\"", 1, "SCHED_RR"),
-            ("wait = read", 1, ""),
-            ("shm_group = -1", 1, "0 to 4294967295"),
-            ("shm_group = \"no such\"", 1, "getent group"),
-            ("shm_group = true", 1, "the number or the name"),
-        ];
-        for (text, line, words) in rows {
+        for &(text, line, words) in WRONG {
             let (where_it_is, reason) = parse(text).expect_err(text);
             assert_eq!(where_it_is, Some(line), "{text}: {reason}");
             assert!(reason.contains(words), "{text}: {reason}");

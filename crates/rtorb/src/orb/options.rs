@@ -172,9 +172,9 @@ pub(super) fn reference(text: &str, earlier: Option<Value>) -> Result<Value, Str
     let both = text.split_once('=');
     let both = both.filter(|(name, reference)| !name.is_empty() && !reference.is_empty());
     let (name, reference) = both.ok_or("expected NAME=REFERENCE")?;
-    let mut all = earlier
+    let mut all: Table = earlier
         .and_then(|all| all.try_into().ok())
-        .unwrap_or_else(Table::new);
+        .unwrap_or_default();
     all.insert(name.to_owned(), reference.into());
     Ok(all.into())
 }

@@ -145,7 +145,10 @@ impl PlainCore {
     }
 
     /// The object in `cell`, activated on first use.
-    pub(super) fn made_once<I: ServedBy<S, Object = ObjectRef> + 'static, S: Send + Sync + 'static>(
+    pub(super) fn made_once<
+        I: ServedBy<S, Object = ObjectRef> + 'static,
+        S: Send + Sync + 'static,
+    >(
         &self,
         cell: &OnceLock<I>,
         servant: impl FnOnce() -> S,

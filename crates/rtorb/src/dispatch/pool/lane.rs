@@ -52,6 +52,10 @@ pub(crate) struct Lane {
 
 /// Where the threads of a lane get requests.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a lane has one of them, and finds its queue without a pointer"
+)]
 pub(super) enum Source {
     /// They wait for the events of its connections, all at once.
     Events,
