@@ -72,13 +72,18 @@ impl RtCore {
             return Ok(());
         }
         let policy = self.policy_above(native);
-        let mut numbers = running.iter();
-        numbers.try_for_each(|&number| {
-            apply_policy_to(number, policy).or_else(|refused| self.best_effort.pass(refused))
-        })?;
-        // After a refusal the next call asks the host again.
+        let mut refusal = None;
+        for &number in running.iter() {
+            match apply_policy_to(number, policy) {
+                Err(refused) if self.best_effort.is_allowed() => refusal = Some(refused),
+                // The next call asks the host again.
+                raised => raised?,
+            }
+        }
         threads.most_urgent.store(native, Ordering::Relaxed);
-        Ok(())
+        // The application's hook for warnings may set a more urgent priority, and come here again.
+        drop(running);
+        refusal.map_or(Ok(()), |refused| self.best_effort.pass(refused))
     }
 
     /// Returns the policy of threads whose scheduling the application did not set.
