@@ -162,7 +162,7 @@ fn a_wrong_choice_is_told_by_its_name_with_what_is_right() {
         (&["--connection", "own"], &["--connection", "multiplexed"]),
         (&["--lanes", "5"], &["--lanes", "60:1"]),
         (&["--lanes", "200:1"], &["--lanes", "200", "mapping"]),
-        (&["--pool-threads", "0"], &["--pool-threads", "1 or more"]),
+        (&["--pool-threads", "0"], &["--pool-threads", "from 1 to"]),
         (&["--priority-model", "mine"], &["server_declared"]),
         (&["--wait", "reactor"], &["reactor", "multiplexed"]),
     ];
