@@ -131,7 +131,7 @@ pub fn skip(why: &str) {
 
 /// The Rust code of pages, as doc tests: the front page of `rtorb`'s documentation, and pages of the book.
 #[cfg(doctest)]
-mod pages {
+mod doc_pages {
     #[doc = include_str!("../../crates/rtorb/src/lib.md")]
     struct FrontPage;
 
