@@ -12,7 +12,6 @@ use crate::sources::{code, rust_files};
 /// The names that several types of a package may share, as pairs of package and name; `*` stands for all names.
 const SHARED: &[[&str; 2]] = &[
     // Their types get names of their own one after the other.
-    ["rtorb", "*"],
     ["rtorb-services", "*"],
     ["rtorb-idl", "Search"],
     // In a model of loom, its mutex stands in the place of ours.
@@ -27,9 +26,6 @@ const SHARED: &[[&str; 2]] = &[
 pub(crate) fn wrong_names(package: &Package) -> anyhow::Result<Vec<String>> {
     let shared = SHARED.iter().filter(|[of, _]| *of == *package.name);
     let shared: Vec<_> = shared.map(|[_, name]| *name).collect();
-    if shared.contains(&"*") {
-        return Ok(Vec::new());
-    }
     let src = package.manifest_path.with_file_name("src");
     if !src.is_dir() {
         return Ok(Vec::new());
@@ -67,7 +63,9 @@ fn check(files: &[(PathBuf, Vec<String>)], shared: &[&str]) -> Vec<String> {
                 continue;
             }
             let place = file.display().to_string();
-            if let Some(name) = type_name(line).filter(|it| !is_test && !shared.contains(it)) {
+            let is_checked =
+                |name: &&str| !is_test && !shared.iter().any(|it| it == name || *it == "*");
+            if let Some(name) = type_name(line).filter(is_checked) {
                 if let Some(first) = types.get(name) {
                     wrong.push(format!(
                         "{place}: `{name}` is also the name of the type in {first}"

@@ -22,7 +22,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(crate) struct Poller {
     epoll: OwnedFd,
     bell: Bell,
-    timer: OwnedFd,
+    /// `None` for a set whose waits are bounded otherwise.
+    timer: Option<OwnedFd>,
 }
 
 /// The name of an entry of a poller.
@@ -53,16 +54,25 @@ pub(crate) struct Bell(OwnedFd);
 pub(crate) const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
 
 impl Poller {
-    /// A poller that reports its bell and its timer.
+    /// A poller that reports its bell.
     pub(crate) fn new() -> Result<Self, Errno> {
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let poller = Self {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             bell: Bell::new()?,
-            timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
+            timer: None,
         };
         poller.add(&poller.bell, BELL, ONCE)?;
-        poller.add(&poller.timer, TIMER, ONCE)?;
+        Ok(poller)
+    }
+
+    /// A poller that reports its bell and its timer.
+    pub(crate) fn with_timer() -> Result<Self, Errno> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let mut poller = Self::new()?;
+        let timer = poller
+            .timer
+            .insert(timerfd_create(TimerfdClockId::Monotonic, flags)?);
+        epoll::add(&poller.epoll, timer, TIMER.data(), ONCE)?;
         Ok(poller)
     }
 
@@ -97,15 +107,19 @@ impl Poller {
         self.bell.ring();
     }
 
-    /// Has the timer expire at `at_ns` of the monotonic clock; `None` stops it.
+    /// Has the timer expire at `at_ns` of the monotonic clock; `None` stops it. Does nothing without a timer.
     pub(crate) fn set_timer(&self, at_ns: Option<u64>) {
+        let Some(timer) = &self.timer else {
+            debug_assert!(false, "the poller has a timer");
+            return;
+        };
         let expiry = Itimerspec {
             it_interval: timespec(0),
             // The kernel takes 0 for no time.
             it_value: timespec(at_ns.map_or(0, |at_ns| at_ns.max(1))),
         };
         // It fails only for a time that the clock does not have.
-        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &expiry);
+        let _ = timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &expiry);
     }
 
     /// Waits for events, at most `timeout_ns`, in whole milliseconds; returns none after the timeout or a signal.
@@ -212,7 +226,7 @@ mod tests {
     const LONG_NS: u64 = 20_000_000_000;
 
     fn poller() -> Poller {
-        Poller::new().expect("the host has descriptors")
+        Poller::with_timer().expect("the host has descriptors")
     }
 
     /// What one wait reports, which is to report something.

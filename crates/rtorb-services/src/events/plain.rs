@@ -6,10 +6,10 @@
 //!
 //! The pull model is not implemented: NO_IMPLEMENT.
 
+mod channel_core;
 mod config;
 mod consumer;
 mod consumer_proxy;
-mod core;
 mod counts;
 mod goodbyes;
 mod supplier_proxy;
@@ -30,7 +30,7 @@ use crate::stubs::cos_event::cos_event_channel_admin::{
     ProxyPullSupplier, ProxyPushConsumer, ProxyPushSupplier, SupplierAdmin, SupplierAdminServant,
 };
 use crate::stubs::rtec_event::rtec_event_channel_admin as rtec;
-use core::PlainCore;
+use channel_core::PlainCore;
 
 /// A plain channel. It ends when it is dropped.
 #[derive(Debug)]

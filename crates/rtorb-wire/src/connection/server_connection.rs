@@ -10,7 +10,7 @@
 //! ```text
 //!              reported
 //!            ------------>           hold: the bound on requests taken out is reached
-//!  Requested               Reading -----------------------------------------------> Held
+//!  Requested               Reading -----------------------------------------------> Held     (hold: also from Requested)
 //!   ^        <------------   |  ^                                                    |
 //!   |          request       |  |                                                    |
 //!   +------------------------|--|----------------------------------------------------+
@@ -258,10 +258,11 @@ impl ServerConnection {
 
     /// Raises the bound on requests taken out, up to `bound_max`, unless replies are bulk.
     pub fn raise_bound(&self, bound_max: u32) {
-        let pace = self.pace.load(Ordering::Relaxed);
-        if pace != BULK_PACE {
-            self.pace.store(bound_max.min(pace + 1), Ordering::Relaxed);
-        }
+        // In one step, so that a bulk reply that another thread notes meanwhile is not forgotten.
+        let raised = |pace| (pace != BULK_PACE).then(|| bound_max.min(pace + 1));
+        let _ = self
+            .pace
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised);
     }
 
     /// Stops reading because a reply waits to be sent; returns false if earlier ones do already.

@@ -9,7 +9,7 @@ use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{ClientThread, RtCore};
 use crate::strategies::{Collocation, ConnectionStrategy};
-use crate::timing::Watch;
+use crate::timing::TimingCounters;
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -28,7 +28,7 @@ use std::time::Duration;
 pub(crate) struct ClientCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
-    pub(crate) timing: Arc<Watch>,
+    pub(crate) timing: Arc<TimingCounters>,
     pub(crate) byte_order: ByteOrder,
     /// The code set of `char` data that is asked for first, and that own references name as the native one.
     pub(crate) native_char_code_set: CharCodeSet,

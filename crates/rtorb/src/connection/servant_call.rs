@@ -9,7 +9,7 @@ pub(crate) trait ServantCall {
     /// Calls the servant; returns false if it serves another interface.
     fn call(&mut self, servant: &ServantTraits) -> bool;
 
-    /// Ends the call with an exception, whatever the servant returned.
+    /// Ends the call with an exception, unless the servant has returned: then it panicked when it was dropped.
     fn fail(&mut self, exception: SystemException);
 }
 
@@ -55,6 +55,6 @@ where
 
     #[cold]
     fn fail(&mut self, exception: SystemException) {
-        self.result = Some(Err(exception.into()));
+        self.result.get_or_insert_with(|| Err(exception.into()));
     }
 }

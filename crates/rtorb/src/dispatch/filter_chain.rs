@@ -5,7 +5,7 @@
 //! the one that the request brings, and else to the first lane. A request of high priority waits for no servant of a lower
 //! one, but for the one I/O thread that reads and filters whatever comes before it.
 
-use super::pool::{Buffering, Intake, LaneConfig, PoolConfig, Route};
+use super::pool::{Buffering, Intake, LaneConfig, LaneSelection, PoolConfig};
 use crate::exception::{SystemException, local};
 use crate::realtime::{CallPriority, Priority, ThreadpoolLane};
 use crate::server::{ActiveObject, ServerCore, propagated};
@@ -96,7 +96,7 @@ pub(super) fn config(orb: &ServerCore, chain: &Arc<FilterChain>) -> PoolConfig {
             ..Buffering::default()
         },
         io_thread: io_thread(orb, &chain.lanes),
-        route: Route(Box::new({
+        route: LaneSelection(Box::new({
             let chain = Arc::clone(chain);
             move |session, request, workspace| {
                 request.examine(session, workspace, |object, header| {

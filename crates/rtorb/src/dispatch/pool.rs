@@ -20,9 +20,9 @@ mod request_queue;
 mod running;
 mod threads;
 
-pub(crate) use config::{Intake, LaneConfig, PoolConfig, Route};
+pub(crate) use config::{Intake, LaneConfig, LaneSelection, PoolConfig};
 #[cfg(test)]
-pub(crate) use connection::{Connection, Sharing, Turn};
+pub(crate) use connection::{Concurrency, Connection, Turn};
 pub(crate) use lane::Lane;
 pub(crate) use request_queue::Buffering;
 pub(crate) use running::Pool;

@@ -21,12 +21,12 @@ pub(crate) struct Pools {
     lane_endpoints: LaneEndpoints,
     /// Bound on the threads of all pools.
     threads_max: usize,
-    table: Mutex<Table>,
+    table: Mutex<PoolTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    running: BTreeMap<ThreadpoolId, Entry>,
+struct PoolTable {
+    running: BTreeMap<ThreadpoolId, PoolEntry>,
     last_id: u32,
     /// Threads of all pools, those being started included, dynamic ones too.
     threads: u64,
@@ -34,7 +34,7 @@ struct Table {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PoolEntry {
     pool: Arc<Pool>,
     threads: u64,
     adapters: usize,
@@ -95,7 +95,7 @@ impl Pools {
                 return Err(local::SHUT_DOWN);
             }
         };
-        let entry = Entry {
+        let entry = PoolEntry {
             pool,
             threads,
             adapters: 0,
@@ -170,7 +170,7 @@ impl Pools {
     }
 }
 
-impl Table {
+impl PoolTable {
     fn all(&self) -> Vec<Arc<Pool>> {
         let pools = self.running.values();
         pools.map(|entry| Arc::clone(&entry.pool)).collect()

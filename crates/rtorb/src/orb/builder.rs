@@ -24,7 +24,7 @@ use crate::server::{Buffers, ObjectTable, ServerCore, ServerState};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
 };
-use crate::timing::{ExecutionClock, Hook, TimingViolation, Watch};
+use crate::timing::{ExecutionClock, Hook, TimingCounters, TimingViolation};
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -136,7 +136,7 @@ impl OrbBuilder {
     /// Applies the `-ORB` options of a command line; [`remaining_arguments`](Self::remaining_arguments) returns the other
     /// arguments.
     ///
-    /// A later setting replaces an earlier one. The order is: methods called before this one, the file of `-ORBConfigFile`, the
+    /// A later setting replaces an earlier one, but a wrong one stays a mistake. The order is: methods called before this one, the file of `-ORBConfigFile`, the
     /// other options, methods called after this one. A list (endpoints, lanes, bands) replaces the list before it; initial
     /// references are added. Within one file or command line, a single strategy replaces the one in the preset.
     #[must_use]
@@ -251,7 +251,7 @@ impl OrbBuilder {
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
-        let timing = Watch::new(self.execution_clock, self.timing_hook.take());
+        let timing = TimingCounters::new(self.execution_clock, self.timing_hook.take());
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
         let config = self.config;
         let pools = Pools::new(
@@ -314,7 +314,7 @@ impl OrbBuilder {
         &mut self,
         strategies: Strategies,
         rt: Arc<RtCore>,
-        timing: Arc<Watch>,
+        timing: Arc<TimingCounters>,
     ) -> ClientCore {
         let config = &mut self.config;
         let reader_thread = config.reactor_thread.take().unwrap_or_default();
@@ -531,7 +531,6 @@ setters! {
     /// What threads of this ORB do before they sleep when they wait for a peer through shared memory; `Futex` by default.
     shared_memory_wait(wait: SharedMemoryWait) => config.shm_wait = Some(wait);
 
-
     /// Trusts processes of that group as peers by shared memory, beside those of the own user. The group is the primary one of the
     /// peer (SO_PEERCRED).
     shared_memory_group(group: u32) => config.shm_group = Some(Group(group));
@@ -574,11 +573,6 @@ setters! {
     /// The lanes of the ORB's own pool, for [`DispatchStrategy::Lanes`], and the servant threads of
     /// [`DispatchStrategy::FilterChain`]; without lanes there is one, scheduled as `server_threads` says.
     lanes(lanes: impl IntoIterator<Item = ThreadpoolLane>) => config.lanes = Some(lanes.into_iter().collect());
-
-
-
-
-
 
     /// Continues without real-time scheduling if the host refuses it, and [warns](Self::on_warning) of that once.
     ///

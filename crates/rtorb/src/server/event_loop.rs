@@ -25,7 +25,7 @@ pub(crate) struct EventLoop {
 #[derive(Debug, Default)]
 struct Schedule {
     /// The connections with unsent bytes, in the order of their deadlines.
-    unsent: Vec<Unsent>,
+    unsent: Vec<SlowClient>,
     /// When listeners are watched again, if some are not, for want of file descriptors.
     resume_ns: Option<u64>,
     /// When connections are to be looked at.
@@ -34,7 +34,7 @@ struct Schedule {
 
 /// A connection with unsent bytes.
 #[derive(Debug)]
-struct Unsent {
+struct SlowClient {
     session: Arc<Session>,
     /// The client must take them by this time.
     deadline_ns: u64,
@@ -70,7 +70,7 @@ impl EventLoop {
     /// An event loop that reports nothing yet. Clients have `send_timeout` to take what was sent to them.
     pub(super) fn new(send_timeout: Duration) -> Result<Self, Errno> {
         Ok(Self {
-            poller: Poller::new()?,
+            poller: Poller::with_timer()?,
             send_timeout_ns: nanoseconds(send_timeout),
             schedule: Mutex::default(),
         })
@@ -154,7 +154,7 @@ impl EventLoop {
         let stream = &session.stream;
         // First noted, then watched: the thread that gets the event finds it. It waits for the caller's lock before it sends.
         self.reschedule(|schedule| {
-            schedule.unsent.push(Unsent {
+            schedule.unsent.push(SlowClient {
                 session: Arc::clone(session),
                 deadline_ns: monotonic_ns().saturating_add(self.send_timeout_ns),
             });
@@ -206,7 +206,7 @@ impl EventLoop {
     /// The socket of a connection takes bytes: sends what is unsent.
     #[cold]
     fn writable(&self, token: Token, flags: EventFlags) -> Option<Event> {
-        let has_token = |unsent: &&Unsent| unsent.session.token() == Some(token);
+        let has_token = |unsent: &&SlowClient| unsent.session.token() == Some(token);
         let found = {
             let unsent = &self.schedule.lock().unsent;
             let found = unsent.iter().find(has_token);

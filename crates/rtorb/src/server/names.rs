@@ -19,14 +19,14 @@ pub(super) struct Names {
 
 #[derive(Debug, Default)]
 struct Table {
-    leads: HashMap<Vec<u8>, Lead>,
+    leads: HashMap<Vec<u8>, NamedTarget>,
     bound: usize,
     /// By the path of their adapters, with the `/` behind it.
     locators: HashMap<Vec<u8>, Key>,
 }
 
 #[derive(Debug)]
-enum Lead {
+enum NamedTarget {
     /// To an object.
     To(Key),
     /// To whatever has that other key.
@@ -75,9 +75,9 @@ impl Names {
     pub(super) fn add(&self, key: Vec<u8>, place: Key, is_alive: impl FnOnce(Key) -> bool) -> bool {
         let mut table = self.table.lock();
         match table.leads.get(&key) {
-            Some(&Lead::To(taken)) if is_alive(taken) => return false,
-            Some(Lead::As(_)) => return false,
-            _ => table.leads.insert(key, Lead::To(place)),
+            Some(&NamedTarget::To(taken)) if is_alive(taken) => return false,
+            Some(NamedTarget::As(_)) => return false,
+            _ => table.leads.insert(key, NamedTarget::To(place)),
         };
         true
     }
@@ -110,7 +110,7 @@ impl Names {
             return Err(Unbindable::TooMany);
         }
         table.bound += 1;
-        let lead = Lead::As(other.into_boxed_slice());
+        let lead = NamedTarget::As(other.into_boxed_slice());
         table.leads.insert(key.to_vec(), lead);
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Names {
     /// Takes a key away that stood for another one; false if there is none.
     pub(super) fn unbind(&self, key: &[u8]) -> bool {
         let mut table = self.table.lock();
-        if !matches!(table.leads.get(key), Some(Lead::As(_))) {
+        if !matches!(table.leads.get(key), Some(NamedTarget::As(_))) {
             return false;
         }
         table.leads.remove(key);
@@ -134,14 +134,14 @@ impl Names {
         let table = self.table.lock();
         table.leads.iter().any(|(key, lead)| {
             let is_there = object_key::split(key).is_some_and(|(path, _)| path == adapter);
-            is_there && matches!(lead, Lead::As(_))
+            is_there && matches!(lead, NamedTarget::As(_))
         })
     }
 
     /// The place of the object with exactly that key.
     pub(super) fn place_of(&self, key: &[u8]) -> Option<Key> {
         match self.table.lock().leads.get(key) {
-            Some(&Lead::To(place)) => Some(place),
+            Some(&NamedTarget::To(place)) => Some(place),
             _ => None,
         }
     }
@@ -149,7 +149,7 @@ impl Names {
     pub(super) fn find(&self, key: &[u8]) -> Option<Found> {
         let table = self.table.lock();
         match table.leads.get(key) {
-            Some(Lead::As(other)) => match ObjectKey::parse(other) {
+            Some(NamedTarget::As(other)) => match ObjectKey::parse(other) {
                 ObjectKey::Transient { place, .. } => Some(Found { place, id: None }),
                 ObjectKey::Named(other) => table.direct(other),
             },
@@ -166,7 +166,7 @@ impl Names {
 impl Table {
     /// Where a key leads that stands for no other one.
     fn direct(&self, key: &[u8]) -> Option<Found> {
-        if let Some(&Lead::To(place)) = self.leads.get(key) {
+        if let Some(&NamedTarget::To(place)) = self.leads.get(key) {
             return Some(Found { place, id: None });
         }
         let (adapter, id) = object_key::split(key)?;

@@ -8,7 +8,7 @@ use crate::endpoint::{Endpoint, ListenEndpoint};
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{RtCore, ThreadpoolId};
-use crate::timing::Watch;
+use crate::timing::TimingCounters;
 use crate::transport::{Listener, shared_memory};
 use crate::warning::Warnings;
 use core::fmt;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(crate) struct ServerCore {
     pub(crate) limits: Limits,
     pub(crate) rt: Arc<RtCore>,
-    pub(crate) timing: Arc<Watch>,
+    pub(crate) timing: Arc<TimingCounters>,
     pub(crate) warnings: Arc<Warnings>,
     pub(crate) byte_order: ByteOrder,
     pub(crate) fragment_octets: Option<usize>,

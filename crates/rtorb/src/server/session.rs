@@ -33,7 +33,7 @@ pub(crate) struct Session {
     last_arrival: AtomicU64,
     /// Held while a thread that does not send alone sends, and while the event loop is told what to watch for.
     sending: Mutex<Sending>,
-    watch: SetOnce<Watch>,
+    registration: SetOnce<Registration>,
     own: Weak<Session>,
 }
 
@@ -47,7 +47,7 @@ struct Sending {
 
 /// The event loop that watches a connection, and the connection's token there.
 #[derive(Debug)]
-struct Watch {
+struct Registration {
     events: Arc<EventLoop>,
     token: Token,
 }
@@ -78,7 +78,7 @@ impl Session {
                 outbox: Outbox::new(orb.limits.unsent_octets_max()),
                 deadline_ns: 0,
             }),
-            watch: SetOnce::new(),
+            registration: SetOnce::new(),
             own: Weak::clone(own),
         })
     }
@@ -87,7 +87,7 @@ impl Session {
     ///
     /// A connection without an event loop has a thread of its own, which waits for its client when it sends.
     pub(crate) fn attach(&self, events: &Arc<EventLoop>, token: Token) -> Result<(), Errno> {
-        self.watch.get_or_make(|| Watch {
+        self.registration.get_or_make(|| Registration {
             events: Arc::clone(events),
             token,
         });
@@ -136,12 +136,12 @@ impl Session {
     }
 
     pub(crate) fn token(&self) -> Option<Token> {
-        self.watch.get().map(|watch| watch.token)
+        self.registration.get().map(|watch| watch.token)
     }
 
     /// True if an event loop watches the connection.
     pub(super) fn is_watched(&self) -> bool {
-        self.watch.get().is_some()
+        self.registration.get().is_some()
     }
 
     /// Keeps the code sets that the client has named.
@@ -326,7 +326,7 @@ impl Session {
     /// Has the event loop send the outbox. Without an event loop, the calling thread serves only this client, and waits for it.
     fn await_room(&self, sending: &mut Sending) -> Result<(), Errno> {
         sending.deadline_ns = self.deadline_ns();
-        let (Some(watch), Some(own)) = (self.watch.get(), self.own.upgrade()) else {
+        let (Some(watch), Some(own)) = (self.registration.get(), self.own.upgrade()) else {
             return self.flush_waiting(sending);
         };
         self.state.drain();
@@ -378,7 +378,7 @@ impl Session {
     fn end_draining(&self) {
         if self.state.drained() {
             self.watch_for_phase();
-            if let Some(watch) = self.watch.get() {
+            if let Some(watch) = self.registration.get() {
                 watch.events.sent(self);
             }
         }
@@ -394,7 +394,7 @@ impl Session {
     }
 
     fn watch_for_phase(&self) {
-        let Some(Watch { events, token }) = self.watch.get() else {
+        let Some(Registration { events, token }) = self.registration.get() else {
             return;
         };
         match self.state.phase() {

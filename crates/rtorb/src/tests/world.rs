@@ -5,7 +5,7 @@ use super::network::{self, Conditions};
 use super::scripted::{Act, PORT, Peers, Request};
 use super::servant::{Log, Worker};
 use crate::clock::monotonic_ns;
-use crate::dispatch::pool::{Connection, Sharing, Turn};
+use crate::dispatch::pool::{Concurrency, Connection, Turn};
 use crate::server::{
     self, Admission, EventLoop, Readiness, ServerCore, Session, TakenRequest, ThreadPriority,
     Token, Workspace,
@@ -227,7 +227,7 @@ impl Serving {
                 }
                 self.sessions.push(Arc::downgrade(&connection.session));
                 self.connections
-                    .push(Connection::new(connection, Sharing::Never));
+                    .push(Connection::new(connection, Concurrency::Never));
             }
         }
     }

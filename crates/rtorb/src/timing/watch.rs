@@ -69,7 +69,7 @@ pub(crate) type Hook = Arc<dyn Fn(&TimingViolation) + Send + Sync>;
 
 /// Measures the calls of an ORB's annotated operations: counters, clock and hook.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct TimingCounters {
     counts: CounterTable,
     clock: ExecutionClock,
     hook: Option<Hook>,
@@ -100,7 +100,7 @@ thread_local! {
     static IN_HOOK: Cell<bool> = const { Cell::new(false) };
 }
 
-impl Watch {
+impl TimingCounters {
     pub(crate) fn new(clock: ExecutionClock, hook: Option<Hook>) -> Self {
         Self {
             clock,
@@ -195,7 +195,7 @@ impl TimedUpcall {
     /// Begins a call of the operation at `place` of `timings`; `arrived_ns` is 0 for a request that did not wait in a queue.
     #[inline(never)]
     pub(crate) fn begin(
-        watch: &Watch,
+        watch: &TimingCounters,
         timings: &'static [OperationTiming],
         place: usize,
         arrivals: &Arrivals,
@@ -238,7 +238,7 @@ impl TimedUpcall {
 
     /// Counts the call: its reply is sent, or the servant of a oneway has returned.
     #[inline(never)]
-    pub(crate) fn end(self, watch: &Watch, rt: &RtCore) {
+    pub(crate) fn end(self, watch: &TimingCounters, rt: &RtCore) {
         let response_ns = monotonic_ns().saturating_sub(self.arrived_ns);
         let operation = self.operation;
         let server = &watch.counts.entry(operation).server;
@@ -267,7 +267,7 @@ impl TimedUpcall {
 
 /// Counts and reports the violations of an operation on one side.
 struct Observer<'o> {
-    watch: &'o Watch,
+    watch: &'o TimingCounters,
     rt: &'o RtCore,
     operation: &'static OperationTiming,
     side: TimingSide,
@@ -297,9 +297,9 @@ impl Observer<'_> {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for TimingCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
+        f.debug_struct("TimingCounters")
             .field("clock", &self.clock)
             .finish_non_exhaustive()
     }

@@ -21,7 +21,7 @@ pub(crate) struct ConnectionThreads {
     config: ClientThread,
     started: AtomicU64,
     /// The threads of open connections, and those that ended since the last connection was opened.
-    running: Mutex<Vec<Running>>,
+    running: Mutex<Vec<StartedThread>>,
 }
 
 /// Wakes a connection's thread: it has a request to send, or must end.
@@ -50,7 +50,7 @@ pub(crate) enum Remaining {
 }
 
 #[derive(Debug)]
-struct Running {
+struct StartedThread {
     signal: Arc<ThreadSignal>,
     thread: Option<JoinHandle<Option<()>>>,
 }
@@ -77,6 +77,9 @@ impl ConnectionThreads {
         source: Weak<dyn ReplySource>,
         stream: &Stream,
     ) -> Result<Arc<ThreadSignal>, Unwatched> {
+        let mut running = self.running.lock();
+        // First, so that the descriptors of threads that have ended are free.
+        running.retain(|other| !other.has_ended());
         let signal = Arc::new(ThreadSignal {
             poller: Poller::new()?,
             has_ended: AtomicBool::new(false),
@@ -86,13 +89,11 @@ impl ConnectionThreads {
         poller.add(stream, Token::number(STREAM), EventFlags::IN)?;
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let of_thread = Arc::clone(&signal);
-        let mut running = self.running.lock();
-        running.retain(|other| !other.has_ended());
         let name = format!("rtorb-client-{number}");
         let thread = self.config.spawn(&name, move || {
             run(&source, &of_thread);
         })?;
-        running.push(Running {
+        running.push(StartedThread {
             signal: Arc::clone(&signal),
             thread: Some(thread),
         });
@@ -100,13 +101,13 @@ impl ConnectionThreads {
     }
 }
 
-impl Running {
+impl StartedThread {
     fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
-impl Drop for Running {
+impl Drop for StartedThread {
     fn drop(&mut self) {
         self.signal.end();
         if let Some(thread) = self.thread.take() {

@@ -41,13 +41,13 @@ pub(crate) struct Reactor {
 
 #[derive(Debug)]
 struct Running {
-    watched: Arc<Watched>,
+    watched: Arc<PolledConnection>,
     thread: Option<JoinHandle<Option<()>>>,
 }
 
 /// The connections that the thread reads. The bell ends the thread.
 #[derive(Debug)]
-struct Watched {
+struct PolledConnection {
     poller: Poller,
     connections: Slab<Weak<dyn ReplySource>>,
 }
@@ -84,7 +84,7 @@ impl Reactor {
 
 impl Running {
     fn start(config: &ClientThread) -> Result<Self, Unwatched> {
-        let watched = Arc::new(Watched {
+        let watched = Arc::new(PolledConnection {
             poller: Poller::new()?,
             connections: Slab::new(CONNECTIONS_MAX),
         });
@@ -107,7 +107,7 @@ impl Drop for Running {
     }
 }
 
-impl Watched {
+impl PolledConnection {
     fn watch(&self, source: Weak<dyn ReplySource>, stream: &Stream) -> Result<(), Errno> {
         self.connections.retain(|source| source.strong_count() > 0);
         let key = self.connections.insert(source).ok_or(Errno::NOBUFS)?;

@@ -169,7 +169,7 @@ impl Watchdog {
         let poller = match self.shared.poller.get() {
             Some(poller) => poller,
             None => {
-                let made = Poller::new()?;
+                let made = Poller::with_timer()?;
                 self.shared.poller.get_or_make(|| made)
             }
         };
@@ -276,7 +276,7 @@ mod tests {
 
     fn shared() -> Arc<Shared> {
         let shared = Shared::new();
-        let poller = Poller::new().expect("the host has descriptors");
+        let poller = Poller::with_timer().expect("the host has descriptors");
         shared.poller.get_or_make(|| poller);
         Arc::new(shared)
     }

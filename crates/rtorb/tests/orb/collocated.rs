@@ -1,7 +1,7 @@
 //! Calls of objects of the same ORB: on the calling thread where that is possible, and with what a call over a connection has.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -116,6 +116,33 @@ fn a_servant_gets_the_arguments_of_its_caller_unless_the_call_needs_a_request() 
         .activate_with_id("one", Addresses)
         .expect("there is room");
     assert_ne!(named.greet(name).expect("it is served"), own);
+}
+
+/// Deactivates itself in a call, so that the end of the call drops it. Panics when it is dropped.
+struct Fragile(rtorb::Poa, Arc<OnceLock<Greeter>>);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        panic!("a servant panics when it is dropped: this is a test");
+    }
+}
+
+impl GreeterServant for Fragile {
+    fn greet(&self, _: &str) -> Result<String, SystemException> {
+        let own = self.1.get().expect("it is known").as_object();
+        self.0.deactivate(own).expect("it is active");
+        Ok("last".to_owned())
+    }
+}
+
+#[test]
+fn a_servant_that_panics_when_it_is_dropped_has_answered_its_last_call() {
+    let served = serve();
+    let own = Arc::new(OnceLock::new());
+    let fragile = Fragile(served.root.clone(), Arc::clone(&own));
+    let greeter: Greeter = served.root.activate(fragile).expect("there is room");
+    own.set(greeter.clone()).expect("it was not known");
+    assert_eq!(greeter.greet("world"), Ok("last".to_owned()));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use rtorb::{CompletionStatus, ExceptionKind, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::spawn;
 
+use super::channel_core::{Notify, PlainCore, refused};
 use super::consumer::{Consumer, Next};
-use super::core::{Notify, PlainCore, refused};
 use crate::events::client::is_there;
 use crate::stubs::cos_event::cos_event_channel_admin::{
     AlreadyConnected, ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError,

@@ -6,7 +6,7 @@ use rtorb::SystemException;
 use rtorb::any::Any;
 use rtorb::exception::local;
 
-use super::core::{PlainCore, refused};
+use super::channel_core::{PlainCore, refused};
 use crate::stubs::cos_event::cos_event_channel_admin::{
     AlreadyConnected, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
     ProxyPushConsumerServant,

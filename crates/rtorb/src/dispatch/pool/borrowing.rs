@@ -16,7 +16,8 @@
 //!              a lender's thread claims the help, or an own thread is idle
 //! ```
 //!
-//! While a lane is wanting, it may ask once more: for a further request.
+//! Only a lane with a queue asks; a watched lane gets a thread or is wanting at once. An own thread that is idle ends wanting only in
+//! a lane without a queue. While a lane is wanting, it may ask once more: for a further request.
 //!
 //! # A thread of a lane that lends
 //!
@@ -31,7 +32,9 @@
 //!                                                        no lane wants help any more
 //! ```
 //!
-//! A call wakes any thread of the lender, so all waiting ones are raised, and those that were not needed are lowered again.
+//! A thread that ends its work while a lane wants help goes from Serving to Helping without a call, and a waiting thread that need
+//! not be raised, or may not, from Waiting to Helping. A call wakes any thread of the lender, so all waiting ones are raised, and
+//! those that were not needed are lowered again.
 
 mod relief;
 mod relieving;

@@ -78,19 +78,19 @@ pub(crate) enum Intake {
     /// chooses.
     Routed {
         buffering: Buffering,
-        route: Route,
+        route: LaneSelection,
         io_thread: ThreadConfig,
     },
 }
 
 /// Chooses the number of the lane that serves a request. The client gets the exception of an error as the reply.
-pub(crate) struct Route(pub(crate) Box<Choose>);
+pub(crate) struct LaneSelection(pub(crate) Box<Choose>);
 
 type Choose =
     dyn Fn(&Session, &TakenRequest, &mut Workspace) -> Result<usize, SystemException> + Send + Sync;
 
-impl fmt::Debug for Route {
+impl fmt::Debug for LaneSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Route")
+        f.write_str("LaneSelection")
     }
 }

@@ -15,13 +15,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
-    sharing: Sharing,
+    sharing: Concurrency,
     lock: RecheckLock<ConnectionReader>,
 }
 
 /// When several threads serve one connection at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sharing {
+pub(crate) enum Concurrency {
     /// Never: one thread serves the lane.
     Never,
     /// While the client sends requests before it has the replies to earlier ones.
@@ -80,8 +80,8 @@ enum Served {
 }
 
 impl Connection {
-    pub(crate) fn new(connection: ServedConnection, sharing: Sharing) -> Self {
-        if sharing == Sharing::Always {
+    pub(crate) fn new(connection: ServedConnection, sharing: Concurrency) -> Self {
+        if sharing == Concurrency::Always {
             connection.session.state.take_out();
         }
         Self {
@@ -208,7 +208,7 @@ impl Connection {
     /// Has requests served in place again if they have come one by one for a while.
     #[cold]
     fn serve_in_place(&self, reader: &mut ConnectionReader) -> bool {
-        let is_alone = self.sharing != Sharing::Always
+        let is_alone = self.sharing != Concurrency::Always
             && reader.alone > ALONE_MAX
             && self.session.state.serve_in_place();
         if is_alone {
@@ -256,7 +256,7 @@ impl ConnectionReader {
                     Next::Incomplete => break,
                     Next::Done if of.session.state.has_unsent() => return Served::All,
                     Next::Done if self.reading.is_empty() => served += 1,
-                    Next::Done if of.sharing != Sharing::Never => return Served::Pipelined,
+                    Next::Done if of.sharing != Concurrency::Never => return Served::Pipelined,
                     // A client that never stops sending must not keep the thread from the others.
                     Next::Done if served == TURN_MAX || of.session.state.may_be_bulk() => {
                         return Served::More;
@@ -362,7 +362,7 @@ mod tests {
         assert!(accepted.reading.get_buffer(&accepted.session));
         assert_eq!(core.buffers.take()[0], 0, "the connection has the other");
         drop(client);
-        let connection = Connection::new(accepted, Sharing::Never);
+        let connection = Connection::new(accepted, Concurrency::Never);
         let mut workspace = Workspace::new(ThreadPriority::keeping());
         let mut request = TakenRequest::with_room();
         let turn = connection.serve(Readiness::Ended, &mut workspace, &mut request);

@@ -2,7 +2,7 @@
 
 use super::borrowing::Standby;
 use super::config::{Intake, LaneConfig, PoolConfig};
-use super::connection::{Connection, Sharing};
+use super::connection::{Concurrency, Connection};
 use super::request_queue::RequestQueue;
 use crate::realtime::Priority;
 use crate::server::{
@@ -39,7 +39,7 @@ pub(crate) struct Lane {
     pub(super) connections: Slab<Connection>,
     /// The number of connections, which is known without the slab's lock.
     connected: AtomicUsize,
-    sharing: Sharing,
+    sharing: Concurrency,
     pub(super) source: Source,
     /// For a lane that may need help or lend threads.
     pub(super) standby: Option<Standby>,
@@ -122,9 +122,9 @@ impl Lane {
             connections: Slab::new(orb.limits.connections_max.saturating_add(GIVING_WAY_MAX)),
             connected: AtomicUsize::new(0),
             sharing: match source {
-                Source::Leader(_) => Sharing::Always,
-                _ if threads_max > 1 || borrows => Sharing::Pipelined,
-                _ => Sharing::Never,
+                Source::Leader(_) => Concurrency::Always,
+                _ if threads_max > 1 || borrows => Concurrency::Pipelined,
+                _ => Concurrency::Never,
             },
             source,
             standby,

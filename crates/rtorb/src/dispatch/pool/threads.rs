@@ -162,9 +162,12 @@ fn serve_lane(
     }
     let server = LaneServer::new(orb, pool, lane);
     match (&lane.standby, &lane.source) {
-        (Some(standby), _) => LaneThread::new(server, standby, place, lifetime).run(),
+        // A pool with a leader neither borrows nor has dynamic threads.
+        (Some(standby), Source::Events | Source::Queue(_)) => {
+            LaneThread::new(server, standby, place, lifetime).run();
+        }
         (None, Source::Events) => EventThread::new(server, None).run(),
-        (None, Source::Leader(leader)) => EventThread::new(server, Some(leader)).run(),
+        (_, Source::Leader(leader)) => EventThread::new(server, Some(leader)).run(),
         (None, Source::Queue(queue)) => queue_thread::run(server, queue),
     }
     ALONE_IN.set(None);
