@@ -232,7 +232,9 @@ fn stage(workspace: &Path, source: &Path) -> anyhow::Result<()> {
         let up = "../".repeat(place.components().count() - 1);
         let text = with_targets(&read(file)?, |target| {
             let path = beside(file, target)?;
-            let anchor = target.find('#').map_or("", |at| &target[at..]);
+            // A copy that is text has no anchors.
+            let anchor = target.find('#').filter(|_| own.contains(&path));
+            let anchor = anchor.map_or("", |at| &target[at..]);
             let place = self::place(workspace, &path, &own).ok()?;
             linked.insert(path);
             Some(format!("{up}{}{anchor}", place.display()))
