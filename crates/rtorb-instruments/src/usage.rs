@@ -41,22 +41,23 @@ impl PageFaults {
 /// The counters of the calling thread (RUSAGE_THREAD): one system call.
 #[must_use]
 pub fn of_thread() -> Usage {
-    of(libc::RUSAGE_THREAD)
+    usage_of(libc::RUSAGE_THREAD)
 }
 
 /// The counters of all threads of the process (RUSAGE_SELF), also of those that have ended.
 #[must_use]
 pub fn of_process() -> Usage {
-    of(libc::RUSAGE_SELF)
+    usage_of(libc::RUSAGE_SELF)
 }
 
-fn of(whom: libc::c_int) -> Usage {
+/// Returns the usage of the process or thread that `who` names (getrusage(2)).
+fn usage_of(who: libc::c_int) -> Usage {
     let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is writable and has the size of the structure that the call fills.
-    let returned = unsafe { libc::getrusage(whom, usage.as_mut_ptr()) };
+    let returned = unsafe { libc::getrusage(who, usage.as_mut_ptr()) };
     assert_eq!(
         returned, 0,
-        "getrusage fails only for a bad address or an unknown `whom`"
+        "getrusage fails only for a bad address or an unknown `who`"
     );
     // SAFETY: all bytes were zeroed, and every field is an integer.
     let usage = unsafe { usage.assume_init() };

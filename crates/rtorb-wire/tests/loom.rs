@@ -199,7 +199,10 @@ fn loom_a_held_connection_is_read_again_when_its_requests_have_replies() {
         });
         let is_held = driver.hold();
         replier.join().unwrap();
-        assert!(driver.state.is_read(), "nobody would read it any more");
+        assert!(
+            driver.state.is_read(),
+            "no thread would read the connection again"
+        );
         driver.assert_watched();
         assert_eq!(driver.sending.lock().unwrap().is_reported, is_held);
     });
@@ -218,7 +221,10 @@ fn loom_of_two_repliers_the_last_has_a_held_connection_read_again() {
         for replier in repliers {
             replier.join().unwrap();
         }
-        assert!(driver.state.is_read(), "nobody would read it any more");
+        assert!(
+            driver.state.is_read(),
+            "no thread would read the connection again"
+        );
         driver.assert_watched();
     });
 }

@@ -116,7 +116,7 @@ impl ServerConnection {
             word: AtomicU32::new(Reading as u32),
             exchange: AtomicU8::new(Exchange::New as u8),
             minor: AtomicU8::new(0),
-            // Nobody knows what the requests of a new client cost.
+            // The first replies to a new client may be large.
             pace: AtomicU32::new(BULK_PACE),
         }
     }

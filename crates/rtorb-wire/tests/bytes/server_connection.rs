@@ -98,7 +98,10 @@ fn requests_are_served_in_place_when_none_is_taken_out() {
 #[test]
 fn small_replies_raise_the_bound_on_requests_taken_out_and_a_bulk_one_lowers_it() {
     let state = ServerConnection::new();
-    assert!(state.may_be_bulk(), "nobody knows a new client");
+    assert!(
+        state.may_be_bulk(),
+        "the replies to a new client may be large"
+    );
     /// How many requests are taken out before the connection is held.
     fn bound(state: &ServerConnection) -> u32 {
         let bound = (1..100).find(|_| {

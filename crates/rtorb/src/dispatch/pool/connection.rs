@@ -38,7 +38,7 @@ pub(super) struct ConnectionReader {
     alone: u32,
 }
 
-/// After so many requests one by one, a connection is served in place again.
+/// The number of requests served one by one after which a connection is served in place again.
 const ALONE_MAX: u32 = 64;
 
 /// Requests that a thread serves on one connection before it turns to the next.
