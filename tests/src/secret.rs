@@ -16,7 +16,7 @@ impl Encode for Secret {
 }
 
 impl Decode for Secret {
-    const OCTETS_MIN: usize = 13;
+    const BYTES_MIN: usize = 13;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         if r.primitive::<u16>()? != VERSION {

@@ -25,7 +25,7 @@ pub(crate) struct ServingOptions {
     key: Option<String>,
     /// Maximum size of the recorded session in bytes. The recording ends there; calls go on.
     #[arg(long, value_name = "N", default_value_t = 1 << 30)]
-    octets_max: u64,
+    bytes_max: u64,
 }
 
 /// An object that is served.
@@ -45,7 +45,7 @@ impl ServingOptions {
         print: impl Fn(&Record) + Send + Sync + 'static,
     ) -> anyhow::Result<Serving> {
         let create = |path: &Path| {
-            let log = Log::create(path, self.octets_max).map(Arc::new);
+            let log = Log::create(path, self.bytes_max).map(Arc::new);
             log.map_err(named_file::unwritable(path))
         };
         let log = served.out.as_deref().map(create).transpose()?;

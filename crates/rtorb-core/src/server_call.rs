@@ -78,7 +78,7 @@ impl<'m, R: Responder> ServerCall<'m, R> {
     /// MARSHAL, COMPLETED_NO, when the bytes are not such a sequence.
     #[inline]
     pub fn sequence<T: Decode + Send + 'static>(&mut self) -> Result<Vec<T>, SystemException> {
-        let count = self.arguments.count(T::OCTETS_MIN)?;
+        let count = self.arguments.count(T::BYTES_MIN)?;
         let mut items = self.responder.take::<T>();
         self.arguments
             .nested(|r| T::decode_into(&mut items, count, r))?;

@@ -18,7 +18,7 @@ pub struct Client {
     receiver: Receiver,
     /// The buffer of requests, reused.
     out: Vec<u8>,
-    message_octets_max: usize,
+    message_bytes_max: usize,
 }
 
 /// A client that tasks share. The application implements it with a mutex of its kernel, one that inherits priority.
@@ -40,15 +40,15 @@ pub(crate) type Results<'f> =
     &'f mut dyn FnMut(ReplyStatus, &mut Reader<'_>) -> Result<(), DecodeError>;
 
 impl Client {
-    /// A client whose messages have at most `message_octets_max` octets. It takes its memory now.
+    /// A client whose messages have at most `message_bytes_max` octets. It takes its memory now.
     #[must_use]
-    pub fn new(link: Box<dyn Link + Send>, message_octets_max: usize) -> Self {
+    pub fn new(link: Box<dyn Link + Send>, message_bytes_max: usize) -> Self {
         Self {
             link,
             state: ClientState::new(),
-            receiver: Receiver::new(Side::Client, link::limits(message_octets_max)),
-            out: Vec::with_capacity(message_octets_max),
-            message_octets_max,
+            receiver: Receiver::new(Side::Client, link::limits(message_bytes_max)),
+            out: Vec::with_capacity(message_bytes_max),
+            message_bytes_max,
         }
     }
 
@@ -72,7 +72,7 @@ impl Client {
         request: &Request<'_>,
         arguments: Arguments<'_, 'a>,
     ) -> Result<u32, SystemException> {
-        let mut w = Writer::new(core::mem::take(&mut self.out), self.message_octets_max);
+        let mut w = Writer::new(core::mem::take(&mut self.out), self.message_bytes_max);
         let request_id = self.state.next_request_id();
         let sent = request
             .encode(&mut w, request_id, arguments)

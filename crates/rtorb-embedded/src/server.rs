@@ -22,7 +22,7 @@ pub struct Server<'o> {
     code_sets: CodeSetState,
     /// The buffer of replies, reused.
     out: Vec<u8>,
-    message_octets_max: usize,
+    message_bytes_max: usize,
 }
 
 /// An object: its key, and what serves it.
@@ -88,7 +88,7 @@ pub struct LinkResponder<'m> {
     link: &'m mut dyn Link,
     /// The server's buffer for replies.
     out: &'m mut Vec<u8>,
-    message_octets_max: usize,
+    message_bytes_max: usize,
     version: Version,
     request_id: u32,
     response: Response,
@@ -100,17 +100,17 @@ pub struct LinkResponder<'m> {
 }
 
 impl<'o> Server<'o> {
-    /// A server of those objects, whose messages have at most `message_octets_max` octets. It takes its memory now.
+    /// A server of those objects, whose messages have at most `message_bytes_max` octets. It takes its memory now.
     ///
     /// Messages of up to 8 KiB are received into memory that is there from the beginning; larger ones make the buffer grow, once.
     #[must_use]
-    pub fn new(objects: &'o [Object<'o>], message_octets_max: usize) -> Self {
+    pub fn new(objects: &'o [Object<'o>], message_bytes_max: usize) -> Self {
         Self {
             objects,
-            receiver: Receiver::new(Side::Server, link::limits(message_octets_max)),
+            receiver: Receiver::new(Side::Server, link::limits(message_bytes_max)),
             code_sets: CodeSetState::default(),
-            out: Vec::with_capacity(message_octets_max),
-            message_octets_max,
+            out: Vec::with_capacity(message_bytes_max),
+            message_bytes_max,
         }
     }
 
@@ -145,7 +145,7 @@ impl<'o> Server<'o> {
             let answer = Answer {
                 objects: self.objects,
                 out: &mut self.out,
-                message_octets_max: self.message_octets_max,
+                message_bytes_max: self.message_bytes_max,
             };
             let served = match message.header.message_type {
                 MessageType::Request => {
@@ -166,7 +166,7 @@ fn refuse(link: &mut dyn Link, error: ReceiveError) -> Ended {
     if matches!(error, ReceiveError::Closed { .. }) {
         return Ended::Closed;
     }
-    let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
+    let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);
     if giop::write_message_error(&mut w, Version::V1_0).is_ok() {
         // If the link is broken, nothing remains to be done.
         let _ = link::send(link, &w);
@@ -178,7 +178,7 @@ fn refuse(link: &mut dyn Link, error: ReceiveError) -> Ended {
 struct Answer<'m> {
     objects: &'m [Object<'m>],
     out: &'m mut Vec<u8>,
-    message_octets_max: usize,
+    message_bytes_max: usize,
 }
 
 impl<'m> Answer<'m> {
@@ -198,7 +198,7 @@ impl<'m> Answer<'m> {
         let responder = LinkResponder {
             link,
             out: self.out,
-            message_octets_max: self.message_octets_max,
+            message_bytes_max: self.message_bytes_max,
             version: message.header.version,
             request_id: request.request_id,
             response: request.response,
@@ -229,7 +229,7 @@ impl<'m> Answer<'m> {
             Some(_) => LocateStatus::ObjectHere,
             None => LocateStatus::UnknownObject,
         };
-        let mut w = Writer::new(core::mem::take(self.out), self.message_octets_max);
+        let mut w = Writer::new(core::mem::take(self.out), self.message_bytes_max);
         let version = message.header.version;
         let written = giop::write_locate_reply(&mut w, version, request.request_id, status);
         let sent = match written {
@@ -311,7 +311,7 @@ impl Responder for LinkResponder<'_> {
         if self.is_sent || self.response == Response::None {
             return Ok(());
         }
-        let mut w = Writer::new(core::mem::take(self.out), self.message_octets_max)
+        let mut w = Writer::new(core::mem::take(self.out), self.message_bytes_max)
             .with_char_code_set(self.char_code_set);
         let context = self.priority.map(|data| ServiceContext {
             id: contexts::RT_CORBA_PRIORITY,

@@ -18,7 +18,7 @@ use std::sync::{Mutex, OnceLock};
 use block_end::{BlockEnd, loads_stack_pointer};
 
 /// The version of the interface that QEMU checks before it loads this. Whoever hands the file out sets it to one that the QEMU at
-/// hand has: what is used here is the same in all of them, except [`octets_of`].
+/// hand has: what is used here is the same in all of them, except [`bytes_of`].
 #[unsafe(no_mangle)]
 #[used]
 #[allow(non_upper_case_globals, reason = "QEMU looks for this name")]
@@ -77,7 +77,7 @@ extern "C" fn translated(_id: u64, block: *mut Block) {
     for index in 0..count {
         // SAFETY: there are `count` instructions in the block.
         let instruction = unsafe { qemu_plugin_tb_get_insn(block, index) };
-        let (octets, size) = octets_of(instruction, observer.copies_octets);
+        let (octets, size) = bytes_of(instruction, observer.copies_bytes);
         let octets = &octets[..size];
         sizes.push(u8::try_from(size).unwrap_or(u8::MAX));
         end = BlockEnd::of(octets);
@@ -136,7 +136,7 @@ extern "C" fn marked(_cpu: c_uint, _unused: *mut c_void) {
 }
 
 /// The octets of an instruction, and how many they are.
-fn octets_of(instruction: *mut Instruction, copies: bool) -> ([u8; INSTRUCTION_MAX], usize) {
+fn bytes_of(instruction: *mut Instruction, copies: bool) -> ([u8; INSTRUCTION_MAX], usize) {
     let mut octets = [0; INSTRUCTION_MAX];
     // SAFETY: the instruction is of the block that is being translated, and lives as long as that call.
     let size = unsafe { qemu_plugin_insn_size(instruction) }.min(INSTRUCTION_MAX);
@@ -168,7 +168,7 @@ struct Observer {
     /// Where the kernel's function that switches tasks begins.
     switch: u64,
     /// Whether this QEMU copies the octets of an instruction.
-    copies_octets: bool,
+    copies_bytes: bool,
     /// The blocks that were translated.
     blocks: Mutex<Blocks>,
     /// The tasks that were switched to, each by an address of its own.
@@ -216,7 +216,7 @@ impl Observer {
             count: count.ok_or(missing)?,
             file: file.ok_or(missing)?,
             switch: switch.ok_or(missing)?,
-            copies_octets: info.version >= COPIES_OCTETS,
+            copies_bytes: info.version >= COPIES_BYTES,
             blocks: Mutex::default(),
             tasks: Mutex::default(),
             ring: (0..RING).map(|_| AtomicU32::new(0)).collect(),
@@ -369,7 +369,7 @@ unsafe extern "C" {
     fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
     fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
-    /// Has another form from [`COPIES_OCTETS`] on: called through the one that this QEMU has.
+    /// Has another form from [`COPIES_BYTES`] on: called through the one that this QEMU has.
     fn qemu_plugin_insn_data();
 }
 
@@ -377,7 +377,7 @@ static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
 const MAGIC: &[u8] = b"rtorb trace 1\n";
 /// The version of the interface from which on QEMU copies octets instead of pointing to them.
-const COPIES_OCTETS: c_int = 3;
+const COPIES_BYTES: c_int = 3;
 const NO_REGISTERS: c_int = 0;
 /// Reads and writes: QEMU 7.2 tells of no read where reads alone are asked for.
 const ACCESSES: c_int = 3;

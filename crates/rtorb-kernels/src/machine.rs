@@ -252,7 +252,7 @@ impl Emulator {
         timeout: Duration,
         interrupt: &Interrupt,
     ) -> Result<Vec<Message>, LabError> {
-        self.run_for_octets(boot, timeout, interrupt)
+        self.run_for_bytes(boot, timeout, interrupt)
             .map(|octets| messages(&octets))
     }
 
@@ -260,7 +260,7 @@ impl Emulator {
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn run_for_octets(
+    pub fn run_for_bytes(
         &self,
         boot: &Boot<'_>,
         timeout: Duration,
@@ -413,7 +413,7 @@ fn inflated(deflated: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     // What was read before an error is there.
     let _ = DeflateDecoder::new(deflated)
-        .take(OCTETS_MAX)
+        .take(BYTES_MAX)
         .read_to_end(&mut octets);
     octets
 }
@@ -426,13 +426,13 @@ fn path(file: &File) -> String {
 fn read(file: &mut File) -> std::io::Result<Vec<u8>> {
     let mut octets = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    file.take(OCTETS_MAX).read_to_end(&mut octets)?;
+    file.take(BYTES_MAX).read_to_end(&mut octets)?;
     Ok(octets)
 }
 
 /// Since when a guest has said nothing.
 struct Silence {
-    said_octets: u64,
+    said_bytes: u64,
     since: Instant,
     max: Duration,
 }
@@ -441,7 +441,7 @@ impl Silence {
     fn new(max: Duration) -> Self {
         Self {
             max,
-            said_octets: 0,
+            said_bytes: 0,
             since: Instant::now(),
         }
     }
@@ -449,12 +449,12 @@ impl Silence {
     fn look(&mut self, files: &Files) -> Result<(), LabError> {
         let length = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
         let (answer, console) = (length(&files.answer), length(&files.console));
-        if answer > OCTETS_MAX || console > OCTETS_MAX {
-            let what = format!("it said more than {OCTETS_MAX} octets");
+        if answer > BYTES_MAX || console > BYTES_MAX {
+            let what = format!("it said more than {BYTES_MAX} octets");
             return Err(LabError::process("the guest", what));
         }
-        if answer > self.said_octets {
-            self.said_octets = answer;
+        if answer > self.said_bytes {
+            self.said_bytes = answer;
             self.since = Instant::now();
         }
         if self.since.elapsed() > self.max {
@@ -532,7 +532,7 @@ const FIRMWARE: [&str; 3] = ["bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin
 /// Far longer than the longest experiment of ordinary length takes on a busy host.
 const SILENCE_MAX: Duration = Duration::from_secs(600);
 /// Of the answer and of the console, far more than any guest says.
-const OCTETS_MAX: u64 = 256 << 20;
+const BYTES_MAX: u64 = 256 << 20;
 /// What all machines have. Time of day and randomness are fixed.
 const MACHINE: [&str; 17] = [
     "-M",

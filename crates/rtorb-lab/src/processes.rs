@@ -241,8 +241,8 @@ impl Process {
         within: Duration,
         count: impl Fn(&H) -> usize,
     ) -> Result<(H, Vec<u64>), LabError> {
-        let octets_after = |line: &str| Ok(count(&line.parse()?) * size_of::<u64>());
-        let (line, octets) = self.ask_for_octets(question, within, octets_after)?;
+        let bytes_after = |line: &str| Ok(count(&line.parse()?) * size_of::<u64>());
+        let (line, octets) = self.ask_for_bytes(question, within, bytes_after)?;
         let head = line.parse().map_err(|what: String| self.failed(what))?;
         let (samples, _) = octets.as_chunks();
         let samples = samples.iter().map(|eight| u64::from_le_bytes(*eight));
@@ -250,20 +250,20 @@ impl Process {
     }
 
     /// Sends a child a line whose answer may take as long as `within`, and answers the line that comes back with the octets
-    /// after it, as many as `octets_after` reads out of the line.
+    /// after it, as many as `bytes_after` reads out of the line.
     ///
     /// # Errors
-    /// What `octets_after` says of the line, or that the child ended or was silent.
-    pub fn ask_for_octets(
+    /// What `bytes_after` says of the line, or that the child ended or was silent.
+    pub fn ask_for_bytes(
         &mut self,
         question: &dyn Display,
         within: Duration,
-        octets_after: impl Fn(&str) -> Result<usize, String>,
+        bytes_after: impl Fn(&str) -> Result<usize, String>,
     ) -> Result<(String, Vec<u8>), LabError> {
         self.tell(question)?;
         let timeout = BURST_TIMEOUT + within;
         let line = self.line(timeout)?;
-        let count = octets_after(&line).map_err(|what| self.failed(what))?;
+        let count = bytes_after(&line).map_err(|what| self.failed(what))?;
         let octets = self.bytes(count, timeout)?;
         Ok((line, octets))
     }

@@ -187,7 +187,7 @@ fn explained(folder: &Path) -> Vec<Explained> {
 
 fn bounded(path: &Path) -> Option<Vec<u8>> {
     let size = std::fs::metadata(path).ok()?.len();
-    (size <= OCTETS_MAX).then(|| std::fs::read(path).ok())?
+    (size <= BYTES_MAX).then(|| std::fs::read(path).ok())?
 }
 
 /// As an image that needs no file. In an image no script of the picture runs, and its names do not meet those of the page.
@@ -208,7 +208,7 @@ fn as_data(svg: &[u8]) -> String {
 const EXPLANATIONS: &str = "explanations";
 const EXPLANATIONS_MAX: usize = 64;
 /// Of a file; larger ones are left out of the page.
-const OCTETS_MAX: u64 = 2 << 20;
+const BYTES_MAX: u64 = 2 << 20;
 const FUNCTIONS_MAX: usize = 12;
 const DIGITS: usize = 16;
 

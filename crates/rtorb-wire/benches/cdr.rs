@@ -15,7 +15,7 @@ use rtorb_wire::{Any, Decode, Encode, Reader, TypeCode, Typed, Writer};
 use std::hint::black_box;
 
 const ELEMENTS: usize = 4096;
-const OCTETS_MAX: usize = 1 << 20;
+const BYTES_MAX: usize = 1 << 20;
 
 /// The struct of Cubit: an octet, a long, a short.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ rtorb_wire::fixed_layout!(Many {
 });
 
 fn request(buffer: Vec<u8>) -> Vec<u8> {
-    let mut w = Writer::new(buffer, OCTETS_MAX);
+    let mut w = Writer::new(buffer, BYTES_MAX);
     let start = RequestStart {
         request_id: 2,
         response: Response::FromTarget,
@@ -57,7 +57,7 @@ fn request(buffer: Vec<u8>) -> Vec<u8> {
 }
 
 fn reply(buffer: Vec<u8>) -> Vec<u8> {
-    let mut w = Writer::new(buffer, OCTETS_MAX);
+    let mut w = Writer::new(buffer, BYTES_MAX);
     begin_reply(
         &mut w,
         Version::V1_2,
@@ -81,7 +81,7 @@ fn headers(c: &mut Criterion) {
     group.bench_function("request/decode", |b| {
         b.iter(|| {
             let octets = black_box(&octets[..]);
-            let header = Header::parse(octets, OCTETS_MAX).unwrap().unwrap();
+            let header = Header::parse(octets, BYTES_MAX).unwrap().unwrap();
             let mut r = header.reader(&octets[..header.message_bytes()]);
             let request = RequestHeader::decode(&mut r).unwrap();
             black_box(&request);
@@ -96,7 +96,7 @@ fn headers(c: &mut Criterion) {
     group.bench_function("reply/decode", |b| {
         b.iter(|| {
             let octets = black_box(&octets[..]);
-            let header = Header::parse(octets, OCTETS_MAX).unwrap().unwrap();
+            let header = Header::parse(octets, BYTES_MAX).unwrap().unwrap();
             let mut r = header.reader(&octets[..header.message_bytes()]);
             black_box(ReplyHeader::decode(&mut r).unwrap());
             r.primitive::<i32>().unwrap()
@@ -135,14 +135,14 @@ fn anys(c: &mut Criterion) {
         let mut buffer = Some(Vec::new());
         group.bench_function(format!("{name}/encode"), |b| {
             b.iter(|| {
-                let mut w = Writer::new(buffer.take().unwrap(), OCTETS_MAX);
+                let mut w = Writer::new(buffer.take().unwrap(), BYTES_MAX);
                 black_box(&any).encode(&mut w).unwrap();
                 buffer = Some(w.finish().0);
             });
         });
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX);
         any.encode(&mut w).unwrap();
-        let octets = w.to_octets();
+        let octets = w.to_bytes();
         group.bench_function(format!("{name}/decode"), |b| {
             b.iter(|| {
                 Any::decode(&mut Reader::new(black_box(&octets), ByteOrder::NATIVE)).unwrap()
@@ -163,7 +163,7 @@ where
     let mut group = c.benchmark_group(format!("{name}/{order:?}"));
     group.throughput(Throughput::Elements(ELEMENTS as u64));
     let encode = |buffer: Vec<u8>| {
-        let mut w = Writer::new(buffer, OCTETS_MAX).with_order(order);
+        let mut w = Writer::new(buffer, BYTES_MAX).with_order(order);
         black_box(items).encode(&mut w).unwrap();
         w.finish().0
     };
@@ -171,16 +171,16 @@ where
     group.bench_function("encode", |b| {
         b.iter(|| buffer = Some(encode(buffer.take().unwrap())));
     });
-    let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+    let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
     items.encode(&mut w).unwrap();
-    let octets = w.to_octets();
+    let octets = w.to_bytes();
     // As in a server, which decodes every call into the same memory.
     let mut into = Vec::with_capacity(ELEMENTS);
     group.bench_function("decode", |b| {
         b.iter(|| {
             into.clear();
             let mut r = Reader::new(black_box(&octets), order);
-            let count = r.count(T::OCTETS_MIN).unwrap();
+            let count = r.count(T::BYTES_MIN).unwrap();
             T::decode_into(&mut into, count, &mut r).unwrap();
             black_box(&mut into);
         });

@@ -175,7 +175,7 @@ impl Any {
             content(&mut w)?;
             let any = Self {
                 type_code: type_code.clone(),
-                bytes: w.to_octets(),
+                bytes: w.to_bytes(),
                 char_code_set,
             };
             Ok((any, w.has_values()))
@@ -210,21 +210,21 @@ impl Encode for Any {
     fn encode<'a>(&'a self, w: &mut Writer<'a>) -> Result<(), EncodeError> {
         self.type_code.write(w)?;
         if self.can_copy(w) {
-            return w.lend_octets(&self.bytes);
+            return w.lend_bytes(&self.bytes);
         }
         self.write_value(w)
     }
 }
 
 impl Decode for Any {
-    const OCTETS_MIN: usize = 4;
+    const BYTES_MIN: usize = 4;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (type_code, w) = read(r, Vec::new())?;
         Ok(Self {
             type_code,
             char_code_set: w.char_code_set(),
-            bytes: w.to_octets(),
+            bytes: w.to_bytes(),
         })
     }
 }

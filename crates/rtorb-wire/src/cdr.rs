@@ -151,7 +151,7 @@ pub trait Encode {
 /// A value that can be read from a message.
 pub trait Decode: Sized {
     /// The fewest bytes of a value. A count is checked with it before memory is reserved.
-    const OCTETS_MIN: usize;
+    const BYTES_MIN: usize;
 
     /// Reads a value at the reader's position.
     ///

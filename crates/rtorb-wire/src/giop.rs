@@ -18,9 +18,9 @@ pub mod contexts;
 
 pub use crate::version::Version;
 pub use exception::SystemExceptionBody;
-pub use fragments::{FRAGMENT_OCTETS_MIN, fragments};
+pub use fragments::{FRAGMENT_BYTES_MIN, fragments};
 pub(crate) use fragments::{fragment_header_bytes, may_be_fragmented, patch};
-pub use header::{HEADER_OCTETS, Header, MessageType, begin_message, end_message};
+pub use header::{HEADER_BYTES, Header, MessageType, begin_message, end_message};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, write_cancel_request,
     write_close_connection, write_locate_forward, write_locate_reply, write_locate_request,

@@ -27,7 +27,7 @@
 //! giop::begin_request(&mut w, Version::V1_2, &start)?;
 //! giop::encode_body(&mut w, Version::V1_2, |w| w.primitive(7i32))?;
 //! giop::end_message(&mut w)?;
-//! let message = w.to_octets();
+//! let message = w.to_bytes();
 //!
 //! let header = Header::parse(&message, 1024)?.expect("a whole header");
 //! let mut r = header.reader(&message);

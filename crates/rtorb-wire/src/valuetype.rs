@@ -36,7 +36,7 @@ impl<T: ValueType> Encode for Option<&Arc<T>> {
 }
 
 impl<T: ValueType> Decode for Option<Arc<T>> {
-    const OCTETS_MIN: usize = 4;
+    const BYTES_MIN: usize = 4;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         r.approach_value();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     impl Decode for Link {
-        const OCTETS_MIN: usize = 8;
+        const BYTES_MIN: usize = 8;
         fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 number: Decode::decode(r)?,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     impl Decode for V {
-        const OCTETS_MIN: usize = 4;
+        const BYTES_MIN: usize = 4;
         fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
             Decode::decode(r).map(Self)
         }
@@ -236,7 +236,7 @@ mod tests {
     fn bytes(values: &impl Encode, order: ByteOrder) -> Vec<u8> {
         let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
         values.encode(&mut w).expect("it can be sent");
-        w.to_octets()
+        w.to_bytes()
     }
 
     /// Golden vectors V21 and V22.
@@ -304,7 +304,7 @@ mod tests {
             .expect("it fits");
             before = Some(position);
         }
-        let bytes = w.to_octets();
+        let bytes = w.to_bytes();
         let mut r = Reader::new(&bytes, ByteOrder::NATIVE);
         let read = Vec::<Option<Arc<Link>>>::decode(&mut r);
         assert!(matches!(read, Err(DecodeError::TooDeep { .. })));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     impl Decode for Mixed {
-        const OCTETS_MIN: usize = 21;
+        const BYTES_MIN: usize = 21;
         fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 first: Decode::decode(r)?,
@@ -396,7 +396,7 @@ mod tests {
             })
             .unwrap();
             w.primitive(77u8).unwrap();
-            let bytes = w.to_octets();
+            let bytes = w.to_bytes();
             let mut r = Reader::new(&bytes, order);
             for _ in 0..2 {
                 let read = <Option<Arc<Mixed>>>::decode(&mut r)
@@ -437,7 +437,7 @@ mod tests {
             .unwrap();
         }
         w.end_value(1).unwrap();
-        let bytes = w.to_octets();
+        let bytes = w.to_bytes();
         let mut r = Reader::new(&bytes, ByteOrder::NATIVE);
         let read = <Option<Arc<Link>>>::decode(&mut r).unwrap();
         let list = [3, 2, 1]

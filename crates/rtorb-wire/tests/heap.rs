@@ -62,7 +62,7 @@ fn lengths_in_type_codes_reserve_nothing() {
     let array = TypeCode::array(TypeCode::STRING, u32::MAX);
     let mut w = Writer::new(Vec::new(), 1024).with_order(ByteOrder::Little);
     rtorb_wire::Encode::encode(&array, &mut w).unwrap();
-    let octets = w.to_octets();
+    let octets = w.to_bytes();
     let grown = growth(|| {
         assert!(Any::decode(&mut Reader::new(&octets, ByteOrder::Little)).is_err());
     });
@@ -114,11 +114,11 @@ fn headers_make_no_heap_call() {
 fn reassembly_stays_within_its_bounds() {
     let mut w = Writer::new(Vec::new(), 1024);
     write_locate_request(&mut w, Version::V1_2, 1, b"key").unwrap();
-    let mut part = w.to_octets();
+    let mut part = w.to_bytes();
     part[6] |= 2;
     let mut w = Writer::new(Vec::new(), 1024);
     write_cancel_request(&mut w, Version::V1_2, 1).unwrap();
-    let cancel = w.to_octets();
+    let cancel = w.to_bytes();
     let limits = ReceiveLimits {
         message_bytes_max: 100,
         fragmented_messages_max: 3,

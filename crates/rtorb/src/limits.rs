@@ -9,7 +9,7 @@ use std::time::Duration;
 /// use rtorb::Limits;
 /// let limits = Limits::with(|limits| {
 ///     limits.connections_max = 64;
-///     limits.message_octets_max = 1 << 20;
+///     limits.message_bytes_max = 1 << 20;
 /// });
 /// let builder = rtorb::Orb::builder().limits(limits);
 /// # let _ = builder;
@@ -22,7 +22,7 @@ pub struct Limits {
     ///
     /// A connection keeps the memory of its largest messages and their fragments, and a serving thread keeps that of its replies
     /// and sequences. So clients can make a server hold a few times this size for each connection and each thread.
-    pub message_octets_max: usize,
+    pub message_bytes_max: usize,
     /// Connections that a server serves at a time, and each lane of a thread pool.
     ///
     /// When another client connects, the connection that has been silent for the longest time gives way: it is closed with
@@ -50,7 +50,7 @@ pub struct Limits {
     /// How long a dynamic thread of a pool waits for a request before it ends.
     pub idle_thread_time: Duration,
     /// Requests that wait in a queue for a thread, unless a thread pool has closer bounds. One more gets TRANSIENT 1. So does a
-    /// request that would make the queue larger than four messages of `message_octets_max`. A queue allocates 512 bytes for each
+    /// request that would make the queue larger than four messages of `message_bytes_max`. A queue allocates 512 bytes for each
     /// request at the start, and keeps up to 64 KiB of each. From 1 to 65,536.
     ///
     /// The same bounds apply to the requests of a client that wait for a connection's own thread (wait strategy
@@ -75,7 +75,7 @@ pub struct Limits {
     ///
     /// No thread waits meanwhile, except the one that `thread_per_connection` has for that client alone: the server keeps the
     /// unsent bytes, reads nothing more from that client, and sends the rest when the socket takes it. If the replies to
-    /// requests that had been read by then add up to four messages of `message_octets_max`, the next one closes the connection.
+    /// requests that had been read by then add up to four messages of `message_bytes_max`, the next one closes the connection.
     /// From 1 ms to a day.
     pub send_timeout: Duration,
 }
@@ -92,7 +92,7 @@ impl Limits {
     /// Returns the limits of a connection's receiver.
     pub(crate) fn receive(&self) -> ReceiveLimits {
         ReceiveLimits {
-            message_bytes_max: self.message_octets_max,
+            message_bytes_max: self.message_bytes_max,
             fragmented_messages_max: self.fragment_chains_max,
         }
     }
@@ -106,20 +106,20 @@ impl Limits {
     }
 
     /// Returns the bound on the unsent bytes of one client. Beyond it, the next reply closes the connection.
-    pub(crate) fn unsent_octets_max(&self) -> usize {
-        self.queued_octets_max()
+    pub(crate) fn unsent_bytes_max(&self) -> usize {
+        self.queued_bytes_max()
     }
 
     /// Returns the bound on the bytes of the requests in a queue.
-    pub(crate) fn queued_octets_max(&self) -> usize {
-        self.message_octets_max.saturating_mul(LARGEST_QUEUED_MAX)
+    pub(crate) fn queued_bytes_max(&self) -> usize {
+        self.message_bytes_max.saturating_mul(LARGEST_QUEUED_MAX)
     }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            message_octets_max: 16 << 20,
+            message_bytes_max: 16 << 20,
             connections_max: 1024,
             objects_max: 1 << 21,
             adapters_max: 256,

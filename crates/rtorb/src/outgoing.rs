@@ -45,7 +45,7 @@ fn send_fragments(
     send: impl Fn(&[u8]) -> Result<(), Unsent>,
 ) -> Result<(), Unsent> {
     let mut has_begun = false;
-    for part in giop::fragments(&message.to_octets(), max) {
+    for part in giop::fragments(&message.to_bytes(), max) {
         send(&part).map_err(|unsent| Unsent {
             has_begun: has_begun || unsent.has_begun,
             ..unsent

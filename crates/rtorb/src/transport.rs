@@ -19,7 +19,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_wire::cdr::Segment;
-use rtorb_wire::giop::{HEADER_OCTETS, Header, MessageType};
+use rtorb_wire::giop::{HEADER_BYTES, Header, MessageType};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -354,7 +354,7 @@ impl Stream {
         if let Some(memory) = &self.memory {
             return memory.has_peer_gone(&self.socket);
         }
-        let mut head = [0; HEADER_OCTETS];
+        let mut head = [0; HEADER_BYTES];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         match calls::recv(&self.socket, &mut head[..], flags) {
             Ok((0, _)) => true,

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write, stdout};
 use std::net::{TcpListener, TcpStream};
 
 /// More than any message of this example has: sequences of 4,096 structs.
-const MESSAGE_OCTETS_MAX: usize = 64 << 10;
+const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 fn main() -> io::Result<()> {
     let port = std::env::args()
@@ -22,7 +22,7 @@ fn main() -> io::Result<()> {
         key: KEY,
         servant: &cubit,
     }];
-    let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+    let mut server = Server::new(&objects, MESSAGE_BYTES_MAX);
     while !cubit.servant().is_shut_down() {
         let (stream, _) = listener.accept()?;
         stream.set_nodelay(true)?;

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
 
-const MESSAGE_OCTETS_MAX: usize = 4 << 10;
+const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
 fn main() {
     rtorb_tests::alone::run(
@@ -89,10 +89,10 @@ fn calls_of_fixed_size_make_no_heap_call() {
         servant: cubit,
     }]));
     let link = Loop {
-        server: Server::new(objects, MESSAGE_OCTETS_MAX),
+        server: Server::new(objects, MESSAGE_BYTES_MAX),
         pipe: Pipe::default(),
     };
-    let client = Client::new(Box::new(link), MESSAGE_OCTETS_MAX);
+    let client = Client::new(Box::new(link), MESSAGE_BYTES_MAX);
     CLIENT.0.lock().expect("it is new").replace(Some(client));
     let object = ObjectRef::new(&CLIENT, "IDL:Cubit:1.0", KEY).with_priority(7);
     let cubit = Cubit::narrow(&object).expect("its type is stated");

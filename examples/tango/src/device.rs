@@ -84,11 +84,11 @@ impl<M: Model> Device<M> {
     pub(crate) fn read(&self, names: &[String]) -> Result<Vec<AttributeValue5>, DevFailed> {
         let names = self.attribute_names(names)?;
         // A short request that repeats a name shall not make a long reply.
-        let mut octets_left = REPLY_OCTETS_MAX;
+        let mut bytes_left = REPLY_BYTES_MAX;
         let mut read = |name: &str| {
             let value = self.class.find_attribute(name)?.read(&self.model)?;
-            octets_left = octets_left
-                .checked_sub(value.value.octets_max())
+            bytes_left = bytes_left
+                .checked_sub(value.value.bytes_max())
                 .ok_or_else(no_room)?;
             Ok(value)
         };
@@ -166,7 +166,7 @@ impl<M: Model> Device<M> {
 
 fn no_room() -> DevFailed {
     let desc =
-        format!("The values of a call have at most {REPLY_OCTETS_MAX} bytes: read fewer at once");
+        format!("The values of a call have at most {REPLY_BYTES_MAX} bytes: read fewer at once");
     failed("API_TooManyAttributes", desc, "rtorb_tango::Device::read")
 }
 
@@ -191,4 +191,4 @@ pub(crate) fn fixed_configuration() -> DevFailed {
 const INTERFACE_VERSION: i32 = 5;
 const ATTRIBUTES_MAX: usize = 10_000;
 /// All values of a reply together.
-const REPLY_OCTETS_MAX: usize = 4 << 20;
+const REPLY_BYTES_MAX: usize = 4 << 20;

@@ -181,7 +181,7 @@ elements! {
 
 impl AttrValUnion {
     /// How many bytes the elements take in a message, at most.
-    pub(crate) fn octets_max(&self) -> usize {
+    pub(crate) fn bytes_max(&self) -> usize {
         const ELEMENT: usize = 8;
         let texts = match self {
             Self::StringAttValue(texts) => texts.iter().map(String::len).sum(),

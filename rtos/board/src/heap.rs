@@ -17,9 +17,9 @@ pub static HEAP: CountedHeap = CountedHeap {
     calls: AtomicU32::new(0),
 };
 
-const HEAP_OCTETS: usize = 512 << 10;
+const HEAP_BYTES: usize = 512 << 10;
 
-static mut MEMORY: [MaybeUninit<u8>; HEAP_OCTETS] = [MaybeUninit::uninit(); HEAP_OCTETS];
+static mut MEMORY: [MaybeUninit<u8>; HEAP_BYTES] = [MaybeUninit::uninit(); HEAP_BYTES];
 
 impl CountedHeap {
     /// Gives the heap its memory.
@@ -30,7 +30,7 @@ impl CountedHeap {
         // SAFETY: the caller says that this is the first use, and nothing else names `MEMORY`.
         unsafe {
             self.heap
-                .init(core::ptr::addr_of_mut!(MEMORY) as usize, HEAP_OCTETS)
+                .init(core::ptr::addr_of_mut!(MEMORY) as usize, HEAP_BYTES)
         }
     }
 

@@ -27,7 +27,7 @@ use cortex_m_semihosting::{debug, hprintln};
 pub const CLOCK_HZ: u32 = 25_000_000;
 
 /// More than any message of the Cubit's tests with sequences of 1,021 structs.
-pub const MESSAGE_OCTETS_MAX: usize = 32 << 10;
+pub const MESSAGE_BYTES_MAX: usize = 32 << 10;
 
 const ENABLE_IRQS: *mut u32 = 0xe000_e100 as *mut u32;
 const IRQ_PRIORITIES: *mut u8 = 0xe000_e400 as *mut u8;

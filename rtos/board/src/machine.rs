@@ -10,7 +10,7 @@ use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::guest::{Guest, GuestServant};
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
 
-use crate::MESSAGE_OCTETS_MAX;
+use crate::MESSAGE_BYTES_MAX;
 use crate::heap::HEAP;
 
 /// What only the kernel of a guest knows.
@@ -36,7 +36,7 @@ pub fn serve<K: Kernel>(kernel: K, link: &mut dyn Link, priority: &mut dyn CallP
             servant: &machine,
         },
     ];
-    let mut server = Box::new(Server::new(&objects, MESSAGE_OCTETS_MAX));
+    let mut server = Box::new(Server::new(&objects, MESSAGE_BYTES_MAX));
     loop {
         // What ends a connection is said to the peer; the next one is served.
         let _ = server.serve_next(link, priority);

@@ -8,7 +8,7 @@ use freertos_in_rust::kernel::stream_buffer::{
 use freertos_in_rust::sync::{Mutex, TaskContext, TaskHandle};
 use freertos_in_rust::types::portMAX_DELAY;
 use rtorb_embedded::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
-use rtorb_board::MESSAGE_OCTETS_MAX;
+use rtorb_board::MESSAGE_BYTES_MAX;
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
 
@@ -43,7 +43,7 @@ unsafe impl Send for Streams {}
 const PATIENCE: u32 = 10_000;
 
 /// Octets on their way: more than any message of the calls that are timed.
-const STREAM_OCTETS: usize = 4 << 10;
+const STREAM_BYTES: usize = 4 << 10;
 
 /// The object at the other end of the second line with that key.
 ///
@@ -76,7 +76,7 @@ pub fn cubit_of_task(context: &TaskContext, priority: u32) -> Cubit {
 }
 
 fn cubit_over(context: &TaskContext, link: Box<dyn Link + Send>, key: &[u8]) -> Cubit {
-    let client = Client::new(link, MESSAGE_OCTETS_MAX);
+    let client = Client::new(link, MESSAGE_BYTES_MAX);
     let client = Mutex::new(context, client).expect("there is memory for a mutex");
     let client: &'static Locked = Box::leak(Box::new(Locked(client)));
     Cubit::unchecked_narrow(ObjectRef::new(client, "IDL:Cubit:1.0", key))
@@ -84,7 +84,7 @@ fn cubit_over(context: &TaskContext, link: Box<dyn Link + Send>, key: &[u8]) -> 
 
 fn stream() -> StreamBufferHandle_t {
     // SAFETY: this is a task, and the numbers are in the kernel's bounds.
-    let stream = unsafe { xStreamBufferCreate(STREAM_OCTETS, 1) };
+    let stream = unsafe { xStreamBufferCreate(STREAM_BYTES, 1) };
     assert!(!stream.is_null(), "there is no memory for a stream");
     stream
 }
@@ -97,7 +97,7 @@ extern "C" fn serve(end: *mut c_void) {
         key: KEY,
         servant: &cubit,
     }];
-    let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+    let mut server = Server::new(&objects, MESSAGE_BYTES_MAX);
     loop {
         // A connection never ends here.
         let _ = server.serve_next(link, &mut FixedPriority);

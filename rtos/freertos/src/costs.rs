@@ -22,15 +22,15 @@ const PARTNER_STACK_WORDS: usize = 512;
 /// More urgent than the measuring task.
 const URGENT: u32 = PRIORITY + 1;
 /// Octets of a message, as os/services has them.
-const MESSAGE_OCTETS: usize = 64;
+const MESSAGE_BYTES: usize = 64;
 /// What all tasks use.
 struct Shared {
     /// Of the partner that suspends itself.
     suspended: HandOver,
     semaphore: BinarySemaphore,
     semaphore_taken: HandOver,
-    requests: Queue<[u8; MESSAGE_OCTETS]>,
-    replies: Queue<[u8; MESSAGE_OCTETS]>,
+    requests: Queue<[u8; MESSAGE_BYTES]>,
+    replies: Queue<[u8; MESSAGE_BYTES]>,
     mutex: Mutex<u32>,
     /// Lets a partner ask for the mutex.
     ask: BinarySemaphore,
@@ -113,7 +113,7 @@ fn synchronization(context: &TaskContext, shared: &Shared, round: u32, report: &
     report.samples(round, "semaphore", &semaphore);
     let message = sampling::of(|| {
         timed(|| {
-            shared.requests.send(context, &[7; MESSAGE_OCTETS]);
+            shared.requests.send(context, &[7; MESSAGE_BYTES]);
             shared.replies.receive(context);
         })
     });

@@ -8,7 +8,7 @@ use freertos_in_rust::kernel::stream_buffer::{
 use freertos_in_rust::port::portYIELD_FROM_ISR;
 use freertos_in_rust::types::pdFALSE;
 use rtorb_embedded::{Link, LinkError};
-use rtorb_board::MESSAGE_OCTETS_MAX;
+use rtorb_board::MESSAGE_BYTES_MAX;
 use rtorb_board::uart::{UARTS, Uart};
 
 use crate::IRQ_PRIORITY;
@@ -25,7 +25,7 @@ pub struct Serial {
 }
 
 /// Octets that came and that no task has taken: two of the largest messages.
-const WAITING_OCTETS_MAX: usize = 2 * MESSAGE_OCTETS_MAX;
+const WAITING_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
 
 impl Serial {
     /// Switches the UART with that number on. [`receive`](Link::receive) waits for at most `patience` milliseconds.
@@ -35,7 +35,7 @@ impl Serial {
     pub unsafe fn begin(number: usize, patience: u32) -> Self {
         let (uart, received) = (&UARTS[number], &RECEIVED[number]);
         // SAFETY: the buffer has one writer, the interrupt, and one reader, the value that is returned.
-        let buffer = unsafe { xStreamBufferCreate(WAITING_OCTETS_MAX, 1) };
+        let buffer = unsafe { xStreamBufferCreate(WAITING_BYTES_MAX, 1) };
         assert!(!buffer.is_null(), "there is no memory for a serial line");
         received.store(buffer.cast(), Ordering::Release);
         uart.begin(true);

@@ -4,20 +4,20 @@ use alloc::boxed::Box;
 use core::cell::RefCell;
 use critical_section::Mutex;
 use rtorb_embedded::{Client, FixedPriority, Link, LinkError, Object, ObjectRef, Server, SharedClient, Tie};
-use rtorb_board::MESSAGE_OCTETS_MAX;
+use rtorb_board::MESSAGE_BYTES_MAX;
 use rtorb_board::uart::{Polled, UARTS};
 use rtorb_embedded_cubit::cubit::Cubit;
 use rtorb_embedded_cubit::servant::{Cuber, KEY};
 
 /// Octets on their way: more than any message of the calls that are timed.
-const STREAM_OCTETS: usize = 4 << 10;
+const STREAM_BYTES: usize = 4 << 10;
 
 /// A stream from one task to another.
 struct Stream(Mutex<RefCell<Octets>>);
 
 /// The octets on their way: those between two places.
 struct Octets {
-    all: [u8; STREAM_OCTETS],
+    all: [u8; STREAM_BYTES],
     from: usize,
     to: usize,
 }
@@ -56,7 +56,7 @@ pub fn cubit_of_host(key: &[u8]) -> Cubit {
 }
 
 fn cubit_over(link: Box<dyn Link + Send>, afterwards: fn(), key: &[u8]) -> Cubit {
-    let client = RefCell::new(Client::new(link, MESSAGE_OCTETS_MAX));
+    let client = RefCell::new(Client::new(link, MESSAGE_BYTES_MAX));
     let own: &'static Own = Box::leak(Box::new(Own { client, afterwards }));
     Cubit::unchecked_narrow(ObjectRef::new(own, "IDL:Cubit:1.0", key))
 }
@@ -68,7 +68,7 @@ pub fn server() -> Server<'static> {
         key: KEY,
         servant: cubit,
     }]));
-    Server::new(objects, MESSAGE_OCTETS_MAX)
+    Server::new(objects, MESSAGE_BYTES_MAX)
 }
 
 /// Serves all requests that have come.
@@ -82,7 +82,7 @@ pub fn serve(server: &mut Server<'static>) {
 impl Stream {
     const fn new() -> Self {
         Self(Mutex::new(RefCell::new(Octets {
-            all: [0; STREAM_OCTETS],
+            all: [0; STREAM_BYTES],
             from: 0,
             to: 0,
         })))

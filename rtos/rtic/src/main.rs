@@ -26,8 +26,8 @@ systick_monotonic!(Mono, 1_000);
 const RELEASE: &str = "RTIC 2.4, Cortex-M3";
 
 /// Octets of a message, as os/services has them.
-const MESSAGE_OCTETS: usize = 64;
-type Message = [u8; MESSAGE_OCTETS];
+const MESSAGE_BYTES: usize = 64;
+type Message = [u8; MESSAGE_BYTES];
 
 /// From the release of the resource until the more urgent task has it.
 static RELEASED: HandOver = HandOver::new();
@@ -129,7 +129,7 @@ mod app {
             report.samples(round, "synchronized", &less(handed, release));
             let message = sampling::of_async(async || {
                 let begin = timer::now();
-                let sent = requests.send([7; MESSAGE_OCTETS]).await;
+                let sent = requests.send([7; MESSAGE_BYTES]).await;
                 let reply = received.recv().await;
                 let counts = timer::since(begin);
                 assert!(sent.is_ok() && reply.is_ok(), "the partner is there");

@@ -100,7 +100,7 @@ fn nil_is_a_null_value_and_values_are_refused() {
     let mut w = Writer::new(Vec::new(), 1024).with_order(ByteOrder::Little);
     None::<Named>.encode(&mut w).unwrap();
     assert_eq!(
-        w.to_octets(),
+        w.to_bytes(),
         [0; 8],
         "false, three bytes of padding, and the null value"
     );
@@ -108,7 +108,7 @@ fn nil_is_a_null_value_and_values_are_refused() {
     let mut w = Writer::new(Vec::new(), 1024).with_order(ByteOrder::Little);
     0u8.encode(&mut w).unwrap();
     point.encode(&mut w).unwrap();
-    let octets = w.to_octets();
+    let octets = w.to_bytes();
     let read = Option::<Named>::decode(&mut Reader::new(&octets, ByteOrder::Little));
     assert!(
         matches!(read, Err(DecodeError::Unsupported { .. })),

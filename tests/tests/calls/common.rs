@@ -28,7 +28,7 @@ impl Pair {
         let choices: [fn(OrbBuilder, ByteOrder) -> OrbBuilder; 3] = [
             |builder, _| builder,
             |builder, foreign| builder.byte_order(foreign),
-            |builder, _| builder.fragment_octets(64),
+            |builder, _| builder.fragment_bytes(64),
         ];
         choices
             .into_iter()

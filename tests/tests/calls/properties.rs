@@ -18,7 +18,7 @@ fn round_trips<T: Encode + Decode + PartialEq + std::fmt::Debug>(value: &T, offs
         value
             .encode(&mut w)
             .expect("the strategies make what can be sent");
-        let octets = w.to_octets();
+        let octets = w.to_bytes();
         let mut r = Reader::new(&octets, order);
         r.take(offset).expect("they were written");
         assert_eq!(T::decode(&mut r).as_ref(), Ok(value), "{order:?}");

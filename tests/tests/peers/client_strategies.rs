@@ -112,9 +112,9 @@ fn large_messages_of_many_threads_do_not_mix() {
 
 #[test]
 fn messages_in_fragments_are_put_together() {
-    let ours = Ours::serve_as(Orb::builder().fragment_octets(64));
+    let ours = Ours::serve_as(Orb::builder().fragment_bytes(64));
     for (connection, name) in pairs() {
-        let orb = orb(Orb::builder().fragment_octets(104), connection);
+        let orb = orb(Orb::builder().fragment_bytes(104), connection);
         let cubit = cubit(&orb, &ours);
         println!("{name}");
         thread::scope(|scope| {

@@ -101,7 +101,7 @@ fn fragmented_requests_are_put_together() {
 #[test]
 fn fragmented_replies_are_put_together_by_it() {
     let Some(omniorb) = omniorb() else { return };
-    let ours = Ours::serve_as(Orb::builder().fragment_octets(512));
+    let ours = Ours::serve_as(Orb::builder().fragment_bytes(512));
     omniorb.call(
         "cubit_client",
         &ours.text(ours.cubit.as_object()),

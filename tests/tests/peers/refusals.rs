@@ -119,7 +119,7 @@ fn a_zero_in_a_string_is_refused() {
 }
 
 fn small() -> Limits {
-    Limits::with(|limits| limits.message_octets_max = SMALL)
+    Limits::with(|limits| limits.message_bytes_max = SMALL)
 }
 
 fn cubit(builder: OrbBuilder, ours: &Ours) -> Cubit {

@@ -73,7 +73,7 @@ fn fragmented_requests_are_put_together_by_it() {
     let scratch = Scratch::new();
     let (_cubits, cubit) = omniorb.serve("cubit_server", &scratch, Endpoint::Tcp, &[]);
     check_cubit(
-        &cubit_of(Orb::builder().fragment_octets(512), &cubit),
+        &cubit_of(Orb::builder().fragment_bytes(512), &cubit),
         &[0, 1, 1021, 20_000],
     );
 }

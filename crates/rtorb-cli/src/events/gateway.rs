@@ -34,8 +34,8 @@ pub(crate) struct Gateway {
     #[arg(long, value_name = "N", default_value_t = GatewayConfig::default().queue_pushes)]
     queue_events: usize,
     /// Maximum size of the waiting pushes in bytes.
-    #[arg(long, value_name = "N", default_value_t = GatewayConfig::default().queue_octets)]
-    queue_octets: usize,
+    #[arg(long, value_name = "N", default_value_t = GatewayConfig::default().queue_bytes)]
+    queue_bytes: usize,
     /// RT_Info of the gateway's subscription, known to the scheduler of FROM [default: the RT_Infos of the consumers at TO].
     #[arg(long, value_name = "N")]
     rt_info: Option<i32>,
@@ -68,7 +68,7 @@ impl Gateway {
         };
         let config = GatewayConfig {
             queue_pushes: self.queue_events,
-            queue_octets: self.queue_octets,
+            queue_bytes: self.queue_bytes,
             rt_info: self.rt_info,
             tries_max: self.tries,
             ping_every: self.ping_every,

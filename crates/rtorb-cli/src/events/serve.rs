@@ -50,18 +50,18 @@ pub(super) struct Serve {
     #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().queue_events)]
     queue_events: usize,
     /// Maximum size of these waiting events in bytes.
-    #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().queue_octets)]
-    queue_octets: usize,
+    #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().queue_bytes)]
+    queue_bytes: usize,
     /// Maximum number of events that a lane has not yet distributed to its consumers. Beyond it, the supplier's thread
     /// distributes.
     #[arg(long, value_name = "N", default_value_t = ChannelConfig::default().intake_events)]
     intake_events: usize,
-    /// Maximum size of these undistributed events in bytes [default: 65536, or --event-octets if that is more].
+    /// Maximum size of these undistributed events in bytes [default: 65536, or --event-bytes if that is more].
     #[arg(long, value_name = "N")]
-    intake_octets: Option<usize>,
-    /// Maximum size of one event in bytes. A larger event is discarded [default: 16384, or --queue-octets if that is less].
+    intake_bytes: Option<usize>,
+    /// Maximum size of one event in bytes. A larger event is discarded [default: 16384, or --queue-bytes if that is less].
     #[arg(long, value_name = "N")]
-    event_octets: Option<usize>,
+    event_bytes: Option<usize>,
     /// Policy for an event that finds a consumer's queue full: discard_oldest, discard_newest, wait:TIME (the supplier waits),
     /// disconnect (the consumer)
     /// [default: discard_oldest].
@@ -222,9 +222,9 @@ impl Serve {
             (None, None) => usual.lanes.clone(),
         };
         self.server.set_lanes(serving_lanes(&lanes));
-        let event_octets_max = self
-            .event_octets
-            .unwrap_or(usual.event_octets_max.min(self.queue_octets));
+        let event_bytes_max = self
+            .event_bytes
+            .unwrap_or(usual.event_bytes_max.min(self.queue_bytes));
         Ok(ChannelConfig {
             lanes,
             dispatching: match self.dispatching {
@@ -240,12 +240,12 @@ impl Serve {
             consumers_max: self.consumers_max,
             suppliers_max: self.suppliers_max,
             queue_events: self.queue_events,
-            queue_octets: self.queue_octets,
+            queue_bytes: self.queue_bytes,
             intake_events: self.intake_events,
-            intake_octets: self
-                .intake_octets
-                .unwrap_or(usual.intake_octets.max(event_octets_max)),
-            event_octets_max,
+            intake_bytes: self
+                .intake_bytes
+                .unwrap_or(usual.intake_bytes.max(event_bytes_max)),
+            event_bytes_max,
             hang_timeout: self.hang_timeout.unwrap_or(usual.hang_timeout),
             ping_every: self.ping_every.unwrap_or(usual.ping_every),
             ..usual

@@ -35,8 +35,8 @@ pub(super) struct Serve {
     #[arg(long, value_name = "N", default_value_t = NamingConfig::default().contexts_max)]
     contexts_max: usize,
     /// Maximum size of all names and references in bytes; more gets NO_RESOURCES.
-    #[arg(long, value_name = "N", default_value_t = NamingConfig::default().octets_max)]
-    octets_max: usize,
+    #[arg(long, value_name = "N", default_value_t = NamingConfig::default().bytes_max)]
+    bytes_max: usize,
     /// Maximum number of iterators of all clients. Beyond it, the least recently used one is destroyed.
     #[arg(long, value_name = "N", default_value_t = NamingConfig::default().iterators_max)]
     iterators_max: usize,
@@ -71,7 +71,7 @@ impl Serve {
             store: self.store.clone(),
             bindings_max: self.bindings_max,
             contexts_max: self.contexts_max,
-            octets_max: self.octets_max,
+            bytes_max: self.bytes_max,
             iterators_max: self.iterators_max,
             ..NamingConfig::default()
         }

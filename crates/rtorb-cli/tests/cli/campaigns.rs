@@ -39,7 +39,7 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     run(&a, "1", "2", "worst").success();
     run(&b, "1", "1", "none").success();
     assert_eq!(self::settings(), settings);
-    let (of_a, of_b) = (octets_below(&a), octets_below(&b));
+    let (of_a, of_b) = (bytes_below(&a), bytes_below(&b));
     assert_eq!(of_a.len(), 3, "{:?}", of_a.keys());
     for (name, octets) in &of_a {
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
@@ -63,7 +63,7 @@ fn two_runs_of_a_campaign_are_equal_to_the_octet_however_many_guests_run_side_by
     let assert = run(&a, "2", "2", "none").code(2);
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(said.contains("seeds: there 1, now 2"), "{said}");
-    assert!(octets_below(&a) == of_a);
+    assert!(bytes_below(&a) == of_a);
 }
 
 /// The guests of `cargo xtask rtos`: each is no Linux, and needs nothing of one.
@@ -92,7 +92,7 @@ fn two_campaigns_of_guests_are_equal_to_the_octet_and_have_what_their_kernels_ha
         out
     };
     let (a, b) = (run("a"), run("b"));
-    assert!(octets_below(&a) == octets_below(&b), "two runs differ");
+    assert!(bytes_below(&a) == bytes_below(&b), "two runs differ");
     let record = Record::read(&a).unwrap();
     assert!(record.complete);
     assert_eq!(record.self_check.repeats, Some(true));
@@ -173,7 +173,7 @@ fn what_cannot_be_booted_is_refused_before_anything_is() {
 }
 
 /// Every results file of a campaign, by its place.
-fn octets_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn bytes_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.join("results"), folder.join("kernels")];
     while let Some(next) = folders.pop() {

@@ -138,7 +138,7 @@ fn nothing_is_left_when_the_laboratory_is_killed() {
                 .then_some(())
         });
         assert!(gone.is_some(), "processes stayed");
-        assert!(octets_below(temporary.path()) < 1 << 20, "files stayed");
+        assert!(bytes_below(temporary.path()) < 1 << 20, "files stayed");
     }
 }
 
@@ -268,10 +268,10 @@ fn stat(process: u32) -> Vec<String> {
     after_name.split_whitespace().map(str::to_owned).collect()
 }
 
-fn octets_below(folder: &Path) -> u64 {
+fn bytes_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let octets = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => octets_below(&entry.path()),
+        Ok(found) if found.is_dir() => bytes_below(&entry.path()),
         Ok(found) => found.blocks() * 512,
         Err(_) => 0,
     };

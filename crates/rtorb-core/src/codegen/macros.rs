@@ -84,7 +84,7 @@ macro_rules! reference {
         }
 
         impl $crate::codegen::Reference for $name {
-            const OCTETS_MIN: usize = 5;
+            const BYTES_MIN: usize = 5;
 
             fn decode_ior(
                 r: &mut $crate::codegen::Reader<'_>,
@@ -160,7 +160,7 @@ macro_rules! one_of_values {
         }
 
         impl $crate::codegen::Reference for $name {
-            const OCTETS_MIN: usize = 4;
+            const BYTES_MIN: usize = 4;
 
             fn decode_ior(
                 r: &mut $crate::codegen::Reader<'_>,

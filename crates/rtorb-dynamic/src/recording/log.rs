@@ -12,7 +12,7 @@ use super::Record;
 #[derive(Debug)]
 pub struct Log {
     state: Mutex<State>,
-    octets_max: u64,
+    bytes_max: u64,
 }
 
 #[derive(Debug)]
@@ -30,19 +30,19 @@ pub enum LogError {
     #[error("the recording ends here: {0}")]
     File(#[from] io::Error),
     /// The record would make the file larger than its bound.
-    #[error("the recording ends here: it would exceed {octets_max} bytes")]
+    #[error("the recording ends here: it would exceed {bytes_max} bytes")]
     Full {
         /// The bound.
-        octets_max: u64,
+        bytes_max: u64,
     },
 }
 
 impl Log {
-    /// Creates the file, or truncates it. It never becomes larger than `octets_max` bytes.
+    /// Creates the file, or truncates it. It never becomes larger than `bytes_max` bytes.
     ///
     /// # Errors
     /// If the file cannot be created.
-    pub fn create(path: &Path, octets_max: u64) -> io::Result<Self> {
+    pub fn create(path: &Path, bytes_max: u64) -> io::Result<Self> {
         let state = State {
             file: File::create(path)?,
             octets: 0,
@@ -50,7 +50,7 @@ impl Log {
         };
         Ok(Self {
             state: Mutex::new(state),
-            octets_max,
+            bytes_max,
         })
     }
 
@@ -66,9 +66,9 @@ impl Log {
             return Ok(());
         }
         state.octets += line.len() as u64;
-        let written = if state.octets > self.octets_max {
-            let octets_max = self.octets_max;
-            Err(LogError::Full { octets_max })
+        let written = if state.octets > self.bytes_max {
+            let bytes_max = self.bytes_max;
+            Err(LogError::Full { bytes_max })
         } else {
             state.file.write_all(&line).map_err(LogError::from)
         };

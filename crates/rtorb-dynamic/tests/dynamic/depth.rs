@@ -36,7 +36,7 @@ fn encoded(types: &Types, json: &str, type_code: &TypeCode) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), 1 << 20).with_order(ByteOrder::Little);
     // A writer has the bound of a reader for valuetypes only.
     value.encode_with(type_code, &known(types), &mut w).unwrap();
-    w.to_octets()
+    w.to_bytes()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_any_has_the_same_bound_less_its_own_level() {
         node.encode(&mut w).unwrap();
         w.align(4).unwrap();
         w.octets(&encoded(&types, &json, node)).unwrap();
-        let octets = w.to_octets();
+        let octets = w.to_bytes();
         let any = Any::decode(&mut Reader::new(&octets, ByteOrder::Little));
         assert_eq!(any.is_ok(), is_read, "{depth}: {any:?}");
     }
@@ -102,7 +102,7 @@ fn types_of_a_peer_do_not_use_up_a_stack() {
     for _ in 0..1000 {
         w.primitive(1u32).unwrap();
     }
-    let octets = w.to_octets();
+    let octets = w.to_bytes();
     drop(w);
     let types = Arc::new(types());
     let json = nested(DEPTH_MAX, r#"{"below":["#, "]}", r#"{"below":[]}"#);

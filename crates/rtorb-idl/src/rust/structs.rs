@@ -92,20 +92,20 @@ pub(super) fn encode_and_decode(scope: Scope<'_>, id: ItemId) -> TokenStream {
         .map(|it| through(it, quote!(::rtorb::codegen::Decode)));
     let lengths = members.iter().map(|member| {
         if member.is_optional {
-            return quote!(::rtorb::codegen::optional::OCTETS_MIN);
+            return quote!(::rtorb::codegen::optional::BYTES_MIN);
         }
         let ty = scope.owned(&member.ty);
-        quote!(<#ty as ::rtorb::codegen::Decode>::OCTETS_MIN)
+        quote!(<#ty as ::rtorb::codegen::Decode>::BYTES_MIN)
     });
     let encode = quote! {
         #(#encoders::encode(&self.#fields, w)?;)*
         ::core::result::Result::Ok(())
     };
-    let octets_min = quote!(0 #(+ #lengths)*);
+    let bytes_min = quote!(0 #(+ #lengths)*);
     let decode = quote! {
         ::core::result::Result::Ok(Self { #(#fields: #decoders::decode(r)?,)* })
     };
-    coding(&name, &encode, &octets_min, &decode)
+    coding(&name, &encode, &bytes_min, &decode)
 }
 
 /// The Rust type of a member.
@@ -123,7 +123,7 @@ fn member_type(scope: Scope<'_>, member: &Member) -> TokenStream {
 pub(super) fn coding(
     name: &Ident,
     encode: &TokenStream,
-    octets_min: &TokenStream,
+    bytes_min: &TokenStream,
     decode: &TokenStream,
 ) -> TokenStream {
     quote! {
@@ -136,7 +136,7 @@ pub(super) fn coding(
             }
         }
         impl ::rtorb::codegen::Decode for #name {
-            const OCTETS_MIN: usize = #octets_min;
+            const BYTES_MIN: usize = #bytes_min;
             fn decode(
                 r: &mut ::rtorb::codegen::Reader<'_>,
             ) -> ::core::result::Result<Self, ::rtorb::codegen::DecodeError> {

@@ -18,8 +18,8 @@ pub(super) fn generate(scope: Scope<'_>, id: ItemId, union: &Union) -> TokenStre
         return quote!(#definition #discriminator);
     }
     let selector = &shape.selector;
-    let octets_min = quote!(<#selector as ::rtorb::codegen::Decode>::OCTETS_MIN);
-    let coding = structs::coding(&name, &shape.encode(), &octets_min, &shape.decode());
+    let bytes_min = quote!(<#selector as ::rtorb::codegen::Decode>::BYTES_MIN);
+    let coding = structs::coding(&name, &shape.encode(), &bytes_min, &shape.decode());
     let typed = type_codes::typed(scope, id);
     quote!(#definition #discriminator #coding #typed)
 }

@@ -39,7 +39,7 @@ pub(super) fn generate_box(scope: Scope<'_>, id: ItemId, ty: &Type) -> TokenStre
     let coding = structs::coding(
         &name,
         &quote!(::rtorb::codegen::Encode::encode(&self.0, w)),
-        &quote!(<#ty as ::rtorb::codegen::Decode>::OCTETS_MIN),
+        &quote!(<#ty as ::rtorb::codegen::Decode>::BYTES_MIN),
         &quote!(::core::result::Result::Ok(Self(
             ::rtorb::codegen::Decode::decode(r)?
         ))),

@@ -150,9 +150,7 @@ impl Cases {
             observers: &[],
         };
         let timeout = case.part.time_limit();
-        let octets = pc
-            .emulator
-            .run_for_octets(&boot, timeout, &self.interrupt)?;
+        let octets = pc.emulator.run_for_bytes(&boot, timeout, &self.interrupt)?;
         Ok(Said::read(octets))
     }
 }

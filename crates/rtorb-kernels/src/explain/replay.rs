@@ -79,7 +79,7 @@ pub(super) fn explain(replay: &Replay<'_>, asked: Asked) -> Result<Explained, La
     };
     let run = replay
         .emulator
-        .run_for_octets(&boot, replay.timeout, replay.interrupt);
+        .run_for_bytes(&boot, replay.timeout, replay.interrupt);
     let said = sha256(&run?);
     if said != replay.answer.sha256 {
         let what = format!(

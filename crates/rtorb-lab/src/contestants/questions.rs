@@ -90,7 +90,7 @@ pub(super) fn ask<A: DeserializeOwned>(
         Some(error) => Err(error.to_owned()),
         None => Ok(0),
     };
-    let (line, _) = process.ask_for_octets(&line, within, no_octets)?;
+    let (line, _) = process.ask_for_bytes(&line, within, no_octets)?;
     serde_json::from_str(&line).map_err(|error| failed(process, format!("{error}: said {line:?}")))
 }
 

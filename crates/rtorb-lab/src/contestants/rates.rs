@@ -304,7 +304,7 @@ impl Ran {
     ///
     /// # Errors
     /// That the line announces no times, in its own words if it is an error.
-    pub fn octets_after(line: &str) -> Result<usize, String> {
+    pub fn bytes_after(line: &str) -> Result<usize, String> {
         Ok(RanHeader::parse(line)?.samples() * size_of::<u64>())
     }
 
@@ -506,7 +506,7 @@ mod tests {
         ran.write(&mut output).unwrap();
         let end = output.iter().position(|octet| *octet == b'\n').unwrap();
         let line = String::from_utf8_lossy(&output[..end]).into_owned();
-        assert_eq!(Ran::octets_after(&line), Ok(5 * 8));
+        assert_eq!(Ran::bytes_after(&line), Ok(5 * 8));
         assert_eq!(Ran::read(&line, &output[end + 1..]), Ok(ran));
         assert!(Ran::read(&line, &output[end + 2..]).is_err());
     }
@@ -514,11 +514,11 @@ mod tests {
     #[test]
     fn what_announces_no_times_is_told_as_it_is() {
         assert_eq!(
-            Ran::octets_after("error no route"),
+            Ran::bytes_after("error no route"),
             Err("no route".to_owned())
         );
-        assert!(Ran::octets_after("ran 1 2 3").is_err());
-        assert!(Ran::octets_after(&format!("ran 1 2 {SAMPLES_MAX} 1 0 0")).is_err());
+        assert!(Ran::bytes_after("ran 1 2 3").is_err());
+        assert!(Ran::bytes_after(&format!("ran 1 2 {SAMPLES_MAX} 1 0 0")).is_err());
     }
 
     #[test]

@@ -220,10 +220,10 @@ impl Running {
         for component in &mut self.components {
             finish_component(component, evidence)?;
         }
-        let after = |line: &str| watcher::octets_after(line);
+        let after = |line: &str| watcher::bytes_after(line);
         let (line, octets) = self
             .watchers
-            .ask_for_octets(&"finish", Duration::ZERO, after)?;
+            .ask_for_bytes(&"finish", Duration::ZERO, after)?;
         let watched =
             watcher::read(&line, &octets).map_err(|what| LabError::process("watchers", what))?;
         evidence.watched = watched.into_iter().collect();
@@ -244,9 +244,9 @@ fn finish_component(component: &mut Process, evidence: &mut Evidence) -> Result<
         let wrong = || line.strip_prefix("error ").unwrap_or(line).to_owned();
         serde_json::from_str::<Seen>(line).map_err(|_| wrong())
     };
-    let octets_after =
-        |line: &str| seen(line).map(|seen| seen.jobs * JOB_OCTETS + seen.gaps * GAP_OCTETS);
-    let (line, octets) = component.ask_for_octets(&"finish", Duration::ZERO, octets_after)?;
+    let bytes_after =
+        |line: &str| seen(line).map(|seen| seen.jobs * JOB_BYTES + seen.gaps * GAP_OCTETS);
+    let (line, octets) = component.ask_for_bytes(&"finish", Duration::ZERO, bytes_after)?;
     let failed = |what: String| LabError::process(component.name(), what);
     let seen = seen(&line).map_err(failed)?;
     let mut rest = &octets[..];
@@ -302,7 +302,7 @@ pub(super) fn processor_name(system: &System, behaviour: usize) -> String {
     places::name(system, (at.node, at.cpu))
 }
 
-const JOB_OCTETS: usize = 40;
+const JOB_BYTES: usize = 40;
 const GAP_OCTETS: usize = 24;
 /// For all processes to hear of the start.
 const BARRIER_NS: u64 = 300_000_000;

@@ -124,18 +124,18 @@ fn watch(mut gaps: Gaps, end_ns: u64) -> Watched {
 ///
 /// # Errors
 /// The line, if it announces none.
-pub(crate) fn octets_after(line: &str) -> Result<usize, String> {
+pub(crate) fn bytes_after(line: &str) -> Result<usize, String> {
     let octets = |gaps: usize| gaps.checked_mul(16)?.checked_add(16);
     let mut each = head(line)?.into_iter().map(|(_, gaps, _)| octets(gaps));
     let sum = each.try_fold(0_usize, |sum, one| sum.checked_add(one?));
-    sum.filter(|sum| *sum <= OCTETS_MAX)
+    sum.filter(|sum| *sum <= BYTES_MAX)
         .ok_or_else(|| line.to_owned())
 }
 
 /// Puts the line and the octets after it together: CPUs and what they did.
 ///
 /// # Errors
-/// As [`octets_after`].
+/// As [`bytes_after`].
 pub(crate) fn read(line: &str, octets: &[u8]) -> Result<Vec<(usize, Watched)>, String> {
     let words = octets.as_chunks::<8>().0.iter();
     let mut words = words.map(|eight| u64::from_le_bytes(*eight));
@@ -174,7 +174,7 @@ fn head(line: &str) -> Result<Vec<(usize, usize, u64)>, String> {
 
 /// Of a CPU: twenty-four mebibytes.
 const GAPS_MAX: usize = 1 << 20;
-const OCTETS_MAX: usize = 1 << 30;
+const BYTES_MAX: usize = 1 << 30;
 
 #[cfg(test)]
 mod tests {
@@ -194,7 +194,7 @@ mod tests {
         let at = text.iter().position(|octet| *octet == b'\n').unwrap();
         let line = std::str::from_utf8(&text[..at]).unwrap();
         let octets = &text[at + 1..];
-        assert_eq!(octets_after(line), Ok(octets.len()));
+        assert_eq!(bytes_after(line), Ok(octets.len()));
         let read = read(line, octets).unwrap();
         let [(found, watched)] = &read[..] else {
             panic!("{read:?}")
@@ -203,6 +203,6 @@ mod tests {
         assert!(watched.begin_ns < watched.end_ns && watched.end_ns >= end_ns);
         let mut pairs = watched.gaps.windows(2);
         assert!(pairs.all(|pair| pair[0].end_ns() <= pair[1].begin_ns));
-        assert!(octets_after("error no").is_err());
+        assert!(bytes_after("error no").is_err());
     }
 }

@@ -170,8 +170,8 @@ impl Pipe {
         let mut chunk = [0; 1 << 16];
         match reader.read(&mut chunk) {
             Ok(0) => *source = None,
-            Ok(count) if self.octets.len() + count > OCTETS_MAX => {
-                return Err(format!("printed more than {OCTETS_MAX} octets"));
+            Ok(count) if self.octets.len() + count > BYTES_MAX => {
+                return Err(format!("printed more than {BYTES_MAX} octets"));
             }
             Ok(count) => self.octets.extend_from_slice(&chunk[..count]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -205,7 +205,7 @@ fn readable(sources: [Option<std::os::fd::BorrowedFd<'_>>; 2], wait: Duration) -
 /// How often it is seen whether the run should end.
 const POLL: Duration = Duration::from_millis(50);
 /// More than any tool here prints.
-const OCTETS_MAX: usize = 64 << 20;
+const BYTES_MAX: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {

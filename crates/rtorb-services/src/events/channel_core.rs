@@ -129,7 +129,7 @@ impl ChannelCore {
     /// Gives an event to all consumers that want it, the most urgent first. The calling thread has that priority.
     pub(crate) fn dispatch(&self, event: &Incoming<'_>, priority: Priority) {
         self.received.fetch_add(1, Ordering::Relaxed);
-        if event.message.octets.len() > self.config.event_octets_max {
+        if event.message.octets.len() > self.config.event_bytes_max {
             self.too_large.fetch_add(1, Ordering::Relaxed);
             return;
         }

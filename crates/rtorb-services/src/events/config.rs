@@ -32,17 +32,17 @@ pub struct ChannelConfig {
     /// as one.
     pub queue_events: usize,
     /// The greatest number of bytes that wait for one consumer (default 64 KiB), reserved when it connects; at least
-    /// `event_octets_max`, at most 1 GiB.
-    pub queue_octets: usize,
+    /// `event_bytes_max`, at most 1 GiB.
+    pub queue_bytes: usize,
     /// The greatest number of events that a lane has not distributed to its consumers yet, 1 to 1,048,576 (default 256). When a
     /// lane does not get its CPU and this is reached, the supplier's thread distributes one event for each that it brings.
     pub intake_events: usize,
     /// The greatest number of bytes of these events (default 64 KiB), reserved for each lane at the start; at least
-    /// `event_octets_max`, at most 1 GiB.
-    pub intake_octets: usize,
+    /// `event_bytes_max`, at most 1 GiB.
+    pub intake_bytes: usize,
     /// The greatest size of an event in bytes, with its header, 64 to 16 MiB (default 16 KiB). The channel discards and counts
     /// larger events.
-    pub event_octets_max: usize,
+    pub event_bytes_max: usize,
     /// The greatest number of entries of one subscription or publication, 1 to 4,096 (default 256). A filter checks each entry
     /// for every event that matches its keys, under the consumer's lock. Each entry also makes building the lookup table slower.
     pub entries_max: usize,
@@ -165,10 +165,10 @@ impl Default for ChannelConfig {
             consumers_max: 128,
             suppliers_max: 1024,
             queue_events: 256,
-            queue_octets: 64 << 10,
+            queue_bytes: 64 << 10,
             intake_events: 256,
-            intake_octets: 64 << 10,
-            event_octets_max: 16 << 10,
+            intake_bytes: 64 << 10,
+            event_bytes_max: 16 << 10,
             entries_max: 256,
             turn_events: 16,
             connect_within: Duration::from_secs(60),
@@ -187,7 +187,7 @@ impl ChannelConfig {
     /// # Errors
     /// [`ChannelError::Config`] for the first value that is not.
     pub fn check(&self) -> Result<(), ChannelError> {
-        if self.key.is_empty() || self.key.len() > KEY_OCTETS_MAX {
+        if self.key.is_empty() || self.key.len() > KEY_BYTES_MAX {
             return Err(wrong("key", &self.key, "1 to 255 octets"));
         }
         self.check_lanes()?;
@@ -195,16 +195,16 @@ impl ChannelConfig {
         within("suppliers_max", self.suppliers_max, 1..=PEERS_MAX)?;
         within("queue_events", self.queue_events, 1..=1 << 20)?;
         within("intake_events", self.intake_events, 1..=1 << 20)?;
-        within("event_octets_max", self.event_octets_max, 64..=16 << 20)?;
+        within("event_bytes_max", self.event_bytes_max, 64..=16 << 20)?;
         within(
-            "queue_octets",
-            self.queue_octets,
-            self.event_octets_max..=1 << 30,
+            "queue_bytes",
+            self.queue_bytes,
+            self.event_bytes_max..=1 << 30,
         )?;
         within(
-            "intake_octets",
-            self.intake_octets,
-            self.event_octets_max..=1 << 30,
+            "intake_bytes",
+            self.intake_bytes,
+            self.event_bytes_max..=1 << 30,
         )?;
         within("entries_max", self.entries_max, 1..=4096)?;
         within("turn_events", self.turn_events, 1..=65_536)?;
@@ -261,7 +261,7 @@ const CONNECTIONS_OF_OTHERS: usize = 64;
 const OBJECTS_OF_OTHERS: usize = 64;
 
 /// Longer keys cannot be typed in a `corbaloc:`.
-const KEY_OCTETS_MAX: usize = 255;
+const KEY_BYTES_MAX: usize = 255;
 
 /// The default limit of open files of a process.
 const PEERS_MAX: usize = 65_536;
@@ -328,7 +328,7 @@ mod tests {
             said,
             "event channel: queue_events is 0, and must be 1 to 1048576"
         );
-        let said = refused(|config| config.queue_octets = 1000);
+        let said = refused(|config| config.queue_bytes = 1000);
         assert!(said.contains("16384 to"), "{said}");
         let said = refused(|config| config.retry = Duration::ZERO);
         assert!(said.contains("100µs to 1s"), "{said}");

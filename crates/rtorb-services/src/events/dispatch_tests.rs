@@ -363,7 +363,7 @@ fn concurrent_suppliers_and_lanes_keep_every_order() {
     for intake_events in 1..=4 {
         let mut bench = Bench::new(ChannelConfig {
             queue_events: (SUPPLIERS * EACH) as usize,
-            queue_octets: 1 << 20,
+            queue_bytes: 1 << 20,
             ..config(intake_events)
         });
         let consumers = [0, 1, 1, 2, 2, 2].map(|lane| bench.connect(lane));

@@ -203,7 +203,7 @@ impl Subscription {
         self.timeouts_missed
     }
 
-    /// Events that a conjunction could not remember because of [`FilterLimits::remembered_octets_max`].
+    /// Events that a conjunction could not remember because of [`FilterLimits::remembered_bytes_max`].
     pub fn forgotten(&self) -> u64 {
         self.trees.iter().map(Tree::forgotten).sum()
     }

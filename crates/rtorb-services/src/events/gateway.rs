@@ -43,7 +43,7 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         config.check()?;
         let poa = orb.root_poa()?;
-        let work = Arc::new(WorkQueue::new(config.queue_pushes, config.queue_octets));
+        let work = Arc::new(WorkQueue::new(config.queue_pushes, config.queue_bytes));
         let thread = config.thread.clone();
         let run = Run {
             poa,

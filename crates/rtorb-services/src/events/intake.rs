@@ -35,10 +35,10 @@ impl Intake {
         Self {
             events: AtomicUsize::new(0),
             pending: Mutex::new(PendingEvents {
-                queue: EventQueue::new(config.intake_events, config.intake_octets),
+                queue: EventQueue::new(config.intake_events, config.intake_bytes),
                 headers: VecDeque::with_capacity(config.intake_events),
             }),
-            distribution: Mutex::new(Vec::with_capacity(config.event_octets_max)),
+            distribution: Mutex::new(Vec::with_capacity(config.event_bytes_max)),
         }
     }
 

@@ -28,9 +28,9 @@ pub(crate) struct Entry {
 }
 
 impl EventQueue {
-    pub(crate) fn new(entries_max: usize, octets_max: usize) -> Self {
+    pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
         Self {
-            octets: vec![0; octets_max].into_boxed_slice(),
+            octets: vec![0; bytes_max].into_boxed_slice(),
             head: 0,
             used: 0,
             entries: VecDeque::with_capacity(entries_max),
@@ -157,15 +157,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue_of_bounded_size(steps in steps(), entries_max in 1usize..6, octets_max in 1usize..90) {
-            let mut queue = EventQueue::new(entries_max, octets_max);
+        fn it_is_a_queue_of_bounded_size(steps in steps(), entries_max in 1usize..6, bytes_max in 1usize..90) {
+            let mut queue = EventQueue::new(entries_max, bytes_max);
             let mut model: VecDeque<(Vec<u8>, u32)> = VecDeque::new();
             let mut taken = Vec::new();
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
                     Step::Push(octets, events) => {
                         let used: usize = model.iter().map(|(octets, _)| octets.len()).sum();
-                        let fits = model.len() < entries_max && used + octets.len() <= octets_max;
+                        let fits = model.len() < entries_max && used + octets.len() <= bytes_max;
                         prop_assert_eq!(queue.has_room(octets.len()), fits);
                         prop_assert_eq!(queue.push(message(&octets, events), number as u64), fits);
                         if fits {

@@ -29,7 +29,7 @@ pub struct Statistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refused {
-    /// Larger than `event_octets_max`.
+    /// Larger than `event_bytes_max`.
     pub too_large: u64,
     /// Pushed to a proxy without a connected supplier.
     pub not_connected: u64,

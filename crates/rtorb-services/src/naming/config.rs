@@ -17,13 +17,13 @@ pub struct NamingConfig {
     /// Contexts with or without a name: NO_RESOURCES. 1 to 1,000,000; 65,536.
     pub contexts_max: usize,
     /// Bytes of all names and references: NO_RESOURCES. 1 KiB to 64 GiB; 256 MiB.
-    pub octets_max: usize,
+    pub bytes_max: usize,
     /// Components of a name: IMP_LIMIT. It limits federation too: each server takes at least one component. 1 to 1,024; 32.
     pub name_components_max: usize,
     /// Bytes of an id and of a kind: IMP_LIMIT. 1 to 65,536; 1,024.
-    pub component_octets_max: usize,
+    pub component_bytes_max: usize,
     /// Bytes of a bound reference: IMP_LIMIT. 64 bytes to 1 MiB; 16 KiB.
-    pub reference_octets_max: usize,
+    pub reference_bytes_max: usize,
     /// Bindings in the result of one `list` or `next_n`. The iterator has the rest. 1 to 10,000; 1,000.
     pub list_max: usize,
     /// Open iterators. Beyond it, the least recently used iterator ends and its owner gets OBJECT_NOT_EXIST. 1 to 10,000; 100.
@@ -54,15 +54,10 @@ impl NamingConfig {
         let counts = [
             ("bindings_max", self.bindings_max, 1, 10_000_000),
             ("contexts_max", self.contexts_max, 1, 1_000_000),
-            ("octets_max", self.octets_max, 1 << 10, 64 << 30),
+            ("bytes_max", self.bytes_max, 1 << 10, 64 << 30),
             ("name_components_max", self.name_components_max, 1, 1_024),
-            ("component_octets_max", self.component_octets_max, 1, 65_536),
-            (
-                "reference_octets_max",
-                self.reference_octets_max,
-                64,
-                1 << 20,
-            ),
+            ("component_bytes_max", self.component_bytes_max, 1, 65_536),
+            ("reference_bytes_max", self.reference_bytes_max, 64, 1 << 20),
             ("list_max", self.list_max, 1, 10_000),
             ("iterators_max", self.iterators_max, 1, 10_000),
             ("changes_waiting_max", self.changes_waiting_max, 1, 65_536),
@@ -101,10 +96,10 @@ impl Default for NamingConfig {
             store: None,
             bindings_max: 250_000,
             contexts_max: 65_536,
-            octets_max: 256 << 20,
+            bytes_max: 256 << 20,
             name_components_max: 32,
-            component_octets_max: 1_024,
-            reference_octets_max: 16 << 10,
+            component_bytes_max: 1_024,
+            reference_bytes_max: 16 << 10,
             list_max: 1_000,
             iterators_max: 100,
             changes_waiting_max: 1_024,

@@ -9,7 +9,7 @@ use super::exception::NamingException;
 use super::federation::{Federation, ForwardKind};
 use super::iterators::Iterators;
 use super::names;
-use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, octets_of, walk};
+use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, bytes_of, walk};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, NotEmpty, NotFound, NotFoundReason,
 };
@@ -219,7 +219,7 @@ impl Naming {
     }
 
     fn bounded(&self, ior: &Ior) -> Result<Arc<Ior>, SystemException> {
-        if octets_of(ior) <= self.config.reference_octets_max {
+        if bytes_of(ior) <= self.config.reference_bytes_max {
             Ok(Arc::new(ior.clone()))
         } else {
             Err(local::REFERENCE_TOO_LONG)

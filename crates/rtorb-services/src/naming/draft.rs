@@ -59,7 +59,7 @@ pub(super) enum Refusal {
 pub(super) struct Bounds {
     pub(super) bindings_max: usize,
     pub(super) contexts_max: usize,
-    pub(super) octets_max: usize,
+    pub(super) bytes_max: usize,
 }
 
 impl From<&NamingConfig> for Bounds {
@@ -67,7 +67,7 @@ impl From<&NamingConfig> for Bounds {
         Self {
             bindings_max: config.bindings_max,
             contexts_max: config.contexts_max,
-            octets_max: config.octets_max,
+            bytes_max: config.bytes_max,
         }
     }
 }
@@ -243,7 +243,7 @@ impl<'t> Draft<'t> {
             Some(bound) => (self.bindings_len, self.octets - bound.octets() + octets),
             None => (self.bindings_len + 1, self.octets + place.octets() + octets),
         };
-        if bindings_len <= self.bounds.bindings_max && octets <= self.bounds.octets_max {
+        if bindings_len <= self.bounds.bindings_max && octets <= self.bounds.bytes_max {
             Ok(())
         } else {
             Err(Refusal::Full)

@@ -16,8 +16,8 @@ pub(super) fn checked(
     if name.is_empty() {
         return Err(NamingException::InvalidName(InvalidName));
     }
-    let octets_max = config.component_octets_max;
-    let is_long = |part: &NameComponent| part.id.len() > octets_max || part.kind.len() > octets_max;
+    let bytes_max = config.component_bytes_max;
+    let is_long = |part: &NameComponent| part.id.len() > bytes_max || part.kind.len() > bytes_max;
     if name.len() > config.name_components_max || name.iter().any(is_long) {
         return Err(local::NAME_TOO_LONG.into());
     }

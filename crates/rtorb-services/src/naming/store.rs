@@ -24,7 +24,7 @@ pub(super) struct Store {
     database: Database,
     file: PathBuf,
     identity: u64,
-    reference_octets_max: usize,
+    reference_bytes_max: usize,
     log: Arc<dyn StoreLog>,
     /// Why the last commit failed, if it did. The log gets each reason once.
     failing: Mutex<Option<StoreFailure>>,
@@ -59,7 +59,7 @@ impl Store {
             database,
             file: file.to_owned(),
             identity,
-            reference_octets_max: config.reference_octets_max,
+            reference_bytes_max: config.reference_bytes_max,
             log: Arc::new(NoLog),
             failing: Mutex::default(),
         };
@@ -88,7 +88,7 @@ impl Store {
         for effect in effects {
             match effect {
                 Effect::Bind(place, target) => {
-                    let value = to_octets(target, self.reference_octets_max)?;
+                    let value = to_bytes(target, self.reference_bytes_max)?;
                     bindings.insert(key(place), &*value)?;
                 }
                 Effect::Unbind(place) => {
@@ -288,7 +288,7 @@ fn load(database: &Database, config: &NamingConfig) -> Result<(Tree, u64), Store
         let place = Arc::new(BindingKey { context, component });
         tree.apply(Effect::Bind(place, target));
         check_bound("bindings", tree.len(), "bindings_max", config.bindings_max)?;
-        check_bound("octets", tree.octets(), "octets_max", config.octets_max)?;
+        check_bound("octets", tree.octets(), "bytes_max", config.bytes_max)?;
     }
     tree.set_next_context(ContextId(number(NEXT_CONTEXT)?));
     let identity = number(IDENTITY)?;
@@ -333,17 +333,17 @@ fn key(place: &BindingKey) -> (u64, &str, &str) {
 }
 
 /// The stored form of a target: one byte for its kind, then an id or the reference's encapsulation.
-fn to_octets(target: &Target, reference_octets_max: usize) -> io::Result<Vec<u8>> {
+fn to_bytes(target: &Target, reference_bytes_max: usize) -> io::Result<Vec<u8>> {
     let (tag, ior) = match target {
         Target::Object(ior) => (OBJECT, ior),
         Target::Elsewhere(ior) => (ELSEWHERE, ior),
         Target::Context(id) => return Ok([&[CONTEXT][..], &id.0.to_le_bytes()].concat()),
     };
-    let mut w = Writer::new(Vec::new(), 2 * reference_octets_max + OVERHEAD_OCTETS);
+    let mut w = Writer::new(Vec::new(), 2 * reference_bytes_max + OVERHEAD_OCTETS);
     let written = w.encapsulation(|w| ior.encode(w));
     written.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     // The encapsulation's length in front of it is not needed.
-    let octets = w.to_octets();
+    let octets = w.to_bytes();
     Ok([&[tag][..], &octets[LENGTH_OCTETS..]].concat())
 }
 
@@ -497,9 +497,9 @@ mod tests {
         let whole = fs::read(&place).expect("readable");
         let mut refused = 0;
         // All of the header, then every page at an octet that differs from page to page.
-        let pages = 1..whole.len().div_ceil(PAGE_OCTETS);
-        let pages = pages.map(|page| page * PAGE_OCTETS + page * 37 % 64);
-        for at in (0..HEADER_OCTETS).step_by(3).chain(pages) {
+        let pages = 1..whole.len().div_ceil(PAGE_BYTES);
+        let pages = pages.map(|page| page * PAGE_BYTES + page * 37 % 64);
+        for at in (0..HEADER_BYTES).step_by(3).chain(pages) {
             let at = at.min(whole.len() - 8);
             fs::write(&place, &whole).expect("written");
             let mut file = File::options().write(true).open(&place).expect("open");
@@ -533,8 +533,8 @@ mod tests {
     }
 
     /// Of redb.
-    const PAGE_OCTETS: usize = 4096;
-    const HEADER_OCTETS: usize = 320;
+    const PAGE_BYTES: usize = 4096;
+    const HEADER_BYTES: usize = 320;
 
     #[test]
     fn a_store_larger_than_the_bounds_is_refused() {
@@ -550,7 +550,7 @@ mod tests {
         };
         assert_eq!(bound(|config| config.bindings_max = 2), "bindings_max");
         assert_eq!(bound(|config| config.contexts_max = 2), "contexts_max");
-        assert_eq!(bound(|config| config.octets_max = 20), "octets_max");
+        assert_eq!(bound(|config| config.bytes_max = 20), "bytes_max");
         check(&open(&place).expect("a store").1, &effects);
     }
 

@@ -280,14 +280,14 @@ impl Target {
     /// Bytes of its reference, about as much as it takes in memory and in the store.
     pub(super) fn octets(&self) -> usize {
         match self {
-            Self::Object(ior) | Self::Elsewhere(ior) => octets_of(ior),
+            Self::Object(ior) | Self::Elsewhere(ior) => bytes_of(ior),
             Self::Context(_) => 0,
         }
     }
 }
 
 /// Bytes of a reference.
-pub(super) fn octets_of(ior: &Ior) -> usize {
+pub(super) fn bytes_of(ior: &Ior) -> usize {
     let profiles = ior.profiles.iter().map(|profile| 8 + profile.data.len());
     8 + ior.type_id.len() + profiles.sum::<usize>()
 }

@@ -136,9 +136,9 @@ fn calls(
 
 /// Checks the name of an operation: printable and not too long.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
-    if name.is_empty() || name.len() > NAME_OCTETS_MAX || name.chars().any(char::is_control) {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         return Err(format!(
-            "{name:?} is no name: 1 to {NAME_OCTETS_MAX} octets of text without control characters"
+            "{name:?} is no name: 1 to {NAME_BYTES_MAX} octets of text without control characters"
         ));
     }
     Ok(())
@@ -314,7 +314,7 @@ fn positive<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error
 
 /// The greatest number in a file and in a service; see `SchedulingConfig`.
 pub(super) const OPERATIONS_MAX: usize = 100_000;
-pub(super) const NAME_OCTETS_MAX: usize = 256;
+pub(super) const NAME_BYTES_MAX: usize = 256;
 /// The default range.
 pub(super) const LEAST_URGENT: i16 = 1;
 pub(super) const MOST_URGENT: i16 = 80;

@@ -72,7 +72,7 @@ macro_rules! bounded {
         where
             $inner: Decode,
         {
-            const OCTETS_MIN: usize = 4;
+            const BYTES_MIN: usize = 4;
 
             fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                 Ok(Self::try_from(<$inner>::decode(r)?)?)

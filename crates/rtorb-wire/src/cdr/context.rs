@@ -39,10 +39,10 @@ impl ContextValues {
 }
 
 impl Decode for ContextValues {
-    const OCTETS_MIN: usize = 4;
+    const BYTES_MIN: usize = 4;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let count = r.count(String::OCTETS_MIN)?;
+        let count = r.count(String::BYTES_MIN)?;
         if count % 2 != 0 {
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             return Err(DecodeError::bad_tag("the number of context strings", count));
@@ -79,7 +79,7 @@ mod tests {
         given
             .encode_matching(&["USER*", "HOST"], &mut w)
             .expect("it fits");
-        let bytes = w.to_octets();
+        let bytes = w.to_bytes();
         assert_eq!(bytes[..4], [6, 0, 0, 0], "three names and three values");
         let mut r = Reader::new(&bytes, ByteOrder::Little);
         let expected = values(&[("USER", "a"), ("USER_ID", "b"), ("HOST", "c")]);

@@ -41,7 +41,7 @@ impl<const DIGITS: u16, const SCALE: u16> fmt::Display for Fixed<DIGITS, SCALE> 
 }
 
 impl<const DIGITS: u16, const SCALE: u16> Decode for Fixed<DIGITS, SCALE> {
-    const OCTETS_MIN: usize = digit_bytes(DIGITS);
+    const BYTES_MIN: usize = digit_bytes(DIGITS);
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         r.fixed_decimal(DIGITS).map(Self)

@@ -12,16 +12,16 @@ use alloc::vec::Vec;
 /// A type with a fixed layout.
 pub trait FixedLayout: Copy {
     /// The most bytes of a value, with the padding before and inside it.
-    const OCTETS_MAX: usize;
+    const BYTES_MAX: usize;
     /// The fewest bytes of a value.
-    const OCTETS_MIN: usize;
+    const BYTES_MIN: usize;
     /// The largest alignment of its members: a power of two, at most 8.
     const ALIGNMENT: usize;
 
     /// Writes at `at` and returns the end of the value.
     ///
     /// # Panics
-    /// If `out` is shorter than `at` plus [`OCTETS_MAX`](Self::OCTETS_MAX).
+    /// If `out` is shorter than `at` plus [`BYTES_MAX`](Self::BYTES_MAX).
     fn put(&self, out: &mut [u8], at: usize, form: Form) -> usize;
 
     /// Reads at `at` and returns the value and its end.
@@ -49,8 +49,8 @@ impl Form {
 }
 
 impl<T: FixedLayout, const N: usize> FixedLayout for [T; N] {
-    const OCTETS_MAX: usize = run_bytes_max::<T>(N);
-    const OCTETS_MIN: usize = N * T::OCTETS_MIN;
+    const BYTES_MAX: usize = run_bytes_max::<T>(N);
+    const BYTES_MIN: usize = N * T::BYTES_MIN;
     const ALIGNMENT: usize = T::ALIGNMENT;
 
     #[inline(always)]
@@ -113,7 +113,7 @@ impl Reader<'_> {
     /// When the message ends too early, or an enum is out of range.
     #[inline]
     pub fn fixed<T: FixedLayout>(&mut self) -> Result<T, DecodeError> {
-        self.buffer_up(T::OCTETS_MAX)?;
+        self.buffer_up(T::BYTES_MAX)?;
         let (phase, swap) = (self.position() & 7, self.order().is_foreign());
         let (value, used) = T::get(self.buffered(), 0, Form { phase, swap })?;
         self.skip_buffered(used);
@@ -148,14 +148,14 @@ impl Reader<'_> {
 #[inline]
 const fn run_bytes_max<T: FixedLayout>(count: usize) -> usize {
     // Values as large as their alignment have padding before the first only.
-    let next = if T::OCTETS_MIN == T::ALIGNMENT {
-        T::OCTETS_MIN
+    let next = if T::BYTES_MIN == T::ALIGNMENT {
+        T::BYTES_MIN
     } else {
-        T::OCTETS_MAX
+        T::BYTES_MAX
     };
     match count.checked_sub(1) {
         None => 0,
-        Some(others) => others.saturating_mul(next).saturating_add(T::OCTETS_MAX),
+        Some(others) => others.saturating_mul(next).saturating_add(T::BYTES_MAX),
     }
 }
 
@@ -185,7 +185,7 @@ fn put_all<T: FixedLayout, const SWAP: bool>(
 ) -> usize {
     let shift = position.wrapping_sub(at);
     values.iter().fold(at, |at, value| {
-        let window = &mut buffer[at..at + T::OCTETS_MAX];
+        let window = &mut buffer[at..at + T::BYTES_MAX];
         at + with_constant_phase!(at.wrapping_add(shift), put_one::<T, SWAP>(value, window))
     })
 }
@@ -210,7 +210,7 @@ fn get_all<T: FixedLayout, const SWAP: bool>(
     let mut at = 0;
     for _ in 0..count {
         // The last values may be shorter than a whole window; they are read with all bounds checked.
-        let (value, used) = match bytes.get(at..at + T::OCTETS_MAX) {
+        let (value, used) = match bytes.get(at..at + T::BYTES_MAX) {
             Some(window) => {
                 with_constant_phase!(position.wrapping_add(at), get_one::<T, SWAP>(window))?
             }
@@ -239,8 +239,8 @@ fn get_one<T: FixedLayout, const PHASE: usize, const SWAP: bool>(
 macro_rules! fixed_layout {
     ($name:ident { $($member:ident : $type:ty),+ $(,)? }) => {
         impl $crate::FixedLayout for $name {
-            const OCTETS_MAX: usize = 0 $(+ <$type as $crate::FixedLayout>::OCTETS_MAX)+;
-            const OCTETS_MIN: usize = 0 $(+ <$type as $crate::FixedLayout>::OCTETS_MIN)+;
+            const BYTES_MAX: usize = 0 $(+ <$type as $crate::FixedLayout>::BYTES_MAX)+;
+            const BYTES_MIN: usize = 0 $(+ <$type as $crate::FixedLayout>::BYTES_MIN)+;
             const ALIGNMENT: usize = {
                 let mut largest = 1;
                 $(if <$type as $crate::FixedLayout>::ALIGNMENT > largest {
@@ -270,8 +270,8 @@ macro_rules! fixed_layout {
     // A struct around one value.
     ($name:ident($type:ty)) => {
         impl $crate::FixedLayout for $name {
-            const OCTETS_MAX: usize = <$type as $crate::FixedLayout>::OCTETS_MAX;
-            const OCTETS_MIN: usize = <$type as $crate::FixedLayout>::OCTETS_MIN;
+            const BYTES_MAX: usize = <$type as $crate::FixedLayout>::BYTES_MAX;
+            const BYTES_MIN: usize = <$type as $crate::FixedLayout>::BYTES_MIN;
             const ALIGNMENT: usize = <$type as $crate::FixedLayout>::ALIGNMENT;
 
             #[inline(always)]
@@ -308,7 +308,7 @@ macro_rules! fixed_layout {
         }
 
         impl $crate::Decode for $name {
-            const OCTETS_MIN: usize = <Self as $crate::FixedLayout>::OCTETS_MIN;
+            const BYTES_MIN: usize = <Self as $crate::FixedLayout>::BYTES_MIN;
 
             #[inline]
             fn decode(r: &mut $crate::Reader<'_>) -> ::core::result::Result<Self, $crate::DecodeError> {
@@ -334,8 +334,8 @@ macro_rules! fixed_layout {
 macro_rules! cdr_enum {
     ($name:ident { $($variant:ident = $ordinal:literal),+ $(,)? }) => {
         impl $crate::FixedLayout for $name {
-            const OCTETS_MAX: usize = <u32 as $crate::FixedLayout>::OCTETS_MAX;
-            const OCTETS_MIN: usize = 4;
+            const BYTES_MAX: usize = <u32 as $crate::FixedLayout>::BYTES_MAX;
+            const BYTES_MIN: usize = 4;
             const ALIGNMENT: usize = 4;
 
             #[inline(always)]

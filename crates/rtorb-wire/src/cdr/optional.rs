@@ -4,7 +4,7 @@ use super::{Decode, Encode, OverBound, Reader, Writer};
 use crate::{DecodeError, EncodeError};
 
 /// The fewest bytes of an optional member.
-pub const OCTETS_MIN: usize = 4;
+pub const BYTES_MIN: usize = 4;
 
 /// Writes an optional member.
 ///
@@ -19,7 +19,7 @@ pub fn encode<'a, T: Encode>(value: &'a Option<T>, w: &mut Writer<'a>) -> Result
 /// # Errors
 /// Those of the value, and for more than one element.
 pub fn decode<T: Decode>(r: &mut Reader<'_>) -> Result<Option<T>, DecodeError> {
-    match r.count(T::OCTETS_MIN)? {
+    match r.count(T::BYTES_MIN)? {
         0 => Ok(None),
         // Recursive types nest through optional members, so this bounds their depth.
         1 => r.nested(T::decode).map(Some),

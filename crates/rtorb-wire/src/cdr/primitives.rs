@@ -23,8 +23,8 @@ macro_rules! primitive {
         }
 
         impl FixedLayout for $type {
-            const OCTETS_MAX: usize = 2 * size_of::<$type>() - 1;
-            const OCTETS_MIN: usize = size_of::<$type>();
+            const BYTES_MAX: usize = 2 * size_of::<$type>() - 1;
+            const BYTES_MIN: usize = size_of::<$type>();
             const ALIGNMENT: usize = size_of::<$type>();
 
             #[inline(always)]
@@ -64,7 +64,7 @@ macro_rules! primitive {
         }
 
         impl Decode for $type {
-            const OCTETS_MIN: usize = size_of::<$type>();
+            const BYTES_MIN: usize = size_of::<$type>();
 
             #[inline(always)]
             fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -93,8 +93,8 @@ primitive! {
 }
 
 impl FixedLayout for bool {
-    const OCTETS_MAX: usize = 1;
-    const OCTETS_MIN: usize = 1;
+    const BYTES_MAX: usize = 1;
+    const BYTES_MIN: usize = 1;
     const ALIGNMENT: usize = 1;
 
     #[inline(always)]

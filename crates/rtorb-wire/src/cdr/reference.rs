@@ -27,7 +27,7 @@ pub trait ReferenceOut {
 /// A type that can be received as an object reference.
 pub trait Reference: ReferenceOut + Sized {
     /// The fewest bytes of a reference.
-    const OCTETS_MIN: usize = 9;
+    const BYTES_MIN: usize = 9;
 
     /// Reads an IOR; `None` if it is nil.
     ///
@@ -56,7 +56,7 @@ impl<T: ReferenceOut> Encode for Option<T> {
 }
 
 impl<T: Reference> Decode for Option<T> {
-    const OCTETS_MIN: usize = <T as Reference>::OCTETS_MIN;
+    const BYTES_MIN: usize = <T as Reference>::BYTES_MIN;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         T::decode_ior(r)

@@ -18,7 +18,7 @@ macro_rules! cdr_struct {
         }
 
         impl $crate::Decode for $name {
-            const OCTETS_MIN: usize = 0 $(+ <$type as $crate::Decode>::OCTETS_MIN)+;
+            const BYTES_MIN: usize = 0 $(+ <$type as $crate::Decode>::BYTES_MIN)+;
 
             fn decode(r: &mut $crate::Reader<'_>) -> Result<Self, $crate::DecodeError> {
                 Ok(Self { $($member: $crate::Decode::decode(r)?),+ })

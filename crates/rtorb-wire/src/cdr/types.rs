@@ -26,7 +26,7 @@ macro_rules! encode {
 macro_rules! decode {
     ($($(where [$($parameters:tt)*])? $type:ty, $bytes_min:expr, |$r:pat_param| $read:expr;)*) => {$(
         impl$(<$($parameters)*>)? Decode for $type {
-            const OCTETS_MIN: usize = $bytes_min;
+            const BYTES_MIN: usize = $bytes_min;
 
             #[inline]
             fn decode($r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -76,10 +76,10 @@ decode! {
     WChar, 2, |r| r.wide_char();
     WString, 4, |r| r.wide_str();
     LongDouble, 16, |r| r.long_double();
-    where [T: Decode] Box<T>, T::OCTETS_MIN, |r| r.nested(|r| T::decode(r).map(Self::new));
-    where [T: Decode, const N: usize] [T; N], N * T::OCTETS_MIN, |r| array_of(|| T::decode(r));
+    where [T: Decode] Box<T>, T::BYTES_MIN, |r| r.nested(|r| T::decode(r).map(Self::new));
+    where [T: Decode, const N: usize] [T; N], N * T::BYTES_MIN, |r| array_of(|| T::decode(r));
     where [K: Decode + Ord, V: Decode] BTreeMap<K, V>, 4, |r| {
-        let count = r.count(K::OCTETS_MIN + V::OCTETS_MIN)?;
+        let count = r.count(K::BYTES_MIN + V::BYTES_MIN)?;
         r.nested(|r| {
             let mut map = Self::new();
             for _ in 0..count {
@@ -92,7 +92,7 @@ decode! {
         })
     };
     where [T: Decode] Vec<T>, 4, |r| {
-        let count = r.count(T::OCTETS_MIN)?;
+        let count = r.count(T::BYTES_MIN)?;
         // Recursive types nest through sequences, so this bounds their depth.
         r.nested(|r| {
             let mut items = Self::new();

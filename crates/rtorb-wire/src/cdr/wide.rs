@@ -186,7 +186,7 @@ mod tests {
     fn comes_back<T: Encode + Decode>(value: &T) -> Result<T, DecodeError> {
         let mut w = Writer::new(Vec::new(), 64);
         value.encode(&mut w).expect("it fits");
-        let bytes = w.to_octets();
+        let bytes = w.to_bytes();
         T::decode(&mut Reader::new(&bytes, ByteOrder::NATIVE))
     }
 

@@ -144,7 +144,7 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// When the message would exceed its limit.
     #[inline]
-    pub fn lend_octets(&mut self, bytes: &'a [u8]) -> Result<(), EncodeError> {
+    pub fn lend_bytes(&mut self, bytes: &'a [u8]) -> Result<(), EncodeError> {
         if bytes.len() < GATHER_BYTES_MIN || self.segments.is_full() {
             return self.octets(bytes);
         }
@@ -169,7 +169,7 @@ impl<'a> Writer<'a> {
         self.claim(size_of::<T>(), 0)?;
         // Single bytes have no order.
         if size_of::<T>() == 1 || !self.order.is_foreign() {
-            return self.lend_octets(bytemuck::cast_slice(values));
+            return self.lend_bytes(bytemuck::cast_slice(values));
         }
         let bytes = size_of_val(values);
         let at = self.claim(1, bytes)?;
@@ -319,7 +319,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A copy of the stream in one piece.
-    pub fn to_octets(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.at + self.gathered);
         let mut from = 0;
         for segment in &self.segments {
@@ -479,5 +479,5 @@ pub(crate) fn encapsulate<'a>(
     let mut w = Writer::new(Vec::new(), ENCAPSULATION_BYTES_MAX);
     w.primitive(w.order().flag())?;
     content(&mut w)?;
-    Ok(w.to_octets())
+    Ok(w.to_bytes())
 }

@@ -82,7 +82,7 @@ impl Outbox {
         message: &Writer<'_>,
         fragment_bytes: usize,
     ) -> Result<(), OutboxError> {
-        let whole = message.to_octets();
+        let whole = message.to_bytes();
         let total = giop::fragments(&whole, fragment_bytes).map(|part| part.len());
         self.reserve(total.sum())?;
         for part in giop::fragments(&whole, fragment_bytes) {
@@ -169,9 +169,9 @@ mod tests {
         let mut w = Writer::new(Vec::new(), 1 << 20);
         begin_message(&mut w, Version::V1_2, MessageType::Request).expect("it fits");
         w.primitive(7u32).expect("it fits");
-        w.lend_octets(first).expect("it fits");
+        w.lend_bytes(first).expect("it fits");
         w.primitive(9u8).expect("it fits");
-        w.lend_octets(second).expect("it fits");
+        w.lend_bytes(second).expect("it fits");
         w.primitive(11u8).expect("it fits");
         end_message(&mut w).expect("it fits");
         w
@@ -182,7 +182,7 @@ mod tests {
         let (first, second) = (vec![1; 20_000], vec![2; 17_000]);
         let message = message(&first, &second);
         assert_eq!(message.parts().1.len(), 2);
-        let whole = message.to_octets();
+        let whole = message.to_bytes();
         let ends = [0, 1, 12, 16, 17, 20_015, 20_016, 20_017, 20_018, 37_016];
         for sent in ends.into_iter().chain([whole.len() - 1]) {
             let mut outbox = Outbox::new(whole.len());
@@ -196,7 +196,7 @@ mod tests {
     fn keeps_messages_in_order_within_the_bound() {
         let bytes = vec![1; 16_384];
         let message = message(&bytes, &bytes);
-        let whole = message.to_octets();
+        let whole = message.to_bytes();
         let mut outbox = Outbox::new(2 * whole.len());
         outbox.keep(&message, 10).expect("there is room");
         outbox.keep(&message, 0).expect("there is room");
@@ -220,7 +220,7 @@ mod tests {
     fn a_message_that_is_withdrawn_leaves_the_others_whole() {
         let bytes = vec![1; 100];
         let message = message(&bytes, &[]);
-        let whole = message.to_octets();
+        let whole = message.to_bytes();
         let mut outbox = Outbox::new(4 * whole.len()).with_memory(whole.len());
         for _ in 0..3 {
             outbox.keep(&message, 0).expect("there is room");
@@ -240,9 +240,7 @@ mod tests {
     fn keeps_fragments_whole_or_nothing() {
         let bytes = vec![5; 100];
         let message = message(&bytes, &[]);
-        let parts: Vec<u8> = giop::fragments(&message.to_octets(), 32)
-            .flatten()
-            .collect();
+        let parts: Vec<u8> = giop::fragments(&message.to_bytes(), 32).flatten().collect();
         let mut outbox = Outbox::new(parts.len());
         outbox.keep_fragments(&message, 32).expect("there is room");
         assert_eq!(outbox.unsent(), parts);

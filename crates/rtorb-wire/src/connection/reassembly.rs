@@ -2,7 +2,7 @@
 
 use crate::DecodeError;
 use crate::giop::{
-    HEADER_OCTETS, Header, MessageType, fragment_header_bytes, may_be_fragmented, patch,
+    HEADER_BYTES, Header, MessageType, fragment_header_bytes, may_be_fragmented, patch,
 };
 use alloc::vec::Vec;
 
@@ -106,7 +106,7 @@ impl Reassembly {
         patch(&mut bytes, header.order, false);
         let header = Header {
             more_fragments: false,
-            body_bytes: (bytes.len() - HEADER_OCTETS) as u32,
+            body_bytes: (bytes.len() - HEADER_BYTES) as u32,
             ..header
         };
         Ok(Accepted::Message(header, bytes))

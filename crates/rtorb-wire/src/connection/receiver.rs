@@ -416,7 +416,7 @@ mod tests {
         let body = vec![request_id as u8; body_bytes];
         giop::encode_body(&mut w, Version::V1_2, |w| w.octets(&body)).expect("it fits");
         end_message(&mut w).expect("it fits");
-        w.to_octets()
+        w.to_bytes()
     }
 
     fn reply(request_id: u32, body_bytes: usize) -> Vec<u8> {
@@ -426,7 +426,7 @@ mod tests {
         w.octets(&vec![request_id as u8; body_bytes])
             .expect("it fits");
         end_message(&mut w).expect("it fits");
-        w.to_octets()
+        w.to_bytes()
     }
 
     /// Receives `bytes` in parts of at most `part` bytes; the messages that came out.

@@ -77,7 +77,7 @@ mod tests {
         let mut w = Writer::new(Vec::new(), 200);
         giop::begin_request(&mut w, Version::V1_2, &start).expect("it fits");
         giop::end_message(&mut w).expect("it fits");
-        let bytes = w.to_octets();
+        let bytes = w.to_bytes();
         let header = Header::parse(&bytes, 200).ok().flatten().expect("a header");
         let request = RequestHeader::decode(&mut header.reader(&bytes)).expect("a request");
         state.note(&request)

@@ -50,7 +50,7 @@ const RULES: [&str; 16] = [
     "an encapsulation does not begin with its byte order",
     "a tag does not exist: client and server disagree on the types",
     "a local interface, a native type or a custom valuetype cannot be received by its TypeCode",
-    "the message is larger than `Limits::message_octets_max`",
+    "the message is larger than `Limits::message_bytes_max`",
     "more fragmented messages arrive at the same time than `Limits` allow",
     "the rest of the message did not arrive",
     "the bytes are not a message of GIOP",

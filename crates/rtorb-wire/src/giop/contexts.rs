@@ -21,13 +21,13 @@ pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
 pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
 
 /// The size of the data of an [`RT_CORBA_PRIORITY`] context.
-pub const PRIORITY_OCTETS: usize = 4;
+pub const PRIORITY_BYTES: usize = 4;
 
 /// The data of an [`RT_CORBA_PRIORITY`] context, in this machine's byte order.
 #[inline]
 //= RT-CORBA 1.2 §CORBA Priority
 //# A CORBA priority travels in the service context RTCorbaPriority, a short in an encapsulation.
-pub fn priority(priority: i16) -> [u8; PRIORITY_OCTETS] {
+pub fn priority(priority: i16) -> [u8; PRIORITY_BYTES] {
     let [first, second] = priority.to_ne_bytes();
     [ByteOrder::NATIVE.flag(), 0, first, second]
 }

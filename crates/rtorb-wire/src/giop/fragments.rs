@@ -1,18 +1,18 @@
 //! Fragments: the parts of a message, each of which is a message.
 
-use super::header::{FLAGS_AT, HEADER_OCTETS, MORE_FRAGMENTS, SIZE_AT, TYPE_AT};
+use super::header::{FLAGS_AT, HEADER_BYTES, MORE_FRAGMENTS, SIZE_AT, TYPE_AT};
 use super::{Header, MessageType};
 use crate::ByteOrder;
 use alloc::vec::Vec;
 
 /// Splits a finished GIOP 1.1 or 1.2 message into messages of at most `bytes_max` bytes, but no less than
-/// [`FRAGMENT_OCTETS_MIN`].
+/// [`FRAGMENT_BYTES_MIN`].
 ///
 /// A message that cannot be fragmented (GIOP 1.0, messages without a body, locate messages of 1.1) is returned unchanged.
 //= GIOP 1.2 §15.4.9
 //# The size of every part but the last is a multiple of 8, header included, so that no number straddles a boundary.
 pub fn fragments(message: &[u8], bytes_max: usize) -> impl Iterator<Item = Vec<u8>> {
-    let part_bytes = bytes_max.max(FRAGMENT_OCTETS_MIN) & !7;
+    let part_bytes = bytes_max.max(FRAGMENT_BYTES_MIN) & !7;
     let header = Header::parse(message, usize::MAX).ok().flatten();
     let header = header.filter(|header| {
         header.message_bytes() == message.len()
@@ -42,7 +42,7 @@ pub fn fragments(message: &[u8], bytes_max: usize) -> impl Iterator<Item = Vec<u
 }
 
 /// The smallest useful fragment: a header, a request id and one number.
-pub const FRAGMENT_OCTETS_MIN: usize = 24;
+pub const FRAGMENT_BYTES_MIN: usize = 24;
 
 /// True if the parts of such a message may be sent as messages.
 //= GIOP 1.2 §15.4.9
@@ -58,14 +58,14 @@ pub(crate) const fn may_be_fragmented(header: &Header) -> bool {
 /// The size of a fragment's header with, in GIOP 1.2, the request id.
 pub(crate) const fn fragment_header_bytes(header: &Header) -> usize {
     match header.version.minor {
-        1 => HEADER_OCTETS,
-        _ => HEADER_OCTETS + 4,
+        1 => HEADER_BYTES,
+        _ => HEADER_BYTES + 4,
     }
 }
 
 /// Overwrites the size and the fragment flag of a message.
 pub(crate) fn patch(message: &mut [u8], order: ByteOrder, more_fragments: bool) {
-    let size = order.convert((message.len() - HEADER_OCTETS) as u32);
+    let size = order.convert((message.len() - HEADER_BYTES) as u32);
     message[FLAGS_AT] = order.flag() | (u8::from(more_fragments) * MORE_FRAGMENTS);
-    message[SIZE_AT..HEADER_OCTETS].copy_from_slice(&size.to_ne_bytes());
+    message[SIZE_AT..HEADER_BYTES].copy_from_slice(&size.to_ne_bytes());
 }

@@ -5,7 +5,7 @@ use super::numbered::numbered_enum;
 use crate::{ByteOrder, DecodeError, EncodeError, Reader, Writer};
 
 /// The size of the header.
-pub const HEADER_OCTETS: usize = 12;
+pub const HEADER_BYTES: usize = 12;
 
 const MAGIC: [u8; 4] = *b"GIOP";
 pub(super) const MORE_FRAGMENTS: u8 = 2;
@@ -63,7 +63,7 @@ impl Header {
     #[inline]
     pub fn parse(bytes: &[u8], bytes_max: usize) -> Result<Option<Self>, DecodeError> {
         let Some(&[m0, m1, m2, m3, major, minor, flags, kind, s0, s1, s2, s3]) =
-            bytes.first_chunk::<HEADER_OCTETS>()
+            bytes.first_chunk::<HEADER_BYTES>()
         else {
             return Ok(None);
         };
@@ -81,7 +81,7 @@ impl Header {
         };
         let order = ByteOrder::from_flag(flags);
         let body_bytes = order.convert(u32::from_ne_bytes([s0, s1, s2, s3]));
-        let whole = u64::from(body_bytes) + HEADER_OCTETS as u64;
+        let whole = u64::from(body_bytes) + HEADER_BYTES as u64;
         if whole > bytes_max as u64 {
             return Err(DecodeError::TooLarge {
                 bytes: whole,
@@ -101,14 +101,14 @@ impl Header {
     /// The size of the message with its header.
     #[inline]
     pub fn message_bytes(&self) -> usize {
-        HEADER_OCTETS + self.body_bytes as usize
+        HEADER_BYTES + self.body_bytes as usize
     }
 
     /// A reader of `message`, behind this header.
     #[inline]
     pub fn reader<'m>(&self, message: &'m [u8]) -> Reader<'m> {
         let mut reader = Reader::new(message, self.order).with_giop_minor(self.version.minor);
-        reader.skip_buffered(HEADER_OCTETS.min(message.len()));
+        reader.skip_buffered(HEADER_BYTES.min(message.len()));
         reader
     }
 }
@@ -140,7 +140,7 @@ pub fn begin_message(
 #[inline]
 pub fn end_message(w: &mut Writer<'_>) -> Result<(), EncodeError> {
     w.check_len()?;
-    let body = w.len() - HEADER_OCTETS;
+    let body = w.len() - HEADER_BYTES;
     let size = u32::try_from(body).map_err(|_| EncodeError::CountTooLarge { count: body })?;
     w.patch_u32(SIZE_AT, size);
     Ok(())

@@ -3,8 +3,8 @@
 use super::contexts::{self, CodeSets};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{
-    Address, BODY_ALIGNMENT, HEADER_OCTETS, Header, MessageType, ReplyHeader, RequestHeader,
-    Target, begin_message, end_message,
+    Address, BODY_ALIGNMENT, HEADER_BYTES, Header, MessageType, ReplyHeader, RequestHeader, Target,
+    begin_message, end_message,
 };
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use alloc::vec::Vec;
@@ -210,7 +210,7 @@ impl PassedReply {
     pub fn write(&self, w: &mut Writer<'_>, request_id: u32) -> Result<(), EncodeError> {
         w.set_order(self.header.order);
         begin_message(w, self.header.version, MessageType::Reply)?;
-        w.octets(self.message.get(HEADER_OCTETS..).unwrap_or_default())?;
+        w.octets(self.message.get(HEADER_BYTES..).unwrap_or_default())?;
         w.patch_u32(self.id_at(), request_id);
         end_message(w)
     }
@@ -218,12 +218,12 @@ impl PassedReply {
     /// The position of the request id.
     fn id_at(&self) -> usize {
         if self.header.version.minor >= 2 {
-            return HEADER_OCTETS;
+            return HEADER_BYTES;
         }
         let mut r = self.header.reader(&self.message);
         match ServiceContexts::decode(&mut r).and_then(|_| r.align(4)) {
             Ok(()) => r.position(),
-            Err(_) => HEADER_OCTETS,
+            Err(_) => HEADER_BYTES,
         }
     }
 }

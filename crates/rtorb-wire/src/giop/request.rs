@@ -1,8 +1,8 @@
 //! Requests: object, operation, and whether the client waits for a reply.
 
-use super::contexts::{self, PRIORITY_OCTETS, RT_CORBA_PRIORITY};
+use super::contexts::{self, PRIORITY_BYTES, RT_CORBA_PRIORITY};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
-use super::{Address, BODY_ALIGNMENT, HEADER_OCTETS, MessageType, Target, Version, begin_message};
+use super::{Address, BODY_ALIGNMENT, HEADER_BYTES, MessageType, Target, Version, begin_message};
 use crate::cdr::ByteOrder;
 use crate::{DecodeError, EncodeError, Reader, Writer};
 use alloc::boxed::Box;
@@ -77,7 +77,7 @@ impl<'m> RequestHeader<'m> {
     // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     fn decode_plain(r: &mut Reader<'m>) -> Option<Self> {
-        if r.giop_minor() < 2 || r.position() != HEADER_OCTETS {
+        if r.giop_minor() < 2 || r.position() != HEADER_BYTES {
             return None;
         }
         let bytes = r.buffered();
@@ -105,7 +105,7 @@ impl<'m> RequestHeader<'m> {
         let [0, 0, 0, 0] = bytes.get(header_end - 4..header_end)? else {
             return None;
         };
-        let body = (HEADER_OCTETS + header_end).next_multiple_of(BODY_ALIGNMENT) - HEADER_OCTETS;
+        let body = (HEADER_BYTES + header_end).next_multiple_of(BODY_ALIGNMENT) - HEADER_BYTES;
         let request_id = r.number([i0, i1, i2, i3]);
         r.skip_buffered(body.min(bytes.len()));
         Some(Self {
@@ -184,7 +184,7 @@ pub struct RequestPrefix {
 }
 
 /// The positions of request id and response flags in a request of GIOP 1.2.
-const ID_AT: usize = HEADER_OCTETS;
+const ID_AT: usize = HEADER_BYTES;
 const FLAGS_AT: usize = ID_AT + 4;
 
 impl RequestPrefix {
@@ -207,7 +207,7 @@ impl RequestPrefix {
         Target::encode_key(&mut w, object_key)?;
         w.align(4)?;
         Ok(Some(Self {
-            bytes: w.to_octets().into(),
+            bytes: w.to_bytes().into(),
         }))
     }
 
@@ -251,7 +251,7 @@ impl RequestPrefix {
         w.patch_u32(count_at, 1);
         let (id, bytes) = (
             w.ordered(RT_CORBA_PRIORITY),
-            w.ordered(PRIORITY_OCTETS as u32),
+            w.ordered(PRIORITY_BYTES as u32),
         );
         let context = w.block::<12>()?;
         context[..4].copy_from_slice(&id);

@@ -89,7 +89,7 @@ impl Encode for ExposedPolicy {
 }
 
 impl Decode for ExposedPolicy {
-    const OCTETS_MIN: usize = PolicyValue::OCTETS_MIN;
+    const BYTES_MIN: usize = PolicyValue::BYTES_MIN;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         PolicyValue::decode(r).map(Self::from_value)
@@ -119,9 +119,9 @@ cdr_struct! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TcpProperties {
         /// Bytes of the kernel's send buffer.
-        pub send_buffer_octets: i32,
+        pub send_buffer_bytes: i32,
         /// Bytes of the kernel's receive buffer.
-        pub recv_buffer_octets: i32,
+        pub recv_buffer_bytes: i32,
         /// Probe idle connections.
         pub keep_alive: bool,
         /// Do not route.
@@ -134,9 +134,9 @@ cdr_struct! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct UnixProperties {
         /// Bytes of the kernel's send buffer.
-        pub send_buffer_octets: i32,
+        pub send_buffer_bytes: i32,
         /// Bytes of the kernel's receive buffer.
-        pub recv_buffer_octets: i32,
+        pub recv_buffer_bytes: i32,
     }
 }
 
@@ -182,7 +182,7 @@ impl Encode for ExposedProtocol {
 }
 
 impl Decode for ExposedProtocol {
-    const OCTETS_MIN: usize = 12;
+    const BYTES_MIN: usize = 12;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let profile_tag = r.primitive()?;

@@ -28,7 +28,7 @@ impl TypeCode {
 }
 
 impl Decode for TypeCode {
-    const OCTETS_MIN: usize = 4;
+    const BYTES_MIN: usize = 4;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut decoder = Decoder {

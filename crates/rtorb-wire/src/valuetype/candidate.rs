@@ -75,7 +75,7 @@ mod tests {
     }
 
     impl Decode for Plain {
-        const OCTETS_MIN: usize = 1;
+        const BYTES_MIN: usize = 1;
         fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
             Decode::decode(r).map(Self)
         }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     impl Decode for Custom {
-        const OCTETS_MIN: usize = 13;
+        const BYTES_MIN: usize = 13;
         fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 before: Decode::decode(r)?,
@@ -154,7 +154,7 @@ mod tests {
         for value in values {
             valuetype::write(value.as_ref(), &mut w).expect("it can be sent");
         }
-        w.to_octets()
+        w.to_bytes()
     }
 
     //= GIOP 1.2 §15.3.4
@@ -191,7 +191,7 @@ mod tests {
             for value in &values {
                 valuetype::write(value.as_ref(), &mut w).unwrap();
             }
-            let bytes = w.to_octets();
+            let bytes = w.to_bytes();
             let mut r = Reader::new(&bytes, order);
             let Ok(Some(Either::Plain(first))) = read_one_of(EITHER, &mut r) else {
                 panic!("the plain value comes first")
@@ -250,7 +250,7 @@ mod tests {
         w.truncate(0);
         valuetype::write(short.as_ref(), &mut w).unwrap();
         assert_eq!(
-            w.to_octets(),
+            w.to_bytes(),
             written(core::slice::from_ref(&short), ByteOrder::NATIVE)
         );
     }

@@ -18,7 +18,7 @@ fn hex(text: &str) -> Vec<u8> {
 fn octets<T: Encode>(value: &T, order: ByteOrder) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
     value.encode(&mut w).unwrap();
-    w.to_octets()
+    w.to_bytes()
 }
 
 fn read<T: Decode>(octets: &[u8], order: ByteOrder) -> Result<T, DecodeError> {
@@ -117,7 +117,7 @@ fn every_kind_of_value_comes_back() {
                 let mut w = Writer::new(Vec::new(), 1 << 16).with_order(order);
                 w.octets(&vec![0xee; usize::from(start)]).unwrap();
                 any.encode(&mut w).unwrap();
-                let octets = w.to_octets();
+                let octets = w.to_bytes();
                 let mut r = Reader::new(&octets, order);
                 r.take(usize::from(start)).unwrap();
                 let came = Any::decode(&mut r).unwrap();
@@ -420,7 +420,7 @@ fn valuetypes_go_through_anys_with_null_and_sharing() {
             let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
             w.octets(&[0; 4][..prefix]).unwrap();
             any.encode(&mut w).unwrap();
-            let sent = w.to_octets();
+            let sent = w.to_bytes();
             let mut r = Reader::new(&sent, order);
             r.take(prefix).unwrap();
             let came = Any::decode(&mut r).unwrap();
@@ -467,7 +467,7 @@ fn a_derived_valuetype_is_read_if_it_is_known_and_else_truncated() {
     w.chunk(|w| w.null_value()).unwrap();
     w.end_value(1).unwrap();
     w.primitive(77u8).unwrap();
-    let sent = w.to_octets();
+    let sent = w.to_bytes();
     let mut r = Reader::new(&sent, ByteOrder::NATIVE);
     let truncated = state("IDL:Base:1.0", vec![Value::Long(5)]);
     assert_eq!(
@@ -485,7 +485,7 @@ fn a_derived_valuetype_is_read_if_it_is_known_and_else_truncated() {
     assert_eq!(read, Value::Valuetype(Some(whole)));
     let mut w = Writer::new(Vec::new(), 1 << 20);
     read.encode_with(&base, &known, &mut w).unwrap();
-    let again = w.to_octets();
+    let again = w.to_bytes();
     let mut r = Reader::new(&again, ByteOrder::NATIVE);
     assert_eq!(Value::decode_with(&base, &known, &mut r), Ok(read.clone()));
     let mut w = Writer::new(Vec::new(), 1 << 20);
@@ -500,7 +500,7 @@ fn an_indirection_to_a_valuetype_of_another_type_is_refused() {
     let position = w.begin_value(&["IDL:Text:1.0"], false).unwrap();
     w.str("t").unwrap();
     w.value_indirection(position).unwrap();
-    let sent = w.to_octets();
+    let sent = w.to_bytes();
     let read = Value::decode(&pair, &mut Reader::new(&sent, ByteOrder::NATIVE));
     assert_eq!(read, Err(DecodeError::UnknownValue));
 }
@@ -530,7 +530,7 @@ fn a_chunk_may_end_with_padding() {
     padded(&mut w).unwrap();
     w.end_value(1).unwrap();
     w.primitive(77u8).unwrap();
-    let sent = w.to_octets();
+    let sent = w.to_bytes();
     let mut r = Reader::new(&sent, ByteOrder::NATIVE);
     let text = || Value::String("ab".to_owned());
     let beside = Value::Valuetype(Some(state("IDL:Base:1.0", vec![Value::Long(5)])));

@@ -273,11 +273,11 @@ fn close_connection_amid_a_reply_does_not_let_the_request_go_again() {
     giop::begin_reply(&mut w, version, 0, ReplyStatus::NoException, &[]).expect("it fits");
     w.octets(&[7; 100]).expect("it fits");
     giop::end_message(&mut w).expect("it fits");
-    let first = giop::fragments(&w.to_octets(), 32).next();
+    let first = giop::fragments(&w.to_bytes(), 32).next();
     let mut bytes = first.expect("there are several");
-    let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
+    let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);
     giop::write_close_connection(&mut w, version).expect("it fits");
-    bytes.extend_from_slice(&w.to_octets());
+    bytes.extend_from_slice(&w.to_bytes());
     let receiver = &mut pair.client.receiver;
     receiver.free()[..bytes.len()].copy_from_slice(&bytes);
     receiver.advance(bytes.len());
@@ -326,7 +326,7 @@ fn a_locate_reply_says_where_the_object_is_and_nothing_of_code_sets() {
     ] {
         let mut w = Writer::new(Vec::new(), 100);
         giop::write_locate_reply(&mut w, Version::V1_2, 6, status).expect("it fits");
-        let bytes = w.to_octets();
+        let bytes = w.to_bytes();
         let header = giop::Header::parse(&bytes, 100).ok().flatten();
         let header = header.expect("a header");
         let decode = |id| Reply::decode(header.message_type, &mut header.reader(&bytes), id);

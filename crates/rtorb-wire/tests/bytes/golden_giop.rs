@@ -17,7 +17,7 @@ fn hex(text: &str) -> Vec<u8> {
 fn written(order: ByteOrder, write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
     write(&mut w);
-    w.to_octets()
+    w.to_bytes()
 }
 
 fn call(version: Version, order: ByteOrder, contexts: &[ServiceContext<'_>]) -> Vec<u8> {
@@ -292,7 +292,7 @@ fn v12_fragmented_request() {
 fn a_receiver_gives_its_buffer_away_only_when_nothing_waits_in_it() {
     let mut w = Writer::new(Vec::new(), 1024);
     write_cancel_request(&mut w, Version::V1_2, 7).unwrap();
-    let message = w.to_octets();
+    let message = w.to_bytes();
     let limits = ReceiveLimits {
         message_bytes_max: 1024,
         fragmented_messages_max: 2,

@@ -25,7 +25,7 @@ fn written<T: Encode>(value: &T, minor: u8) -> Vec<u8> {
         .with_order(ByteOrder::Little)
         .with_giop_minor(minor);
     value.encode(&mut w).unwrap();
-    w.to_octets()
+    w.to_bytes()
 }
 
 fn read<T: Decode>(octets: &[u8], minor: u8) -> Result<T, DecodeError> {
@@ -320,13 +320,13 @@ fn v20_to_v22_value_tags() {
     w.begin_value(&["IDL:V:1.0"], true).unwrap();
     w.chunk(|w| w.primitive(7i32)).unwrap();
     w.end_value(1).unwrap();
-    assert_eq!(w.to_octets(), v20);
+    assert_eq!(w.to_bytes(), v20);
     let mut w = writer();
     let position = w.begin_value(&["IDL:V:1.0"], false).unwrap();
     w.primitive(7i32).unwrap();
     assert_eq!(w.len(), v21.len());
     w.value_indirection(position).unwrap();
-    assert_eq!(w.to_octets(), v22);
+    assert_eq!(w.to_bytes(), v22);
 
     let start = |chunked| {
         ValueHead::Value(ValueStart {
@@ -366,7 +366,7 @@ fn nested_chunked_values_are_skipped_to_their_end() {
     // One tag ends both.
     w.end_value(1).unwrap();
     w.primitive(9u32).unwrap();
-    let octets = w.to_octets();
+    let octets = w.to_bytes();
     let mut r = Reader::new(&octets, ByteOrder::NATIVE);
     let ValueHead::Value(start) = r.value_head().unwrap() else {
         panic!("a value");

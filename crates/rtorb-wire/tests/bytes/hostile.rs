@@ -26,7 +26,7 @@ fn written(any: &Any, order: ByteOrder) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), 1 << 16).with_order(order);
     any.encode(&mut w).expect("it fits");
     let mut octets = vec![how];
-    octets.extend(w.to_octets());
+    octets.extend(w.to_bytes());
     octets
 }
 
@@ -87,7 +87,7 @@ proptest! {
         begin_message(&mut w, version, message_type).unwrap();
         w.octets(&body).unwrap();
         end_message(&mut w).unwrap();
-        let mut message = w.to_octets();
+        let mut message = w.to_bytes();
         message[6] = flags;
         decoders::giop(&message);
         decoders::stream(&message);

@@ -17,7 +17,7 @@ use rtorb_wire::giop::{
 use rtorb_wire::ior::{Ior, TaggedComponent, TaggedProfile};
 use rtorb_wire::{Any, ByteOrder, Decode, Encode, Reader, TypeCode, Writer};
 
-const OCTETS_MAX: usize = 1 << 20;
+const BYTES_MAX: usize = 1 << 20;
 
 /// How a value stands in its stream.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +54,13 @@ fn comes_back<T>(value: &T, place: Place)
 where
     T: Encode + Decode + PartialEq + core::fmt::Debug,
 {
-    let mut w = Writer::new(vec![0xaa; 3], OCTETS_MAX)
+    let mut w = Writer::new(vec![0xaa; 3], BYTES_MAX)
         .with_order(place.order)
         .with_giop_minor(place.minor)
         .with_char_code_set(place.set);
     w.octets(&vec![0xee; place.start]).unwrap();
     value.encode(&mut w).unwrap();
-    let octets = w.to_octets();
+    let octets = w.to_bytes();
     let mut r = Reader::new(&octets, place.order)
         .with_giop_minor(place.minor)
         .with_char_code_set(place.set);
@@ -191,12 +191,12 @@ proptest! {
             operation: &operation,
             contexts: &contexts,
         };
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
         begin_request(&mut w, version, &start).unwrap();
         encode_body(&mut w, version, |w| w.octets(&body)).unwrap();
         end_message(&mut w).unwrap();
-        let octets = w.to_octets();
-        let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
+        let octets = w.to_bytes();
+        let header = Header::parse(&octets, BYTES_MAX).unwrap().unwrap();
         prop_assert_eq!(header.message_bytes(), octets.len());
         prop_assert_eq!((header.version, header.order), (version, order));
         let mut r = header.reader(&octets);
@@ -230,12 +230,12 @@ proptest! {
             minor,
             completed: 2,
         };
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
         begin_reply(&mut w, version, request_id, status, &contexts).unwrap();
         encode_body(&mut w, version, |w| body.encode(w)).unwrap();
         end_message(&mut w).unwrap();
-        let octets = w.to_octets();
-        let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
+        let octets = w.to_bytes();
+        let header = Header::parse(&octets, BYTES_MAX).unwrap().unwrap();
         let mut r = header.reader(&octets);
         let reply = ReplyHeader::decode(&mut r).unwrap();
         prop_assert_eq!((reply.request_id, reply.status), (request_id, status));
@@ -251,19 +251,19 @@ proptest! {
         key in vec(any::<u8>(), 0..20),
         ior in iors(),
     ) {
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
         write_locate_request(&mut w, version, request_id, &key).unwrap();
-        let octets = w.to_octets();
-        let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
+        let octets = w.to_bytes();
+        let header = Header::parse(&octets, BYTES_MAX).unwrap().unwrap();
         let request = LocateRequestHeader::decode(&mut header.reader(&octets)).unwrap();
         prop_assert_eq!(request, LocateRequestHeader { request_id, target: Target::Key(&key) });
 
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX)
+        let mut w = Writer::new(Vec::new(), BYTES_MAX)
             .with_order(order)
             .with_char_code_set(CharCodeSet::Utf8);
         write_locate_forward(&mut w, version, request_id, &ior).unwrap();
-        let octets = w.to_octets();
-        let header = Header::parse(&octets, OCTETS_MAX).unwrap().unwrap();
+        let octets = w.to_bytes();
+        let header = Header::parse(&octets, BYTES_MAX).unwrap().unwrap();
         prop_assert_eq!(header.message_type, MessageType::LocateReply);
         let mut r = header.reader(&octets).with_char_code_set(CharCodeSet::Utf8);
         let reply = LocateReplyHeader::decode(&mut r).unwrap();
@@ -276,21 +276,21 @@ proptest! {
         minor in 1u8..=2,
         order in orders(),
         body in vec(any::<u8>(), 0..300),
-        part_octets in 0usize..200,
+        part_bytes in 0usize..200,
     ) {
         let version = Version { major: 1, minor };
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
         begin_reply(&mut w, version, 7, ReplyStatus::NoException, &[]).unwrap();
         encode_body(&mut w, version, |w| w.octets(&body)).unwrap();
         end_message(&mut w).unwrap();
-        let whole = w.to_octets();
-        let parts: Vec<_> = fragments(&whole, part_octets).collect();
+        let whole = w.to_bytes();
+        let parts: Vec<_> = fragments(&whole, part_bytes).collect();
         let limits = ReceiveLimits { message_bytes_max: whole.len(), fragmented_messages_max: 1 };
         let mut receiver = Receiver::new(Side::Client, limits);
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len();
-            let header = Header::parse(part, OCTETS_MAX).unwrap().unwrap();
-            prop_assert!(part.len() <= part_octets.max(24));
+            let header = Header::parse(part, BYTES_MAX).unwrap().unwrap();
+            prop_assert!(part.len() <= part_bytes.max(24));
             prop_assert!(is_last || part.len() % 8 == 0);
             prop_assert_eq!(header.more_fragments, !is_last);
             prop_assert_eq!(header.message_bytes(), part.len());

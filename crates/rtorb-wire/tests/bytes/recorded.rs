@@ -18,7 +18,7 @@ fn every_recorded_message_is_decoded() {
         let mut open = BTreeMap::new();
         let mut receivers = BTreeMap::new();
         for message in messages {
-            let header = Header::parse(&message.octets, decoders::OCTETS_MAX)
+            let header = Header::parse(&message.octets, decoders::BYTES_MAX)
                 .unwrap()
                 .unwrap();
             assert_eq!(header.message_bytes(), message.octets.len(), "{file}");
@@ -118,9 +118,7 @@ fn no_changed_byte_of_a_reference_makes_a_decoder_panic() {
 }
 
 fn note_request(octets: &[u8], open: &mut BTreeMap<u32, String>) {
-    let header = Header::parse(octets, decoders::OCTETS_MAX)
-        .unwrap()
-        .unwrap();
+    let header = Header::parse(octets, decoders::BYTES_MAX).unwrap().unwrap();
     let mut r = header.reader(octets);
     match header.message_type {
         MessageType::Request => {
@@ -141,9 +139,7 @@ fn note_request(octets: &[u8], open: &mut BTreeMap<u32, String>) {
 }
 
 fn check_reply(file: &str, octets: &[u8], open: &mut BTreeMap<u32, String>) {
-    let header = Header::parse(octets, decoders::OCTETS_MAX)
-        .unwrap()
-        .unwrap();
+    let header = Header::parse(octets, decoders::BYTES_MAX).unwrap().unwrap();
     let mut r = header.reader(octets);
     match header.message_type {
         MessageType::Reply => {

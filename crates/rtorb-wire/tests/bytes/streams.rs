@@ -8,7 +8,7 @@ use rtorb_wire::{
 };
 
 const ORDERS: [ByteOrder; 2] = [ByteOrder::Big, ByteOrder::Little];
-const OCTETS_MAX: usize = 1 << 20;
+const BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Color {
@@ -116,7 +116,7 @@ fn fixed_layouts_have_the_bytes_of_their_members_at_every_phase() {
             for count in 0..5u8 {
                 let values: Vec<_> = (0..count).map(mixed).collect();
                 let start = |buffer| {
-                    let mut w = Writer::new(buffer, OCTETS_MAX).with_order(order);
+                    let mut w = Writer::new(buffer, BYTES_MAX).with_order(order);
                     w.octets(&vec![1; phase]).unwrap();
                     w
                 };
@@ -124,15 +124,11 @@ fn fixed_layouts_have_the_bytes_of_their_members_at_every_phase() {
                 values
                     .iter()
                     .for_each(|value| plain_mixed(value, &mut plain).unwrap());
-                let plain = plain.to_octets();
+                let plain = plain.to_bytes();
                 // Padding is zero, whatever the buffer held before.
                 let mut quick = start(vec![0xcc; 500]);
                 quick.fixed_slice(&values).unwrap();
-                assert_eq!(
-                    quick.to_octets(),
-                    plain,
-                    "{order:?}, phase {phase}, {count}"
-                );
+                assert_eq!(quick.to_bytes(), plain, "{order:?}, phase {phase}, {count}");
 
                 let mut r = Reader::new(&plain, order);
                 r.take(phase).unwrap();
@@ -153,8 +149,8 @@ fn fixed_layouts_have_the_bytes_of_their_members_at_every_phase() {
 
 #[test]
 fn fixed_layouts_have_the_bounds_of_their_members() {
-    assert_eq!(<Many as FixedLayout>::OCTETS_MIN, 7);
-    const { assert!(Many::OCTETS_MAX >= 10) };
+    assert_eq!(<Many as FixedLayout>::BYTES_MIN, 7);
+    const { assert!(Many::BYTES_MAX >= 10) };
     assert_eq!(Many::ALIGNMENT, 4);
     assert_eq!(Mixed::ALIGNMENT, 8);
 }
@@ -216,7 +212,7 @@ impl Encode for Parcel {
 }
 
 impl Decode for Parcel {
-    const OCTETS_MIN: usize = 30;
+    const BYTES_MIN: usize = 30;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -233,16 +229,16 @@ impl Decode for Parcel {
 }
 
 fn octets<T: Encode>(value: &T, order: ByteOrder) -> Vec<u8> {
-    let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+    let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
     value.encode(&mut w).unwrap();
-    w.to_octets()
+    w.to_bytes()
 }
 
 #[test]
 fn borrowed_runs_give_the_same_message() {
     let parcel = Parcel::new(3 * GATHER_BYTES_MIN);
     for order in ORDERS {
-        let mut w = Writer::new(vec![0xcc; 64], OCTETS_MAX).with_order(order);
+        let mut w = Writer::new(vec![0xcc; 64], BYTES_MAX).with_order(order);
         parcel.encode(&mut w).unwrap();
         let whole = w.len();
         let (buffer, end, segments) = w.finish();
@@ -257,7 +253,7 @@ fn borrowed_runs_give_the_same_message() {
         joined.extend_from_slice(&buffer[from..end]);
         assert_eq!(joined.len(), whole);
 
-        let mut copied = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+        let mut copied = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
         copied.primitive(parcel.before).unwrap();
         copied.count(parcel.octets.len()).unwrap();
         copied.octets(&parcel.octets).unwrap();
@@ -271,10 +267,10 @@ fn borrowed_runs_give_the_same_message() {
         parcel.structs.encode(&mut copied).unwrap();
         copied.wide_str(&parcel.wide).unwrap();
         copied.primitive(parcel.end).unwrap();
-        assert_eq!(joined, copied.to_octets());
+        assert_eq!(joined, copied.to_bytes());
         // A buffer with and without room, and what was in it before.
         for buffer in [Vec::new(), vec![0xcc; 2 * whole]] {
-            let mut w = Writer::new(buffer, OCTETS_MAX).with_order(order);
+            let mut w = Writer::new(buffer, BYTES_MAX).with_order(order);
             parcel.encode(&mut w).unwrap();
             let (buffer, len) = w.finish_whole();
             assert!(buffer[..len] == joined);
@@ -297,24 +293,24 @@ fn truncate_discards_the_rest_at_every_position() {
     let run = vec![5u8; GATHER_BYTES_MIN];
     let whole = |w: &mut Writer<'static>, run: &'static [u8]| {
         w.octets(&[1; 10]).unwrap();
-        w.lend_octets(run).unwrap();
+        w.lend_bytes(run).unwrap();
         w.octets(&[2; 10]).unwrap();
-        w.lend_octets(run).unwrap();
+        w.lend_bytes(run).unwrap();
         w.octets(&[3; 10]).unwrap();
     };
     let run: &'static [u8] = run.leak();
-    let mut w = Writer::new(Vec::new(), OCTETS_MAX);
+    let mut w = Writer::new(Vec::new(), BYTES_MAX);
     whole(&mut w, run);
-    let all = w.to_octets();
+    let all = w.to_bytes();
     for at in (0..=all.len()).filter(|at| at % 97 == 0 || at % GATHER_BYTES_MIN < 32) {
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX);
         whole(&mut w, run);
         w.truncate(at);
         assert_eq!(w.len(), at);
         w.octets(&[9]).unwrap();
         let mut expected = all[..at].to_vec();
         expected.push(9);
-        assert_eq!(w.to_octets(), expected);
+        assert_eq!(w.to_bytes(), expected);
     }
 }
 
@@ -333,7 +329,7 @@ fn no_message_exceeds_its_limit() {
     let mut w = Writer::new(Vec::new(), GATHER_BYTES_MIN);
     w.primitive(0u8).unwrap();
     let limit = GATHER_BYTES_MIN;
-    assert_eq!(w.lend_octets(&octets), Err(EncodeError::TooLarge { limit }));
+    assert_eq!(w.lend_bytes(&octets), Err(EncodeError::TooLarge { limit }));
 }
 
 /// The end of a message that is still to come.
@@ -418,8 +414,7 @@ fn deep_nesting_ends_in_an_error_on_a_small_stack() {
     for _ in 0..60 {
         any = Any::from_value(&any).unwrap();
     }
-    any.encode(&mut Writer::new(Vec::new(), OCTETS_MAX))
-        .unwrap();
+    any.encode(&mut Writer::new(Vec::new(), BYTES_MAX)).unwrap();
     for _ in 0..100_000 {
         deep.extend(11u32.to_le_bytes());
     }

@@ -21,11 +21,11 @@ use rtorb_wire::{
 use std::sync::Arc;
 
 /// No message of the tests is longer.
-pub(crate) const OCTETS_MAX: usize = 1 << 20;
+pub(crate) const BYTES_MAX: usize = 1 << 20;
 
 /// One GIOP message: its header, the header of its kind, its contexts, and the exception in it.
 pub(crate) fn giop(octets: &[u8]) {
-    let Ok(Some(header)) = Header::parse(octets, OCTETS_MAX) else {
+    let Ok(Some(header)) = Header::parse(octets, BYTES_MAX) else {
         return;
     };
     let mut r = header.reader(octets);
@@ -62,7 +62,7 @@ pub(crate) fn stream(octets: &[u8]) {
 /// A receiver of messages of any size.
 pub(crate) fn receiver(side: Side) -> Receiver {
     let limits = ReceiveLimits {
-        message_bytes_max: OCTETS_MAX,
+        message_bytes_max: BYTES_MAX,
         fragmented_messages_max: 2,
     };
     Receiver::new(side, limits)
@@ -90,7 +90,7 @@ pub(crate) fn receive(
 
 /// A whole message, taken apart and put together again.
 pub(crate) fn parts(octets: &[u8]) {
-    let Ok(Some(header)) = Header::parse(octets, OCTETS_MAX) else {
+    let Ok(Some(header)) = Header::parse(octets, BYTES_MAX) else {
         return;
     };
     // Reserved flags are not kept.
@@ -230,7 +230,7 @@ impl Encode for Link {
 }
 
 impl Decode for Link {
-    const OCTETS_MIN: usize = 6;
+    const BYTES_MIN: usize = 6;
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -278,12 +278,12 @@ fn comes_back<T: Decode + Encode + PartialEq + core::fmt::Debug>(
     let Ok(value) = T::decode(&mut reader(octets)) else {
         return;
     };
-    let mut w = Writer::new(Vec::new(), 4 * OCTETS_MAX)
+    let mut w = Writer::new(Vec::new(), 4 * BYTES_MAX)
         .with_order(as_in.order())
         .with_giop_minor(as_in.giop_minor())
         .with_char_code_set(as_in.char_code_set());
     value.encode(&mut w).expect("what was read can be written");
-    let written = w.to_octets();
+    let written = w.to_bytes();
     drop(w);
     assert_eq!(T::decode(&mut reader(&written)), Ok(value));
 }

@@ -95,7 +95,7 @@ impl Invocation<'_> {
     /// A writer into `buffer` for messages of this invocation's connection.
     #[inline]
     pub(super) fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {
-        Writer::new(buffer, self.core.limits.message_octets_max)
+        Writer::new(buffer, self.core.limits.message_bytes_max)
             .with_order(self.core.byte_order)
             .with_char_code_set(self.route.endpoint.char_code_set)
     }

@@ -95,7 +95,7 @@ pub(super) fn read_whole_reply(
     bytes: &[u8],
     results: Results<'_>,
 ) -> Result<Outcome, CallError> {
-    let header = Header::parse(bytes, invocation.core.limits.message_octets_max);
+    let header = Header::parse(bytes, invocation.core.limits.message_bytes_max);
     let header = header.map_err(ReplyError::Malformed)?;
     let header = header.ok_or(ReplyError::Malformed(DecodeError::BadMagic))?;
     let message = Message { header, bytes };

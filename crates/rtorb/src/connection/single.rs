@@ -52,7 +52,7 @@ impl SingleConnection {
             wait: Wait::new(stream),
             state: invocation.route.endpoint.client_state(),
             incoming: Incoming::new(limits.receive()),
-            outbox: Outbox::new(limits.message_octets_max.saturating_mul(FRAGMENTED_FACTOR)),
+            outbox: Outbox::new(limits.message_bytes_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
             watched_ns: UNWATCHED_NS,
             used_ns: invocation.now_ns(),

@@ -29,7 +29,7 @@ pub enum ObjectKeyError {
 }
 
 /// The most bytes of a chosen key, which fits into a URL segment and is compared quickly.
-const KEY_OCTETS_MAX: usize = 255;
+const KEY_BYTES_MAX: usize = 255;
 
 impl Orb {
     /// Binds the object key `key` to an object: `corbaloc:iiop:HOST:PORT/KEY` leads to it for clients of any ORB, without a forward, as
@@ -46,7 +46,7 @@ impl Orb {
         object: &ObjectRef,
     ) -> Result<(), ObjectKeyError> {
         let key = key.as_ref();
-        let is_fit = (1..=KEY_OCTETS_MAX).contains(&key.len()) && !key.contains(&0);
+        let is_fit = (1..=KEY_BYTES_MAX).contains(&key.len()) && !key.contains(&0);
         if !is_fit {
             return Err(ObjectKeyError::Unfit);
         }

@@ -36,7 +36,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
-use rtorb_wire::giop::{FRAGMENT_OCTETS_MIN, Version};
+use rtorb_wire::giop::{FRAGMENT_BYTES_MIN, Version};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub struct OrbBuilder {
     /// The client policies without those of `config`.
     client_policies: Vec<Policy>,
     byte_order: Option<ByteOrder>,
-    fragment_octets: Option<Count<{ FRAGMENT_OCTETS_MIN as u64 }>>,
+    fragment_bytes: Option<Count<{ FRAGMENT_BYTES_MIN as u64 }>>,
     max_version: Option<Version>,
     network_mapping: Option<Arc<dyn NetworkPriorityMapping>>,
     transforms: Transforms,
@@ -264,7 +264,7 @@ impl OrbBuilder {
                 timing: Arc::clone(&client.timing),
                 warnings,
                 byte_order: client.byte_order,
-                fragment_octets: client.fragment_bytes,
+                fragment_bytes: client.fragment_bytes,
                 server_threads: client
                     .rt
                     .obtainable(&config.server_threads.unwrap_or_default()),
@@ -325,7 +325,7 @@ impl OrbBuilder {
             limits: self.limits.clone(),
             byte_order: self.byte_order.unwrap_or(ByteOrder::NATIVE),
             native_char_code_set: config.native_char_code_set.unwrap_or(CharCodeSet::Utf8),
-            fragment_bytes: self.fragment_octets.map(|bytes| bytes.get() & !7),
+            fragment_bytes: self.fragment_bytes.map(|bytes| bytes.get() & !7),
             max_version: self.max_version.unwrap_or(Version::V1_2),
             connect_timeout: config
                 .connect_timeout_ms
@@ -489,7 +489,7 @@ checked_setters! {
     /// Splits larger messages into fragments of at most this many bytes; by default messages are not fragmented.
     ///
     /// It is for peers that cannot receive a large message in one piece. At least 24, rounded down to a multiple of 8.
-    fragment_octets(octets: usize) => fragment_octets = Count::new(octets);
+    fragment_bytes(octets: usize) => fragment_bytes = Count::new(octets);
 
     /// The highest GIOP version of requests, from 1.0 to 1.2; 1.2 by default.
     max_giop_version(version: Version) => max_version = giop_version(version);

@@ -233,7 +233,7 @@ macro_rules! limits {
 }
 
 limits! {
-    message_octets_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
+    message_bytes_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
     fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
     queued_requests_max: QueuedRequests => queued_requests_max,
     send_timeout_ms: SendTimeout => send_timeout,

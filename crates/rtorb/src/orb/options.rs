@@ -433,7 +433,7 @@ mod tests {
             .connect_timeout(std::time::Duration::from_micros(999))
             .pool_threads(0)
             .shared_memory_ring_bytes(1 << 30)
-            .fragment_octets(23)
+            .fragment_bytes(23)
             .max_giop_version(rtorb_wire::giop::Version { major: 2, minor: 0 })
             .limits(limits)
             .args(
@@ -455,7 +455,7 @@ mod tests {
             "connect_timeout: must be from 1 to 86400000 ms, not 999µs",
             "pool_threads: must be from 1 to 4294967295, not 0",
             "shared_memory_ring_bytes: must be from 4096 to 67108864, not 1073741824",
-            "fragment_octets: must be 24 or more, not 23",
+            "fragment_bytes: must be 24 or more, not 23",
             "max_giop_version: must be from 1.0 to 1.2, not 2.0",
             "limits.queued_requests_max: must be from 1 to 65536, not 0",
             "limits.send_timeout: must be from 1 to 86400000 ms, not 172800s",

@@ -188,7 +188,7 @@ impl RtOrb {
                 intake: pool.request_buffering.map_or(Intake::Direct, |bounds| {
                     Intake::Queue(Buffering {
                         requests_max: bounds.max_buffered_requests,
-                        octets_max: bounds.max_request_buffer_size,
+                        bytes_max: bounds.max_request_buffer_size,
                         bounds_connections: false,
                     })
                 }),

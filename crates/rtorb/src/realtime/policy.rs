@@ -101,8 +101,8 @@ impl Protocol {
             Self::Tcp(tcp) => ior::ExposedProtocol {
                 profile_tag: profile_tag::INTERNET_IOP,
                 properties: ior::ProtocolProperties::Tcp(ior::TcpProperties {
-                    send_buffer_octets: bytes(tcp.send_buffer_size),
-                    recv_buffer_octets: bytes(tcp.recv_buffer_size),
+                    send_buffer_bytes: bytes(tcp.send_buffer_size),
+                    recv_buffer_bytes: bytes(tcp.recv_buffer_size),
                     keep_alive: tcp.keep_alive,
                     dont_route: tcp.dont_route,
                     no_delay: tcp.no_delay,
@@ -111,8 +111,8 @@ impl Protocol {
             Self::UnixDomain(unix) => ior::ExposedProtocol {
                 profile_tag: profile_tag::TAO_UIOP,
                 properties: ior::ProtocolProperties::Unix(ior::UnixProperties {
-                    send_buffer_octets: bytes(unix.send_buffer_size),
-                    recv_buffer_octets: bytes(unix.recv_buffer_size),
+                    send_buffer_bytes: bytes(unix.send_buffer_size),
+                    recv_buffer_bytes: bytes(unix.recv_buffer_size),
                 }),
             },
         })

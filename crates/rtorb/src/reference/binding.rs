@@ -345,16 +345,16 @@ fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
     let size = |octets: i32| u32::try_from(octets).unwrap_or(0);
     match exposed.properties {
         ProtocolProperties::Tcp(tcp) => Protocol::Tcp(TcpProtocolProperties {
-            send_buffer_size: size(tcp.send_buffer_octets),
-            recv_buffer_size: size(tcp.recv_buffer_octets),
+            send_buffer_size: size(tcp.send_buffer_bytes),
+            recv_buffer_size: size(tcp.recv_buffer_bytes),
             keep_alive: tcp.keep_alive,
             dont_route: tcp.dont_route,
             no_delay: tcp.no_delay,
             enable_network_priority: false,
         }),
         ProtocolProperties::Unix(unix) => Protocol::UnixDomain(UnixDomainProtocolProperties {
-            send_buffer_size: size(unix.send_buffer_octets),
-            recv_buffer_size: size(unix.recv_buffer_octets),
+            send_buffer_size: size(unix.send_buffer_bytes),
+            recv_buffer_size: size(unix.recv_buffer_bytes),
         }),
     }
 }

@@ -143,7 +143,7 @@ fn locate_request(
     let key = request.target.object_key()?;
     let object = target::find(orb, key, &mut workspace.names);
     let out = mem::take(&mut workspace.out);
-    let mut w = Writer::new(out, orb.limits.message_octets_max);
+    let mut w = Writer::new(out, orb.limits.message_bytes_max);
     let (version, id) = (message.header.version, request.request_id);
     let written = match object.as_deref() {
         Some(object) if target::is_served_elsewhere(object, session.pool, &workspace.priority) => {

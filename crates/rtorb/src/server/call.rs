@@ -210,7 +210,7 @@ impl<'m> Reply<'m> {
             return Ok(());
         }
         let orb = self.orb;
-        let mut w = Writer::new(core::mem::take(out), orb.limits.message_octets_max)
+        let mut w = Writer::new(core::mem::take(out), orb.limits.message_bytes_max)
             .with_order(orb.byte_order)
             .with_char_code_set(self.char_code_set);
         let encoded = write(self, &mut w);

@@ -36,7 +36,7 @@ struct CallBuffers {
 }
 
 /// The memory that a call may leave to the next one; more is freed.
-const KEPT_OCTETS_MAX: usize = 1 << 20;
+const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// Serves a request on the calling thread, and lets it read its reply.
 ///
@@ -168,7 +168,7 @@ impl CallBuffers {
     #[inline]
     fn keep(mut self: Box<Self>) {
         for buffer in [&mut self.request, &mut self.workspace.out] {
-            if buffer.capacity() > KEPT_OCTETS_MAX {
+            if buffer.capacity() > KEPT_BYTES_MAX {
                 *buffer = Vec::new();
             }
         }
@@ -198,8 +198,8 @@ fn answer(
     char_code_set: CharCodeSet,
     workspace: &mut Workspace,
 ) -> Result<usize, DecodeError> {
-    let octets_max = orb.limits.message_octets_max;
-    let header = Header::parse(bytes, octets_max)?.ok_or(DecodeError::BadMagic)?;
+    let bytes_max = orb.limits.message_bytes_max;
+    let header = Header::parse(bytes, bytes_max)?.ok_or(DecodeError::BadMagic)?;
     let message = Message { header, bytes };
     let mut reader = message.reader().with_context(&orb.client);
     let request = RequestHeader::decode(&mut reader)?;

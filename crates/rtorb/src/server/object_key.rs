@@ -9,7 +9,7 @@ use rtorb_os::slab::Key;
 const MAGIC: [u8; 4] = [0, b'r', b't', 1];
 
 /// Octets of a transient object's key.
-pub(crate) const TRANSIENT_OCTETS: usize = 20;
+pub(crate) const TRANSIENT_BYTES: usize = 20;
 
 /// What a key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum ObjectKey<'m> {
 impl<'m> ObjectKey<'m> {
     #[inline]
     pub(crate) fn parse(octets: &'m [u8]) -> Self {
-        if octets.len() == TRANSIENT_OCTETS
+        if octets.len() == TRANSIENT_BYTES
             && let Some((magic, rest)) = octets.split_first_chunk::<4>()
             && let Some((epoch, rest)) = rest.split_first_chunk::<8>()
             && let Some((index, rest)) = rest.split_first_chunk::<4>()
@@ -48,7 +48,7 @@ impl<'m> ObjectKey<'m> {
     }
 
     pub(crate) fn transient(epoch: u64, place: Key) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(TRANSIENT_OCTETS);
+        let mut octets = Vec::with_capacity(TRANSIENT_BYTES);
         octets.extend_from_slice(&MAGIC);
         octets.extend_from_slice(&epoch.to_be_bytes());
         octets.extend_from_slice(&place.index.to_be_bytes());
@@ -114,7 +114,7 @@ mod tests {
             generation: 0x0102_0304,
         };
         let octets = ObjectKey::transient(42, place);
-        assert_eq!(octets.len(), TRANSIENT_OCTETS);
+        assert_eq!(octets.len(), TRANSIENT_BYTES);
         assert_eq!(
             ObjectKey::parse(&octets),
             ObjectKey::Transient { epoch: 42, place }
@@ -145,7 +145,7 @@ mod tests {
             &b""[..],
             b"NameService",
             &[0, b'r', b't', 1],
-            &[0; TRANSIENT_OCTETS],
+            &[0; TRANSIENT_BYTES],
         ] {
             assert_eq!(ObjectKey::parse(octets), ObjectKey::Named(octets));
         }

@@ -23,16 +23,16 @@ pub(crate) struct TakenRequest {
 }
 
 /// The memory that a request may leave to the next one; more is freed.
-const KEPT_OCTETS_MAX: usize = 64 << 10;
+const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// The size of most requests.
-const ROOM_OCTETS: usize = 512;
+const ROOM_BYTES: usize = 512;
 
 impl TakenRequest {
     /// Room for most requests.
     pub(crate) fn with_room() -> Self {
         Self {
-            octets: Vec::with_capacity(ROOM_OCTETS),
+            octets: Vec::with_capacity(ROOM_BYTES),
             ..Self::default()
         }
     }
@@ -47,7 +47,7 @@ impl TakenRequest {
 
     /// Frees the memory of a large request, so that many kept requests stay small together.
     pub(crate) fn trim(&mut self) {
-        if self.octets.capacity() > KEPT_OCTETS_MAX {
+        if self.octets.capacity() > KEPT_BYTES_MAX {
             self.octets = Vec::new();
         }
     }
@@ -114,7 +114,7 @@ impl TakenRequest {
     }
 
     fn header(&self, session: &Session) -> Result<Header, DecodeError> {
-        let octets_max = session.orb.limits.message_octets_max;
-        Header::parse(&self.octets, octets_max)?.ok_or(DecodeError::BadMagic)
+        let bytes_max = session.orb.limits.message_bytes_max;
+        Header::parse(&self.octets, bytes_max)?.ok_or(DecodeError::BadMagic)
     }
 }

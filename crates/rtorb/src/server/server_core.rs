@@ -27,7 +27,7 @@ pub(crate) struct ServerCore {
     pub(crate) timing: Arc<TimingCounters>,
     pub(crate) warnings: Arc<Warnings>,
     pub(crate) byte_order: ByteOrder,
-    pub(crate) fragment_octets: Option<usize>,
+    pub(crate) fragment_bytes: Option<usize>,
     pub(crate) server_threads: ThreadConfig,
     pub(crate) shared_memory: shared_memory::Settings,
     /// Distinguishes this run of this ORB from every other in the keys of transient objects.

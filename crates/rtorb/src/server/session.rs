@@ -75,7 +75,7 @@ impl Session {
             accepted: Arc::clone(accepted),
             last_arrival: AtomicU64::new(accepted.load(Ordering::Relaxed)),
             sending: Mutex::new(Sending {
-                outbox: Outbox::new(orb.limits.unsent_octets_max()),
+                outbox: Outbox::new(orb.limits.unsent_bytes_max()),
                 deadline_ns: 0,
             }),
             registration: SetOnce::new(),
@@ -224,9 +224,7 @@ impl Session {
         } else {
             self.state.note_answered();
         }
-        let fits = self
-            .fragment_octets()
-            .is_none_or(|max| message.len() <= max);
+        let fits = self.fragment_bytes().is_none_or(|max| message.len() <= max);
         if !fits || !self.state.sends_alone() {
             return self.send_in_turn(message);
         }
@@ -247,7 +245,7 @@ impl Session {
             Ok(false) => {}
             Ok(true) => {
                 // As much as the largest message needs, so that the next one makes no heap call.
-                sending.outbox.trim(self.orb.limits.message_octets_max);
+                sending.outbox.trim(self.orb.limits.message_bytes_max);
                 self.end_draining();
             }
             Err(_) => self.abandon(&mut sending),
@@ -270,8 +268,8 @@ impl Session {
         if !sending.outbox.is_empty() {
             return self.keep(sending, message, 0);
         }
-        let fragment_octets = self.fragment_octets();
-        if fragment_octets.is_some_and(|max| message.len() > max) {
+        let fragment_bytes = self.fragment_bytes();
+        if fragment_bytes.is_some_and(|max| message.len() > max) {
             return self.keep(sending, message, 0);
         }
         let (own, lent) = message.parts();
@@ -298,7 +296,7 @@ impl Session {
         if sent > 0 && !self.is_watched() {
             return self.send_waiting(message, sent);
         }
-        let kept = match self.fragment_octets() {
+        let kept = match self.fragment_bytes() {
             Some(max) if message.len() > max => sending.outbox.keep_fragments(message, max),
             _ => sending.outbox.keep(message, sent),
         };
@@ -407,12 +405,12 @@ impl Session {
         }
     }
 
-    fn fragment_octets(&self) -> Option<usize> {
-        self.orb.fragment_octets
+    fn fragment_bytes(&self) -> Option<usize> {
+        self.orb.fragment_bytes
     }
 
     fn say(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) {
-        let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
+        let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);
         if write(&mut w).is_ok() {
             // If the client is gone, nothing remains to be done.
             let _ = self.send(&w);
@@ -446,9 +444,9 @@ impl Drop for Session {
 /// Ends a connection with CloseConnection, without waiting.
 #[cold]
 pub(super) fn refuse(stream: &Stream, version: Version) {
-    let mut w = Writer::new(Vec::new(), giop::HEADER_OCTETS);
+    let mut w = Writer::new(Vec::new(), giop::HEADER_BYTES);
     if giop::write_close_connection(&mut w, version).is_ok() {
-        let _ = stream.send_message_now(&w.to_octets(), &[]);
+        let _ = stream.send_message_now(&w.to_bytes(), &[]);
     }
     stream.end_sending();
     // With unread bytes, closing would reset the connection, and the client might lose the message.

@@ -218,7 +218,7 @@ pub(crate) fn propagated<'m>(
     let priority =
         Priority::new(contexts::decode_priority(data)?).map_err(|_| local::UNMAPPED_PRIORITY)?;
     // Bytes behind the priority have no meaning, and are not sent back.
-    let data = data.get(..contexts::PRIORITY_OCTETS).unwrap_or(data);
+    let data = data.get(..contexts::PRIORITY_BYTES).unwrap_or(data);
     Ok(Some((priority, data)))
 }
 

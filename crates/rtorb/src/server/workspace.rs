@@ -15,13 +15,13 @@ pub(crate) struct Workspace {
 }
 
 /// What most replies need: a thread that serves its first request is to make no heap call for it.
-const ROOM_OCTETS: usize = 512;
+const ROOM_BYTES: usize = 512;
 
 impl Workspace {
     /// For the calling thread, which treats the priorities of calls so.
     pub(crate) fn new(priority: ThreadPriority) -> Self {
         Self {
-            out: Vec::with_capacity(ROOM_OCTETS),
+            out: Vec::with_capacity(ROOM_BYTES),
             scratch: Scratch::default(),
             names: NameCache::default(),
             priority,

@@ -336,7 +336,7 @@ fn forwards_do_not_begin_the_time_anew() {
                 let mut w = Writer::new(Vec::new(), 1000);
                 elsewhere.encode(&mut w).expect("it fits");
                 let forward = reply(request.id, 3, |body| {
-                    body.raw(&w.to_octets());
+                    body.raw(&w.to_bytes());
                 });
                 vec![Act::Wait(pause), Act::Send(forward)]
             });
@@ -438,7 +438,7 @@ fn names_that_lead_to_names_are_resolved_within_one_timeout() {
             let mut w = Writer::new(Vec::new(), 1000);
             found.encode(&mut w).expect("it fits");
             let found = reply(request.id, 0, |body| {
-                body.raw(&w.to_octets());
+                body.raw(&w.to_bytes());
             });
             vec![Act::Wait(MOMENT * 3 / 4), Act::Send(found)]
         });

@@ -128,7 +128,7 @@ const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
 fn random_builder(random: &mut Random, builder: OrbBuilder) -> OrbBuilder {
     let builder = builder.byte_order(random.choose([ByteOrder::Big, ByteOrder::Little]));
     if random.one_in(2) {
-        builder.fragment_octets(64 + random.below(2_000))
+        builder.fragment_bytes(64 + random.below(2_000))
     } else {
         builder
     }

@@ -38,7 +38,7 @@ fn the_event_loop_sends_a_reply_piece_by_piece() {
     for fragment_bytes in [None, Some(400)] {
         let world = World::new(0, NARROW);
         let builder = match fragment_bytes {
-            Some(bytes) => builder().fragment_octets(bytes),
+            Some(bytes) => builder().fragment_bytes(bytes),
             None => builder(),
         };
         let server = world.serve(builder, Sending::ByEventLoop);

@@ -262,7 +262,7 @@ fn a_server_that_forwards_to_itself_for_ever_is_a_timeout() {
     let ior: Ior = server.reference().parse().expect("an IOR");
     let mut w = Writer::new(Vec::new(), 1000);
     ior.encode(&mut w).expect("it fits");
-    *own.lock().expect("no panic") = w.to_octets().to_vec();
+    *own.lock().expect("no panic") = w.to_bytes().to_vec();
     let limits = Limits::with(|limits| limits.forwards_max = usize::MAX);
     let mut longest = Longest::of("forwards");
     for (how, builder) in clients() {

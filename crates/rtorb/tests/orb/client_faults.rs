@@ -198,7 +198,7 @@ fn a_reply_beyond_the_limit_is_refused_before_it_is_read() {
 //% test
 #[test]
 fn a_flood_of_fragments_is_refused() {
-    let limits = Limits::with(|limits| limits.message_octets_max = 4096);
+    let limits = Limits::with(|limits| limits.message_bytes_max = 4096);
     let server = FakeServer::new(|_, mut peer: Peer| {
         let Some(id) = peer.request() else { return };
         let mut first = Stream::new(REPLY, 2, false);

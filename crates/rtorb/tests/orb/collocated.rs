@@ -73,7 +73,7 @@ fn every_operation_is_right_in_every_form_of_message() {
     for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
         for order in [ByteOrder::Little, ByteOrder::Big] {
             let builder = Orb::builder().max_giop_version(version).byte_order(order);
-            let ours = Ours::serve_collocated(builder.fragment_octets(256));
+            let ours = Ours::serve_collocated(builder.fragment_bytes(256));
             // The longest are borrowed by a message that goes over a connection.
             check_cubit(&ours.cubit, &[0, 1, 100, 70_000]);
             let wide = if version == Version::V1_0 {

@@ -220,7 +220,7 @@ fn a_connection_with_a_oneway_in_its_queue_is_not_closed_for_another() {
 #[test]
 fn fragments_of_many_threads_do_not_mix() {
     let ours = rtorb_tests::ours::Ours::serve();
-    let orb = with(Orb::builder().fragment_octets(104));
+    let orb = with(Orb::builder().fragment_bytes(104));
     let object = orb.string_to_object(&ours.text(ours.cubit.as_object()));
     let cubit = rtorb_tests::stubs::Cubit::narrow(&object.expect("a reference")).expect("a Cubit");
     thread::scope(|scope| {

@@ -58,7 +58,7 @@ fn a_request_beyond_the_queue_is_transient_and_those_in_it_are_served() {
 #[test]
 fn requests_that_are_large_together_are_bounded_by_their_octets() {
     for dispatch in QUEUED {
-        let limits = Limits::with(|limits| limits.message_octets_max = 4096);
+        let limits = Limits::with(|limits| limits.message_bytes_max = 4096);
         let closed = Closed::serve(Orb::builder().limits(limits), dispatch);
         let (mut first, mut others) = (closed.known_client(), closed.known_client());
         let mut busy = closed.call(1);

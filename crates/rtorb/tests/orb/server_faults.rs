@@ -72,7 +72,7 @@ fn a_discriminator_that_no_enumerator_has_is_refused() {
 #[test]
 fn fragments_beyond_the_limit_end_the_connection() {
     let limits = Limits::with(|limits| {
-        limits.message_octets_max = 4096;
+        limits.message_bytes_max = 4096;
         limits.fragment_chains_max = 2;
     });
     let ours = Ours::serve_as(Orb::builder().limits(limits));

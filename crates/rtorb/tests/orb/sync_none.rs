@@ -78,7 +78,7 @@ fn a_oneway_sends_what_is_left_of_the_one_before_when_there_is_room() {
 #[test]
 fn fragments_that_did_not_go_at_once_are_whole_and_in_order() {
     let server = Slow::new();
-    let builder = Orb::builder().fragment_octets(1024);
+    let builder = Orb::builder().fragment_bytes(1024);
     let object = server.object(builder, MULTIPLEXED);
     object.validate_connection().expect("the server answers");
     let accepted = clog(&object, 100_000);
@@ -479,7 +479,7 @@ fn with(builder: OrbBuilder, connection: ConnectionStrategy) -> Orb {
 fn push(object: &ObjectRef, octets: &[u8]) -> Result<(), SystemException> {
     object.invoke_oneway("push", |w| {
         w.primitive(octets.len() as u32)?;
-        w.lend_octets(octets)
+        w.lend_bytes(octets)
     })
 }
 

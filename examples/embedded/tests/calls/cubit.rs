@@ -1,6 +1,6 @@
 //! An embedded server called by an embedded client, by omniORB, and by a peer that breaks the rules.
 
-use super::link::{MESSAGE_OCTETS_MAX, Socket, client, pair};
+use super::link::{MESSAGE_BYTES_MAX, Socket, client, pair};
 use rtorb_embedded::{
     CallPriority, Ended, ExceptionKind, FixedPriority, Object, ObjectRef, Server, SystemException,
     Tie,
@@ -38,7 +38,7 @@ fn serve(mut link: Socket<UnixStream>) -> JoinHandle<(Ended, Noted)> {
             key: KEY,
             servant: &cubit,
         }];
-        let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+        let mut server = Server::new(&objects, MESSAGE_BYTES_MAX);
         let mut noted = Noted::default();
         loop {
             if let Err(ended) = server.serve_next(&mut link, &mut noted) {
@@ -121,7 +121,7 @@ fn octets_that_are_no_giop_are_refused_and_the_next_connection_is_served() {
         key: KEY,
         servant: &cubit,
     }];
-    let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+    let mut server = Server::new(&objects, MESSAGE_BYTES_MAX);
     for garbage in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],
         &[0xff; 40],

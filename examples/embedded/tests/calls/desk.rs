@@ -1,6 +1,6 @@
 //! What the Cubit does not have: exceptions of both kinds, attributes, inheritance, text, out parameters, and references.
 
-use super::link::{MESSAGE_OCTETS_MAX, client, pair};
+use super::link::{MESSAGE_BYTES_MAX, client, pair};
 use core::sync::atomic::{AtomicI32, Ordering};
 use rtorb_embedded::{
     CompletionStatus, ExceptionKind, FixedPriority, Object, ObjectRef, Server, SystemException, Tie,
@@ -127,7 +127,7 @@ fn desk() -> Desk {
             key: KEY,
             servant: &echo,
         }];
-        let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+        let mut server = Server::new(&objects, MESSAGE_BYTES_MAX);
         while server.serve_next(&mut there, &mut FixedPriority).is_ok() {}
     });
     let object = ObjectRef::new(client(here), "", KEY);

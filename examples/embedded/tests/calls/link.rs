@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// Octets of the largest message.
-pub(super) const MESSAGE_OCTETS_MAX: usize = 64 << 10;
+pub(super) const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// A socket with a timeout, as a link.
 pub(super) struct Socket<S>(pub(super) S);
@@ -43,6 +43,6 @@ impl SharedClient for Locked {
 
 /// A client at that end of a link, for as long as the tests run.
 pub(super) fn client(stream: impl Read + Write + Send + 'static) -> &'static dyn SharedClient {
-    let client = Client::new(Box::new(Socket(stream)), MESSAGE_OCTETS_MAX);
+    let client = Client::new(Box::new(Socket(stream)), MESSAGE_BYTES_MAX);
     Box::leak(Box::new(Locked(Mutex::new(client))))
 }

@@ -280,7 +280,7 @@ impl RateContestant {
         let before_ns = self.server_cpu_ns()?;
         let (line, octets) = self
             .clients
-            .ask_for_octets(&"go", duration, Ran::octets_after)?;
+            .ask_for_bytes(&"go", duration, Ran::bytes_after)?;
         let server_ns = self.server_cpu_ns()?.saturating_sub(before_ns);
         drop(awake);
         let ran = Ran::read(&line, &octets)

@@ -32,11 +32,11 @@ pub struct Signal {
 impl Signal {
     /// The datagram.
     #[must_use]
-    pub fn octets(self) -> [u8; SIGNAL_OCTETS] {
+    pub fn octets(self) -> [u8; SIGNAL_BYTES] {
         (self.number << 1 | self.level).to_le_bytes()
     }
 
-    fn of(octets: [u8; SIGNAL_OCTETS]) -> Self {
+    fn of(octets: [u8; SIGNAL_BYTES]) -> Self {
         let both = u64::from_le_bytes(octets);
         Self {
             number: both >> 1,
@@ -137,14 +137,14 @@ impl Oscilloscope {
 
 /// Receives the signals of a peer until the socket fails. Others are ignored, as is what has no room.
 fn receive(socket: &UdpSocket, peer: IpAddr, seen: &Mutex<Vec<Seen>>) {
-    let mut octets = [0; SIGNAL_OCTETS];
+    let mut octets = [0; SIGNAL_BYTES];
     while let Ok((count, sender)) = socket.recv_from(&mut octets) {
         let Ok(real_ns) = received_at_ns(socket) else {
             return;
         };
         let at_ns = real_ns.cast_signed() - realtime_ahead_ns();
         let mut seen = seen.lock();
-        if count == SIGNAL_OCTETS && sender.ip() == peer && seen.len() < EDGES_MAX {
+        if count == SIGNAL_BYTES && sender.ip() == peer && seen.len() < EDGES_MAX {
             let Signal { number, level } = Signal::of(octets);
             let at_ns = at_ns.cast_unsigned();
             seen.push(Seen {
@@ -213,7 +213,7 @@ impl Screen {
     }
 }
 
-const SIGNAL_OCTETS: usize = 8;
+const SIGNAL_BYTES: usize = 8;
 /// For the last datagram of a run.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(1);
 

@@ -46,7 +46,7 @@ fn octets(orb: Orb, transport: Transport, len: usize) -> Labels {
 }
 
 /// The same octets sent otherwise.
-fn octets_of(call: &Labels, orb: Orb, transport: Transport) -> Labels {
+fn bytes_of(call: &Labels, orb: Orb, transport: Transport) -> Labels {
     let others = [
         ("orb", orb.label().into()),
         ("transport", transport.label().into()),
@@ -264,7 +264,7 @@ impl Calls<'_> {
                     "{len} octets over {transport}: time apart from the servant's work, to the raw exchange"
                 ),
                 &self.apart_from_work_to_raw(call),
-                octets_limit(transport),
+                bytes_limit(transport),
             )
         });
         let structs = alone.into_iter().chain(in_calls);
@@ -289,7 +289,7 @@ impl Calls<'_> {
             )
         });
         let octets = octets(Orb::Rtorb, Transport::Shm, KIBIBYTES_64);
-        let raw = self.rounds(&octets_of(&octets, Orb::Raw, Transport::Unix));
+        let raw = self.rounds(&bytes_of(&octets, Orb::Raw, Transport::Unix));
         let octets = Claim::at_most(
             "octets-to-unix.65536.shm",
             "65536 octets through shared memory: time apart from the servant's work, to the raw exchange over a UNIX socket",
@@ -315,7 +315,7 @@ impl Calls<'_> {
     /// Large sequences beside copies of as many octets.
     fn large(&self, transport: Transport) -> Option<Highlight> {
         let ours = octets(Orb::Rtorb, transport, MEBIBYTE);
-        let copied = octets_of(&ours, Orb::Raw, Transport::Memcpy);
+        let copied = bytes_of(&ours, Orb::Raw, Transport::Memcpy);
         let gigabytes_a_second = |ns: f64| 2.0 * MEBIBYTE as f64 / ns;
         let copied = self.rounds(&copied).median().map(gigabytes_a_second)?;
         let name = transport.label();
@@ -422,7 +422,7 @@ const PUBLISHED: [(&str, &str, Operation); 4] = [
 
 /// How much an exchange of octets may cost, to the raw exchange. An ORB copies them three times between the application and its messages.
 /// That weighs more beside a UNIX socket, which takes two thirds of the time of TCP.
-fn octets_limit(transport: &LabelValue) -> f64 {
+fn bytes_limit(transport: &LabelValue) -> f64 {
     if *transport == Transport::Unix.label().into() {
         1.2
     } else {
@@ -522,7 +522,7 @@ mod tests {
             &of(Orb::Rtorb),
             [25_000, 26_000],
         );
-        assert_eq!(octets_limit(&Transport::Tcp.label().into()), 1.1);
+        assert_eq!(bytes_limit(&Transport::Tcp.label().into()), 1.1);
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Question {
         // The question is over before the process is, and the memory is a client's buffers.
         let shared: &'static Shared = Box::leak(Box::new(Shared(Mutex::new(Some(Client::new(
             Box::new(Stream(client)),
-            MESSAGE_OCTETS_MAX,
+            MESSAGE_BYTES_MAX,
         ))))));
         let cubit = Cubit::unchecked_narrow(ObjectRef::new(shared, "IDL:Cubit:1.0", KEY));
         self.run(Some((server, shared)), move || {
@@ -116,7 +116,7 @@ fn serve(stream: UnixStream) {
         key: KEY,
         servant: &cubit,
     }];
-    let mut server = Server::new(&objects, MESSAGE_OCTETS_MAX);
+    let mut server = Server::new(&objects, MESSAGE_BYTES_MAX);
     let mut link = Stream(stream);
     while server.serve_next(&mut link, &mut FixedPriority).is_ok() {}
 }
@@ -151,7 +151,7 @@ impl Link for Stream {
     }
 }
 
-const MESSAGE_OCTETS_MAX: usize = 32 << 10;
+const MESSAGE_BYTES_MAX: usize = 32 << 10;
 /// Samples that are not counted: what is used is in the caches then.
 const WARM_UP: usize = 10;
 /// Most of all that one question may take.

@@ -38,9 +38,9 @@ pub struct ClientProtocol {
     /// `IIOP` or `UIOP`.
     pub protocol: String,
     /// Octets of the kernel's send buffer; 0 leaves it to the system.
-    pub send_buffer_octets: i32,
+    pub send_buffer_bytes: i32,
     /// Octets of the kernel's receive buffer; 0 leaves it to the system.
-    pub recv_buffer_octets: i32,
+    pub recv_buffer_bytes: i32,
     /// What is switched on of `keep_alive`, `dont_route` and `no_delay`.
     pub options: Vec<String>,
 }
@@ -171,8 +171,8 @@ pub(super) fn client_protocol(protocol: &ExposedProtocol) -> ClientProtocol {
             ];
             ClientProtocol {
                 protocol: "IIOP".to_owned(),
-                send_buffer_octets: tcp.send_buffer_octets,
-                recv_buffer_octets: tcp.recv_buffer_octets,
+                send_buffer_bytes: tcp.send_buffer_bytes,
+                recv_buffer_bytes: tcp.recv_buffer_bytes,
                 options: options
                     .into_iter()
                     .filter(|(_, is_on)| *is_on)
@@ -182,8 +182,8 @@ pub(super) fn client_protocol(protocol: &ExposedProtocol) -> ClientProtocol {
         }
         ProtocolProperties::Unix(unix) => ClientProtocol {
             protocol: "UIOP".to_owned(),
-            send_buffer_octets: unix.send_buffer_octets,
-            recv_buffer_octets: unix.recv_buffer_octets,
+            send_buffer_bytes: unix.send_buffer_bytes,
+            recv_buffer_bytes: unix.recv_buffer_bytes,
             options: Vec::new(),
         },
     }
@@ -207,8 +207,8 @@ impl std::fmt::Display for ClientProtocol {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.protocol)?;
         for (name, octets) in [
-            ("send buffer", self.send_buffer_octets),
-            ("receive buffer", self.recv_buffer_octets),
+            ("send buffer", self.send_buffer_bytes),
+            ("receive buffer", self.recv_buffer_bytes),
         ] {
             if octets != 0 {
                 write!(f, ", {name} {octets} octets")?;

@@ -122,15 +122,15 @@ fn protocols_and_unix_lanes_are_told_too() {
             ExposedProtocol {
                 profile_tag: profile_tag::TAO_UIOP,
                 properties: ProtocolProperties::Unix(UnixProperties {
-                    send_buffer_octets: 0,
-                    recv_buffer_octets: 0,
+                    send_buffer_bytes: 0,
+                    recv_buffer_bytes: 0,
                 }),
             },
             ExposedProtocol {
                 profile_tag: profile_tag::INTERNET_IOP,
                 properties: ProtocolProperties::Tcp(TcpProperties {
-                    send_buffer_octets: 65536,
-                    recv_buffer_octets: 0,
+                    send_buffer_bytes: 65536,
+                    recv_buffer_bytes: 0,
                     keep_alive: false,
                     dont_route: false,
                     no_delay: true,

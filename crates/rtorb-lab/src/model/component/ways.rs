@@ -71,7 +71,7 @@ impl Way {
                 let reference = peers.channels.get(*channel);
                 let reference = reference.ok_or("there is no such channel")?;
                 let channel = rtec::channel(orb, reference, priority)?;
-                let payload = vec![0; octets.max(JOB_OCTETS)];
+                let payload = vec![0; octets.max(JOB_BYTES)];
                 Self::Event {
                     proxy: rtec::publish(&channel, *source, priority)?,
                     event: Mutex::new([rtec::event(*source, rtec::FELL, payload)]),
@@ -105,10 +105,10 @@ impl Way {
 }
 
 /// Octets of a job in an event.
-pub(super) const JOB_OCTETS: usize = 20;
+pub(super) const JOB_BYTES: usize = 20;
 
 fn write_job(job: &Job, payload: &mut [u8]) {
-    if let Some((ours, _)) = payload.split_first_chunk_mut::<JOB_OCTETS>() {
+    if let Some((ours, _)) = payload.split_first_chunk_mut::<JOB_BYTES>() {
         ours[..4].copy_from_slice(&job.caller.to_le_bytes());
         ours[4..8].copy_from_slice(&job.call.to_le_bytes());
         ours[8..12].copy_from_slice(&job.number.to_le_bytes());
@@ -118,7 +118,7 @@ fn write_job(job: &Job, payload: &mut [u8]) {
 
 /// What an event carries; `None` when it is too short.
 pub(super) fn read_job(payload: &[u8]) -> Option<Job> {
-    let (ours, _) = payload.split_first_chunk::<JOB_OCTETS>()?;
+    let (ours, _) = payload.split_first_chunk::<JOB_BYTES>()?;
     let four = |at: usize| Some(u32::from_le_bytes(*ours.get(at..)?.first_chunk()?));
     Some(Job {
         caller: four(0)?,
@@ -164,14 +164,14 @@ mod tests {
             number: u32::MAX,
             release: 1 << 60,
         };
-        let mut payload = vec![0; JOB_OCTETS + 5];
+        let mut payload = vec![0; JOB_BYTES + 5];
         write_job(&job, &mut payload);
         let read = read_job(&payload).unwrap();
         assert_eq!(
             (read.caller, read.call, read.number, read.release),
             (1, 2, u32::MAX, 1 << 60)
         );
-        assert!(read_job(&payload[..JOB_OCTETS - 1]).is_none());
+        assert!(read_job(&payload[..JOB_BYTES - 1]).is_none());
     }
 
     #[test]

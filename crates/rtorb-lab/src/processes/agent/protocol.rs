@@ -204,7 +204,7 @@ impl Lines {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 return Reading::Line(String::from_utf8_lossy(&line[..end]).into_owned());
             }
-            if self.buffer.len() > LINE_OCTETS_MAX {
+            if self.buffer.len() > LINE_BYTES_MAX {
                 return Reading::Ended("wrote a line without an end".to_owned());
             }
             if !is_readable(&self.stream, deadline_ns.saturating_sub(monotonic_ns())) {
@@ -289,7 +289,7 @@ const PROBE_AFTER: Duration = Duration::from_secs(3);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 const PROBES: u32 = 5;
 /// A welcome takes two thousand.
-const LINE_OCTETS_MAX: usize = 1 << 16;
+const LINE_BYTES_MAX: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {
@@ -361,7 +361,7 @@ mod tests {
         let long = Duration::from_secs(5);
         assert_eq!(lines.read_within(long), Reading::Line("one".to_owned()));
         assert_eq!(lines.read_within(Duration::ZERO), Reading::Nothing);
-        writer.write_all(&vec![b'x'; LINE_OCTETS_MAX]).unwrap();
+        writer.write_all(&vec![b'x'; LINE_BYTES_MAX]).unwrap();
         assert!(
             matches!(lines.read_within(long), Reading::Ended(why) if why.contains("without an end"))
         );

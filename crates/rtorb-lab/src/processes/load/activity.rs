@@ -17,7 +17,7 @@ impl Sign {
     pub(super) fn is_seen(self, group: u32) -> bool {
         match self {
             Self::TasksRan(count) => tasks_that_ran(group) >= count,
-            Self::OctetsWritten(count) => octets_written(group) >= count,
+            Self::OctetsWritten(count) => bytes_written(group) >= count,
         }
     }
 }
@@ -36,7 +36,7 @@ fn tasks_that_ran(group: u32) -> usize {
     ran.count()
 }
 
-fn octets_written(group: u32) -> u64 {
+fn bytes_written(group: u32) -> u64 {
     let written = members(group).into_iter().map(|process| {
         let io = fs::read_to_string(process.join("io")).unwrap_or_default();
         let octets = io.lines().find_map(|line| line.strip_prefix("wchar: "));

@@ -107,7 +107,7 @@ fn stress_ng(kind: Kind) -> Option<(Vec<String>, Sign)> {
                 format!("--hdd-write-size={WRITE_BYTES}"),
                 "--hdd-opts=wr-seq,fsync".to_owned(),
             ],
-            Sign::OctetsWritten(OCTETS_MIN),
+            Sign::OctetsWritten(BYTES_MIN),
         )),
         _ => None,
     }
@@ -126,7 +126,7 @@ fn version(printed: &str) -> String {
 }
 
 const STRESS_NG: &str = "stress-ng";
-const OCTETS_MIN: u64 = 1 << 20;
+const BYTES_MIN: u64 = 1 << 20;
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl Inbox {
         let arrived_ns = monotonic_ns();
         let body = arguments.remaining();
         arguments.buffer_up(body)?;
-        let together = arguments.count(Event::OCTETS_MIN)?;
+        let together = arguments.count(Event::BYTES_MIN)?;
         let mut coming = self.coming.lock();
         for place in 0..together {
             if place == coming.len() {
@@ -115,7 +115,7 @@ impl Inbox {
         loop {
             if let Some(next) = queued.arrivals.pop_front() {
                 let used = core::mem::replace(arrival, next);
-                if queued.used.len() < KEPT_MAX && octets(&used) <= KEPT_OCTETS_MAX {
+                if queued.used.len() < KEPT_MAX && octets(&used) <= KEPT_BYTES_MAX {
                     queued.used.push(used);
                 }
                 return Received::Event;
@@ -163,4 +163,4 @@ fn octets(arrival: &Arrival) -> usize {
 const KEPT_MAX: usize = 256;
 
 /// Larger events are freed: four times what a channel accepts by default.
-const KEPT_OCTETS_MAX: usize = 64 << 10;
+const KEPT_BYTES_MAX: usize = 64 << 10;

@@ -132,9 +132,9 @@ impl State {
             former: FormerCounts::default(),
             filter_output: FilterOutput::default(),
             has_seen_text: false,
-            queue: EventQueue::new(config.queue_events, config.queue_octets),
+            queue: EventQueue::new(config.queue_events, config.queue_bytes),
             current: CurrentMessage::None,
-            outgoing: Vec::with_capacity(config.event_octets_max.min(OUTGOING_BYTES)),
+            outgoing: Vec::with_capacity(config.event_bytes_max.min(OUTGOING_BYTES)),
             waiters: 0,
             waiters_events: 0,
             blocked_since_ns: None,
@@ -261,5 +261,5 @@ impl CurrentMessage {
     }
 }
 
-/// Reserved for the event that is being sent. A larger event makes the buffer grow once, to `event_octets_max` at most.
+/// Reserved for the event that is being sent. A larger event makes the buffer grow once, to `event_bytes_max` at most.
 const OUTGOING_BYTES: usize = 4096;

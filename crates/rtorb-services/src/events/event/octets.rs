@@ -47,10 +47,10 @@ pub(crate) fn read<'m>(
     let is_ours = arguments.order() == ByteOrder::NATIVE
         && arguments.giop_minor() == 2
         && arguments.position().is_multiple_of(LARGEST_ALIGNMENT);
-    let count = arguments.count(Event::OCTETS_MIN)?;
+    let count = arguments.count(Event::BYTES_MIN)?;
     if count == 1
         && is_ours
-        && let Some(octets) = octets.get(COUNT_OCTETS..)
+        && let Some(octets) = octets.get(COUNT_BYTES..)
     {
         each(borrowed(octets, arguments)?);
         return Ok(1);
@@ -81,21 +81,21 @@ impl Octets {
     /// # Errors
     /// If a value cannot be encoded.
     pub(crate) fn of(events: &[Event], text: CharCodeSet) -> Result<Self, SystemException> {
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_char_code_set(text);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX).with_char_code_set(text);
         events.encode(&mut w)?;
         Ok(Self {
             form: Form {
                 events: events.len() as u32,
                 text: Some(text),
             },
-            set: w.to_octets(),
+            set: w.to_bytes(),
         })
     }
 
     pub(crate) fn message(&self) -> Message<'_> {
         Message {
             form: self.form,
-            octets: &self.set[COUNT_OCTETS..],
+            octets: &self.set[COUNT_BYTES..],
         }
     }
 }
@@ -112,7 +112,7 @@ impl<'o> Message<'o> {
     /// Writes the bytes unchanged.
     pub(crate) fn write(&self, w: &mut Writer<'o>) -> Result<(), EncodeError> {
         w.count(self.form.events as usize)?;
-        w.lend_octets(self.octets)
+        w.lend_bytes(self.octets)
     }
 
     /// Decodes the events, for a consumer that the bytes do not fit.
@@ -157,13 +157,13 @@ fn is_without_text(kind: u32) -> bool {
 }
 
 /// The count of an EventSet.
-const COUNT_OCTETS: usize = 4;
+const COUNT_BYTES: usize = 4;
 
 /// The largest alignment of a CDR type.
 const LARGEST_ALIGNMENT: usize = 8;
 
 /// More than the ORB accepts in a message.
-const OCTETS_MAX: usize = 1 << 31;
+const BYTES_MAX: usize = 1 << 31;
 
 #[cfg(test)]
 mod tests {
@@ -204,7 +204,7 @@ mod tests {
             .with_order(order)
             .with_giop_minor(minor);
         events.encode(&mut w).expect("it fits");
-        w.to_octets()
+        w.to_bytes()
     }
 
     fn read_all(set: &[u8], order: ByteOrder, minor: u8) -> Vec<Event> {
@@ -251,7 +251,7 @@ mod tests {
             let mut w = Writer::new(Vec::new(), 1000);
             assert!(incoming.message.goes_into(&w));
             incoming.message.write(&mut w).expect("it fits");
-            assert_eq!(w.to_octets(), set);
+            assert_eq!(w.to_bytes(), set);
         });
         assert_eq!(count, Ok(1));
     }

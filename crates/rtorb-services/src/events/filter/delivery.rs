@@ -35,7 +35,7 @@ impl<'a> Delivery<'a> {
     }
 
     /// Octets of all events, without padding between them.
-    pub fn octets_total(&self) -> usize {
+    pub fn bytes_total(&self) -> usize {
         self.events().map(|event| event.octets.len()).sum()
     }
 

@@ -16,10 +16,10 @@ pub struct FilterLimits {
     pub period_ns_max: u64,
     /// Bytes reserved for the events that conjunctions remember. 4 KiB: eighty events without data. It grows when needed and does
     /// not shrink.
-    pub remembered_octets: usize,
+    pub remembered_bytes: usize,
     /// The greatest number of bytes that conjunctions remember; trees with conjunctions share them equally. 1 MiB. An event
     /// beyond it is not remembered, and [`Subscription::forgotten`](super::Subscription::forgotten) counts it.
-    pub remembered_octets_max: usize,
+    pub remembered_bytes_max: usize,
 }
 
 impl Default for FilterLimits {
@@ -30,8 +30,8 @@ impl Default for FilterLimits {
             timeouts_max: 16,
             period_ns_min: 100_000,
             period_ns_max: 365 * 24 * 3600 * 1_000_000_000,
-            remembered_octets: 4096,
-            remembered_octets_max: 1 << 20,
+            remembered_bytes: 4096,
+            remembered_bytes_max: 1 << 20,
         }
     }
 }

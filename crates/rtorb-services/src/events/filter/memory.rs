@@ -16,7 +16,7 @@ pub struct EventOctets<'a> {
 pub(super) struct Memory {
     events: Vec<Remembered>,
     octets: Vec<u8>,
-    octets_max: usize,
+    bytes_max: usize,
 }
 
 #[derive(Debug)]
@@ -27,12 +27,12 @@ struct Remembered {
 }
 
 impl Memory {
-    /// Memory for at most `events` events. It reserves `octets` bytes and grows to at most `octets_max`.
-    pub(super) fn new(events: usize, octets: usize, octets_max: usize) -> Self {
+    /// Memory for at most `events` events. It reserves `octets` bytes and grows to at most `bytes_max`.
+    pub(super) fn new(events: usize, octets: usize, bytes_max: usize) -> Self {
         Self {
             events: Vec::with_capacity(events),
-            octets: Vec::with_capacity(octets.min(octets_max)),
-            octets_max,
+            octets: Vec::with_capacity(octets.min(bytes_max)),
+            bytes_max,
         }
     }
 
@@ -40,11 +40,11 @@ impl Memory {
     pub(super) fn remember(&mut self, event: EventOctets<'_>) -> Option<usize> {
         let begin = self.octets.len();
         let end = begin + event.octets.len();
-        if end > self.octets_max {
+        if end > self.bytes_max {
             return None;
         }
         if end > self.octets.capacity() {
-            let room = end.next_power_of_two().min(self.octets_max);
+            let room = end.next_power_of_two().min(self.bytes_max);
             self.octets.reserve_exact(room - begin);
         }
         self.octets.extend_from_slice(event.octets);

@@ -118,8 +118,8 @@ impl Reading<'_> {
             .count()
             .max(1);
         let share = FilterLimits {
-            remembered_octets: self.limits.remembered_octets / remembering,
-            remembered_octets_max: self.limits.remembered_octets_max / remembering,
+            remembered_bytes: self.limits.remembered_bytes / remembering,
+            remembered_bytes_max: self.limits.remembered_bytes_max / remembering,
             ..*self.limits
         };
         Ok((drafts.into_iter())

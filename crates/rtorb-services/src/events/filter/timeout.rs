@@ -79,7 +79,7 @@ impl Timeout {
 #[derive(Debug)]
 pub(super) struct TimeoutEvent {
     pub(super) header: EventHeader,
-    pub(super) octets: [u8; TIMEOUT_OCTETS],
+    pub(super) octets: [u8; TIMEOUT_BYTES],
 }
 
 impl TimeoutEvent {
@@ -92,7 +92,7 @@ impl TimeoutEvent {
             ec_recv_time: now_ns / NS_PER_UNIT,
             ec_send_time: now_ns / NS_PER_UNIT,
         };
-        let mut octets = [0; TIMEOUT_OCTETS];
+        let mut octets = [0; TIMEOUT_BYTES];
         octets[0..4].copy_from_slice(&header.r#type.to_ne_bytes());
         octets[12..20].copy_from_slice(&header.creation_time.to_ne_bytes());
         octets[20..28].copy_from_slice(&header.ec_recv_time.to_ne_bytes());
@@ -105,7 +105,7 @@ impl TimeoutEvent {
 pub(super) const NS_PER_UNIT: u64 = 100;
 
 /// Header 36, pad1 4, the length of no payload 4, the TypeCode of an empty any 4.
-const TIMEOUT_OCTETS: usize = 48;
+const TIMEOUT_BYTES: usize = 48;
 
 #[cfg(test)]
 mod tests {

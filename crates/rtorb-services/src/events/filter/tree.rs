@@ -116,8 +116,8 @@ impl Tree {
             // An event is remembered for a child that had none, so there are never more events than nodes.
             tree.memory = Memory::new(
                 tree.nodes.len(),
-                limits.remembered_octets,
-                limits.remembered_octets_max,
+                limits.remembered_bytes,
+                limits.remembered_bytes_max,
             );
         }
         tree

@@ -17,7 +17,7 @@ pub struct GatewayConfig {
     /// and counted.
     pub queue_pushes: usize,
     /// Bytes of these pushes (default 1 MiB), 1 to 1 GiB.
-    pub queue_octets: usize,
+    pub queue_bytes: usize,
     /// The urgency of the subscription at `from`. By default each entry has the `rt_info` of the consumer at `to`, whose
     /// scheduler may be another one.
     pub rt_info: Option<i32>,
@@ -37,7 +37,7 @@ impl Default for GatewayConfig {
     fn default() -> Self {
         Self {
             queue_pushes: 1024,
-            queue_octets: 1 << 20,
+            queue_bytes: 1 << 20,
             rt_info: None,
             ping_every: Duration::from_secs(1),
             tries_max: 60,
@@ -181,8 +181,8 @@ impl GatewayConfig {
         if !(1..=1 << 20).contains(&self.queue_pushes) {
             return wrong("queue_pushes", "1 to 1,048,576");
         }
-        if !(1..=1 << 30).contains(&self.queue_octets) {
-            return wrong("queue_octets", "1 octet to 1 GiB");
+        if !(1..=1 << 30).contains(&self.queue_bytes) {
+            return wrong("queue_bytes", "1 octet to 1 GiB");
         }
         if !(ms(10)..=hour).contains(&self.ping_every) {
             return wrong("ping_every", "10 ms to 1 h");
@@ -215,7 +215,7 @@ mod tests {
         };
         assert_eq!(GatewayConfig::default().check(), Ok(()));
         assert!(refused(&|config| config.queue_pushes = 0).contains("queue_pushes"));
-        assert!(refused(&|config| config.queue_octets = 0).contains("queue_octets"));
+        assert!(refused(&|config| config.queue_bytes = 0).contains("queue_bytes"));
         assert!(refused(&|config| config.tries_max = 0).contains("tries_max"));
         assert!(refused(&|config| config.pause_max = Duration::ZERO).contains("pause_max"));
         assert!(refused(&|config| config.ping_every = Duration::ZERO).contains("ping_every"));

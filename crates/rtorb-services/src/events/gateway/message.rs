@@ -57,7 +57,7 @@ impl ForwardedMessage {
         let events = Vec::<Event>::decode(&mut self.reader())
             .expect("the octets were read through when they were taken");
         let from = w.position() % 8;
-        let own = Writer::new(Vec::new(), OCTETS_MAX)
+        let own = Writer::new(Vec::new(), BYTES_MAX)
             .with_order(w.order())
             .with_giop_minor(w.giop_minor())
             .with_char_code_set(w.char_code_set());
@@ -114,7 +114,7 @@ impl ForwardedMessage {
                 expired,
             });
         }
-        let own = Writer::new(Vec::new(), OCTETS_MAX).with_char_code_set(char_code_set);
+        let own = Writer::new(Vec::new(), BYTES_MAX).with_char_code_set(char_code_set);
         // Text that came in this code set can be encoded in it.
         let octets = encoded(&events, own, 0).map_err(|_| DecodeError::BadEncapsulation)?;
         Ok(TtlResult {
@@ -136,11 +136,11 @@ fn encoded<'a>(
 ) -> Result<Vec<u8>, EncodeError> {
     own.octets(&[0; 8][..from])?;
     events.encode(&mut own)?;
-    Ok(own.to_octets().split_off(from))
+    Ok(own.to_bytes().split_off(from))
 }
 
 /// The ORB limits messages itself.
-const OCTETS_MAX: usize = usize::MAX >> 1;
+const BYTES_MAX: usize = usize::MAX >> 1;
 /// The offset of the first event's `ttl`: behind the count, its type and its source.
 const TTL_AT: usize = 12;
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn stream(events: &[Event], order: ByteOrder, from: usize) -> Vec<u8> {
-        let own = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+        let own = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
         let mut octets = vec![0xee; from];
         octets.extend(encoded(events, own, from % 8).expect("it can be written"));
         octets
@@ -206,10 +206,10 @@ mod tests {
                 assert_eq!(taken.expired as usize, events.len() - expected.len());
                 assert_eq!(message.events as usize, expected.len());
                 for (order, from) in [(ByteOrder::NATIVE, 0), (ByteOrder::Big, 20)] {
-                    let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_order(order);
+                    let mut w = Writer::new(Vec::new(), BYTES_MAX).with_order(order);
                     w.octets(&[0; 20][..from]).expect("there is room");
                     message.write(&mut w).expect("it can be written");
-                    let octets = w.to_octets();
+                    let octets = w.to_bytes();
                     let mut r = Reader::new(&octets, order);
                     r.take(from).expect("it was written");
                     assert_eq!(Vec::<Event>::decode(&mut r), Ok(expected.clone()));
@@ -224,9 +224,9 @@ mod tests {
         let octets = stream(&[event(1, "t\u{e9}l\u{e9}")], ByteOrder::NATIVE, 0);
         let taken = take(&octets, ByteOrder::NATIVE, 0).expect("a set");
         let message = taken.message.expect("it passes");
-        let mut w = Writer::new(Vec::new(), OCTETS_MAX).with_char_code_set(CharCodeSet::Utf8);
+        let mut w = Writer::new(Vec::new(), BYTES_MAX).with_char_code_set(CharCodeSet::Utf8);
         message.write(&mut w).expect("it can be written");
-        let octets = w.to_octets();
+        let octets = w.to_bytes();
         let mut r = Reader::new(&octets, ByteOrder::NATIVE).with_char_code_set(CharCodeSet::Utf8);
         let events = Vec::<Event>::decode(&mut r).expect("a set");
         let text: String = events[0].data.any_value.extract().expect("text");

@@ -15,7 +15,7 @@ pub(super) struct WorkQueue {
     state: Mutex<State>,
     changed: Condvar,
     pushes_max: usize,
-    octets_max: usize,
+    bytes_max: usize,
     counts: Counts,
     ended: AtomicBool,
 }
@@ -62,12 +62,12 @@ struct Counts {
 }
 
 impl WorkQueue {
-    pub(super) fn new(pushes_max: usize, octets_max: usize) -> Self {
+    pub(super) fn new(pushes_max: usize, bytes_max: usize) -> Self {
         Self {
             state: Mutex::new(State::default()),
             changed: Condvar::new(),
             pushes_max,
-            octets_max,
+            bytes_max,
             counts: Counts::default(),
             ended: AtomicBool::new(false),
         }
@@ -95,7 +95,7 @@ impl WorkQueue {
             return;
         }
         let octets = message.octets();
-        while state.pushes.len() >= self.pushes_max || state.octets + octets > self.octets_max {
+        while state.pushes.len() >= self.pushes_max || state.octets + octets > self.bytes_max {
             let Some(oldest) = state.pushes.pop_front() else {
                 // Larger than the whole queue.
                 add(&self.counts.discarded_full, message.events);
@@ -238,7 +238,7 @@ mod tests {
         let events = [event];
         let mut w = Writer::new(Vec::new(), 1 << 20);
         events[..].encode(&mut w).expect("it can be written");
-        ForwardedMessage::take(&mut Reader::new(&w.to_octets(), ByteOrder::NATIVE)).expect("a set")
+        ForwardedMessage::take(&mut Reader::new(&w.to_bytes(), ByteOrder::NATIVE)).expect("a set")
     }
 
     #[test]

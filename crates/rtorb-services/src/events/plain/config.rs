@@ -34,7 +34,7 @@ pub struct PlainConfig {
     /// counted.
     pub queue_events: usize,
     /// Bytes of their anys (default 1 MiB). Consumers share the memory of an event.
-    pub queue_octets: usize,
+    pub queue_bytes: usize,
     /// The timeout of a push and of a disconnect notification (default 2 s).
     pub push_timeout: Duration,
     /// A consumer is dropped after this number of failed pushes in a row (default 3), at least 1. A consumer that raises
@@ -58,7 +58,7 @@ impl Default for PlainConfig {
             suppliers_max: 1024,
             consumers_max: 256,
             queue_events: 256,
-            queue_octets: 1 << 20,
+            queue_bytes: 1 << 20,
             push_timeout: Duration::from_secs(2),
             failures_max: 3,
             ping_every: Duration::from_secs(10),
@@ -130,7 +130,7 @@ impl PlainConfig {
             ("suppliers_max", self.suppliers_max),
             ("consumers_max", self.consumers_max),
             ("queue_events", self.queue_events),
-            ("queue_octets", self.queue_octets),
+            ("queue_bytes", self.queue_bytes),
             ("failures_max", self.failures_max as usize),
         ];
         if let Some((name, _)) = counts.into_iter().find(|(_, count)| *count == 0) {

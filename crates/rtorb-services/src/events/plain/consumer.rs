@@ -19,7 +19,7 @@ pub(super) struct Consumer {
     queue: Mutex<Queue>,
     changed: Condvar,
     events_max: usize,
-    octets_max: usize,
+    bytes_max: usize,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Consumer {
             queue: Mutex::new(Queue::default()),
             changed: Condvar::new(),
             events_max: config.queue_events,
-            octets_max: config.queue_octets,
+            bytes_max: config.queue_bytes,
         }
     }
 
@@ -59,7 +59,7 @@ impl Consumer {
             return;
         }
         self.counts.received.fetch_add(1, Ordering::Relaxed);
-        while queue.waiting.len() >= self.events_max || queue.octets + octets > self.octets_max {
+        while queue.waiting.len() >= self.events_max || queue.octets + octets > self.bytes_max {
             let oldest = queue.waiting.pop_front();
             self.counts.discarded_full.fetch_add(1, Ordering::Relaxed);
             let Some((_, octets)) = oldest else {

@@ -216,7 +216,7 @@ fn there_are_no_more_of_them_than_was_chosen() {
 #[test]
 fn an_event_that_is_too_large_or_nobodys_is_refused_and_counted() {
     let served = serve(ChannelConfig {
-        event_octets_max: 64 + 64,
+        event_bytes_max: 64 + 64,
         ..ChannelConfig::default()
     });
     let consumer = Consumer::connect(&served, &[(0, 0)], 0);

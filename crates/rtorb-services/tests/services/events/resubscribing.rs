@@ -17,7 +17,7 @@ fn what_both_subscriptions_ask_for_comes_once_and_in_order() {
     let roomy = |dispatching| ChannelConfig {
         when_full: WhenFull::DiscardOldest,
         queue_events: 2 * EVENTS as usize,
-        queue_octets: 16 << 20,
+        queue_bytes: 16 << 20,
         intake_events: 3,
         ..config(dispatching)
     };

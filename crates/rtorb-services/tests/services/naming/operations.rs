@@ -225,7 +225,7 @@ fn every_operation_has_the_outcome_of_the_standard() {
 fn an_empty_name_and_one_too_long_are_refused_by_every_operation() {
     let config = NamingConfig {
         name_components_max: 3,
-        component_octets_max: 5,
+        component_bytes_max: 5,
         ..NamingConfig::default()
     };
     let serving = Serving::new(config);
@@ -411,8 +411,8 @@ fn bounds_are_told_and_room_comes_back() {
     let config = NamingConfig {
         bindings_max: 2,
         contexts_max: 2,
-        reference_octets_max: 200,
-        octets_max: 1024,
+        reference_bytes_max: 200,
+        bytes_max: 1024,
         ..NamingConfig::default()
     };
     let serving = Serving::new(config);

@@ -11,8 +11,8 @@ const LIMITS: FilterLimits = FilterLimits {
     timeouts_max: 2,
     period_ns_min: 1_000_000,
     period_ns_max: 1_000_000_000,
-    remembered_octets: 64,
-    remembered_octets_max: 4096,
+    remembered_bytes: 64,
+    remembered_bytes_max: 4096,
 };
 
 #[test]
@@ -71,7 +71,7 @@ fn periods_have_bounds() {
 #[test]
 fn what_a_conjunction_cannot_remember_is_counted() {
     let limits = FilterLimits {
-        remembered_octets_max: 100,
+        remembered_bytes_max: 100,
         ..LIMITS
     };
     for (text, events, pushed) in [
@@ -93,7 +93,7 @@ fn what_a_conjunction_cannot_remember_is_counted() {
         for (source, octets) in events {
             let event = header(20, source, 0);
             subscription.accept(&event, &vec![0; octets], 0, &mut |delivery| {
-                pushes.push(delivery.octets_total());
+                pushes.push(delivery.bytes_total());
             });
         }
         assert_eq!(pushes, [pushed], "{text}");

@@ -16,8 +16,8 @@ pub(super) fn queue(limits: &Limits) -> SendQueue {
     SendQueue::new(QueueBounds {
         requests_max: limits.queued_requests() as usize,
         // Larger than one message, in however many fragments it is: an empty queue takes any.
-        bytes_max: limits.queued_octets_max(),
-        idle_bytes_max: limits.message_octets_max,
+        bytes_max: limits.queued_bytes_max(),
+        idle_bytes_max: limits.message_bytes_max,
     })
 }
 

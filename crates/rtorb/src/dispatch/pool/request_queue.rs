@@ -30,7 +30,7 @@ const OF_CONNECTION_MAX: u32 = 4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Buffering {
     pub(crate) requests_max: u32,
-    pub(crate) octets_max: u32,
+    pub(crate) bytes_max: u32,
     /// Each connection has a small bound of its own. Beyond it, the client waits instead of getting TRANSIENT.
     pub(crate) bounds_connections: bool,
 }
@@ -55,9 +55,9 @@ impl RequestQueue {
             0 => limit,
             bound => bound.min(limit),
         };
-        let bytes_max = match buffering.octets_max {
-            0 => limits.queued_octets_max(),
-            bound => limits.queued_octets_max().min(bound as usize),
+        let bytes_max = match buffering.bytes_max {
+            0 => limits.queued_bytes_max(),
+            bound => limits.queued_bytes_max().min(bound as usize),
         };
         // Room for the waiting requests, those that threads are about to take, a call for help, and one being taken.
         let jobs = requests_max.saturating_add(threads).saturating_add(2) as usize;
@@ -212,11 +212,11 @@ mod tests {
     use crate::transport::tcp;
     use rtorb_tests::raw::{REPLY, Request};
 
-    fn queue(requests_max: u32, octets_max: u32, limit: usize) -> RequestQueue {
+    fn queue(requests_max: u32, bytes_max: u32, limit: usize) -> RequestQueue {
         let limits = Limits::with(|limits| limits.queued_requests_max = limit);
         let bounds = Buffering {
             requests_max,
-            octets_max,
+            bytes_max,
             ..Buffering::default()
         };
         RequestQueue::new(bounds, 2, &limits)
@@ -242,12 +242,12 @@ mod tests {
             "and what is more than they allow"
         );
         let small = Limits {
-            message_octets_max: 100,
+            message_bytes_max: 100,
             ..Limits::default()
         };
-        for octets_max in [0, 1_000_000] {
+        for bytes_max in [0, 1_000_000] {
             let bounds = Buffering {
-                octets_max,
+                bytes_max,
                 ..Buffering::default()
             };
             let queue = RequestQueue::new(bounds, 2, &small);

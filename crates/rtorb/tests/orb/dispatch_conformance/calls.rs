@@ -52,9 +52,9 @@ pub(crate) fn operations_are_right_through_shared_memory(case: Case) {
 }
 
 pub(crate) fn operations_are_right_in_fragments_both_ways(case: Case) {
-    let ours = case.serve_as(case.builder().fragment_octets(256));
+    let ours = case.serve_as(case.builder().fragment_bytes(256));
     for version in [Version::V1_1, Version::V1_2] {
-        let client = Orb::builder().fragment_octets(64).max_giop_version(version);
+        let client = Orb::builder().fragment_bytes(64).max_giop_version(version);
         check_operations(&ours, client, version);
     }
 }
