@@ -285,7 +285,7 @@ impl Lane {
         room: &'r mut EventRoom,
         timeout_ns: Option<u64>,
     ) -> &'r [epoll::Event] {
-        self.events.wait(room, timeout_ns)
+        self.events.poller.wait(room, timeout_ns)
     }
 
     /// The meaning of an event; `None` for one that is handled here.
