@@ -26,7 +26,7 @@ use routes::{Profile, routes};
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
-use rtorb_wire::connection::Deadline;
+use rtorb_wire::connection::{Deadline, timeout_ns};
 use rtorb_wire::giop::{AddressingMode, ReplyStatus, Response};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
@@ -149,8 +149,8 @@ impl Timeout {
     #[inline]
     fn deadline(self, core: &ClientCore) -> Deadline {
         match self {
-            Self::OfOrb => wait::deadline(core.round_trip_timeout),
-            Self::Own(timeout) => wait::deadline(timeout),
+            Self::OfOrb => wait::deadline(core.round_trip_ns),
+            Self::Own(timeout) => wait::deadline(timeout_ns(timeout)),
             Self::Until(deadline) => deadline,
         }
     }

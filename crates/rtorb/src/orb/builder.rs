@@ -36,6 +36,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::timeout_ns;
 use rtorb_wire::giop::{FRAGMENT_BYTES_MIN, Version};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -330,9 +331,11 @@ impl OrbBuilder {
             connect_timeout: config
                 .connect_timeout_ms
                 .map_or(CONNECT_TIMEOUT, Milliseconds::get),
-            round_trip_timeout: config
-                .round_trip_timeout_ms
-                .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            round_trip_ns: timeout_ns(
+                config
+                    .round_trip_timeout_ms
+                    .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            ),
             is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
             collocation: config.collocation.unwrap_or_default(),
             shared_memory: shared_memory::Settings {
