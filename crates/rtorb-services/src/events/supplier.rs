@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A supplier, connected or not.
 #[derive(Debug)]
-pub(crate) struct Supplier {
+pub(crate) struct ChannelSupplier {
     number: u64,
     is_connected: AtomicBool,
     last_response_ns: AtomicU64,
@@ -27,7 +27,7 @@ struct Connection {
     qos: Arc<SupplierQos>,
 }
 
-impl Supplier {
+impl ChannelSupplier {
     /// A supplier that is not connected yet.
     pub(crate) fn new(number: u64) -> Self {
         Self {

@@ -16,7 +16,7 @@ pub(crate) struct Service {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ConsumerState {
     pub(super) phase: Phase,
     pub(super) send_state: SendState,
     pub(super) is_suspended: bool,
@@ -119,7 +119,7 @@ struct FormerCounts {
     timeouts_missed: u64,
 }
 
-impl State {
+impl ConsumerState {
     pub(super) fn new(service: Service, config: &ChannelConfig, now_ns: u64) -> Self {
         Self {
             phase: Phase::Opening,
