@@ -297,7 +297,7 @@ impl ChannelCore {
         self.registry.lock().connected_suppliers()
     }
 
-    /// Has the keeper update the observers.
+    /// Asks the keeper to update the observers.
     pub(crate) fn note_change(&self) {
         self.has_changed.store(true, Ordering::SeqCst);
         self.mailbox.signal().wake();
@@ -315,7 +315,7 @@ impl ChannelCore {
         self.observers.update(&unions, self.config.ping_timeout);
     }
 
-    /// Has the keeper end the channel.
+    /// Asks the keeper to end the channel.
     pub(crate) fn end(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
         self.mailbox.stop();

@@ -72,9 +72,9 @@ pub(crate) enum NotSent {
 /// A consumer that is called through its reference.
 #[derive(Debug)]
 pub(crate) struct RemoteConsumer {
-    /// For events, with a private connection. This reference opens it too, because only this reference follows its forwards.
+    /// The reference for events, with a private connection. It also opens that connection, because only it follows its forwards.
     events: ObjectRef,
-    /// For the other calls, over another connection: an event never waits behind a reply that does not come.
+    /// The reference for other calls, over another connection: an event never waits behind a reply that does not come.
     calls: PushConsumer,
     /// True once the bytes of an event did not fit this consumer: another GIOP version or byte order.
     needs_values: AtomicBool,

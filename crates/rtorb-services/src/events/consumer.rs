@@ -32,7 +32,7 @@ pub(crate) struct Consumer {
     keeper: Arc<Mailbox<Arc<Self>>>,
     connected_ns: u64,
     state: Mutex<ConsumerState>,
-    /// For suppliers' threads that wait for room in the queue.
+    /// The signal for threads of suppliers that wait for room in the queue.
     room: Condvar,
 }
 
@@ -332,7 +332,7 @@ impl Consumer {
 /// The state, under its lock.
 type Held<'c> = MutexGuard<'c, ConsumerState>;
 
-/// For times that the configuration bounds.
+/// A configured time in nanoseconds. Its range bounds it.
 fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }

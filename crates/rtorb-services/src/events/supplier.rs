@@ -22,7 +22,7 @@ pub(crate) struct ChannelSupplier {
 
 #[derive(Debug)]
 struct Connection {
-    /// For pings and notifications. A supplier may connect without an object.
+    /// The object for pings and notifications. A supplier may connect without one.
     reference: Option<PushSupplier>,
     qos: Arc<SupplierQos>,
 }
@@ -146,9 +146,9 @@ impl ChannelSupplier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Here,
-    /// It did not answer, or it has no object.
+    /// The supplier did not answer, or has no object.
     Unknown,
-    /// It does not exist, or did not answer several times in a row.
+    /// The supplier does not exist, or did not answer several times in a row.
     Gone,
 }
 

@@ -60,7 +60,7 @@ pub(super) enum ChangeError {
     Refused(Refusal),
     /// Too many changes wait. It is not made.
     Busy,
-    /// It waited too long. It is not made.
+    /// The change waited too long, and is not made.
     TooLate,
     /// Its commit takes too long. It may be made.
     LateInCommit,

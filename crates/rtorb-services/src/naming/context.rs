@@ -254,7 +254,7 @@ impl Naming {
         }
     }
 
-    /// Where a name continues, or the exception if it does not.
+    /// Returns where a name continues, or the exception if it does not.
     fn stopped(
         &self,
         stop: Stop,

@@ -146,5 +146,5 @@ fn in_one_code_set(message: Message<'_>) -> Option<(Option<CharCodeSet>, Cow<'_,
     Some((Some(CANONICAL), Cow::Owned(bytes.message().octets.to_vec())))
 }
 
-/// It has all characters.
+/// The code set of remembered text: it has all characters.
 const CANONICAL: CharCodeSet = CharCodeSet::Utf8;

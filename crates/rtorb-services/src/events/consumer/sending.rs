@@ -167,7 +167,7 @@ impl Consumer {
         }
     }
 
-    /// Has the keeper open the connection again, or ends the consumer if its connection breaks too often.
+    /// Asks the keeper to open the connection again, or ends the consumer if its connection breaks too often.
     fn reopen(self: &Arc<Self>, state: &mut Held<'_>) {
         if state.phase != Phase::Open {
             return;

@@ -25,7 +25,7 @@ pub(super) struct ConsumerState {
     pub(super) is_filtered: bool,
     /// True while the lookup table may bring events that only a former subscription wanted.
     pub(super) may_be_stale: bool,
-    /// As in [`Service`].
+    /// The turn of the subscription, as in [`Service`].
     pub(super) turn_after_ns: Option<u64>,
     former: FormerCounts,
     /// The output of the filter. Its memory is reused.
@@ -102,11 +102,11 @@ pub(super) enum SendAction {
 /// Why a consumer departed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// It disconnected, or the channel ended.
+    /// The consumer disconnected, or the channel ended.
     Disconnected,
-    /// It does not exist, or its connection cannot be opened.
+    /// The consumer does not exist, or its connection cannot be opened.
     Dead,
-    /// It took nothing for too long.
+    /// The consumer took nothing for too long.
     Hung,
     /// Its queue was full and [`WhenFull::Disconnect`](crate::events::WhenFull::Disconnect) was chosen.
     Full,

@@ -39,7 +39,7 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) struct FilterTree {
     nodes: Vec<Node>,
-    /// For each child of a conjunction, whether its events are there.
+    /// True for each child of a conjunction whose events are there.
     given: Vec<bool>,
     conjunctions: Vec<Conjunction>,
     pub(super) timeouts: Vec<Timeout>,
