@@ -9,5 +9,5 @@ mod watch;
 pub use counts::OperationCounts;
 #[doc(inline)]
 pub use rtorb_core::timing::{Criticality, OperationTiming};
-pub(crate) use watch::{Arrivals, Hook, TimedUpcall, TimingCounters};
+pub(crate) use watch::{Arrivals, Hook, TimedUpcall, TimingCounters, TimingSettings};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};

@@ -138,6 +138,10 @@ local! {
         CHANGE_NOT_BEGUN = RTORB | 0x10, "the change waited for others until its time was over: try again, or raise the service's time for changes";
         /// A change may have happened.
         CHANGE_NOT_CONFIRMED = RTORB | 0x11, "the time was over while the change was written: look whether it has happened";
+        /// A request expired before a servant was called.
+        EXPIRED = RTORB | 0x12,
+            "the deadline of the call passed before the server called the servant: find out what the request waited for, or allow more \
+             time";
     }
     DataConversion {
         /// A priority has no counterpart (the standard's code 2).

@@ -2,6 +2,7 @@
 
 use super::counts::{CounterTable, OperationCounters, OperationCounts};
 use crate::clock::monotonic_ns;
+use crate::deadline::DeadlineScope;
 use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
 use core::fmt;
@@ -67,12 +68,20 @@ pub struct TimingViolation {
 /// The application's hook for violations.
 pub(crate) type Hook = Arc<dyn Fn(&TimingViolation) + Send + Sync>;
 
-/// Measures the calls of an ORB's annotated operations: counters, clock and hook.
+/// How an ORB measures the calls of annotated operations.
+#[derive(Default)]
+pub(crate) struct TimingSettings {
+    pub(crate) clock: ExecutionClock,
+    /// True if the deadline of an operation is that of its calls.
+    pub(crate) bounds_calls: bool,
+    pub(crate) hook: Option<Hook>,
+}
+
+/// Measures the calls of an ORB's annotated operations.
 #[derive(Default)]
 pub(crate) struct TimingCounters {
     counts: CounterTable,
-    clock: ExecutionClock,
-    hook: Option<Hook>,
+    settings: TimingSettings,
     /// True once a servant with annotated operations is activated.
     serves: AtomicBool,
 }
@@ -101,10 +110,9 @@ thread_local! {
 }
 
 impl TimingCounters {
-    pub(crate) fn new(clock: ExecutionClock, hook: Option<Hook>) -> Self {
+    pub(crate) fn new(settings: TimingSettings) -> Self {
         Self {
-            clock,
-            hook,
+            settings,
             ..Self::default()
         }
     }
@@ -138,7 +146,7 @@ impl TimingCounters {
         self.counts.snapshot()
     }
 
-    /// Runs a client's call, and counts it.
+    /// Runs a client's call, which has the deadline of the operation, and counts it.
     #[inline]
     pub(crate) fn call<T>(
         &self,
@@ -147,7 +155,10 @@ impl TimingCounters {
         call: impl FnOnce() -> T,
     ) -> T {
         let began_ns = monotonic_ns();
+        let deadline_ns = operation.deadline_ns.filter(|_| self.settings.bounds_calls);
+        let deadline = deadline_ns.map(|ns| DeadlineScope::enter(began_ns.saturating_add(ns)));
         let result = call();
+        drop(deadline);
         self.count_call(operation, rt, began_ns);
         result
     }
@@ -167,7 +178,9 @@ impl TimingCounters {
     }
 
     fn call_hook(&self, violation: &TimingViolation) {
-        let Some(hook) = &self.hook else { return };
+        let Some(hook) = &self.settings.hook else {
+            return;
+        };
         if IN_HOOK.replace(true) {
             return;
         }
@@ -210,7 +223,7 @@ impl TimedUpcall {
         let gap_ns = operation
             .period_ns
             .and_then(|_| arrivals.note(place, arrived_ns));
-        let asks_cpu = watch.clock == ExecutionClock::Cpu && operation.worst_ns.is_some();
+        let asks_cpu = watch.settings.clock == ExecutionClock::Cpu && operation.worst_ns.is_some();
         Self {
             operation,
             arrived_ns,
@@ -300,7 +313,7 @@ impl Observer<'_> {
 impl fmt::Debug for TimingCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TimingCounters")
-            .field("clock", &self.clock)
+            .field("clock", &self.settings.clock)
             .finish_non_exhaustive()
     }
 }
