@@ -10,6 +10,7 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
 };
 use crate::suggest;
+use crate::timing::{EarlyCalls, Overrun};
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::cdr::CharCodeSet;
@@ -97,6 +98,7 @@ macro_rules! read_from_text {
 read_from_text!(Strategies, ConnectionStrategy, WaitStrategy);
 read_from_text!(DispatchStrategy, SharedMemoryWait, Collocation);
 read_from_text!(ListenEndpoint, Mapping, RoundRobin);
+read_from_text!(Overrun, EarlyCalls);
 
 /// `native_char_code_set = "UTF-8"`.
 pub(super) fn code_set<'de, D: Deserializer<'de>>(
