@@ -1,5 +1,9 @@
 //! Monotonic time in nanoseconds, and sleeping until a time of it.
 
+mod utc;
+
+pub use utc::{UtcOffset, utc_offset};
+
 use rustix::thread::ClockId as SleepClock;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 

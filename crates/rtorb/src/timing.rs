@@ -18,4 +18,4 @@ pub(crate) use enforcer::{Enforcer, is_asked_to_stop};
 #[doc(inline)]
 pub use rtorb_core::timing::{Criticality, OperationTiming};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};
-pub(crate) use watch::{Hook, TimedUpcall, TimingCounters};
+pub(crate) use watch::{Hook, TimedUpcall, TimingCounters, TimingSettings};

@@ -22,11 +22,12 @@ use crate::realtime::{
 };
 use crate::server::{Buffers, ObjectTable, ServerCore, ServerState};
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
+    Strategies,
 };
 use crate::timing::{
     EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, TimingCounters,
-    TimingViolation,
+    TimingSettings, TimingViolation,
 };
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
@@ -254,6 +255,7 @@ impl OrbBuilder {
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
+        let deadlines = self.config.deadlines.unwrap_or_default();
         let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
         let config = self.config;
@@ -264,6 +266,7 @@ impl OrbBuilder {
         );
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
+                refuses_expired: deadlines == Deadlines::Enforce,
                 timing: Arc::clone(&client.timing),
                 warnings,
                 byte_order: client.byte_order,
@@ -321,8 +324,13 @@ impl OrbBuilder {
         };
         let thread = config.enforcing_thread.take().unwrap_or_default();
         let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
-        let hook = self.timing_hook.take();
-        TimingCounters::new(self.execution_clock, hook, enforcement, enforcer)
+        let settings = TimingSettings {
+            clock: self.execution_clock,
+            bounds_calls: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
+            enforcement,
+            hook: self.timing_hook.take(),
+        };
+        TimingCounters::new(settings, enforcer)
     }
 
     /// Takes the settings of the client side out of the builder.
@@ -351,6 +359,7 @@ impl OrbBuilder {
                 .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
             is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
             collocation: config.collocation.unwrap_or_default(),
+            deadline_form: config.deadline_form.unwrap_or_default(),
             shared_memory: shared_memory::Settings {
                 wait: config.shm_wait.unwrap_or_default(),
                 ring_bytes: ring_bytes.next_power_of_two(),
@@ -543,6 +552,12 @@ setters! {
 
     /// How this ORB calls objects that it serves itself; on the calling thread by default, where that is possible.
     collocation(collocation: Collocation) => config.collocation = Some(collocation);
+
+    /// What this ORB does about the deadlines of operations, and about requests that have expired; it enforces them by default.
+    deadlines(deadlines: Deadlines) => config.deadlines = Some(deadlines);
+
+    /// How this ORB tells servers the deadlines of calls; by default as the host of the server permits.
+    deadline_form(form: DeadlineForm) => config.deadline_form = Some(form);
 
     /// What threads of this ORB do before they sleep when they wait for a peer through shared memory; `Futex` by default.
     shared_memory_wait(wait: SharedMemoryWait) => config.shm_wait = Some(wait);

@@ -15,7 +15,8 @@ use crate::realtime::{
     ThreadpoolLane, is_band,
 };
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
+    Strategies, WaitStrategy,
 };
 use crate::timing::{EarlyCalls, Overrun};
 use core::str::FromStr;
@@ -109,6 +110,10 @@ settings! {
         native_char_code_set: Option<CharCodeSet> => NativeCharCodeSet "UTF-8|ISO-8859-1" by text,
         /// The longest time until a connection is open, resolving the host name included.
         connect_timeout_ms: Option<ConnectTimeout> => ConnectTimeoutMs "N" by number,
+        /// Whether deadlines of operations bound their calls and expired requests are refused, or both are only counted.
+        deadlines: Option<Deadlines> => Deadlines "enforce|count" by text,
+        /// How a client tells a server the deadline of a call: `auto` sends an end time to servers of the same host, and remaining time to others.
+        deadline_form: Option<DeadlineForm> => DeadlineForm "auto|end_time|remaining_time" by text,
         /// How objects of the same ORB are called: on the calling thread, or by a transport.
         collocation: Option<Collocation> => Collocation "direct|transport" by text,
         /// The longest time of a call, connecting included. 0 waits for ever.

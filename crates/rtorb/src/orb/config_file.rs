@@ -7,7 +7,8 @@ use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::realtime::{Priority, PriorityBand, Protocol, ThreadpoolLane};
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
+    Strategies, WaitStrategy,
 };
 use crate::suggest;
 use crate::timing::{EarlyCalls, Overrun};
@@ -96,7 +97,13 @@ macro_rules! read_from_text {
 }
 
 read_from_text!(Strategies, ConnectionStrategy, WaitStrategy);
-read_from_text!(DispatchStrategy, SharedMemoryWait, Collocation);
+read_from_text!(
+    DispatchStrategy,
+    SharedMemoryWait,
+    Collocation,
+    DeadlineForm,
+    Deadlines
+);
 read_from_text!(ListenEndpoint, Mapping, RoundRobin);
 read_from_text!(Overrun, EarlyCalls);
 

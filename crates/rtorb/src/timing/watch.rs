@@ -6,6 +6,7 @@ use super::counts::{CounterTable, OperationCounters, OperationCounts};
 use super::enforcement::{Enforcement, Overrun};
 use super::enforcer::{Enforcer, replace_current};
 use crate::clock::monotonic_ns;
+use crate::deadline::DeadlineScope;
 use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
@@ -73,13 +74,21 @@ pub struct TimingViolation {
 /// The application's hook for violations.
 pub(crate) type Hook = Arc<dyn Fn(&TimingViolation) + Send + Sync>;
 
-/// Measures the calls of an ORB's annotated operations: counters, clock, hook, and what enforces their budgets.
-pub(crate) struct TimingCounters {
-    counts: CounterTable,
-    clock: ExecutionClock,
-    hook: Option<Hook>,
+/// How an ORB measures the calls of annotated operations.
+#[derive(Default)]
+pub(crate) struct TimingSettings {
+    pub(crate) clock: ExecutionClock,
+    /// True if the deadline of an operation is that of its calls.
+    pub(crate) bounds_calls: bool,
     /// What adapters without a choice of their own do about calls beyond their times.
     pub(crate) enforcement: Enforcement,
+    pub(crate) hook: Option<Hook>,
+}
+
+/// Measures the calls of an ORB's annotated operations, and enforces their times.
+pub(crate) struct TimingCounters {
+    counts: CounterTable,
+    pub(crate) settings: TimingSettings,
     pub(super) enforcer: Enforcer,
     /// True once a servant with annotated operations is activated.
     serves: AtomicBool,
@@ -119,17 +128,10 @@ thread_local! {
 }
 
 impl TimingCounters {
-    pub(crate) fn new(
-        clock: ExecutionClock,
-        hook: Option<Hook>,
-        enforcement: Enforcement,
-        enforcer: Enforcer,
-    ) -> Self {
+    pub(crate) fn new(settings: TimingSettings, enforcer: Enforcer) -> Self {
         Self {
             counts: CounterTable::default(),
-            clock,
-            hook,
-            enforcement,
+            settings,
             enforcer,
             serves: AtomicBool::new(false),
         }
@@ -176,7 +178,7 @@ impl TimingCounters {
         self.counts.snapshot()
     }
 
-    /// Runs a client's call, and counts it.
+    /// Runs a client's call, which has the deadline of the operation, and counts it.
     #[inline]
     pub(crate) fn call<T>(
         &self,
@@ -185,7 +187,10 @@ impl TimingCounters {
         call: impl FnOnce() -> T,
     ) -> T {
         let began_ns = monotonic_ns();
+        let deadline_ns = operation.deadline_ns.filter(|_| self.settings.bounds_calls);
+        let deadline = deadline_ns.map(|ns| DeadlineScope::enter(began_ns.saturating_add(ns)));
         let result = call();
+        drop(deadline);
         self.count_call(operation, rt, began_ns);
         result
     }
@@ -205,7 +210,9 @@ impl TimingCounters {
     }
 
     fn call_hook(&self, violation: &TimingViolation) {
-        let Some(hook) = &self.hook else { return };
+        let Some(hook) = &self.settings.hook else {
+            return;
+        };
         if IN_HOOK.replace(true) {
             return;
         }
@@ -278,7 +285,7 @@ impl TimedUpcall {
             Overrun::Count => None,
             _ => watch.enforcer.budget_here()?,
         };
-        if watch.clock == ExecutionClock::Cpu {
+        if watch.settings.clock == ExecutionClock::Cpu {
             // Read after the other clock, so that elapsed time is never less than execution time.
             self.cpu_began_ns = Some(thread_cpu_ns());
         }
@@ -412,7 +419,7 @@ impl Observer<'_> {
 impl fmt::Debug for TimingCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TimingCounters")
-            .field("clock", &self.clock)
+            .field("clock", &self.settings.clock)
             .finish_non_exhaustive()
     }
 }
