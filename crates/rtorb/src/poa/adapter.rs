@@ -362,7 +362,10 @@ impl Poa {
 
     /// What happens to calls of this adapter's objects beyond their annotated times.
     pub(super) fn enforcement(&self) -> Enforcement {
-        let (policies, orb) = (&self.adapter.policies, self.core.server.timing.settings.enforcement);
+        let (policies, orb) = (
+            &self.adapter.policies,
+            self.core.server.timing.settings.enforcement,
+        );
         Enforcement {
             overrun: policies.overrun.unwrap_or(orb.overrun),
             early: policies.early_calls.unwrap_or(orb.early),

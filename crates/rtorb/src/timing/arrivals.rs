@@ -132,6 +132,27 @@ mod tests {
     }
 
     #[test]
+    fn a_delayed_call_is_served_when_the_period_is_over() {
+        let period_ns = 20_000_000;
+        let timing = timing(EarlyCalls::Delay(Duration::from_nanos(2 * period_ns)));
+        let first_ns = monotonic_ns();
+        assert_eq!(
+            timing.admit(0, first_ns, period_ns).admission,
+            Admission::Served
+        );
+        let arrived_ns = monotonic_ns();
+        let second = timing.admit(0, arrived_ns, period_ns);
+        assert!(monotonic_ns() >= first_ns + period_ns);
+        // A busy host may have delayed the test itself.
+        let expected = match arrived_ns - first_ns {
+            gap_ns if gap_ns < period_ns => Admission::Delayed,
+            _ => Admission::Served,
+        };
+        assert_eq!(second.admission, expected);
+        assert_eq!(second.gap_ns, Some(arrived_ns - first_ns));
+    }
+
+    #[test]
     fn a_call_that_is_only_counted_is_served_at_once() {
         let timing = timing(EarlyCalls::Count);
         assert_eq!(admitted(&timing, 500), (None, Admission::Served));
