@@ -25,7 +25,10 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies,
 };
-use crate::timing::{ExecutionClock, Hook, TimingCounters, TimingSettings, TimingViolation};
+use crate::timing::{
+    EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, TimingCounters,
+    TimingSettings, TimingViolation,
+};
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -253,11 +256,7 @@ impl OrbBuilder {
         let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
         let deadlines = self.config.deadlines.unwrap_or_default();
-        let timing = TimingCounters::new(TimingSettings {
-            clock: self.execution_clock,
-            bounds_calls: deadlines == Deadlines::Enforce,
-            hook: self.timing_hook.take(),
-        });
+        let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
         let config = self.config;
         let pools = Pools::new(
@@ -314,6 +313,24 @@ impl OrbBuilder {
             client_policies: core::mem::take(&mut self.client_policies),
             named_mutexes: NamedMutexes::default(),
         }
+    }
+
+    /// Takes the settings of timed operations out of the builder.
+    fn timing_counters(&mut self, rt: &Arc<RtCore>) -> TimingCounters {
+        let config = &mut self.config;
+        let enforcement = Enforcement {
+            overrun: config.overrun.unwrap_or_default(),
+            early: config.early_calls.unwrap_or_default(),
+        };
+        let thread = config.enforcing_thread.take().unwrap_or_default();
+        let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
+        let settings = TimingSettings {
+            clock: self.execution_clock,
+            bounds_calls: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
+            enforcement,
+            hook: self.timing_hook.take(),
+        };
+        TimingCounters::new(settings, enforcer)
     }
 
     /// Takes the settings of the client side out of the builder.
@@ -552,6 +569,19 @@ setters! {
     /// The clock that measures a servant's execution against its annotated worst case; CPU time by default. It concerns only
     /// operations with `@worst_case_time`.
     execution_clock(clock: ExecutionClock) => execution_clock = clock;
+
+    /// What happens to a call whose servant executes longer than its annotated worst case; it is only counted by default. An adapter may
+    /// choose otherwise ([`PoaPolicies::with_overrun`](crate::PoaPolicies::with_overrun)).
+    overrun(overrun: Overrun) => config.overrun = Some(overrun);
+
+    /// What happens to a call that arrives sooner than its annotated period allows; it is only counted by default. An adapter may choose
+    /// otherwise ([`PoaPolicies::with_early_calls`](crate::PoaPolicies::with_early_calls)).
+    early_calls(early: EarlyCalls) => config.early_calls = Some(early);
+
+    /// Scheduling of the thread that finds calls which execute too long. It exists only if overruns are not only counted. It must be more
+    /// urgent than all calls with a worst case; without a choice it is, as the [watchdog](Self::watchdog_thread), and also above the
+    /// threads that serve such calls.
+    enforcing_thread(thread: ThreadConfig) => config.enforcing_thread = Some(thread);
 
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     byte_order(order: ByteOrder) => byte_order = Some(order);
