@@ -229,6 +229,7 @@ impl ObjectRef {
                 response: asked.response,
                 deadline: time.deadline,
                 is_delayed: time.is_delayed,
+                expiry_ns: time.expiry_ns,
                 ..inner.oneway(asked.operation)?
             };
             let ended = inner.try_routes(invocation, arguments, results);

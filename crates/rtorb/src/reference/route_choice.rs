@@ -4,6 +4,7 @@ use super::Inner;
 use super::binding::BandedPriority;
 use crate::clock::monotonic_ns;
 use crate::connection::{self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results};
+use crate::deadline::NONE_NS;
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, oneway};
 use crate::realtime::Priority;
 use core::sync::atomic::Ordering;
@@ -28,6 +29,7 @@ impl Inner {
             response: Response::None,
             deadline: Deadline::NONE,
             is_delayed: false,
+            expiry_ns: NONE_NS,
             route,
             routes_left: 1,
             channel: Channel::ANY,
