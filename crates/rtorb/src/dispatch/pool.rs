@@ -17,6 +17,7 @@ mod lane_thread;
 mod queue_thread;
 mod reading;
 mod request_queue;
+mod request_room;
 mod running;
 mod threads;
 
@@ -24,6 +25,6 @@ pub(crate) use config::{Intake, LaneConfig, LaneSelection, PoolConfig};
 #[cfg(test)]
 pub(crate) use connection::{Concurrency, Connection, Turn};
 pub(crate) use lane::Lane;
-pub(crate) use request_queue::Buffering;
+pub(crate) use request_room::Buffering;
 pub(crate) use running::Pool;
 pub(crate) use threads::{begin, serve_here, would_wait_for_itself};

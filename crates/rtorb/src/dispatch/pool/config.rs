@@ -1,6 +1,6 @@
 //! The configuration of a thread pool.
 
-use super::request_queue::Buffering;
+use super::request_room::Buffering;
 use crate::exception::SystemException;
 use crate::realtime::{Priority, ThreadpoolId};
 use crate::server::{ServerCore, Session, TakenRequest, Workspace};

@@ -222,7 +222,8 @@ impl Lane {
         fence(Ordering::SeqCst);
         let lent = self.standby.as_ref().map_or(0, Standby::lent);
         let threads = self.thread_count().saturating_sub(lent);
-        self.queue().is_some_and(|queue| queue.accepted() > threads)
+        self.queue()
+            .is_some_and(|queue| queue.room.accepted() > threads)
     }
 
     /// Accepts a client that connects to one of the listening endpoints.

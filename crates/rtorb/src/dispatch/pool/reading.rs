@@ -56,7 +56,7 @@ impl<'p> Reader<'p> {
         };
         for _ in 0..TURN_MAX {
             // It is read again when its client has taken its replies, or when it has fewer requests in the queue.
-            if connection.session.state.has_unsent() || self.queue.holds(&connection.session) {
+            if connection.session.state.has_unsent() || self.queue.room.holds(&connection.session) {
                 return;
             }
             match reader.take_one(&mut self.workspace, &mut self.request, &connection) {
