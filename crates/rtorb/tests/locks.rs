@@ -98,7 +98,7 @@ fn lanes_of_a_pool(model: PriorityModel) {
     let lane = |number, static_threads| ThreadpoolLane {
         lane_priority: priority(number),
         static_threads,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     };
     let started = ours
         .orb
