@@ -5,6 +5,7 @@ mod builder;
 mod config;
 mod config_file;
 mod group;
+mod lane_levels;
 mod object_url;
 mod options;
 mod ranges;

@@ -5,6 +5,7 @@ use super::config::{
     limits_out_of_range,
 };
 use super::group::Group;
+use super::lane_levels::check_levels;
 use super::options::CommandLine;
 use super::ranges::{Count, Milliseconds};
 use super::shutdown_signal::ShutdownSignal;
@@ -456,7 +457,7 @@ impl OrbBuilder {
                  -ORBPriorityMapping",
                 lane.lane_priority
             )),
-            None => Ok(()),
+            None => check_levels(lanes, mapping.as_ref()),
         }
     }
 
