@@ -56,17 +56,20 @@ impl UtcTime {
     pub const fn from_unix_ns(unix_ns: u64, inaccuracy_ns: u64) -> Self {
         Self {
             ticks: unix_ns / TICK_NS + UNIX_EPOCH_TICKS,
-            inaccuracy_ticks: inaccuracy_ns / TICK_NS + 1,
+            inaccuracy_ticks: inaccuracy_ns.div_ceil(TICK_NS) + 1,
         }
     }
 
     /// The latest time that it may be, in nanoseconds since 1 January 1970; 0 for an earlier one.
     #[inline]
     pub const fn latest_unix_ns(self) -> u64 {
-        let latest = self.ticks.saturating_add(self.inaccuracy_ticks);
-        latest
+        self.latest_ticks()
             .saturating_sub(UNIX_EPOCH_TICKS)
             .saturating_mul(TICK_NS)
+    }
+
+    const fn latest_ticks(self) -> u64 {
+        self.ticks.saturating_add(self.inaccuracy_ticks)
     }
 
     /// The data of an [`INVOCATION_POLICIES`] context that says this time twice: as RequestEndTime and as ReplyEndTime.
@@ -180,7 +183,7 @@ impl Expiry {
     }
 
     fn note_end(&mut self, end: UtcTime) {
-        let is_earlier = |known: UtcTime| end.latest_unix_ns() < known.latest_unix_ns();
+        let is_earlier = |known: UtcTime| end.latest_ticks() < known.latest_ticks();
         if self.end.is_none_or(is_earlier) {
             self.end = Some(end);
         }
