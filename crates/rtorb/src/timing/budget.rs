@@ -10,13 +10,13 @@
 use super::enforcement::Overrun;
 use crate::clock::monotonic_ns;
 use crate::poller::Timer;
-use crate::realtime::RtCore;
+use crate::realtime::{Demotion, NativePriority, RtCore};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rtorb_os::clock::thread_cpu_ns_of;
-use rtorb_os::sched::{SchedPolicy, apply_policy_to, current_policy_of};
-use rtorb_os::sync::Mutex;
+use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::thread_id;
 use rustix::io::Errno;
+use std::sync::Arc;
 
 /// The budget of a serving thread's call.
 #[derive(Debug)]
@@ -33,8 +33,7 @@ pub(super) struct Budget {
     action: AtomicU32,
     /// When the timer expires; 0 if it does not.
     armed_ns: AtomicU64,
-    /// The policy that the thread had before it was demoted. The enforcing thread holds the lock while it demotes.
-    demoted_from: Mutex<Option<SchedPolicy>>,
+    pub(super) demotion: Arc<Demotion>,
 }
 
 /// How long the servant of a call may execute.
@@ -92,7 +91,7 @@ impl Budget {
             cpu_began_ns: AtomicU64::new(0),
             action: AtomicU32::new(0),
             armed_ns: AtomicU64::new(0),
-            demoted_from: Mutex::default(),
+            demotion: Arc::default(),
         })
     }
 
@@ -133,8 +132,7 @@ impl Budget {
             return Verdict::Stopped;
         }
         // If the enforcing thread is demoting this one now, waits until it has done so.
-        let demoted_from = self.demoted_from.lock().take();
-        demoted_from.map_or(Verdict::Kept, Verdict::Demoted)
+        self.demotion.end().map_or(Verdict::Kept, Verdict::Demoted)
     }
 
     /// Returns true if the servant is asked to stop.
@@ -182,23 +180,24 @@ impl Budget {
 
     /// Demotes the thread, or asks the servant to stop, unless the call has ended.
     fn act(&self, call: u64, rt: &RtCore) {
-        let mut demoted_from = self.demoted_from.lock();
+        // Of this call if it has not ended, and unused otherwise.
+        let action = self.action.load(Ordering::Acquire);
         let overrun = call / PHASES * PHASES + Phase::Overrun as u64;
-        let is_running =
-            self.call
-                .compare_exchange(call, overrun, Ordering::AcqRel, Ordering::Relaxed);
-        let action = self.action.load(Ordering::Relaxed);
-        if is_running.is_err() || action == STOP {
-            return;
-        }
-        // The thread cannot end before this: it waits for the lock when its call ends.
-        let policy = current_policy_of(self.thread_id);
-        if u32::from(policy.priority()) <= action {
-            return;
-        }
-        let lower = rt.policy(action.try_into().unwrap_or(0));
-        if apply_policy_to(self.thread_id, lower).is_ok() {
-            *demoted_from = Some(policy);
+        let is_still_running = || {
+            let changed =
+                self.call
+                    .compare_exchange(call, overrun, Ordering::AcqRel, Ordering::Relaxed);
+            changed.is_ok()
+        };
+        match NativePriority::try_from(action) {
+            // The thread cannot end meanwhile: when its call ends, it waits for the lock of the demotion.
+            Ok(native) => {
+                let lower = rt.policy(native);
+                self.demotion.begin(self.thread_id, lower, is_still_running);
+            }
+            Err(_) => {
+                is_still_running();
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::budget::Budget;
 use super::enforcement::Overrun;
 use crate::exception::{SystemException, local};
 use crate::poller::{ONCE, Polled, Poller, Token};
-use crate::realtime::{ClientThread, RtCore, caller_policy, refusal};
+use crate::realtime::{ClientThread, RtCore, caller_policy, refusal, set_demotion};
 use core::cell::RefCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -183,6 +183,7 @@ impl Drop for OwnBudget {
 
 /// Makes the budget that of the call which this thread serves; `None` when that call ends. Returns the one before.
 pub(super) fn replace_current(budget: Option<Arc<Budget>>) -> Option<Arc<Budget>> {
+    set_demotion(budget.as_ref().map(|budget| Arc::clone(&budget.demotion)));
     let before = CURRENT.try_with(|current| current.replace(budget));
     before.ok().flatten()
 }

@@ -257,6 +257,46 @@ fn a_thread_that_took_the_priority_of_the_call_gets_it_back_after_a_demotion() {
 }
 
 #[test]
+fn a_demoted_servant_does_not_get_a_higher_priority_by_its_own_calls() {
+    if !has_priorities() {
+        return;
+    }
+    let cpu = *current_affinity().first().expect("one at least");
+    let served = Served::collocated(Orb::builder().overrun(Overrun::Demote(2)));
+    let declared = |native: i16| {
+        let policy = Policy::PriorityModel {
+            model: PriorityModel::ServerDeclared,
+            server_priority: priority(native),
+        };
+        let adapter = served.adapter(&format!("Declared{native}"), &[policy]);
+        adapter.expect("they go together")
+    };
+    let (inner, outer) = (Starving::new(cpu), Starving::new(cpu));
+    let urgent: Clockwork = declared(40).activate(inner.works()).expect("room");
+    let (works, current) = (outer.works(), served.orb.rt_current());
+    let works = Works::executing(move |us| {
+        works.execute(us)?;
+        urgent.execute(0)?;
+        current.set_the_priority(priority(50))?;
+        works.execute(0)
+    });
+    let object: Clockwork = declared(SERVING.into()).activate(works).expect("room");
+    let calling = thread::spawn(move || {
+        fifo(SERVING / 2 + 1, cpu).apply_here().expect("allowed");
+        object.execute(1).expect("it is served");
+        let after_demotion = current_policy();
+        object.execute(0).expect("it is served");
+        (after_demotion, current_policy())
+    });
+    let own = SchedPolicy::Fifo(SERVING / 2 + 1);
+    assert_eq!(calling.join().ok(), Some((own, own)));
+    let (demoted, urgent) = (SchedPolicy::Fifo(2), SchedPolicy::Fifo(50));
+    let serving = SchedPolicy::Fifo(SERVING);
+    assert_eq!(outer.seen(), [demoted, demoted, serving, urgent]);
+    assert_eq!(inner.seen(), [demoted, SchedPolicy::Fifo(40)]);
+}
+
+#[test]
 fn the_callers_own_thread_is_demoted_and_gets_its_priority_back() {
     if !has_priorities() {
         return;
