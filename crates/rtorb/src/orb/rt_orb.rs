@@ -224,6 +224,7 @@ impl RtOrb {
 
 #[cfg(test)]
 mod tests {
+    use crate::dispatch::pool;
     use crate::exception::ExceptionKind;
     use crate::orb::{Orb, OrbError};
     use crate::realtime::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
@@ -312,6 +313,23 @@ mod tests {
                 let refused = orb.run().expect_err("the host refuses");
                 assert!(matches!(refused, OrbError::Refused(_)), "{refused}");
             }
+        });
+    }
+
+    #[test]
+    fn a_pool_whose_threads_are_refused_is_refused_to_each_caller() {
+        where_it_is_refused(|| {
+            let urgent = ThreadConfig {
+                policy: Some(SchedPolicy::Fifo(50)),
+                ..ThreadConfig::default()
+            };
+            let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
+            let orb = builder.server_threads(urgent).build().expect("an ORB");
+            let adapters = &orb.core.adapters;
+            let _server = adapters.open_server().expect("it listens");
+            let pool = adapters.own_pool().expect("it is open");
+            let refused = pool::begin(&adapters.server, pool).expect_err("the host refuses");
+            assert_eq!(pool::begin(&adapters.server, pool), Err(refused));
         });
     }
 
