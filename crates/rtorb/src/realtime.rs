@@ -18,8 +18,8 @@ pub(crate) use best_effort::BestEffort;
 pub(crate) use call_priority::CallPriority;
 pub(crate) use client_threads::{ClientThread, ClientThreads};
 pub(crate) use current::{
-    UpcallPriority, caller_policy, caller_priority, is_without_priority, of_mapping, refusal,
-    set_thread_priority, thread_priority,
+    ThreadPriorityBefore, UpcallPriority, caller_policy, caller_priority, is_without_priority,
+    of_mapping, refusal, set_thread_priority, thread_priority,
 };
 pub(crate) use demotion::{Demotion, set_demotion};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};

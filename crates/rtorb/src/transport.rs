@@ -325,6 +325,13 @@ impl Stream {
         }
     }
 
+    /// Copies the bytes that have arrived and are not received, without waiting. Returns 0 if the peer has ended.
+    #[cold]
+    pub(crate) fn peek(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        calls::recv(&self.socket, into, flags).map(|(_, count)| count)
+    }
+
     /// Receives at least one byte. Returns 0 if the peer has ended, `AGAIN` if the receive timeout has passed.
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {

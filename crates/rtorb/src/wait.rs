@@ -45,6 +45,9 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Stops waiting for a reply. Returns false if the reply, or the reason why there is none, is being delivered.
     fn give_up(&self, request_id: u32) -> bool;
 
+    /// Ends the wait of a request that is cancelled, and tells the server so by `message` if the calling thread may send it.
+    fn cancel(&self, request_id: u32, message: &[u8]);
+
     /// Sends queued requests without waiting, a bounded number of them. `message` keeps what the socket does not take.
     fn send_queued(&self, message: &mut MessageInProgress) -> Remaining;
 }

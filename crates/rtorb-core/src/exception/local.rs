@@ -52,6 +52,14 @@ local! {
         /// A name of a `corbaname:` is not bound.
         NOT_BOUND = RTORB | 0x1b,
             "the name is not bound: `rtorb naming list --recursive` prints those that are";
+        /// A segment is ended by another name.
+        OTHER_SEGMENT = RTORB | 0x1c, "the innermost scheduling segment has another name: end the segments in the reverse order";
+        /// A segment cannot have that name.
+        WRONG_SEGMENT_NAME = RTORB | 0x1d, "the name of a scheduling segment has at most 255 bytes, and none of them is zero";
+    }
+    ThreadCancelled {
+        /// A distributable thread was cancelled.
+        THREAD_CANCELLED = RTORB | 0x10, "the distributable thread was cancelled: undo what is begun, and return to where it began";
     }
     InvObjref {
         /// An initial reference is not there.
@@ -91,6 +99,8 @@ local! {
         NOT_CONNECTED = RTORB | 0x11, "nothing is connected to the proxy yet: connect first";
         /// A scheduler has no schedule yet.
         NOT_SCHEDULED = RTORB | 0x12, "the service has no schedule yet: let it compute one first";
+        /// A thread ends or changes a segment that it did not begin.
+        NO_SEGMENT = RTORB | 0x13, "this thread is in no scheduling segment of its own: call begin_scheduling_segment first";
     }
     NoResources {
         /// `Limits::objects_max` is reached.
@@ -168,6 +178,8 @@ local! {
         REFERENCE_TOO_LONG = RTORB | 0x11, "the reference is larger than the service allows";
         /// A list is too long for a service.
         TOO_MANY_ENTRIES = RTORB | 0x12, "the subscription or publication has more entries than the service allows";
+        /// Scheduling segments are nested too deep.
+        TOO_MANY_SEGMENTS = RTORB | 0x13, "the thread is in 64 scheduling segments: end those that are over";
     }
     NoImplement {
         /// The pull model of events.
@@ -178,6 +190,9 @@ local! {
         OBJECT_GONE = RTORB | 0x10, "the server has no such object: get a new reference";
         /// A proxy is disconnected.
         PROXY_GONE = RTORB | 0x11, "the proxy is disconnected or destroyed: get another from the channel";
+        /// A distributable thread is not here.
+        THREAD_UNKNOWN = RTORB | 0x12,
+            "the distributable thread is not in this process: it has ended, or cancel it in a process where it runs";
     }
     IntfRepos {
         /// No interface repository (the standard's code 1).

@@ -1,8 +1,9 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
-use super::invocation::{Arguments, Invocation};
+use super::invocation::{Arguments, Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
+use crate::distributable::{ActiveCall, ThreadCall};
 use crate::exception::{Phase, SystemException};
 use crate::outgoing;
 use crate::transport::Unsent;
@@ -165,6 +166,36 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
+        if let InvocationKind::OfThread(call) = invocation.kind {
+            return self.await_cancellable(invocation, call, request_id, results);
+        }
+        self.await_reply(invocation, request_id, results)
+    }
+
+    /// Reads the reply to a request of a distributable thread, unless that is cancelled.
+    #[cold]
+    fn await_cancellable(
+        &mut self,
+        invocation: &Invocation<'_>,
+        call: &ThreadCall,
+        request_id: u32,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
+        let bell = invocation.core.watchdog.bell();
+        let form = (invocation.route.version, invocation.core.byte_order);
+        call.begin_wait(ActiveCall::single(&self.wait, bell, request_id, form));
+        let ended = self.await_reply(invocation, request_id, results);
+        call.end_wait();
+        ended
+    }
+
+    #[inline(always)]
+    fn await_reply(
+        &mut self,
+        invocation: &Invocation<'_>,
+        request_id: u32,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
         let (stream, state) = (&self.wait.stream, &self.state);
         self.incoming
             .reply(stream, invocation.deadline, |message, rest| {

@@ -5,6 +5,8 @@ use super::timeout::CallTime;
 use super::{ObjectRef, SyncScope};
 use crate::clock::monotonic_ns;
 use crate::connection::{self, Arguments, Invocation, InvocationKind, Outcome, Results};
+use crate::deadline::DeadlineScope;
+use crate::distributable::{self, ThreadCall};
 use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
 use crate::timing::OperationTiming;
 use core::sync::atomic::Ordering;
@@ -198,8 +200,46 @@ impl ObjectRef {
         Ok(is_gone)
     }
 
-    /// Invokes the object, and follows it if it has moved. One deadline bounds all requests.
+    /// Invokes the object, for a distributable thread if the calling thread runs one.
     pub(super) fn invoke_at<'a>(
+        &self,
+        asked: Asked<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
+        if distributable::is_within() && matches!(asked.kind, InvocationKind::Operation) {
+            return self.invoke_in_thread(asked, arguments, results);
+        }
+        self.invoke_and_follow(asked, arguments, results)
+    }
+
+    /// Invokes the object for the distributable thread that the calling thread runs.
+    #[cold]
+    fn invoke_in_thread<'a>(
+        &self,
+        asked: Asked<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
+        let order = self.inner.client.core.byte_order;
+        let call = ThreadCall::begin(asked.response == Response::None, order)?;
+        let call = call.ok_or(local::CONTRADICTION)?;
+        let _inherited = DeadlineScope::enter(call.deadline_ns());
+        let mut time = asked.time.unwrap_or_else(|| self.begin());
+        time.deadline = ThreadCall::deadline_of_wait(time.deadline);
+        let asked = Asked {
+            kind: InvocationKind::OfThread(&call),
+            time: Some(time),
+            ..asked
+        };
+        let ended = self.invoke_and_follow(asked, arguments, results);
+        call.end(ended)
+    }
+
+    /// Invokes the object, and follows it if it has moved. One deadline bounds all requests.
+    // Always: it is in the path of every call, and its other caller is rare.
+    #[inline(always)]
+    fn invoke_and_follow<'a>(
         &self,
         asked: Asked<'_>,
         arguments: Arguments<'_, 'a>,

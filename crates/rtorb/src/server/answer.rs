@@ -177,6 +177,7 @@ pub(super) fn other(
     match message.header.message_type {
         MessageType::LocateRequest => Ok(locate_request(session, workspace, message)?),
         MessageType::CancelRequest => {
+            session.cancel(message.reader().primitive()?);
             session.state.note_answered();
             Ok(Next::Done)
         }

@@ -1,11 +1,13 @@
 //! A client's connection, shared by all threads that reply on it: its state, its stream, and the replies that wait to be sent.
 
+use super::cancellation::Cancellations;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::poller::Token;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
+use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
@@ -34,6 +36,7 @@ pub(crate) struct Session {
     /// Held while a thread that does not send alone sends, and while the event loop is told what to watch for.
     sending: Mutex<Sending>,
     registration: SetOnce<Registration>,
+    pub(super) cancellations: Cancellations,
     own: Weak<Session>,
 }
 
@@ -79,6 +82,7 @@ impl Session {
                 deadline_ns: 0,
             }),
             registration: SetOnce::new(),
+            cancellations: Cancellations::default(),
             own: Weak::clone(own),
         })
     }
@@ -137,6 +141,11 @@ impl Session {
 
     pub(crate) fn token(&self) -> Option<Token> {
         self.registration.get().map(|watch| watch.token)
+    }
+
+    /// The connection as the watchdog knows it.
+    pub(super) fn as_watched(&self) -> Weak<dyn WatchedClient> {
+        Weak::<Self>::clone(&self.own)
     }
 
     /// True if an event loop watches the connection.
