@@ -3,6 +3,7 @@ fn main() {
     for name in [
         "cos_event",
         "cos_naming",
+        "distributable_threads",
         "event_statistics",
         "initial_references",
         "rtec_scheduler",

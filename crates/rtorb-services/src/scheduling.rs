@@ -20,9 +20,14 @@
 //! # }
 //! ```
 //!
+//! [`ClientScheduler`] and [`ServerScheduler`] give threads and objects the priorities of their names (RTCosScheduling).
+//! [`serve_cancellation`] lets other processes cancel the distributable threads of this one.
+//!
 //! `rtorb-sched` does the analysis.
 
+mod cancellation;
 mod config;
+mod cos_scheduling;
 mod description;
 mod exception;
 mod priorities;
@@ -33,7 +38,9 @@ mod service;
 mod state;
 mod table;
 
+pub use cancellation::serve_cancellation;
 pub use config::{SchedulingConfig, SchedulingError};
+pub use cos_scheduling::{ClientScheduler, CosSchedulingError, ServerScheduler};
 pub use description::Description;
 pub use remote::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};

@@ -5,6 +5,11 @@ pub mod cos_event {
     rtorb::include_idl!("cos_event");
 }
 
+/// The cancellation of distributable threads from other processes.
+pub mod distributable_threads {
+    rtorb::include_idl!("distributable_threads");
+}
+
 /// The bootstrap protocol of the JDK's ORB.
 pub mod initial_references {
     rtorb::include_idl!("initial_references");
