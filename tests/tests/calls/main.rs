@@ -8,6 +8,7 @@ mod chains;
 mod common;
 mod constants;
 mod context;
+mod distributable_threads;
 mod echo;
 mod exhaustion;
 mod failures;
