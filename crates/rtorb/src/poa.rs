@@ -28,7 +28,7 @@ pub(crate) use adapters::Adapters;
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant};
-use crate::timing::{Enforcement, ServantTiming};
+use crate::timing::{Enforcement, OperationTiming, ServantTiming};
 use core::marker::PhantomData;
 use rtorb_core::codegen::ServantTraits;
 use rtorb_core::{Interface, unknown_operation};
@@ -74,6 +74,10 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
     fn traits(&self) -> Option<&ServantTraits> {
         let traits = self.traits.get_or_make(|| I::traits(&self.servant));
         traits.as_ref()
+    }
+
+    fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
+        I::timings().get(I::timing_of(I::find_operation(operation)?)?)
     }
 
     fn repository_id(&self) -> &'static str {

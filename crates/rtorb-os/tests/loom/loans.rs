@@ -268,9 +268,8 @@ impl Raised {
         *self.is_raised.lock().unwrap() = true;
     }
 
-    /// Another thread responds, and lowers this one again.
-    fn respond(&self) {
-        self.loans.respond();
+    /// Lowers the thread again, after another thread has responded.
+    fn lower(&self) {
         let mut is_raised = self.is_raised.lock().unwrap();
         *is_raised &= self.loans.is_called();
     }
@@ -282,11 +281,13 @@ fn loom_loans_a_thread_that_is_called_again_stays_raised() {
         let thread = Arc::new(Raised::default());
         thread.loans.begin_idle();
         thread.call();
-        let other = spawn(&thread, Raised::respond);
+        thread.loans.respond();
+        let other = spawn(&thread, Raised::lower);
         thread.call();
         other.join().unwrap();
-        assert!(*thread.is_raised.lock().unwrap() || !thread.loans.is_called());
-        thread.respond();
+        assert!(*thread.is_raised.lock().unwrap());
+        thread.loans.respond();
+        thread.lower();
         assert!(!*thread.is_raised.lock().unwrap());
     });
 }

@@ -5,6 +5,7 @@ use super::config::{
     limits_out_of_range,
 };
 use super::group::Group;
+use super::lane_levels::check_levels;
 use super::options::CommandLine;
 use super::ranges::{Count, Milliseconds};
 use super::shutdown_signal::ShutdownSignal;
@@ -40,6 +41,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::timeout_ns;
 use rtorb_wire::giop::{FRAGMENT_BYTES_MIN, Version};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -354,9 +356,11 @@ impl OrbBuilder {
             connect_timeout: config
                 .connect_timeout_ms
                 .map_or(CONNECT_TIMEOUT, Milliseconds::get),
-            round_trip_timeout: config
-                .round_trip_timeout_ms
-                .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            round_trip_ns: timeout_ns(
+                config
+                    .round_trip_timeout_ms
+                    .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            ),
             is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
             collocation: config.collocation.unwrap_or_default(),
             deadline_form: config.deadline_form.unwrap_or_default(),
@@ -453,7 +457,7 @@ impl OrbBuilder {
                  -ORBPriorityMapping",
                 lane.lane_priority
             )),
-            None => Ok(()),
+            None => check_levels(lanes, mapping.as_ref()),
         }
     }
 

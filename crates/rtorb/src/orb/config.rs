@@ -15,8 +15,8 @@ use crate::realtime::{
     ThreadpoolLane, is_band,
 };
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
-    Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
+    SharedMemoryWait, Strategies, WaitStrategy,
 };
 use crate::timing::{EarlyCalls, Overrun};
 use core::str::FromStr;
@@ -88,9 +88,10 @@ settings! {
             => Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes" by text,
         /// Threads of `worker_pool` and `leader_followers`.
         pool_threads: Option<PoolThreads> => PoolThreads "N" by number,
-        /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none.
+        /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none. An order is `fifo`,
+        /// `earliest_deadline`, `least_laxity` or `maximum_urgency`.
         #[serde(deserialize_with = "lanes")]
-        lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC],..." by lanes,
+        lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC][/ORDER],..." by lanes,
         /// Bands of a client: for calls to objects with a priority model; with `banded`, for all calls.
         #[serde(deserialize_with = "bands")]
         bands: Option<Vec<PriorityBand>> => Bands "LOW-HIGH,..." by bands,
@@ -336,6 +337,12 @@ pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
         if lane.static_threads == 0 {
             return Err(format!(
                 "the lane of priority {priority} has no static thread; give it at least 1"
+            ));
+        }
+        if lane.order != RequestOrder::Fifo && lane.dynamic_threads > 0 {
+            return Err(format!(
+                "the lane of priority {priority} has the order {}, so its threads are levels, and dynamic threads are none: give it                  0 of them",
+                lane.order
             ));
         }
         if !priorities.insert(priority) {

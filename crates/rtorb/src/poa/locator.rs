@@ -5,7 +5,7 @@ use super::{PoaError, ServedBy, unknown_operation};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
-use crate::timing::ServantTiming;
+use crate::timing::{OperationTiming, ServantTiming};
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -63,6 +63,10 @@ where
         }
         let servant = (self.locate)(id.octets())?;
         I::dispatch(&servant, operation, call)
+    }
+
+    fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
+        I::timings().get(I::timing_of(I::find_operation(operation)?)?)
     }
 
     fn repository_id(&self) -> &'static str {

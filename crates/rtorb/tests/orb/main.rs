@@ -10,6 +10,7 @@ mod call_deadlines;
 mod client_faults;
 mod collocated;
 mod connection_thread;
+mod deadline_lanes;
 mod dispatch_conformance;
 mod enforcement;
 mod local_exceptions;

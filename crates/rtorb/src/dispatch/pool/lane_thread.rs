@@ -4,11 +4,11 @@ use super::borrowing::Standby;
 use super::lane::{Lane, Source};
 use super::lane_server::LaneServer;
 use super::request_queue::Job;
-use crate::server::{Event, Session, TakenRequest};
+use super::request_room::QueuedRequest;
+use crate::server::Event;
 use core::mem::MaybeUninit;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::ring::PopError;
-use std::sync::Arc;
 
 /// A thread that other lanes may call.
 pub(super) struct LaneThread<'p> {
@@ -33,7 +33,7 @@ pub(super) enum Lifetime {
 /// The result of waiting for work.
 enum Waited {
     Event(Event),
-    Request(Arc<Session>, TakenRequest),
+    Request(QueuedRequest),
     /// A more urgent lane needs a thread.
     Call,
     /// The event loop has handled the event.
@@ -74,7 +74,7 @@ impl<'p> LaneThread<'p> {
             self.return_to_own_lane();
             match waited {
                 Waited::Event(event) => self.server.serve(lane, event),
-                Waited::Request(session, request) => self.serve_request(lane, &session, request),
+                Waited::Request(queued) => self.serve_request(lane, queued),
                 Waited::Idle if self.lifetime != Lifetime::Static => return,
                 Waited::Idle | Waited::Nothing | Waited::Call => {}
                 Waited::Stopped => return,
@@ -92,7 +92,7 @@ impl<'p> LaneThread<'p> {
         };
         if let Source::Queue(queue) = &lane.source {
             return match queue.next(idle_ns.map(|idle_ns| monotonic_ns() + idle_ns)) {
-                Ok(Job::Request(session, request)) => Waited::Request(session, request),
+                Ok(Job::Request(queued)) => Waited::Request(queued),
                 Ok(Job::Help) => Waited::Call,
                 Err(PopError::TimedOut) => Waited::Idle,
                 Err(PopError::Closed) => Waited::Stopped,
@@ -182,7 +182,7 @@ impl<'p> LaneThread<'p> {
             }
             return match job {
                 Some(Job::Help) => self.repeat_call_of(lane),
-                Some(Job::Request(session, request)) => self.serve_request(lane, &session, request),
+                Some(Job::Request(queued)) => self.serve_request(lane, queued),
                 None => {}
             };
         }
@@ -197,9 +197,9 @@ impl<'p> LaneThread<'p> {
         }
     }
 
-    fn serve_request(&mut self, lane: &Lane, session: &Session, request: TakenRequest) {
+    fn serve_request(&mut self, lane: &Lane, queued: QueuedRequest) {
         if let Source::Queue(queue) = &lane.source {
-            queue.serve(session, request, &mut self.server.workspace);
+            queue.room.serve(queued, &mut self.server.workspace);
         }
     }
 

@@ -101,6 +101,7 @@ mod tests {
             priority: Priority::new(priority).ok(),
             static_threads: 1,
             dynamic_threads,
+            order: crate::strategies::RequestOrder::Fifo,
             threads: rtorb_os::thread::ThreadConfig::default(),
         });
         let config = PoolConfig {
