@@ -231,8 +231,7 @@ fn adapter(server: &Orb, priority: i16) -> anyhow::Result<rtorb::Poa> {
 fn lane(priority: i16) -> anyhow::Result<ThreadpoolLane> {
     Ok(ThreadpoolLane {
         lane_priority: Priority::new(priority)?,
-        static_threads: 1,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     })
 }
 
