@@ -18,6 +18,7 @@ use std::io::{Write, stderr, stdout};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
 rtorb::include_idl!("neighbours");
@@ -86,7 +87,7 @@ fn main() -> anyhow::Result<()> {
     apply_affinity(&[cpu])?;
     let policies = [
         ("count", Overrun::Count, deadlines.div_ceil(10)),
-        ("demote", Overrun::Demote(0), deadlines),
+        ("demote", Overrun::Demote(1), deadlines),
         ("stop", Overrun::Stop, deadlines),
     ];
     let mut outcomes = Vec::new();
@@ -140,10 +141,11 @@ fn measure(policy: &'static str, overrun: Overrun, deadlines: u64) -> anyhow::Re
     let client = Orb::builder().deadlines(Deadlines::Count).build()?;
     let survey: Survey = client.string_to_reference(&survey.as_object().to_string())?;
     let axis: Axis = client.string_to_reference(&axis.as_object().to_string())?;
-    let surveying = survey_until(&client, survey, &is_over);
+    let (axis_ready, is_axis_ready) = mpsc::channel();
+    let surveying = survey_until(&client, survey, &is_over, is_axis_ready);
     let stepping = {
         let client = client.clone();
-        thread::spawn(move || drive(&client, &axis, deadlines))
+        thread::spawn(move || drive(&client, &axis, &axis_ready, deadlines))
     };
     let (calls, missed, longest_ns) = stepping.join().expect("no panic")?;
     is_over.store(true, Ordering::Relaxed);
@@ -164,10 +166,16 @@ fn measure(policy: &'static str, overrun: Overrun, deadlines: u64) -> anyhow::Re
 }
 
 /// Calls the axis in each period; returns its releases, those that were not done within the period, and the longest response.
-fn drive(client: &Orb, axis: &Axis, deadlines: u64) -> anyhow::Result<(u64, u64, u64)> {
+fn drive(
+    client: &Orb,
+    axis: &Axis,
+    ready: &Sender<()>,
+    deadlines: u64,
+) -> anyhow::Result<(u64, u64, u64)> {
     take_priority(client, AXIS_PRIORITY)?;
     // The connection is open before the first period begins.
     axis.step()?;
+    ready.send(())?;
     let (mut calls, mut missed, mut longest_ns) = (0, 0, 0);
     let mut timer = PeriodicTimer::every(PERIOD_NS);
     while calls < deadlines {
@@ -187,11 +195,16 @@ fn survey_until(
     client: &Orb,
     survey: Survey,
     is_over: &Arc<AtomicBool>,
+    is_axis_ready: Receiver<()>,
 ) -> JoinHandle<anyhow::Result<()>> {
     let (client, is_over) = (client.clone(), Arc::clone(is_over));
     thread::spawn(move || {
         take_priority(&client, SURVEY_PRIORITY)?;
-        let mut timer = PeriodicTimer::every(SURVEY_PERIOD_NS);
+        // The connection is open before the first call with too much work.
+        survey.scan(0)?;
+        is_axis_ready.recv()?;
+        let first_ns = monotonic_ns() + PERIOD_NS;
+        let mut timer = PeriodicTimer::starting_at(first_ns, SURVEY_PERIOD_NS);
         while !is_over.load(Ordering::Relaxed) {
             timer.wait();
             // A servant that is stopped raises TIMEOUT.
@@ -218,8 +231,7 @@ fn adapter(server: &Orb, priority: i16) -> anyhow::Result<rtorb::Poa> {
 fn lane(priority: i16) -> anyhow::Result<ThreadpoolLane> {
     Ok(ThreadpoolLane {
         lane_priority: Priority::new(priority)?,
-        static_threads: 1,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     })
 }
 

@@ -18,12 +18,12 @@ pub(crate) struct ServantTiming {
 pub(super) struct Arrival {
     /// The time since the call before; `None` for the first one.
     pub(super) gap_ns: Option<u64>,
-    pub(super) admission: Admission,
+    pub(super) admission: CallAdmission,
 }
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum CallAdmission {
     Served,
     /// It is served later than it could have been.
     Delayed,
@@ -43,7 +43,7 @@ impl ServantTiming {
     pub(super) fn admit(&self, place: usize, arrived_ns: u64, period_ns: u64) -> Arrival {
         let served = Arrival {
             gap_ns: None,
-            admission: Admission::Served,
+            admission: CallAdmission::Served,
         };
         let Some(last) = self.arrived_ns.get(place) else {
             return served;
@@ -75,11 +75,11 @@ impl ServantTiming {
         });
         let (Ok(before_ns) | Err(before_ns)) = recorded;
         let admission = match recorded {
-            Err(_) => Admission::Refused,
-            Ok(_) if due(before_ns) > arrived_ns => Admission::Delayed,
-            Ok(_) => Admission::Served,
+            Err(_) => CallAdmission::Refused,
+            Ok(_) if due(before_ns) > arrived_ns => CallAdmission::Delayed,
+            Ok(_) => CallAdmission::Served,
         };
-        if admission == Admission::Delayed && monotonic_ns() < due(before_ns) {
+        if admission == CallAdmission::Delayed && monotonic_ns() < due(before_ns) {
             sleep_until(due(before_ns));
         }
         Arrival {
@@ -104,7 +104,7 @@ mod tests {
         ServantTiming::new(1, enforcement)
     }
 
-    fn admitted(timing: &ServantTiming, arrived_ns: u64) -> (Option<u64>, Admission) {
+    fn admitted(timing: &ServantTiming, arrived_ns: u64) -> (Option<u64>, CallAdmission) {
         let Arrival { gap_ns, admission } = timing.admit(0, arrived_ns, PERIOD_NS);
         (gap_ns, admission)
     }
@@ -112,23 +112,23 @@ mod tests {
     #[test]
     fn a_refused_call_does_not_move_the_time_of_the_next_one() {
         let timing = timing(EarlyCalls::Refuse);
-        assert_eq!(admitted(&timing, 500), (None, Admission::Served));
-        assert_eq!(admitted(&timing, 1000), (Some(500), Admission::Refused));
-        assert_eq!(admitted(&timing, 1499), (Some(999), Admission::Refused));
-        assert_eq!(admitted(&timing, 1500), (Some(1000), Admission::Served));
-        assert_eq!(admitted(&timing, 1501), (Some(1), Admission::Refused));
+        assert_eq!(admitted(&timing, 500), (None, CallAdmission::Served));
+        assert_eq!(admitted(&timing, 1000), (Some(500), CallAdmission::Refused));
+        assert_eq!(admitted(&timing, 1499), (Some(999), CallAdmission::Refused));
+        assert_eq!(admitted(&timing, 1500), (Some(1000), CallAdmission::Served));
+        assert_eq!(admitted(&timing, 1501), (Some(1), CallAdmission::Refused));
     }
 
     #[test]
     fn early_calls_that_are_delayed_get_one_period_each_until_the_delay_is_too_long() {
         // All of these times are past, so nothing sleeps.
         let timing = timing(EarlyCalls::Delay(Duration::from_nanos(2 * PERIOD_NS)));
-        assert_eq!(admitted(&timing, 500), (None, Admission::Served));
-        assert_eq!(admitted(&timing, 500), (Some(0), Admission::Delayed));
-        assert_eq!(admitted(&timing, 500), (Some(0), Admission::Delayed));
-        assert_eq!(admitted(&timing, 500), (Some(0), Admission::Refused));
-        assert_eq!(admitted(&timing, 1500), (Some(0), Admission::Delayed));
-        assert_eq!(admitted(&timing, 4500), (Some(1000), Admission::Served));
+        assert_eq!(admitted(&timing, 500), (None, CallAdmission::Served));
+        assert_eq!(admitted(&timing, 500), (Some(0), CallAdmission::Delayed));
+        assert_eq!(admitted(&timing, 500), (Some(0), CallAdmission::Delayed));
+        assert_eq!(admitted(&timing, 500), (Some(0), CallAdmission::Refused));
+        assert_eq!(admitted(&timing, 1500), (Some(0), CallAdmission::Delayed));
+        assert_eq!(admitted(&timing, 4500), (Some(1000), CallAdmission::Served));
     }
 
     #[test]
@@ -138,15 +138,15 @@ mod tests {
         let first_ns = monotonic_ns();
         assert_eq!(
             timing.admit(0, first_ns, period_ns).admission,
-            Admission::Served
+            CallAdmission::Served
         );
         let arrived_ns = monotonic_ns();
         let second = timing.admit(0, arrived_ns, period_ns);
         assert!(monotonic_ns() >= first_ns + period_ns);
         // A busy host may have delayed the test itself.
         let expected = match arrived_ns - first_ns {
-            gap_ns if gap_ns < period_ns => Admission::Delayed,
-            _ => Admission::Served,
+            gap_ns if gap_ns < period_ns => CallAdmission::Delayed,
+            _ => CallAdmission::Served,
         };
         assert_eq!(second.admission, expected);
         assert_eq!(second.gap_ns, Some(arrived_ns - first_ns));
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn a_call_that_is_only_counted_is_served_at_once() {
         let timing = timing(EarlyCalls::Count);
-        assert_eq!(admitted(&timing, 500), (None, Admission::Served));
-        assert_eq!(admitted(&timing, 600), (Some(100), Admission::Served));
-        assert_eq!(admitted(&timing, 650), (Some(50), Admission::Served));
+        assert_eq!(admitted(&timing, 500), (None, CallAdmission::Served));
+        assert_eq!(admitted(&timing, 600), (Some(100), CallAdmission::Served));
+        assert_eq!(admitted(&timing, 650), (Some(50), CallAdmission::Served));
     }
 }

@@ -1,7 +1,7 @@
 //! The budget of the call that a thread serves: how long its servant may execute, and what happens beyond that.
 //!
 //! Two threads share a budget: the serving thread, which begins and ends calls, and the enforcing thread, which finds overruns. The state
-//! of the call is one word, [`call`](Budget::call): its number and its [`Phase`]. The enforcing thread judges a call by that word, so
+//! of the call is one word, [`call`](Budget::call): its number and its [`BudgetState`]. The enforcing thread judges a call by that word, so
 //! that it never takes a call for a later one.
 //!
 //! The timer of the thread expires when the elapsed time reaches the worst case: no earlier than the execution time can. It is set only
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub(super) struct Budget {
     thread_id: u32,
     pub(super) timer: Timer,
-    /// The number of the call times [`PHASES`], plus its phase.
+    /// The number of the call times [`STATES`], plus its state.
     call: AtomicU64,
     worst_ns: AtomicU64,
     began_ns: AtomicU64,
@@ -48,7 +48,7 @@ pub(super) struct Allowance {
 
 /// What was done about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum BudgetOutcome {
     /// Nothing: the servant executed no longer than it may, or its thread has the lower priority already.
     Kept,
     /// The thread was demoted, from this policy.
@@ -57,10 +57,10 @@ pub(super) enum Verdict {
     Stopped,
 }
 
-/// The phase of a call.
+/// The state of a call with a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-enum Phase {
+enum BudgetState {
     /// No call, or none with a budget.
     Idle = 0,
     /// The servant executes.
@@ -69,7 +69,7 @@ enum Phase {
     Overrun = 2,
 }
 
-const PHASES: u64 = 4;
+const STATES: u64 = 4;
 /// The action of a servant that is asked to stop. No native priority is so large.
 const STOP: u32 = u32::MAX;
 /// No thread has had so much CPU time.
@@ -109,9 +109,9 @@ impl Budget {
             Overrun::Count | Overrun::Stop => STOP,
         };
         self.action.store(action, Ordering::Relaxed);
-        let number = self.call.load(Ordering::Relaxed) / PHASES + 1;
+        let number = self.call.load(Ordering::Relaxed) / STATES + 1;
         // In this order, and `look` does the reverse: one of the two threads sees what the other has written, and sets the timer.
-        let running = number * PHASES + Phase::Running as u64;
+        let running = number * STATES + BudgetState::Running as u64;
         self.call.store(running, Ordering::SeqCst);
         let armed_ns = self.armed_ns.load(Ordering::SeqCst);
         let due_ns = began_ns.saturating_add(worst_ns);
@@ -121,23 +121,25 @@ impl Budget {
     }
 
     /// Ends the call, and returns what was done about it. The thread has the lower priority until it leaves that itself.
-    pub(super) fn end(&self) -> Verdict {
+    pub(super) fn end(&self) -> BudgetOutcome {
         // Only the enforcing thread changes the word beside, and keeps the number.
-        let idle = self.call.load(Ordering::Relaxed) / PHASES * PHASES + Phase::Idle as u64;
+        let idle = self.call.load(Ordering::Relaxed) / STATES * STATES + BudgetState::Idle as u64;
         let call = self.call.swap(idle, Ordering::AcqRel);
-        if call % PHASES != Phase::Overrun as u64 {
-            return Verdict::Kept;
+        if call % STATES != BudgetState::Overrun as u64 {
+            return BudgetOutcome::Kept;
         }
         if self.action.load(Ordering::Relaxed) == STOP {
-            return Verdict::Stopped;
+            return BudgetOutcome::Stopped;
         }
         // If the enforcing thread is demoting this one now, waits until it has done so.
-        self.demotion.end().map_or(Verdict::Kept, Verdict::Demoted)
+        self.demotion
+            .end()
+            .map_or(BudgetOutcome::Kept, BudgetOutcome::Demoted)
     }
 
     /// Returns true if the servant is asked to stop.
     pub(super) fn asks_to_stop(&self) -> bool {
-        self.call.load(Ordering::Acquire) % PHASES == Phase::Overrun as u64
+        self.call.load(Ordering::Acquire) % STATES == BudgetState::Overrun as u64
             && self.action.load(Ordering::Relaxed) == STOP
     }
 
@@ -146,7 +148,7 @@ impl Budget {
         self.armed_ns.store(0, Ordering::SeqCst);
         loop {
             let call = self.call.load(Ordering::SeqCst);
-            if call % PHASES != Phase::Running as u64 {
+            if call % STATES != BudgetState::Running as u64 {
                 return;
             }
             let now_ns = monotonic_ns();
@@ -182,7 +184,7 @@ impl Budget {
     fn act(&self, call: u64, rt: &RtCore) {
         // Of this call if it has not ended, and unused otherwise.
         let action = self.action.load(Ordering::Acquire);
-        let overrun = call / PHASES * PHASES + Phase::Overrun as u64;
+        let overrun = call / STATES * STATES + BudgetState::Overrun as u64;
         let is_still_running = || {
             let changed =
                 self.call

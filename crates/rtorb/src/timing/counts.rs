@@ -1,6 +1,6 @@
 //! Lock-free counters of an ORB's annotated operations, in a table by the number of the operation.
 
-use super::arrivals::Admission;
+use super::arrivals::CallAdmission;
 use super::watch::TimingSide;
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -157,13 +157,13 @@ impl Counters {
 
     /// Counts a call that is not served at once.
     #[inline]
-    pub(super) fn add_admission(&self, admission: Admission) {
+    pub(super) fn add_admission(&self, admission: CallAdmission) {
         match admission {
-            Admission::Served => {}
-            Admission::Delayed => {
+            CallAdmission::Served => {}
+            CallAdmission::Delayed => {
                 self.delays.fetch_add(1, Ordering::Relaxed);
             }
-            Admission::Refused => {
+            CallAdmission::Refused => {
                 self.refusals.fetch_add(1, Ordering::Relaxed);
             }
         }

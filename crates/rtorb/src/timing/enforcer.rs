@@ -20,13 +20,13 @@ use std::sync::{Arc, Weak};
 #[derive(Debug)]
 pub(crate) struct Enforcer {
     config: ClientThread,
-    shared: Arc<Shared>,
+    threads: Arc<WatchedThreads>,
     thread: Mutex<Option<JoinHandle<Option<()>>>>,
 }
 
 /// What the enforcing thread and the serving threads share.
 #[derive(Debug)]
-struct Shared {
+struct WatchedThreads {
     rt: Arc<RtCore>,
     /// The thread sleeps here. It exists from the start of the thread on.
     poller: SetOnce<Poller>,
@@ -50,7 +50,7 @@ thread_local! {
 
 /// The budget of a thread with one ORB. Dropping it ends the watch.
 struct OwnBudget {
-    shared: Weak<Shared>,
+    threads: Weak<WatchedThreads>,
     key: Key,
     budget: Weak<Budget>,
 }
@@ -60,7 +60,7 @@ impl Enforcer {
     pub(crate) fn new(config: ClientThread, rt: Arc<RtCore>) -> Self {
         Self {
             config,
-            shared: Arc::new(Shared {
+            threads: Arc::new(WatchedThreads {
                 rt,
                 poller: SetOnce::new(),
                 budgets: Slab::new(THREADS_MAX),
@@ -76,21 +76,21 @@ impl Enforcer {
     /// NO_PERMISSION if the host refuses the thread its priority, or would refuse a demoted thread the priority that it had;
     /// NO_RESOURCES if it refuses the thread or a descriptor.
     pub(crate) fn start(&self, overrun: Overrun) -> Result<(), SystemException> {
-        let shared = &self.shared;
+        let threads = &self.threads;
         if let Overrun::Demote(_) = overrun {
-            let returns_to = shared.rt.most_urgent_policy();
-            let refused = allowed(returns_to).or_else(|no| shared.rt.best_effort.pass(no));
+            let returns_to = threads.rt.most_urgent_policy();
+            let refused = allowed(returns_to).or_else(|no| threads.rt.best_effort.pass(no));
             refused.map_err(refusal)?;
         }
         let mut thread = self.thread.lock();
         if thread.is_some() {
             return Ok(());
         }
-        if shared.poller.get().is_none() {
+        if threads.poller.get().is_none() {
             let made = Poller::new().map_err(|_| local::DESCRIPTOR_REFUSED)?;
-            shared.poller.get_or_make(|| made);
+            threads.poller.get_or_make(|| made);
         }
-        let of_thread = Arc::clone(shared);
+        let of_thread = Arc::clone(threads);
         let spawned = self.config.spawn("rtorb-enforcer", move || of_thread.run());
         *thread = Some(spawned.map_err(refusal)?);
         Ok(())
@@ -106,11 +106,11 @@ impl Enforcer {
         if is_within.unwrap_or(true) {
             return Ok(None);
         }
-        let rt = &self.shared.rt;
+        let rt = &self.threads.rt;
         rt.keep_above(caller_policy(rt).priority())
             .map_err(refusal)?;
         let known = OWN.with_borrow(|own| {
-            let of_orb = |one: &&OwnBudget| one.shared.as_ptr() == Arc::as_ptr(&self.shared);
+            let of_orb = |one: &&OwnBudget| one.threads.as_ptr() == Arc::as_ptr(&self.threads);
             own.iter().find(of_orb).and_then(|one| one.budget.upgrade())
         });
         match known {
@@ -123,19 +123,19 @@ impl Enforcer {
     fn watch_this_thread(&self) -> Result<Arc<Budget>, SystemException> {
         let refused = |_| local::DESCRIPTOR_REFUSED;
         let budget = Arc::new(Budget::of_this_thread().map_err(refused)?);
-        let shared = &self.shared;
-        let key = shared.budgets.insert(Arc::clone(&budget));
+        let threads = &self.threads;
+        let key = threads.budgets.insert(Arc::clone(&budget));
         let own = OwnBudget {
-            shared: Arc::downgrade(shared),
-            key: key.ok_or(local::POOL_THREADS_FULL)?,
+            threads: Arc::downgrade(threads),
+            key: key.ok_or(local::DESCRIPTOR_REFUSED)?,
             budget: Arc::downgrade(&budget),
         };
-        let poller = shared.poller.get().ok_or(local::CONTRADICTION)?;
+        let poller = threads.poller.get().ok_or(local::CONTRADICTION)?;
         let watched = poller.add(&budget.timer, Token::of(own.key), ONCE);
         watched.map_err(refused)?;
         OWN.with_borrow_mut(|all| {
             // Those of ORBs that have ended.
-            all.retain(|one| one.shared.strong_count() > 0);
+            all.retain(|one| one.threads.strong_count() > 0);
             all.push(own);
         });
         Ok(budget)
@@ -144,8 +144,8 @@ impl Enforcer {
 
 impl Drop for Enforcer {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
-        if let Some(poller) = self.shared.poller.get() {
+        self.threads.stop.store(true, Ordering::Release);
+        if let Some(poller) = self.threads.poller.get() {
             poller.ring();
         }
         if let Some(thread) = self.thread.get_mut().take() {
@@ -155,7 +155,7 @@ impl Drop for Enforcer {
     }
 }
 
-impl Shared {
+impl WatchedThreads {
     fn run(&self) {
         let Some(poller) = self.poller.get() else {
             return;
@@ -175,8 +175,8 @@ impl Shared {
 
 impl Drop for OwnBudget {
     fn drop(&mut self) {
-        if let Some(shared) = self.shared.upgrade() {
-            shared.budgets.remove(self.key);
+        if let Some(threads) = self.threads.upgrade() {
+            threads.budgets.remove(self.key);
         }
     }
 }
@@ -199,7 +199,7 @@ pub(crate) fn is_asked_to_stop() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::budget::{Allowance, Verdict};
+    use super::super::budget::{Allowance, BudgetOutcome};
     use super::*;
     use crate::Orb;
     use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
@@ -208,8 +208,8 @@ mod tests {
     /// Longer than any of this takes, in nanoseconds.
     const LONG_NS: u64 = 20_000_000_000;
 
-    /// Serves a call with a budget until it has had so much CPU time, or is asked to stop; returns the verdict and its execution.
-    fn serve(enforcer: &Enforcer, worst_ns: u64, execute_ns: u64) -> (Verdict, u64) {
+    /// Serves a call with a budget until it has had so much CPU time, or is asked to stop; returns what was done about it and its execution.
+    fn serve(enforcer: &Enforcer, worst_ns: u64, execute_ns: u64) -> (BudgetOutcome, u64) {
         let budget = enforcer.budget_here().expect("the host allows it");
         let budget = budget.expect("no call is in progress");
         let (began_ns, cpu_began_ns) = (monotonic_ns(), thread_cpu_ns());
@@ -240,11 +240,11 @@ mod tests {
                             0 => LONG_NS,
                             _ => worst_ns / 50,
                         };
-                        let (verdict, executed_ns) = serve(enforcer, worst_ns, execute_ns);
+                        let (outcome, executed_ns) = serve(enforcer, worst_ns, execute_ns);
                         if execute_ns == LONG_NS {
-                            assert_eq!(verdict, Verdict::Stopped);
+                            assert_eq!(outcome, BudgetOutcome::Stopped);
                         }
-                        if verdict != Verdict::Kept {
+                        if outcome != BudgetOutcome::Kept {
                             assert!(executed_ns >= worst_ns, "{executed_ns} of {worst_ns}");
                         }
                     }
@@ -268,8 +268,8 @@ mod tests {
             });
             served.join().expect("no panic")
         });
-        let shared = &orb.core.client.timing.enforcer.shared;
-        assert!(shared.budgets.enter(key).is_none());
+        let threads = &orb.core.client.timing.enforcer.threads;
+        assert!(threads.budgets.enter(key).is_none());
         thread::spawn(move || {
             for _ in 0..3 {
                 serve_with(&Orb::builder().build().expect("an ORB"));

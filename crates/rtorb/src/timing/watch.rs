@@ -1,7 +1,7 @@
 //! Measures the calls of annotated operations, and calls the application's hook for violations.
 
-use super::arrivals::{Admission, ServantTiming};
-use super::budget::{Allowance, Budget, Verdict};
+use super::arrivals::{CallAdmission, ServantTiming};
+use super::budget::{Allowance, Budget, BudgetOutcome};
 use super::counts::{CounterTable, OperationCounters, OperationCounts};
 use super::enforcement::{Enforcement, Overrun};
 use super::enforcer::{Enforcer, replace_current};
@@ -106,7 +106,7 @@ pub(crate) struct TimedUpcall {
     executed_ns: Option<u64>,
     /// Time since the previous call, if there is a period.
     gap_ns: Option<u64>,
-    admission: Admission,
+    admission: CallAdmission,
     /// True while the budget of this call is that of the thread.
     has_budget: bool,
     enforced: Enforced,
@@ -249,13 +249,13 @@ impl TimedUpcall {
             cpu_began_ns: None,
             executed_ns: None,
             gap_ns: None,
-            admission: Admission::Served,
+            admission: CallAdmission::Served,
             has_budget: false,
             enforced: Enforced::Nothing,
         };
         let admitted = call.admit(watch, place, servant);
         if admitted.is_err() {
-            call.admission = Admission::Refused;
+            call.admission = CallAdmission::Refused;
         }
         (call, admitted)
     }
@@ -272,9 +272,9 @@ impl TimedUpcall {
             let arrival = servant.admit(place, self.arrived_ns, period_ns);
             (self.gap_ns, self.admission) = (arrival.gap_ns, arrival.admission);
             match arrival.admission {
-                Admission::Served => {}
-                Admission::Delayed => self.began_ns = monotonic_ns(),
-                Admission::Refused => return Err(local::CALLED_TOO_SOON),
+                CallAdmission::Served => {}
+                CallAdmission::Delayed => self.began_ns = monotonic_ns(),
+                CallAdmission::Refused => return Err(local::CALLED_TOO_SOON),
             }
         }
         let Some(worst_ns) = self.operation.worst_ns else {
@@ -327,12 +327,14 @@ impl TimedUpcall {
     #[inline(never)]
     fn end_budget(&mut self) {
         self.has_budget = false;
-        let verdict = replace_current(None).map(|budget| budget.end());
-        self.enforced = match verdict {
-            None | Some(Verdict::Kept) => Enforced::Nothing,
-            Some(Verdict::Stopped) => Enforced::Stop,
-            Some(Verdict::Demoted(before)) if apply_policy(before).is_ok() => Enforced::Demotion,
-            Some(Verdict::Demoted(_)) => Enforced::LastingDemotion,
+        let outcome = replace_current(None).map(|budget| budget.end());
+        self.enforced = match outcome {
+            None | Some(BudgetOutcome::Kept) => Enforced::Nothing,
+            Some(BudgetOutcome::Stopped) => Enforced::Stop,
+            Some(BudgetOutcome::Demoted(before)) if apply_policy(before).is_ok() => {
+                Enforced::Demotion
+            }
+            Some(BudgetOutcome::Demoted(_)) => Enforced::LastingDemotion,
         };
     }
 
@@ -359,7 +361,7 @@ impl TimedUpcall {
             let limit = TimingLimit::Period;
             observer.report(limit, &server.early_arrivals, limit_ns, observed_ns);
         }
-        if self.admission == Admission::Refused {
+        if self.admission == CallAdmission::Refused {
             return true;
         }
         let response_ns = monotonic_ns().saturating_sub(self.arrived_ns);

@@ -195,8 +195,7 @@ fn a_demoted_servant_lets_less_urgent_threads_run_and_its_thread_gets_its_priori
     for (name, dispatch) in DispatchStrategy::ALL {
         let lane = ThreadpoolLane {
             lane_priority: priority(SERVING.into()),
-            static_threads: 1,
-            dynamic_threads: 0,
+            ..ThreadpoolLane::default()
         };
         let builder = Orb::builder().dispatch(dispatch).lanes([lane]);
         let builder = builder.server_threads(fifo(SERVING, cpu));
