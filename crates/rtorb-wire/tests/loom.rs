@@ -435,3 +435,19 @@ fn loom_a_held_connection_is_read_again_whatever_becomes_of_its_bound() {
         driver.assert_watched();
     });
 }
+
+#[test]
+fn loom_a_report_that_has_come_may_be_requested_again() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        let replier = spawn(&driver, Driver::served);
+        driver.request();
+        // The event loop reports the connection, whose reader leaves bytes behind again.
+        driver.sending.lock().unwrap().is_reported = false;
+        assert!(driver.request());
+        assert!(driver.sending.lock().unwrap().is_reported);
+        replier.join().unwrap();
+        driver.assert_watched();
+    });
+}
