@@ -451,3 +451,20 @@ fn loom_a_report_that_has_come_may_be_requested_again() {
         driver.assert_watched();
     });
 }
+
+#[test]
+fn loom_a_connection_that_is_to_be_reported_is_held_at_its_bound_too() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.take();
+        let replier = spawn(&driver, Driver::served);
+        assert!(driver.request());
+        assert!(driver.hold(), "one request reaches the bound");
+        replier.join().unwrap();
+        driver.assert_watched();
+        driver.served();
+        assert!(driver.state.is_requested());
+        driver.assert_watched();
+    });
+}
