@@ -468,3 +468,19 @@ fn loom_a_connection_that_is_to_be_reported_is_held_at_its_bound_too() {
         driver.assert_watched();
     });
 }
+
+#[test]
+fn loom_a_client_that_sends_no_more_still_gets_its_last_reply() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        assert!(!driver.state.is_answered());
+        let event_loop = spawn(&driver, |driver| driver.state.report_end());
+        driver.reply();
+        driver.served();
+        event_loop.join().unwrap();
+        assert!(driver.state.is_ending() && !driver.state.gives_way());
+        assert!(driver.state.is_idle() && driver.state.is_read());
+        assert_eq!(driver.sending.lock().unwrap().sent, 1);
+    });
+}
