@@ -69,6 +69,7 @@ impl ServantTraits {
         servant.map(|servant: &Arc<V>| &**servant)
     }
 
+    /// Finds the trait of an interface that the servant's own inherits from.
     #[cold]
     #[inline(never)]
     fn find<V: ?Sized + 'static>(traits: &[Box<dyn Any + Send + Sync>]) -> Option<&Arc<V>> {

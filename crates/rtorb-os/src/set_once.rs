@@ -56,6 +56,7 @@ impl<T> SetOnce<T> {
         }
     }
 
+    /// Makes the value, and sets it. Out of line, so that a reader of the value saves no registers for it.
     #[cold]
     #[inline(never)]
     fn make(&self, make: impl FnOnce() -> T) -> &T {

@@ -435,3 +435,52 @@ fn loom_a_held_connection_is_read_again_whatever_becomes_of_its_bound() {
         driver.assert_watched();
     });
 }
+
+#[test]
+fn loom_a_report_that_has_come_may_be_requested_again() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        let replier = spawn(&driver, Driver::served);
+        driver.request();
+        // The event loop reports the connection, whose reader leaves bytes behind again.
+        driver.sending.lock().unwrap().is_reported = false;
+        assert!(driver.request());
+        assert!(driver.sending.lock().unwrap().is_reported);
+        replier.join().unwrap();
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_a_connection_that_is_to_be_reported_is_held_at_its_bound_too() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.take();
+        let replier = spawn(&driver, Driver::served);
+        assert!(driver.request());
+        assert!(driver.hold(), "one request reaches the bound");
+        replier.join().unwrap();
+        driver.assert_watched();
+        driver.served();
+        assert!(driver.state.is_requested());
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_a_client_that_sends_no_more_still_gets_its_last_reply() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        assert!(!driver.state.is_answered());
+        let event_loop = spawn(&driver, |driver| driver.state.report_end());
+        driver.reply();
+        driver.served();
+        event_loop.join().unwrap();
+        assert!(driver.state.is_ending() && !driver.state.gives_way());
+        assert!(driver.state.is_idle() && driver.state.is_read());
+        assert_eq!(driver.sending.lock().unwrap().sent, 1);
+    });
+}

@@ -152,7 +152,7 @@ impl ServerConnection {
     pub fn note_bulk_reply(&self) {
         self.exchange
             .store(Exchange::Answered as u8, Ordering::Relaxed);
-        // A swap, which no bound that is raised meanwhile undoes.
+        // Swapped, not stored: so a bound that another thread raises meanwhile cannot hide it.
         self.pace.swap(BULK_PACE, Ordering::Relaxed);
     }
 
