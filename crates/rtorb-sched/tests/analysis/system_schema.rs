@@ -133,7 +133,7 @@ fn fields_of_schema(schema: &Value, pointers: &[&str]) -> BTreeSet<String> {
 fn the_schema_and_the_reader_know_the_same_fields() {
     let schema = schema();
     let behaviour = "[[component]]\n[[component.behaviour]]\n";
-    let tables: [(&[&str], String); 13] = [
+    let tables: [(&[&str], String); 15] = [
         (&["/properties"], "zzz = 1".to_owned()),
         (
             &["/properties/priorities/properties"],
@@ -156,6 +156,14 @@ fn the_schema_and_the_reader_know_the_same_fields() {
         (
             &["/$defs/behaviour/properties"],
             format!("{behaviour}zzz = 1"),
+        ),
+        (
+            &["/$defs/burst/properties"],
+            format!("{behaviour}burst = {{ zzz = 1 }}"),
+        ),
+        (
+            &["/$defs/enforcement/properties"],
+            format!("{behaviour}enforcement = {{ zzz = 1 }}"),
         ),
         (
             &[
