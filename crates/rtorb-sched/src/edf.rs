@@ -3,7 +3,7 @@
 //! Jobs with arrival and deadline inside an interval of length t demand at most
 //!
 //! ```text
-//! h(t) = sum over tasks: (floor((t + J - D) / T) + 1) C
+//! (9)  h(t) = sum over tasks: A+(t + J - D) C,    which is (floor((t + J - D) / T) + 1) C without bursts
 //! ```
 //!
 //! All deadlines hold exactly if `h(t) + B(t) <= t` at each deadline in the longest busy period (Baruah, Rosier and Howell
@@ -98,7 +98,7 @@ pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
 ///    N - 1 jobs below it had started before `k` was released, and is due later, so `D(m) > l(k)`. They are of different tasks,
 ///    because of two jobs of one task the later one is due later; and so it is with tasks of one deadline without jitter.
 ///
-/// It is Baker's argument (1991, theorem 12) with the last level as the resource that cannot be preempted. A job that suspends
+/// It is Baker's argument (1991) with the last level as the resource that cannot be preempted. A job that suspends
 /// itself keeps its level: that counts as execution, or is outside the model.
 #[must_use]
 pub fn level_holders(tasks: &[Task], levels: u32) -> Vec<Option<usize>> {
