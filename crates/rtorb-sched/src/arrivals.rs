@@ -37,7 +37,8 @@ impl Arrivals {
     /// Returns the largest number of arrivals in a half-open window:
     ///
     /// ```text
-    /// (1)  A(s) = n floor(s / T) + min(n, ceil((s mod T) / g))        for n jobs in T, at least g apart; A(s) = ceil(s / T) if n = 1
+    /// (1)  A(s) = n floor(s / T) + min(n, ceil((s mod T) / g))    for n jobs in T, at least g apart
+    ///           = ceil(s / T)                                     for n = 1
     /// ```
     ///
     /// (Tindell, Burns and Wellings 1994, "sporadically periodic" tasks.) Any `n + 1` arrivals span at least `T`, and `q <= n` at

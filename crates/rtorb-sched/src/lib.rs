@@ -18,6 +18,8 @@
 //! | worst response times, earliest deadline first | [`edf::response_times`] | Spuri 1996 |
 //! | operations that call each other, converted to tasks | [`CallGraph`] | |
 //! | a complete schedule of a call graph | [`Schedule`] | |
+//! | bursts, static offsets | [`Burst`], [`Phase`] | Tindell, Burns & Wellings 1994; near Palencia & Gonzalez Harbour 1998 |
+//! | the blocking of a lane with few levels | [`edf::level_holders`] | Baker 1991 |
 //! | levels mapped to priorities of a host | [`PriorityRange`] | |
 //! | reading files, with errors that name the line | [`text_file`], [`times`] | |
 //! | a system of components on measured platforms | [`model`] | P3 |

@@ -5,9 +5,13 @@
 //! Wellings 1994):
 //!
 //! ```text
-//! w(q) = B + (q + 1) C + sum over j as urgent or more: ceil((w(q) + J_j) / T_j) C_j
-//! R    = max over q: J + w(q) - q T,   for q = 0, 1, ... until w(q) + J <= (q + 1) T
+//! (2)  w(q) = B + (q + 1) C + sum over j as urgent or more: A_j(w(q) + J_j) C_j
+//! (3)  R    = max over q: J + w(q) - t(q),   for q = 0, 1, ... until w(q) + J <= t(q + 1)
 //! ```
+//!
+//! `A_j` is the arrival curve of equation (1), `ceil(s / T_j)` without bursts, and `t(q)` the least time from the first to the job
+//! with this number, `q T` without bursts. (2) is that of Audsley et al. 1993, with the jobs of Lehoczky 1990;
+//! (3) that of Tindell, Burns and Wellings 1994.
 //!
 //! Tasks of one level interfere with each other in full. So the result bounds every work-conserving order among them that keeps
 //! each task's own jobs in order: first come first served (SCHED_FIFO), by deadline or by laxity, preemptive or not.

@@ -3,6 +3,7 @@
 mod composition;
 mod compositions;
 mod distributed;
+mod levels;
 mod model;
 mod platform;
 mod profiles;

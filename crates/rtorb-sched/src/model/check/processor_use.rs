@@ -41,6 +41,7 @@ pub(super) fn processors(view: &View<'_>, analysis: &Analysis) -> Vec<ProcessorU
                 SchedulingPolicy::FixedPriority => "fixed_priority",
                 SchedulingPolicy::EarliestDeadline => "earliest_deadline",
             },
+            levels: processor.levels,
             utilisation_millionths: all.millionths(),
             layers_millionths: by_layer,
         }
