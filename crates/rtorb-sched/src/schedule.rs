@@ -123,9 +123,20 @@ impl Schedule {
             anomalies,
             utilisation,
         };
-        schedule.operations = judged(graph, &task_set, &levels, &schedule.levels, limits);
-        schedule.find_anomalies(graph);
+        schedule.judge(graph, &task_set, &levels, limits);
         Ok(schedule)
+    }
+
+    /// Analyses the operations of a graph in these levels.
+    pub(crate) fn judge(
+        &mut self,
+        graph: &CallGraph,
+        task_set: &TaskSet,
+        levels: &[Option<u32>],
+        limits: SearchLimits,
+    ) {
+        self.operations = judged(graph, task_set, levels, &self.levels, limits);
+        self.find_anomalies(graph);
     }
 
     /// Returns whether all deadlines hold; `None` if neither was proven.
@@ -146,10 +157,20 @@ impl Schedule {
     /// Returns the first operation that misses its deadline: in the most urgent level the one with the shortest deadline.
     #[must_use]
     pub fn first_miss(&self) -> Option<usize> {
-        let all = self.operations.iter().enumerate();
-        let missed = all.filter(|(_, operation)| operation.verdict == Verdict::Misses);
-        let first = missed.min_by_key(|(_, operation)| (operation.level, operation.deadline_ns));
-        first.map(|(index, _)| index)
+        let first = self.first_unproven()?;
+        (self.operations[first].verdict == Verdict::Misses).then_some(first)
+    }
+
+    /// Returns the first operation that misses its deadline, or else the first one that is not proven to meet it.
+    #[must_use]
+    pub fn first_unproven(&self) -> Option<usize> {
+        let first = |verdict| {
+            let all = self.operations.iter().enumerate();
+            let such = all.filter(|(_, operation)| operation.verdict == verdict);
+            such.min_by_key(|(_, operation)| (operation.level, operation.deadline_ns))
+        };
+        let found = first(Verdict::Misses).or_else(|| first(Verdict::NotProven));
+        found.map(|(index, _)| index)
     }
 
     fn find_anomalies(&mut self, graph: &CallGraph) {
@@ -204,7 +225,8 @@ impl Schedule {
     }
 }
 
-fn lateness(scheduled: &OperationSchedule) -> String {
+/// Says by how much a response exceeds its deadline.
+pub(crate) fn lateness(scheduled: &OperationSchedule) -> String {
     let deadline_ns = scheduled.deadline_ns.unwrap_or_default();
     let response = match scheduled.response {
         Some(Response::Bounded { ns }) => format!(
