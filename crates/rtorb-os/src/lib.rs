@@ -32,6 +32,7 @@ mod atomics;
 pub mod byte_rings;
 pub mod clock;
 pub mod futex;
+pub mod hangup;
 mod indices;
 pub mod memory;
 mod policy;
