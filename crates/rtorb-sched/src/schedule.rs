@@ -127,6 +127,24 @@ impl Schedule {
         Ok(schedule)
     }
 
+    /// Analyses other calls or times of the same operations in the same levels.
+    ///
+    /// # Errors
+    /// [`GraphError`] if the graph is invalid.
+    pub fn reanalysed(&self, graph: &CallGraph, limits: SearchLimits) -> Result<Self, GraphError> {
+        let task_set = graph.task_set()?;
+        let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
+        let levels: Vec<Option<u32>> = self.operations.iter().map(|it| it.level).collect();
+        let mut schedule = Self {
+            operations: Vec::new(),
+            anomalies: Vec::new(),
+            utilisation: Utilisation::of(&tasks),
+            ..self.clone()
+        };
+        schedule.judge(graph, &task_set, &levels, limits);
+        Ok(schedule)
+    }
+
     /// Analyses the operations of a graph in these levels.
     pub(crate) fn judge(
         &mut self,

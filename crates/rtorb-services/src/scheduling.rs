@@ -22,6 +22,8 @@
 //!
 //! `rtorb-sched` does the analysis.
 
+mod admission;
+mod change;
 mod config;
 mod description;
 mod exception;
@@ -33,7 +35,8 @@ mod service;
 mod state;
 mod table;
 
-pub use config::{SchedulingConfig, SchedulingError};
+pub use change::{Change, ChangeError, NotAdmitted};
+pub use config::{Admission, SchedulingConfig, SchedulingError};
 pub use description::Description;
 pub use remote::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};
