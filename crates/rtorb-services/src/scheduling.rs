@@ -31,6 +31,7 @@ mod priorities;
 mod remote;
 mod schedule;
 mod servant;
+mod servants;
 mod service;
 mod state;
 mod table;
@@ -40,6 +41,7 @@ pub use config::{Admission, SchedulingConfig, SchedulingError};
 pub use description::Description;
 pub use remote::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};
+pub use servants::ServantSchedule;
 pub use service::Scheduling;
 
 pub use rtorb_sched::text_file::FileErrors;

@@ -4,7 +4,7 @@ use super::events::setup::{PATIENCE, Served, Serving, Supplier, event, number, s
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::exception::local;
 use rtorb::rt::Priority;
-use rtorb::{Collocation, DispatchStrategy, Orb, SystemException};
+use rtorb::{Collocation, DispatchStrategy, Orb, PoaError, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sync::Mutex;
 use rtorb_services::events::{
@@ -12,7 +12,7 @@ use rtorb_services::events::{
 };
 use rtorb_services::scheduling::{
     Admission, ChangeError, Description, RemoteScheduler, Scheduling, SchedulingConfig,
-    SchedulingError,
+    SchedulingError, ServantSchedule,
 };
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ProxyPushConsumerConnectPushSupplierError, ProxyPushSupplierConnectPushConsumerError,
@@ -25,6 +25,7 @@ use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling;
 use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling::{
     ChangeableScheduler, ChangeableSchedulerApplyError,
 };
+use rtorb_tests::snapshots::robot::{Motor, MotorServant, MotorTurnError, PartServant};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -226,7 +227,8 @@ fn a_system_that_misses_a_deadline_is_not_served() {
         description: Some(described(&overloaded)),
         ..SchedulingConfig::default()
     };
-    let refused = Scheduling::serve(&orb, config.clone()).expect_err("2 ms in each 10 ms, and 40 ms in each 40 ms");
+    let refused = Scheduling::serve(&orb, config.clone())
+        .expect_err("2 ms in each 10 ms, and 40 ms in each 40 ms");
     let SchedulingError::NotAdmitted(refused) = refused else {
         panic!("{refused}");
     };
@@ -345,6 +347,66 @@ fn events_that_would_break_a_deadline_are_refused() {
         let refused = system.supplier(17, sensor).expect_err("8 ms in each 10 ms");
         assert_eq!(refused.minor, local::NOT_ADMITTED.minor, "{refused}");
     }
+}
+
+/// A motor of 2 ms in each 50 ms.
+struct Idle;
+
+impl PartServant for Idle {
+    fn temperature(&self) -> Result<f32, SystemException> {
+        Ok(20.0)
+    }
+
+    fn stop(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn rest(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+impl MotorServant for Idle {
+    fn turn(&self, angle: i32, _reasons: &[String]) -> Result<i32, MotorTurnError> {
+        Ok(angle)
+    }
+
+    fn speed(&self) -> Result<i32, SystemException> {
+        Ok(0)
+    }
+
+    fn set_speed(&self, _speed: i32) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_servant_that_would_break_a_deadline_is_not_activated() {
+    // One level of 50 ms in any order: with three motors of 2 ms, a turn is done after 40 ms, its deadline.
+    let system = "[[operation]]\nname = \"control\"\nperiod = \"50ms\"\nworst = \"34ms\"\n";
+    let schedule = ServantSchedule::new(described(system)).expect("a schedule");
+    let orb = Orb::builder()
+        .servant_admission(Arc::new(schedule))
+        .build()
+        .expect("an ORB");
+    let poa = orb.root_poa().expect("it listens");
+    let activate = || poa.activate::<Motor, _>(Idle);
+    let motors: Vec<Motor> = (0..3).map(|_| activate().expect("there is room")).collect();
+    let refused = match activate() {
+        Err(PoaError::System(refused)) => refused,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused.minor, local::NOT_ADMITTED.minor);
+    let reason = refused.detail().expect("the reason");
+    assert!(
+        reason.contains("Robot::Motor::turn of servant 4 misses its deadline of 40ms"),
+        "{reason}"
+    );
+    // One that is gone makes room.
+    poa.deactivate(motors[1].as_object())
+        .expect("it was active");
+    activate().expect("there is room again");
+    assert!(activate().is_err());
 }
 
 #[test]

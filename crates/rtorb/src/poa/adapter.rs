@@ -350,8 +350,9 @@ impl Poa {
         activation: Activation<'_>,
         servant: S,
     ) -> Result<I, PoaError> {
+        let admitted = self.core.admit(I::timings())?;
         self.core.server.timing.prepare_serving(I::timings());
-        let servant = Box::new(Tie::<I, S>::new(servant));
+        let servant = Box::new(Tie::<I, S>::new(servant, admitted));
         let object = self.place(activation, I::REPOSITORY_ID, servant)?;
         Ok(I::unchecked_narrow(object))
     }
