@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod arrivals;
 mod audsley;
 mod chains;
 pub mod edf;
@@ -46,6 +47,7 @@ mod transition;
 mod utilisation;
 
 pub use admission::{Refusal, admit};
+pub use arrivals::{Burst, Phase};
 pub use audsley::audsley;
 pub use chains::response_times_in_chains;
 pub use graph::{

@@ -267,6 +267,12 @@ impl Orb {
         self.core.adapters.server.state.refused()
     }
 
+    /// Returns the number of requests whose deadline had passed before a servant was called. Each was refused with TIMEOUT, or served
+    /// if [`deadlines`](OrbBuilder::deadlines) are only counted.
+    pub fn requests_expired(&self) -> u64 {
+        self.core.adapters.server.state.expired()
+    }
+
     /// Returns the ORB's strategies.
     pub fn strategies(&self) -> Strategies {
         self.core.strategies

@@ -30,7 +30,7 @@ pub use admission::{AdmittedServant, ServantAdmission};
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant};
-use crate::timing::Arrivals;
+use crate::timing::{Enforcement, ServantTiming};
 use core::marker::PhantomData;
 use rtorb_core::codegen::ServantTraits;
 use rtorb_core::{Interface, unknown_operation};
@@ -42,18 +42,22 @@ pub(crate) struct Tie<I, S> {
     servant: Arc<S>,
     /// Made by the first call that needs no request.
     traits: SetOnce<Option<ServantTraits>>,
-    arrivals: Arrivals,
+    timing: ServantTiming,
     /// Dropped with the servant.
     _admitted: Option<AdmittedServant>,
     interface: PhantomData<fn() -> I>,
 }
 
 impl<I: Interface, S> Tie<I, S> {
-    pub(crate) fn new(servant: S, admitted: Option<AdmittedServant>) -> Self {
+    pub(crate) fn new(
+        servant: S,
+        enforcement: Enforcement,
+        admitted: Option<AdmittedServant>,
+    ) -> Self {
         Self {
             servant: Arc::new(servant),
             traits: SetOnce::new(),
-            arrivals: Arrivals::new(I::timings().len()),
+            timing: ServantTiming::new(I::timings().len(), enforcement),
             _admitted: admitted,
             interface: PhantomData,
         }
@@ -70,7 +74,7 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         if let Some(place) = I::timing_of(operation) {
             call.responder
-                .begin_timing(I::timings(), place, &self.arrivals);
+                .begin_timing(I::timings(), place, &self.timing)?;
         }
         I::dispatch(&self.servant, operation, call)
     }

@@ -12,6 +12,7 @@ use crate::connection::{
     self, Arguments, Channel, Client, ClientCore, Invocation, InvocationKind, Outcome, Results,
     Route,
 };
+use crate::deadline::{self, NONE_NS};
 use crate::endpoint::Endpoint;
 use crate::exception::{
     Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, local, oneway,
@@ -88,7 +89,11 @@ enum Timeout {
     OfOrb,
     /// The reference's own timeout; `None` for no timeout.
     Own(Option<Duration>),
-    /// One deadline for all calls.
+    /// A deadline of each call, which the server learns.
+    Deadline(Duration),
+    /// One deadline for all calls, which their servers learn.
+    EndTime(Deadline),
+    /// One deadline for all calls, which stays in this process.
     Until(Deadline),
 }
 
@@ -108,6 +113,8 @@ struct CallTime {
     deadline: Deadline,
     /// True if the call began earlier, so the deadline may have passed.
     is_delayed: bool,
+    /// The deadline that the server learns; [`NONE_NS`] if it learns none.
+    expiry_ns: u64,
 }
 
 impl CallTime {
@@ -115,6 +122,7 @@ impl CallTime {
     const DIRECT: Self = Self {
         deadline: Deadline::NONE,
         is_delayed: false,
+        expiry_ns: NONE_NS,
     };
 }
 
@@ -141,20 +149,46 @@ impl Timeout {
         match self {
             Self::OfOrb => core.is_timeout_chosen,
             Self::Own(timeout) => timeout.is_some(),
-            Self::Until(_) => true,
+            Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => true,
         }
     }
 
-    /// Returns the deadline of a call that begins now.
+    /// Returns the timeout of a call that begins now and whose deadline no server learns; `None` if its deadline is another.
     #[inline]
-    fn deadline(self, core: &ClientCore) -> Deadline {
+    fn of_calls(self, core: &ClientCore) -> Option<Option<Duration>> {
         match self {
-            Self::OfOrb => wait::deadline(core.round_trip_timeout),
-            Self::Own(timeout) => wait::deadline(timeout),
-            Self::Until(deadline) => deadline,
+            Self::OfOrb => Some(core.round_trip_timeout),
+            Self::Own(timeout) => Some(timeout),
+            Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => None,
+        }
+    }
+
+    /// Returns the time of a call that begins now and inherits a deadline, [`NONE_NS`] for none.
+    #[inline(never)]
+    fn call_time(self, core: &ClientCore, inherited_ns: u64) -> CallTime {
+        let now_ns = monotonic_ns();
+        let (own, has_begun, is_told) = match self {
+            Self::OfOrb => (Deadline::new(now_ns, core.round_trip_timeout), false, false),
+            Self::Own(timeout) => (Deadline::new(now_ns, timeout), false, false),
+            Self::Deadline(deadline) => (Deadline::new(now_ns, Some(deadline)), false, true),
+            Self::EndTime(end) => (end, true, true),
+            Self::Until(end) => (end, true, false),
+        };
+        let deadline = own.no_later_than(inherited_ns);
+        let is_told = is_told || inherited_ns != NONE_NS;
+        let at_ns = deadline.at_ns().unwrap_or(NONE_NS);
+        // What is left of an inherited deadline varies from call to call: the watchdog must not look as often as the least of it.
+        let has_little_left = deadline != own && at_ns < now_ns.saturating_add(LITTLE_NS);
+        CallTime {
+            deadline,
+            is_delayed: has_begun || has_little_left,
+            expiry_ns: if is_told { at_ns } else { NONE_NS },
         }
     }
 }
+
+/// An inherited deadline that is nearer needs the watchdog's attention.
+const LITTLE_NS: u64 = 1_000_000;
 
 impl ObjectRef {
     pub(crate) fn new(client: Client, ior: Ior) -> Self {
@@ -222,10 +256,32 @@ impl ObjectRef {
         })
     }
 
-    /// Returns a reference to the same object whose calls all end by `end` (RequestEndTime): for several calls that are one
-    /// step to the application.
+    /// Returns a reference to the same object whose calls have that deadline: so long after the beginning of a call its result is
+    /// useful.
     ///
-    /// A call after `end` fails with TIMEOUT.
+    /// Like a [timeout](Self::with_timeout), which it replaces, it bounds the whole call. In addition it travels with the request: the
+    /// server does not begin a call that has expired, the servant can ask [how much time is left](crate::CurrentCall::remaining), and the
+    /// calls that it makes inherit that. If a call of a servant has a deadline of its own too, the earlier one counts.
+    ///
+    /// ```no_run
+    /// # fn close(valve: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+    /// use std::time::Duration;
+    /// valve.with_deadline(Duration::from_millis(5)).invoke("close", |_| Ok(()), |_| Ok(()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self::of(Inner {
+            timeout: Timeout::Deadline(deadline),
+            ..self.inner.copy()
+        })
+    }
+
+    /// Returns a reference to the same object whose calls all end by `end`: for several calls that are one step to the application,
+    /// or a deadline that counts from an earlier release.
+    ///
+    /// A call after `end` fails with TIMEOUT. Like [`with_deadline`](Self::with_deadline), the servers learn it.
     ///
     /// ```no_run
     /// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
@@ -240,25 +296,29 @@ impl ObjectRef {
     #[must_use]
     pub fn with_end_time(&self, end: Instant) -> Self {
         let left = end.saturating_duration_since(Instant::now());
-        self.with_deadline(Deadline::new(monotonic_ns(), Some(left)))
-    }
-
-    /// Returns a reference to the same object whose calls all have this deadline.
-    pub(crate) fn with_deadline(&self, deadline: Deadline) -> Self {
         Self::of(Inner {
-            timeout: Timeout::Until(deadline),
+            timeout: Timeout::EndTime(Deadline::new(monotonic_ns(), Some(left))),
             ..self.inner.copy()
         })
     }
 
-    /// Returns the timeout that the application set for calls through this reference: the reference's own, the time left until its
+    /// Returns a reference to the same object whose calls all end by `end`, of which no server learns.
+    pub(crate) fn with_end(&self, end: Deadline) -> Self {
+        Self::of(Inner {
+            timeout: Timeout::Until(end),
+            ..self.inner.copy()
+        })
+    }
+
+    /// Returns the timeout that the application set for calls through this reference: the reference's own or its deadline, the time left until its
     /// [end time](Self::with_end_time), or the ORB's. `None` if it set none, or no timeout.
     pub fn chosen_timeout(&self) -> Option<Duration> {
         let core = &self.inner.client.core;
         match self.inner.timeout {
             Timeout::OfOrb => core.chosen_timeout(),
             Timeout::Own(timeout) => timeout,
-            Timeout::Until(deadline) => {
+            Timeout::Deadline(deadline) => Some(deadline),
+            Timeout::EndTime(deadline) | Timeout::Until(deadline) => {
                 let left_ns = deadline.at_ns()?.saturating_sub(monotonic_ns());
                 Some(Duration::from_nanos(left_ns))
             }
@@ -419,10 +479,26 @@ impl ObjectRef {
     }
 
     /// Returns the time of a call that begins now.
+    #[inline]
     fn begin(&self) -> CallTime {
-        CallTime {
-            deadline: self.inner.timeout.deadline(&self.inner.client.core),
-            is_delayed: matches!(self.inner.timeout, Timeout::Until(_)),
+        let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
+        match (timeout.of_calls(core), deadline::inherited_ns()) {
+            (Some(timeout), NONE_NS) => CallTime {
+                deadline: wait::deadline(timeout),
+                is_delayed: false,
+                expiry_ns: NONE_NS,
+            },
+            (_, inherited_ns) => timeout.call_time(core, inherited_ns),
+        }
+    }
+
+    /// Returns the deadline of a oneway that waits for nothing, which its server learns; [`NONE_NS`] for none.
+    #[inline]
+    fn expiry_ns(&self) -> u64 {
+        let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
+        match (timeout.of_calls(core), deadline::inherited_ns()) {
+            (Some(_), NONE_NS) => NONE_NS,
+            (_, inherited_ns) => timeout.call_time(core, inherited_ns).expiry_ns,
         }
     }
 
@@ -483,6 +559,7 @@ impl ObjectRef {
                 response: asked.response,
                 deadline: time.deadline,
                 is_delayed: time.is_delayed,
+                expiry_ns: time.expiry_ns,
                 ..inner.oneway(asked.operation)?
             };
             let ended = inner.try_routes(invocation, arguments, results);
@@ -601,6 +678,7 @@ impl Inner {
             response: Response::None,
             deadline: Deadline::NONE,
             is_delayed: false,
+            expiry_ns: NONE_NS,
             route,
             routes_left: 1,
             channel: Channel::ANY,

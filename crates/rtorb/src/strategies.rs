@@ -231,6 +231,33 @@ axis! {
 }
 
 axis! {
+    /// What an ORB does about deadlines, as a client and as a server.
+    Deadlines, "way of deadlines", {
+        /// The deadline of an operation (`@deadline`) is the deadline of its calls: it bounds them and travels with them. A request
+        /// that has expired before a servant is called is refused with TIMEOUT.
+        #[default]
+        Enforce "enforce",
+        /// The deadline of an operation is only counted, and requests that have expired are counted and served. Deadlines that the
+        /// application gives to calls bound them and travel all the same.
+        Count "count",
+    }
+}
+
+axis! {
+    /// How a client tells a server the deadline of a call.
+    DeadlineForm, "form of deadlines", {
+        /// As an end time to servers of the same host, whose clock is the same; as remaining time to others.
+        #[default]
+        Auto "auto",
+        /// As an end time (RequestEndTime and ReplyEndTime of CORBA Messaging), for hosts whose clocks are disciplined. What the
+        /// clocks differ by is an error of the deadline.
+        EndTime "end_time",
+        /// As the time that remains when the request is sent. How long the request travels is an error of the deadline.
+        RemainingTime "remaining_time",
+    }
+}
+
+axis! {
     /// What a client thread does until its reply has arrived.
     WaitStrategy, "wait strategy", {
         /// It reads from the connection itself: one system call. One thread at a time uses the connection.

@@ -257,11 +257,12 @@ impl<'t> Call<'t> {
 
 /// The methods of every reference type, and those that a type has through Rust's own traits: a call would reach them instead
 /// of an operation of that name.
-pub(super) const RUST_METHODS: [&str; 21] = [
+pub(super) const RUST_METHODS: [&str; 22] = [
     "narrow",
     "unchecked_narrow",
     "as_object",
     "with_timeout",
+    "with_deadline",
     "with_end_time",
     "with_sync_scope",
     "with_priority",

@@ -3,7 +3,7 @@
 use rtorb_sched::{CallGraph, CallKind, OperationCall, Refusal, SearchLimits, admit};
 
 use super::service::Scheduling;
-use super::state::{Published, SchedulerState};
+use super::state::{PublishedSchedule, SchedulerState};
 use crate::events::{EventFlow, FlowAdmission};
 
 impl SchedulerState {
@@ -34,7 +34,7 @@ impl SchedulerState {
     }
 }
 
-impl Published {
+impl PublishedSchedule {
     /// The operations with these events as calls; `None` if there are none that it does not have.
     fn with_events(&self, flows: &[EventFlow]) -> Option<CallGraph> {
         let index = |handle: i32| {

@@ -9,7 +9,7 @@ use super::config::Admission;
 use super::description::Description;
 use super::exception::SchedulerException;
 use super::schedule::{Computation, ComputeError, Level, Schedule};
-use super::state::{Published, SchedulerState};
+use super::state::{PublishedSchedule, SchedulerState};
 use crate::events::{PrioritySource as _, Urgency, UrgencyError};
 
 /// A change that took place.
@@ -182,7 +182,7 @@ fn has_lane(lanes: &[ThreadpoolLane], level: &Level) -> bool {
 }
 
 fn transition(
-    before: &Arc<Published>,
+    before: &Arc<PublishedSchedule>,
     description: &Description,
     computed: &Computation,
 ) -> Result<Transition, ChangeError> {
@@ -223,7 +223,7 @@ fn transition(
 }
 
 /// The number of operations whose urgency changes, and of new ones.
-fn changed(before: Option<&Published>, new: &Schedule) -> u32 {
+fn changed(before: Option<&PublishedSchedule>, new: &Schedule) -> u32 {
     let urgency = |schedule: &Schedule, handle: i32| -> Result<Urgency, UrgencyError> {
         schedule.urgency(handle)
     };

@@ -22,7 +22,7 @@ pub(super) struct SchedulerState {
     pub(super) table: Mutex<Table>,
     /// Held during a computation: one at a time, so the last started is the last published.
     pub(super) computing: Mutex<()>,
-    pub(super) published: ArcSwapOption<Published>,
+    pub(super) published: ArcSwapOption<PublishedSchedule>,
     /// The channels that a change reorders.
     pub(super) channels: Mutex<Vec<Weak<ChannelCore>>>,
     /// The lanes of an ORB, if a change must keep to them.
@@ -33,7 +33,7 @@ pub(super) struct SchedulerState {
 
 /// The last computed schedule.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct PublishedSchedule {
     /// The operations and calls from which it follows.
     pub(super) description: Description,
     pub(super) analysis: rtorb_sched::Schedule,
@@ -42,14 +42,14 @@ pub(super) struct Published {
 
 impl SchedulerState {
     /// The last computed schedule. A reader never waits for a writer.
-    pub(super) fn published(&self) -> Result<Arc<Published>, SchedulerException> {
+    pub(super) fn published(&self) -> Result<Arc<PublishedSchedule>, SchedulerException> {
         self.published
             .load_full()
             .ok_or(SchedulerException::NotScheduled)
     }
 
     pub(super) fn publish(&self, description: Description, computed: Computation) {
-        self.published.store(Some(Arc::new(Published {
+        self.published.store(Some(Arc::new(PublishedSchedule {
             description,
             analysis: computed.analysis,
             schedule: computed.schedule,

@@ -8,7 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::exception::{SystemException, local};
 use crate::limits::Limits;
 use crate::realtime::{ClientThread, RtCore};
-use crate::strategies::{Collocation, ConnectionStrategy};
+use crate::strategies::{Collocation, ConnectionStrategy, DeadlineForm};
 use crate::timing::TimingCounters;
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
@@ -40,6 +40,7 @@ pub(crate) struct ClientCore {
     /// True if the application chose that timeout: calls of the ORB's own objects have it too.
     pub(crate) is_timeout_chosen: bool,
     pub(crate) collocation: Collocation,
+    pub(crate) deadline_form: DeadlineForm,
     pub(crate) shared_memory: shared_memory::Settings,
     /// True if a new connection for a band sends its priorities to the server first.
     pub(crate) binds_priority_bands: bool,

@@ -213,7 +213,8 @@ impl SingleConnection {
             let timeout_ns = if invocation.is_delayed {
                 timeout_ns.max(DELAYED_NS_MIN)
             } else {
-                timeout_ns
+                // Less, because what is left of an inherited deadline is a little shorter from call to call.
+                timeout_ns - timeout_ns / 8
             };
             let watched = watchdog.watch(&self.wait, timeout_ns);
             let endpoint = &invocation.route.endpoint.endpoint;

@@ -15,8 +15,10 @@ use crate::realtime::{
     ThreadpoolLane, is_band,
 };
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
+    Strategies, WaitStrategy,
 };
+use crate::timing::{EarlyCalls, Overrun};
 use core::str::FromStr;
 use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
 use rtorb_os::thread::ThreadConfig;
@@ -108,6 +110,10 @@ settings! {
         native_char_code_set: Option<CharCodeSet> => NativeCharCodeSet "UTF-8|ISO-8859-1" by text,
         /// The longest time until a connection is open, resolving the host name included.
         connect_timeout_ms: Option<ConnectTimeout> => ConnectTimeoutMs "N" by number,
+        /// Whether deadlines of operations bound their calls and expired requests are refused, or both are only counted.
+        deadlines: Option<Deadlines> => Deadlines "enforce|count" by text,
+        /// How a client tells a server the deadline of a call: `auto` sends an end time to servers of the same host, and remaining time to others.
+        deadline_form: Option<DeadlineForm> => DeadlineForm "auto|end_time|remaining_time" by text,
         /// How objects of the same ORB are called: on the calling thread, or by a transport.
         collocation: Option<Collocation> => Collocation "direct|transport" by text,
         /// The longest time of a call, connecting included. 0 waits for ever.
@@ -130,6 +136,13 @@ settings! {
         /// The thread that ends calls whose time is over.
         #[serde(deserialize_with = "threads")]
         watchdog_thread: Option<ThreadConfig>,
+        /// What happens to a call that executes longer than its `@worst_case_time`. The priority is the host's.
+        overrun: Option<Overrun> => Overrun "count|demote:PRIORITY|stop" by text,
+        /// What happens to a call that arrives sooner than its `@period` allows. `MS` is the longest delay, and needs dispatch `thread_per_connection`.
+        early_calls: Option<EarlyCalls> => EarlyCalls "count|refuse|delay:MS" by text,
+        /// The thread that finds calls that execute too long, for `demote` and `stop`.
+        #[serde(deserialize_with = "threads")]
+        enforcing_thread: Option<ThreadConfig>,
         /// The thread that reads replies for all (`reactor`), or for a connection (`connection_thread`).
         #[serde(deserialize_with = "threads")]
         reactor_thread: Option<ThreadConfig>,

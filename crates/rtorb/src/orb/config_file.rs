@@ -7,9 +7,11 @@ use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::realtime::{Priority, PriorityBand, Protocol, ThreadpoolLane};
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
+    Strategies, WaitStrategy,
 };
 use crate::suggest;
+use crate::timing::{EarlyCalls, Overrun};
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::cdr::CharCodeSet;
@@ -95,8 +97,15 @@ macro_rules! read_from_text {
 }
 
 read_from_text!(Strategies, ConnectionStrategy, WaitStrategy);
-read_from_text!(DispatchStrategy, SharedMemoryWait, Collocation);
+read_from_text!(
+    DispatchStrategy,
+    SharedMemoryWait,
+    Collocation,
+    DeadlineForm,
+    Deadlines
+);
 read_from_text!(ListenEndpoint, Mapping, RoundRobin);
+read_from_text!(Overrun, EarlyCalls);
 
 /// `native_char_code_set = "UTF-8"`.
 pub(super) fn code_set<'de, D: Deserializer<'de>>(

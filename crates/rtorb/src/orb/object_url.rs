@@ -66,7 +66,7 @@ fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, System
             let parsed = parse_name(&name).map_err(|error| malformed(&name, error))?;
             let not_bound = || local::NOT_BOUND.with_detail(Quoted(&name));
             match left.deadline {
-                Some(deadline) => look_up(&context.with_deadline(deadline), &parsed, not_bound),
+                Some(deadline) => look_up(&context.with_end(deadline), &parsed, not_bound),
                 None => look_up(&context, &parsed, not_bound),
             }
         }

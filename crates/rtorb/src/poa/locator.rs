@@ -6,7 +6,7 @@ use super::{PoaError, ServedBy, unknown_operation};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
-use crate::timing::Arrivals;
+use crate::timing::ServantTiming;
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -33,7 +33,7 @@ impl Poa {
         let located = Located {
             _admitted: self.core.admit(I::timings())?,
             locate,
-            arrivals: Arrivals::new(I::timings().len()),
+            timing: ServantTiming::new(I::timings().len(), self.enforcement()),
             interface: PhantomData::<fn() -> (I, S)>,
         };
         self.place_locator::<I>(Box::new(located))
@@ -45,7 +45,7 @@ struct Located<I, S, L> {
     /// Dropped with the locator.
     _admitted: Option<AdmittedServant>,
     locate: L,
-    arrivals: Arrivals,
+    timing: ServantTiming,
     interface: PhantomData<fn() -> (I, S)>,
 }
 
@@ -63,7 +63,7 @@ where
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         if let Some(place) = I::timing_of(operation) {
             call.responder
-                .begin_timing(I::timings(), place, &self.arrivals);
+                .begin_timing(I::timings(), place, &self.timing)?;
         }
         let servant = (self.locate)(id.octets())?;
         I::dispatch(&servant, operation, call)

@@ -103,6 +103,7 @@ impl ObjectRef {
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let mut invocation = inner.oneway(operation)?;
+        invocation.expiry_ns = self.expiry_ns();
         let priority = inner.call_priority(None)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;

@@ -11,6 +11,7 @@ mod client_faults;
 mod collocated;
 mod connection_thread;
 mod dispatch_conformance;
+mod enforcement;
 mod local_exceptions;
 mod object_keys;
 mod ourselves;
