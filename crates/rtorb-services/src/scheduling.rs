@@ -36,7 +36,7 @@ mod service;
 mod state;
 mod table;
 
-pub use change::{Change, ChangeError, NotAdmitted};
+pub use change::{NotAdmitted, SystemChange, SystemChangeError};
 pub use config::{Admission, SchedulingConfig, SchedulingError};
 pub use description::Description;
 pub use remote::RemoteScheduler;

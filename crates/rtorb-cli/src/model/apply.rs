@@ -56,7 +56,7 @@ impl Apply {
             Err(refused) => return self.refused(refused),
         };
         line(format!("{} operations changed", change.operations_changed))?;
-        if change.longest_old_job > 0 {
+        if change.is_proven && change.longest_old_job > 0 {
             line(format!(
                 "every deadline holds, and work of the old system ends within {}",
                 text_of_ns(change.longest_old_job)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rtorb_os::hangup::Hangup;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
-use rtorb_services::scheduling::{Change, text_of_ns};
+use rtorb_services::scheduling::{SystemChange, text_of_ns};
 
 /// A thread that does its work on each SIGHUP.
 pub(super) struct Reload {
@@ -34,16 +34,17 @@ impl Reload {
 }
 
 /// Describes a change that took place.
-pub(super) fn words(change: &Change) -> String {
+pub(super) fn words(change: &SystemChange) -> String {
     let mut text = format!("{} operations changed", change.operations_changed);
-    if let Some(ns) = change.longest_old_job_ns {
-        text += &format!(
-            "; every deadline holds, and work of the old system ends within {}",
-            text_of_ns(ns)
-        );
-    }
-    if let Some(unproven) = &change.unproven {
-        text += &format!("; not proven: {unproven}");
+    match (&change.unproven, change.longest_old_job_ns) {
+        (Some(unproven), _) => text += &format!("; not proven: {unproven}"),
+        (None, Some(ns)) => {
+            text += &format!(
+                "; every deadline holds, and work of the old system ends within {}",
+                text_of_ns(ns)
+            );
+        }
+        (None, None) => {}
     }
     text
 }

@@ -14,7 +14,7 @@ use crate::events::{PrioritySource as _, Urgency, UrgencyError};
 
 /// A change that took place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct SystemChange {
     /// The number of operations with another priority or another order in their level, and of new ones.
     pub operations_changed: u32,
     /// Why it is not proven that every deadline holds, in the new system and during the change; `None` if it is.
@@ -36,7 +36,7 @@ pub struct NotAdmitted {
 /// Why a running system does not change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ChangeError {
+pub enum SystemChangeError {
     /// The new system, or the change to it, is not proven to keep every deadline.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
@@ -76,7 +76,7 @@ impl SchedulerState {
         &self,
         description: Description,
         admission: Admission,
-    ) -> Result<Change, ChangeError> {
+    ) -> Result<SystemChange, SystemChangeError> {
         let _one = self.computing.lock();
         let reserved = self.table.lock().reserve(&description.graph.operations);
         let reserved = reserved.map_err(system)?;
@@ -102,10 +102,10 @@ impl SchedulerState {
         &self,
         description: Description,
         admission: Admission,
-    ) -> Result<Change, ChangeError> {
+    ) -> Result<SystemChange, SystemChangeError> {
         let computed = Schedule::compute(&description)?;
         let before = self.published().ok();
-        let mut change = Change {
+        let mut change = SystemChange {
             operations_changed: changed(before.as_deref(), &computed.schedule),
             unproven: NotAdmitted::check(&description, &computed).err(),
             longest_old_job_ns: None,
@@ -133,7 +133,11 @@ impl SchedulerState {
     }
 
     /// Publishes a schedule and reorders the channels, or does nothing. No client connects to a channel meanwhile.
-    fn switch(&self, description: Description, computed: Computation) -> Result<(), ChangeError> {
+    fn switch(
+        &self,
+        description: Description,
+        computed: Computation,
+    ) -> Result<(), SystemChangeError> {
         let mut channels = self.channels.lock();
         channels.retain(|channel| channel.strong_count() > 0);
         let channels: Vec<_> = channels
@@ -144,7 +148,7 @@ impl SchedulerState {
         for channel in &channels {
             let reorder = channel.reorder(&computed.schedule);
             reorders.push(reorder.map_err(|part| {
-                ChangeError::Fixed(format!("a channel cannot change while it runs: {part}"))
+                SystemChangeError::Fixed(format!("a channel cannot change while it runs: {part}"))
             })?);
         }
         self.table.lock().replace(&description).map_err(system)?;
@@ -156,7 +160,7 @@ impl SchedulerState {
     }
 
     /// Checks that each level has a lane of the ORB with enough threads.
-    fn check_lanes(&self, schedule: &Schedule) -> Result<(), ChangeError> {
+    fn check_lanes(&self, schedule: &Schedule) -> Result<(), SystemChangeError> {
         let lanes = self.lanes.lock();
         let Some(lanes) = &*lanes else {
             return Ok(());
@@ -166,7 +170,7 @@ impl SchedulerState {
             .iter()
             .find(|level| !has_lane(lanes, level));
         missing.map_or(Ok(()), |level| {
-            Err(ChangeError::Fixed(format!(
+            Err(SystemChangeError::Fixed(format!(
                 "the lanes of the ORB cannot change while it runs, and none has the priority {} and {} threads: restart it",
                 level.priority, level.threads
             )))
@@ -185,11 +189,11 @@ fn transition(
     before: &Arc<PublishedSchedule>,
     description: &Description,
     computed: &Computation,
-) -> Result<Transition, ChangeError> {
+) -> Result<Transition, SystemChangeError> {
     let most_urgent_is_low = |range: PriorityRange| range.most_urgent < range.least_urgent;
     let reversed = most_urgent_is_low(description.priorities);
     if reversed != most_urgent_is_low(before.description.priorities) {
-        return Err(ChangeError::Fixed(
+        return Err(SystemChangeError::Fixed(
             "the direction of the priorities cannot change while the system runs: restart it"
                 .to_owned(),
         ));
@@ -218,7 +222,7 @@ fn transition(
     };
     let found = Transition::between(old, new, SearchLimits::default());
     found.map_err(|error: GraphError| {
-        ChangeError::Fixed(format!("the old and the new system together: {error}"))
+        SystemChangeError::Fixed(format!("the old and the new system together: {error}"))
     })
 }
 
@@ -238,8 +242,8 @@ fn changed(before: Option<&PublishedSchedule>, new: &Schedule) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn system(exception: SchedulerException) -> ChangeError {
-    ChangeError::System(match exception {
+fn system(exception: SchedulerException) -> SystemChangeError {
+    SystemChangeError::System(match exception {
         SchedulerException::System(exception) => exception,
         _ => rtorb::exception::local::CONTRADICTION,
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::change::{ChangeError, NotAdmitted as Refused};
+use super::change::{NotAdmitted as Refused, SystemChangeError};
 use super::config::Admission as IfUnproven;
 use super::description::Description;
 use super::exception::SchedulerException;
@@ -318,11 +318,11 @@ impl ChangeableSchedulerServant for SchedulerObject {
     }
 }
 
-impl From<ChangeError> for ChangeableSchedulerApplyError {
-    fn from(error: ChangeError) -> Self {
+impl From<SystemChangeError> for ChangeableSchedulerApplyError {
+    fn from(error: SystemChangeError) -> Self {
         match error {
-            ChangeError::NotAdmitted(Refused { refusal, .. }) => not_admitted(refusal).into(),
-            ChangeError::System(exception) => exception.into(),
+            SystemChangeError::NotAdmitted(Refused { refusal, .. }) => not_admitted(refusal).into(),
+            SystemChangeError::System(exception) => exception.into(),
             other => CannotChange {
                 reason: other.to_string(),
             }

@@ -7,7 +7,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_sched::Strategy;
 use std::sync::Arc;
 
-use super::change::{Change, ChangeError, NotAdmitted};
+use super::change::{NotAdmitted, SystemChange, SystemChangeError};
 use super::config::{Admission, SchedulingConfig, SchedulingError};
 use super::description::Description;
 use super::schedule::Schedule;
@@ -95,12 +95,12 @@ impl Scheduling {
     /// that [follow](Self::reorder_channel). Handles follow the names. A request for a priority gets the old one or the new one.
     ///
     /// # Errors
-    /// [`ChangeError`]; nothing has changed then.
+    /// [`SystemChangeError`]; nothing has changed then.
     pub fn apply(
         &self,
         description: Description,
         admission: Admission,
-    ) -> Result<Change, ChangeError> {
+    ) -> Result<SystemChange, SystemChangeError> {
         self.shared.apply(description, admission)
     }
 

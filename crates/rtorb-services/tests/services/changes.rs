@@ -11,8 +11,8 @@ use rtorb_services::events::{
     Channel, ChannelConfig, Dispatching, PrioritySource, WhenFull, strategies,
 };
 use rtorb_services::scheduling::{
-    Admission, ChangeError, Description, RemoteScheduler, Scheduling, SchedulingConfig,
-    SchedulingError, ServantSchedule,
+    Admission, Description, RemoteScheduler, Scheduling, SchedulingConfig, SchedulingError,
+    ServantSchedule, SystemChangeError,
 };
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::{
     ProxyPushConsumerConnectPushSupplierError, ProxyPushSupplierConnectPushConsumerError,
@@ -297,7 +297,7 @@ fn consumers_that_share_a_lane_cannot_part() {
     let _b = system.consumer(16, B).expect("admitted");
     let apart = described(&modes("5ms", "8ms"));
     match system.service.apply(apart, Admission::RefuseUnproven) {
-        Err(ChangeError::Fixed(part)) => assert!(part.contains("share a lane"), "{part}"),
+        Err(SystemChangeError::Fixed(part)) => assert!(part.contains("share a lane"), "{part}"),
         other => panic!("{other:?}"),
     }
     let lanes = system.served.channel.statistics().consumers;
@@ -399,7 +399,7 @@ fn a_servant_that_would_break_a_deadline_is_not_activated() {
     assert_eq!(refused.minor, local::NOT_ADMITTED.minor);
     let reason = refused.detail().expect("the reason");
     assert!(
-        reason.contains("Robot::Motor::turn of servant 4 misses its deadline of 40ms"),
+        reason.contains("Robot::Motor::turn of servant 1 misses its deadline of 40ms"),
         "{reason}"
     );
     // One that is gone makes room.
