@@ -33,6 +33,7 @@ mod atomics;
 pub mod byte_rings;
 pub mod clock;
 pub mod futex;
+pub mod hangup;
 mod indices;
 pub mod loan_state;
 pub mod memory;

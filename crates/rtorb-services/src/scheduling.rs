@@ -25,7 +25,9 @@
 //!
 //! `rtorb-sched` does the analysis.
 
+mod admission;
 mod cancellation;
+mod change;
 mod config;
 mod cos_scheduling;
 mod description;
@@ -34,16 +36,19 @@ mod priorities;
 mod remote;
 mod schedule;
 mod servant;
+mod servants;
 mod service;
 mod state;
 mod table;
 
 pub use cancellation::serve_cancellation;
-pub use config::{SchedulingConfig, SchedulingError};
+pub use change::{NotAdmitted, SystemChange, SystemChangeError};
+pub use config::{Admission, SchedulingConfig, SchedulingError};
 pub use cos_scheduling::{ClientScheduler, CosSchedulingError, ServerScheduler};
 pub use description::Description;
 pub use remote::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};
+pub use servants::ServantSchedule;
 pub use service::Scheduling;
 
 pub use rtorb_sched::text_file::FileErrors;

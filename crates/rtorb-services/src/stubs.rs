@@ -25,7 +25,7 @@ pub mod rtec_event {
     rtorb::include_idl!("event_statistics");
 }
 
-#[expect(missing_docs, reason = "documented where the interface is, by TAO")]
+/// TAO's interface of a scheduling service, and how ours changes a running system.
 pub mod rtec_scheduler {
-    rtorb::include_idl!("rtec_scheduler");
+    rtorb::include_idl!("changeable_scheduler");
 }

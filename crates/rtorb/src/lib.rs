@@ -35,7 +35,7 @@ mod warning;
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
 pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError};
-pub use poa::{Poa, PoaError, PoaPolicies};
+pub use poa::{AdmittedServant, Poa, PoaError, PoaPolicies, ServantAdmission};
 pub use reference::{ObjectRef, SyncScope};
 #[doc(inline)]
 pub use rtorb_core::Interface;

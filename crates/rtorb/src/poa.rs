@@ -5,6 +5,7 @@
 
 mod adapter;
 mod adapters;
+mod admission;
 mod chosen_policies;
 mod dynamic;
 mod locator;
@@ -24,6 +25,7 @@ pub use policies::{IdAssignment, Lifespan, PoaPolicies};
 pub use rtorb_core::ServedBy;
 
 pub(crate) use adapters::Adapters;
+pub use admission::{AdmittedServant, ServantAdmission};
 
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
@@ -41,15 +43,22 @@ pub(crate) struct Tie<I, S> {
     /// Made by the first call that needs no request.
     traits: SetOnce<Option<ServantTraits>>,
     timing: ServantTiming,
+    /// Dropped with the servant.
+    _admitted: Option<AdmittedServant>,
     interface: PhantomData<fn() -> I>,
 }
 
 impl<I: Interface, S> Tie<I, S> {
-    pub(crate) fn new(servant: S, enforcement: Enforcement) -> Self {
+    pub(crate) fn new(
+        servant: S,
+        enforcement: Enforcement,
+        admitted: Option<AdmittedServant>,
+    ) -> Self {
         Self {
             servant: Arc::new(servant),
             traits: SetOnce::new(),
             timing: ServantTiming::new(I::timings().len(), enforcement),
+            _admitted: admitted,
             interface: PhantomData,
         }
     }

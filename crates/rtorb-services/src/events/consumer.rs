@@ -201,6 +201,11 @@ impl Consumer {
         true
     }
 
+    /// Gives its turns another order.
+    pub(crate) fn reorder(&self, turn_after_ns: Option<u64>) {
+        self.state.lock().turn_after_ns = turn_after_ns;
+    }
+
     /// Notes that no thread reads a lookup table of a former subscription any more.
     pub(crate) fn lookup_is_current(&self) {
         self.state.lock().may_be_stale = false;

@@ -369,7 +369,7 @@ fn concurrent_suppliers_and_lanes_keep_every_order() {
         let consumers = [0, 1, 1, 2, 2, 2].map(|lane| bench.connect(lane));
         std::thread::scope(|scope| {
             let lanes: Vec<_> = (bench.lanes.iter())
-                .map(|lane| scope.spawn(|| lane.work(SLOTS, &bench.subscriptions)))
+                .map(|lane| scope.spawn(|| lane.work(SLOTS, &bench.subscriptions, |_| ())))
                 .collect();
             let suppliers = (0..SUPPLIERS).map(|supplier| {
                 let bench = &bench;

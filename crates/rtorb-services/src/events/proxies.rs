@@ -1,6 +1,6 @@
 //! The servants of the proxies that consumers and suppliers connect to.
 
-use super::channel_core::ChannelCore;
+use super::channel_core::{ChannelCore, ConnectSupplierError};
 use super::connection::RemoteConsumer;
 use super::consumer::{Consumer, Departure};
 use super::event;
@@ -155,13 +155,11 @@ impl SupplierProxy {
         if qos.publications.len() > self.core.config().entries_max {
             return Err(local::TOO_MANY_ENTRIES);
         }
-        let call_timeout = self.core.config().ping_timeout;
-        match self.supplier.connect(supplier.as_ref(), qos, call_timeout) {
-            Ok(()) => {
-                self.core.note_change();
-                call.reply(|_| Ok(()))
-            }
-            Err(already) => call.raise(&already),
+        let connected = (self.core).connect_supplier(&self.supplier, supplier.as_ref(), qos);
+        match connected {
+            Ok(()) => call.reply(|_| Ok(())),
+            Err(ConnectSupplierError::AlreadyConnected(already)) => call.raise(&already),
+            Err(ConnectSupplierError::System(exception)) => Err(exception),
         }
     }
 }

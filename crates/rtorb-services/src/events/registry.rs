@@ -44,6 +44,8 @@ pub(crate) struct SubscribedKeys {
     pub(crate) keys: Vec<Key>,
     /// The `rt_info` of its most urgent entry.
     pub(crate) rt_info: i32,
+    /// Those of all entries.
+    pub(crate) rt_infos: Vec<i32>,
     pub(crate) is_gateway: bool,
 }
 
@@ -256,6 +258,18 @@ impl Registry {
             }));
         }
         published
+    }
+
+    /// The connected consumers with the `rt_info`s of their subscriptions.
+    pub(crate) fn rt_infos(&self) -> impl Iterator<Item = (&Arc<Consumer>, &[i32])> {
+        let connected = self.connected_consumers();
+        connected.map(|it| (&it.consumer, &it.subscribed.rt_infos[..]))
+    }
+
+    /// The connected consumers, by number, with their subscriptions.
+    pub(crate) fn subscribed(&self) -> impl Iterator<Item = (u64, &SubscribedKeys)> {
+        let connected = self.connected_consumers();
+        connected.map(|it| (it.consumer.number(), &it.subscribed))
     }
 
     fn connected_consumers(&self) -> impl Iterator<Item = &ConnectedConsumer> {

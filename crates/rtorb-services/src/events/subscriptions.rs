@@ -78,6 +78,17 @@ impl<T: Clone> Subscriptions<T> {
         true
     }
 
+    /// Gives every subscriber another urgency. Each snapshot has either all old or all new ones.
+    pub fn reorder(&self, urgency: impl Fn(&T) -> i32) {
+        let mut writing = self.writing.lock();
+        for entry in &mut writing.entries {
+            entry.urgency = urgency(&entry.value);
+        }
+        // Stable: equals keep their order.
+        (writing.entries).sort_by_key(|entry| core::cmp::Reverse(entry.urgency));
+        self.publish(&mut writing);
+    }
+
     /// Removes a subscriber and returns its value. A reader with an older snapshot may still find it.
     pub fn remove(&self, subscriber: Subscriber) -> Option<T> {
         let mut writing = self.writing.lock();

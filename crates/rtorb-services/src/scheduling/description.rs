@@ -40,6 +40,15 @@ impl Description {
         Self::parse(&text).map_err(|mistakes| FileErrors::new(path, text, mistakes))
     }
 
+    /// Reads the text of such a file, which errors call by a name.
+    ///
+    /// # Errors
+    /// [`FileErrors`] with the places of all mistakes.
+    pub fn of_text(name: &str, text: &str) -> Result<Self, FileErrors> {
+        let errors = |mistakes| FileErrors::new(Path::new(name), text.to_owned(), mistakes);
+        Self::parse(text).map_err(errors)
+    }
+
     /// Parses a description, or returns all mistakes.
     fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
         let file: File = from_toml(text)?;

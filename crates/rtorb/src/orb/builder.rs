@@ -15,7 +15,7 @@ use crate::dispatch::{Dispatch, FilterChain, OwnPool, Pools, RequestFilter, Stru
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
-use crate::poa::{Adapters, PoaError};
+use crate::poa::{Adapters, PoaError, ServantAdmission};
 use crate::realtime::{
     BestEffort, ClientThread, ClientThreads, NamedMutexes, NetworkPriorityMapping, Policy,
     PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
@@ -82,6 +82,7 @@ pub struct OrbBuilder {
     filters: Vec<Arc<dyn RequestFilter>>,
     execution_clock: ExecutionClock,
     timing_hook: Option<Hook>,
+    servant_admission: Option<Arc<dyn ServantAdmission>>,
     remaining_arguments: Vec<String>,
     /// The mistakes so far.
     mistakes: Vec<OrbError>,
@@ -260,6 +261,7 @@ impl OrbBuilder {
         let deadlines = self.config.deadlines.unwrap_or_default();
         let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
+        let admission = self.servant_admission.take();
         let config = self.config;
         let pools = Pools::new(
             listen,
@@ -292,7 +294,7 @@ impl OrbBuilder {
             OrbCore {
                 strategies,
                 client,
-                adapters: Adapters::new(Arc::new(server), dispatch, pools),
+                adapters: Adapters::new(Arc::new(server), dispatch, pools, admission),
                 initial_references: Mutex::new(config.initial_references),
                 shutdown_signal: ShutdownSignal::of_this_thread(),
             }
@@ -642,6 +644,10 @@ setters! {
     /// count it. Several threads may run the hook at once. Calls that the hook makes through this ORB are counted, but do not
     /// run the hook again. A panic in the hook ends only the hook.
     on_timing_violation(hook: impl Fn(&TimingViolation) + Send + Sync + 'static) => timing_hook = Some(Arc::new(hook));
+
+    /// Has an admission decide whether servants with times in IDL may be activated. A refused servant gets NO_RESOURCES with the
+    /// reason, and is not called.
+    servant_admission(admission: Arc<dyn ServantAdmission>) => servant_admission = Some(admission);
 }
 
 /// Returns the endpoints, or a port of the loopback interface if there are none.

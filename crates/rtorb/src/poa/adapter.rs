@@ -354,8 +354,9 @@ impl Poa {
         activation: Activation<'_>,
         servant: S,
     ) -> Result<I, PoaError> {
+        let admitted = self.core.admit(I::timings())?;
         self.prepare_serving(I::timings())?;
-        let servant = Box::new(Tie::<I, S>::new(servant, self.enforcement()));
+        let servant = Box::new(Tie::<I, S>::new(servant, self.enforcement(), admitted));
         let object = self.place(activation, I::REPOSITORY_ID, servant)?;
         Ok(I::unchecked_narrow(object))
     }

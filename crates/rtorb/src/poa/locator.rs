@@ -1,6 +1,7 @@
 //! Servant locators, which make the servant of an object for each request.
 
 use super::adapter::Poa;
+use super::admission::AdmittedServant;
 use super::{PoaError, ServedBy, unknown_operation};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
@@ -30,6 +31,7 @@ impl Poa {
         L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
     {
         let located = Located {
+            _admitted: self.core.admit(I::timings())?,
             locate,
             timing: ServantTiming::new(I::timings().len(), self.enforcement()),
             interface: PhantomData::<fn() -> (I, S)>,
@@ -40,6 +42,8 @@ impl Poa {
 
 /// The servant of all objects of an adapter: locates the servant of each request.
 struct Located<I, S, L> {
+    /// Dropped with the locator.
+    _admitted: Option<AdmittedServant>,
     locate: L,
     timing: ServantTiming,
     interface: PhantomData<fn() -> (I, S)>,

@@ -21,8 +21,6 @@ pub(super) struct SubscriberEntry<T> {
 pub(super) struct SubscriptionTable<T> {
     /// The most urgent first.
     values: Box<[T]>,
-    /// Their urgencies.
-    urgencies: Box<[i32]>,
     /// Indices of `values`: all lists one behind the other, each ascending.
     places: Box<[u32]>,
     /// Subscribers with exactly this key, wildcards included.
@@ -61,7 +59,6 @@ impl<T: Clone> SubscriptionTable<T> {
             by_type: listing.lists(entries, |key| of(key.event_type)),
             places: listing.places.into(),
             values: entries.iter().map(|entry| entry.value.clone()).collect(),
-            urgencies: entries.iter().map(|entry| entry.urgency).collect(),
         }
     }
 }
@@ -152,15 +149,21 @@ pub struct Matching<'a, T> {
     merged: Merged<'a>,
 }
 
-impl<T> Matching<'_, T> {
-    /// Skips subscribers that are more urgent than this; the cost grows with the logarithm of their number.
-    pub fn skip_above(&mut self, urgency: i32) {
-        let urgencies = &self.table.urgencies;
-        let begin = urgencies.partition_point(|&other| other > urgency) as u32;
+impl<'a, T> Matching<'a, T> {
+    /// Skips the first subscribers, for which `is_skipped` is true; it is false for all behind them. The cost grows with the
+    /// logarithm of their number.
+    pub fn skip_first(&mut self, is_skipped: impl Fn(&T) -> bool) {
         for list in &mut self.merged.0 {
-            let passed = list.partition_point(|&place| place < begin);
+            let passed =
+                list.partition_point(|&place| is_skipped(&self.table.values[place as usize]));
             *list = &list[passed..];
         }
+    }
+
+    /// The next subscriber, which stays the next.
+    pub fn peek(&self) -> Option<&'a T> {
+        let place = self.merged.first()?;
+        Some(&self.table.values[place as usize])
     }
 }
 
@@ -178,12 +181,19 @@ impl<'a, T> Iterator for Matching<'a, T> {
 #[derive(Debug)]
 struct Merged<'a>([&'a [u32]; 4]);
 
+impl Merged<'_> {
+    #[inline]
+    fn first(&self) -> Option<u32> {
+        self.0.iter().filter_map(|list| list.first()).min().copied()
+    }
+}
+
 impl Iterator for Merged<'_> {
     type Item = u32;
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        let first = *self.0.iter().filter_map(|list| list.first()).min()?;
+        let first = self.first()?;
         for list in &mut self.0 {
             if list.first() == Some(&first) {
                 *list = &list[1..];
