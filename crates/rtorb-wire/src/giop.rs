@@ -4,6 +4,7 @@
 //! replies borrow from the message and allocate nothing.
 
 mod exception;
+mod expiry;
 mod fragments;
 mod header;
 mod locate;
@@ -18,6 +19,7 @@ pub mod contexts;
 
 pub use crate::version::Version;
 pub use exception::SystemExceptionBody;
+pub use expiry::{END_TIMES_BYTES, Expiry, REMAINING_TIME_BYTES, UtcTime, remaining_time};
 pub use fragments::{FRAGMENT_BYTES_MIN, fragments};
 pub(crate) use fragments::{fragment_header_bytes, may_be_fragmented, patch};
 pub use header::{HEADER_BYTES, Header, MessageType, begin_message, end_message};

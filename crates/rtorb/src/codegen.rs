@@ -41,6 +41,13 @@ macro_rules! policies {
                 Self(self.0.with_timeout(timeout))
             }
 
+            /// Returns a reference to the same object whose calls have that deadline, which the server learns. See
+            /// `rtorb::ObjectRef::with_deadline`.
+            #[must_use]
+            pub fn with_deadline(&self, deadline: ::core::time::Duration) -> Self {
+                Self(self.0.with_deadline(deadline))
+            }
+
             /// Returns a reference to the same object whose calls all end by `end`. See `rtorb::ObjectRef::with_end_time`.
             #[must_use]
             pub fn with_end_time(&self, end: ::std::time::Instant) -> Self {

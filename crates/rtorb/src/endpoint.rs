@@ -2,7 +2,7 @@
 
 use core::str::FromStr;
 use rtorb_os::set_once::SetOnce;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 
 #[doc(inline)]
@@ -175,6 +175,18 @@ pub(crate) fn host_name() -> String {
         .nodename()
         .to_string_lossy()
         .into_owned()
+}
+
+/// Returns true if a server at that endpoint is certainly on this host, and so has its clock.
+pub(crate) fn is_on_this_host(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Unix { .. } | Endpoint::SharedMemory { .. } => true,
+        Endpoint::Tcp { host, .. } => {
+            let address = host.parse::<IpAddr>();
+            let is_loopback = address.is_ok_and(|address| address.is_loopback());
+            is_loopback || host == "localhost" || *host == host_name()
+        }
+    }
 }
 
 /// Returns the identity of this host for peers that share its memory: the id of its last boot, or its name.

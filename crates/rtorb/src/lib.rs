@@ -8,6 +8,7 @@ mod clock;
 #[doc(hidden)]
 pub mod codegen;
 mod connection;
+mod deadline;
 pub mod dispatch;
 pub mod endpoint;
 pub mod exception;
@@ -39,9 +40,10 @@ pub use reference::{ObjectRef, SyncScope};
 pub use rtorb_core::Interface;
 #[doc(no_inline)]
 pub use rtorb_wire::{any, cdr, ior, type_code, url};
+pub use server::CurrentCall;
 pub use strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
-    UnknownStrategy, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
+    Strategies, UnknownStrategy, WaitStrategy,
 };
 pub use warning::Warning;
 
@@ -60,6 +62,7 @@ pub mod rt {
         SharedMemoryProtocolProperties, TcpProtocolProperties, Threadpool, ThreadpoolId,
         ThreadpoolLane, UnixDomainProtocolProperties,
     };
+    pub use crate::strategies::RequestOrder;
 }
 
 /// Scheduling of the threads of an ORB, and what the host refuses of it.

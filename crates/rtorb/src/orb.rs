@@ -5,6 +5,7 @@ mod builder;
 mod config;
 mod config_file;
 mod group;
+mod lane_levels;
 mod object_url;
 mod options;
 mod ranges;
@@ -267,6 +268,12 @@ impl Orb {
         self.core.adapters.server.state.refused()
     }
 
+    /// Returns the number of requests whose deadline had passed before a servant was called. Each was refused with TIMEOUT, or served
+    /// if [`deadlines`](OrbBuilder::deadlines) are only counted.
+    pub fn requests_expired(&self) -> u64 {
+        self.core.adapters.server.state.expired()
+    }
+
     /// Returns the ORB's strategies.
     pub fn strategies(&self) -> Strategies {
         self.core.strategies
@@ -325,8 +332,8 @@ impl Host for OrbCore {
         collocated::place_of(&self.adapters.server, object_key)
     }
 
-    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) -> bool {
-        collocated::call_servant(&self.adapters.server, place, call)
+    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) {
+        collocated::call_servant(&self.adapters.server, place, call);
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -1,39 +1,37 @@
-//! Object references, and the invocation of their objects.
+//! Object references.
+//!
+//! A `call` follows the object, and `route_choice` tries its routes, which `routes` makes from the profiles of the IOR. `timeout` and
+//! `policies` make references with other policies, and `binding` the rules by which these choose a connection. `servant_call` calls a
+//! servant of the same ORB without a request; `passing` sends requests of other clients on; `sync_scope` is about oneways.
 
 mod binding;
+mod call;
 mod passing;
 mod policies;
+mod route_choice;
 pub(crate) mod routes;
 mod servant_call;
 mod sync_scope;
+mod timeout;
 
-use crate::clock::monotonic_ns;
-use crate::connection::{
-    self, Arguments, Channel, Client, ClientCore, Invocation, InvocationKind, Outcome, Results,
-    Route,
-};
+use crate::connection::{Client, Route};
 use crate::endpoint::Endpoint;
-use crate::exception::{
-    Cause, CompletionStatus, ExceptionKind, Phase, SystemException, inconsistent, local, oneway,
-};
-use crate::realtime::{Policy, Priority};
-use crate::timing::OperationTiming;
-use crate::wait;
-use binding::{BandedPriority, Binding, Policies, invalid};
+use crate::exception::{SystemException, inconsistent};
+use crate::realtime::Policy;
+use binding::{Binding, Policies, invalid};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use routes::{Profile, routes};
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::{Reference, ReferenceOut};
-use rtorb_wire::connection::Deadline;
-use rtorb_wire::giop::{AddressingMode, ReplyStatus, Response};
+use rtorb_wire::giop::AddressingMode;
 use rtorb_wire::ior::Ior;
 use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 pub use sync_scope::SyncScope;
+use timeout::Timeout;
 
 /// A reference to an object of any interface; cheap to clone.
 ///
@@ -79,81 +77,6 @@ struct Inner {
     is_direct: bool,
     /// Where the servant is, if calls may need no request.
     servant: Option<Key>,
-}
-
-/// The timeout of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timeout {
-    /// The ORB's timeout.
-    OfOrb,
-    /// The reference's own timeout; `None` for no timeout.
-    Own(Option<Duration>),
-    /// One deadline for all calls.
-    Until(Deadline),
-}
-
-/// The request of a call, without its arguments.
-#[derive(Clone, Copy, Debug)]
-struct Asked<'x> {
-    kind: InvocationKind<'x>,
-    operation: &'x str,
-    response: Response,
-    /// The time of the call that this request is a part of; `None` for a call that begins now.
-    time: Option<CallTime>,
-}
-
-/// The deadline of a call, and whether it may have passed.
-#[derive(Clone, Copy, Debug)]
-struct CallTime {
-    deadline: Deadline,
-    /// True if the call began earlier, so the deadline may have passed.
-    is_delayed: bool,
-}
-
-impl CallTime {
-    /// The time of a call on the calling thread, which has no deadline.
-    const DIRECT: Self = Self {
-        deadline: Deadline::NONE,
-        is_delayed: false,
-    };
-}
-
-impl<'x> Asked<'x> {
-    const fn operation(operation: &'x str, response: Response) -> Self {
-        Self {
-            kind: InvocationKind::Operation,
-            operation,
-            response,
-            time: None,
-        }
-    }
-
-    /// Returns true if the calling thread may serve the request.
-    #[inline]
-    fn may_be_direct(&self) -> bool {
-        connection::may_be_collocated(self.kind, self.response)
-    }
-}
-
-impl Timeout {
-    /// Returns true if the application set a timeout, for the reference or for the ORB.
-    fn is_chosen(self, core: &ClientCore) -> bool {
-        match self {
-            Self::OfOrb => core.is_timeout_chosen,
-            Self::Own(timeout) => timeout.is_some(),
-            Self::Until(_) => true,
-        }
-    }
-
-    /// Returns the deadline of a call that begins now.
-    #[inline]
-    fn deadline(self, core: &ClientCore) -> Deadline {
-        match self {
-            Self::OfOrb => wait::deadline(core.round_trip_timeout),
-            Self::Own(timeout) => wait::deadline(timeout),
-            Self::Until(deadline) => deadline,
-        }
-    }
 }
 
 impl ObjectRef {
@@ -207,64 +130,6 @@ impl ObjectRef {
         }
     }
 
-    /// Returns a reference to the same object with another timeout of each call (RelativeRoundtripTimeout); `None` for no
-    /// timeout.
-    ///
-    /// The timeout bounds the whole call, from its beginning to the result: resolving the host name, connecting, further endpoints,
-    /// forwards, sending, waiting, and sending again. See [`OrbBuilder::round_trip_timeout`](crate::OrbBuilder::round_trip_timeout).
-    #[must_use]
-    //= RT-CORBA 1.2 §Invocation Timeout
-    //# A client may bound the time of a call, which then fails with TIMEOUT.
-    pub fn with_timeout(&self, timeout: impl Into<Option<Duration>>) -> Self {
-        Self::of(Inner {
-            timeout: Timeout::Own(timeout.into()),
-            ..self.inner.copy()
-        })
-    }
-
-    /// Returns a reference to the same object whose calls all end by `end` (RequestEndTime): for several calls that are one
-    /// step to the application.
-    ///
-    /// A call after `end` fails with TIMEOUT.
-    ///
-    /// ```no_run
-    /// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
-    /// use std::time::{Duration, Instant};
-    /// let end = Instant::now() + Duration::from_millis(20);
-    /// for valve in [one, other] {
-    ///     valve.with_end_time(end).invoke("open", |_| Ok(()), |_| Ok(()))?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn with_end_time(&self, end: Instant) -> Self {
-        let left = end.saturating_duration_since(Instant::now());
-        self.with_deadline(Deadline::new(monotonic_ns(), Some(left)))
-    }
-
-    /// Returns a reference to the same object whose calls all have this deadline.
-    pub(crate) fn with_deadline(&self, deadline: Deadline) -> Self {
-        Self::of(Inner {
-            timeout: Timeout::Until(deadline),
-            ..self.inner.copy()
-        })
-    }
-
-    /// Returns the timeout that the application set for calls through this reference: the reference's own, the time left until its
-    /// [end time](Self::with_end_time), or the ORB's. `None` if it set none, or no timeout.
-    pub fn chosen_timeout(&self) -> Option<Duration> {
-        let core = &self.inner.client.core;
-        match self.inner.timeout {
-            Timeout::OfOrb => core.chosen_timeout(),
-            Timeout::Own(timeout) => timeout,
-            Timeout::Until(deadline) => {
-                let left_ns = deadline.at_ns()?.saturating_sub(monotonic_ns());
-                Some(Duration::from_nanos(left_ns))
-            }
-        }
-    }
-
     /// Returns the client side of its ORB.
     pub(crate) fn client(&self) -> &Client {
         &self.inner.client
@@ -287,404 +152,9 @@ impl ObjectRef {
             .iter()
             .map(|route| &*route.endpoint.endpoint)
     }
-
-    /// Asks the object whether it has the interface with that repository id (`_is_a`).
-    ///
-    /// # Errors
-    /// A system exception if the call fails.
-    pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
-        self.invoke("_is_a", |w| repository_id.encode(w), bool::decode)
-    }
-
-    /// Asks whether the object is gone for good (`_non_existent`).
-    ///
-    /// # Errors
-    /// A system exception if the server cannot be reached: the object may still exist.
-    pub fn non_existent(&self) -> Result<bool, SystemException> {
-        let mut time = self.begin();
-        let mut ask = |operation| {
-            let asked = self.ask_whether_gone(InvocationKind::Operation, operation, time);
-            time.is_delayed = true;
-            asked
-        };
-        let reply = match ask("_non_existent") {
-            // GIOP 1.0 and 1.1 use the older name. omniORB has only the new one in all versions.
-            Err(exception) if exception.kind == ExceptionKind::BadOperation => ask("_not_existent"),
-            reply => reply,
-        };
-        match reply {
-            Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => Ok(true),
-            reply => reply,
-        }
-    }
-
-    /// Calls an operation that raises no user exception.
-    ///
-    /// Generated code calls this. `arguments` runs again if the request has to be sent again.
-    ///
-    /// # Errors
-    /// A system exception, from the object, its server or this ORB.
-    #[inline]
-    pub fn invoke<'a, T>(
-        &self,
-        operation: &str,
-        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
-        result: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, SystemException> {
-        self.invoke_raising(operation, arguments, result, |_, _| Ok(None))
-    }
-
-    /// Calls an operation that may raise user exceptions.
-    ///
-    /// `raised` decodes an exception by its repository id. If the operation does not declare the exception, it returns `None`, and the
-    /// caller gets UNKNOWN (CORBA 3, 4.12.4, minor 1).
-    ///
-    /// # Errors
-    /// A user exception, or a system exception as [`invoke`](Self::invoke).
-    #[inline]
-    pub fn invoke_raising<'a, T, E: From<SystemException>>(
-        &self,
-        operation: &str,
-        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
-        result: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
-        raised: impl FnOnce(&str, &mut Reader<'_>) -> Result<Option<E>, DecodeError>,
-    ) -> Result<T, E> {
-        let mut result = Some(result);
-        let mut raised = Some(raised);
-        let mut reply = None;
-        self.invoke_at(
-            Asked::operation(operation, Response::FromTarget),
-            &arguments,
-            &mut |status, r| {
-                reply = match (status, result.take(), raised.take()) {
-                    (ReplyStatus::NoException, Some(result), _) => Some(Ok(result(r)?)),
-                    (_, _, Some(raised)) => {
-                        let id = r.str()?;
-                        let exception = raised(&id, r)?.unwrap_or_else(|| {
-                            let unknown = SystemException::omg(ExceptionKind::Unknown, 1);
-                            unknown.with_completion(CompletionStatus::Yes).into()
-                        });
-                        Some(Err(exception))
-                    }
-                    _ => None,
-                };
-                Ok(())
-            },
-        )?;
-        reply.unwrap_or_else(|| Err(local::CONTRADICTION.into()))
-    }
-
-    /// Sends a oneway. `Ok` means that the transport has taken it; with [`SyncScope::None`], that the connection sends it without
-    /// blocking a thread.
-    ///
-    /// # Errors
-    /// A system exception if it could not be sent.
-    #[inline]
-    pub fn invoke_oneway<'a>(
-        &self,
-        operation: &str,
-        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
-    ) -> Result<(), SystemException> {
-        match self.inner.sync_scope {
-            SyncScope::WithTransport => {
-                let asked = Asked::operation(operation, Response::None);
-                self.invoke_at(asked, &arguments, &mut |_, _| Ok(()))
-            }
-            SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
-        }
-    }
-
-    /// Sends a oneway as [`invoke_oneway`](Self::invoke_oneway) does with [`SyncScope::None`], independent of the reference's own
-    /// scope. Returns true if the transport has taken all of it, as [`flush`](Self::flush) does.
-    ///
-    /// # Errors
-    /// As with [`SyncScope::None`].
-    #[inline]
-    pub fn invoke_oneway_at_once<'a>(
-        &self,
-        operation: &str,
-        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
-    ) -> Result<bool, SystemException> {
-        self.send_at_once(operation, &arguments)
-    }
-
-    /// Support API for generated code. Not public.
-    ///
-    /// Calls an annotated operation, and counts how long it takes.
-    #[doc(hidden)]
-    #[inline]
-    pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
-        let core = &self.inner.client.core;
-        core.timing.call(operation, &core.rt, call)
-    }
-
-    /// Returns the time of a call that begins now.
-    fn begin(&self) -> CallTime {
-        CallTime {
-            deadline: self.inner.timeout.deadline(&self.inner.client.core),
-            is_delayed: matches!(self.inner.timeout, Timeout::Until(_)),
-        }
-    }
-
-    /// Calls an operation without arguments that returns true if the object is gone. A LocateReply counts as false.
-    fn ask_whether_gone(
-        &self,
-        kind: InvocationKind<'_>,
-        operation: &str,
-        time: CallTime,
-    ) -> Result<bool, SystemException> {
-        let asked = Asked {
-            kind,
-            time: Some(time),
-            ..Asked::operation(operation, Response::FromTarget)
-        };
-        let mut is_gone = false;
-        self.invoke_at(asked, &|_| Ok(()), &mut |status, r| {
-            if status != ReplyStatus::NoException {
-                return Err(DecodeError::BadTag {
-                    what: "the status of a reply",
-                    value: status as u32,
-                });
-            }
-            is_gone = bool::decode(r)?;
-            Ok(())
-        })?;
-        Ok(is_gone)
-    }
-
-    /// Invokes the object, and follows it if it has moved. One deadline bounds all requests.
-    fn invoke_at<'a>(
-        &self,
-        asked: Asked<'_>,
-        arguments: Arguments<'_, 'a>,
-        results: Results<'_>,
-    ) -> Result<(), SystemException> {
-        let core = &self.inner.client.core;
-        core.check_open()?;
-        let mut is_readdressed = false;
-        let mut target = self.inner.forward();
-        let mut time = match asked.time {
-            Some(time) => time,
-            None if self.inner.is_direct && target.is_none() && asked.may_be_direct() => {
-                CallTime::DIRECT
-            }
-            None => self.begin(),
-        };
-        if time.is_delayed && time.deadline.has_passed(monotonic_ns()) {
-            let late = SystemException::omg(ExceptionKind::Timeout, 2);
-            return Err(self.not_followed(late, Phase::Send, time.deadline));
-        }
-        let mut was_known = target.is_some();
-        let mut steps_left = core.limits.forwards_max;
-        loop {
-            let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-            let invocation = Invocation {
-                kind: asked.kind,
-                response: asked.response,
-                deadline: time.deadline,
-                is_delayed: time.is_delayed,
-                ..inner.oneway(asked.operation)?
-            };
-            let ended = inner.try_routes(invocation, arguments, results);
-            match ended {
-                Ok(Outcome::Done) => return Ok(()),
-                //= GIOP 1.2 §15.6
-                //# A client sends a forwarded request again to the reference of the reply.
-                Ok(Outcome::Forward(ior)) => {
-                    target = Some(self.forwarded_to(*ior)?);
-                    was_known = false;
-                }
-                Ok(Outcome::Readdress(mode)) if !is_readdressed => {
-                    is_readdressed = true;
-                    steps_left = steps_left.saturating_add(1);
-                    let next = inner.readdressed(mode);
-                    self.follow(&next);
-                    target = Some(next);
-                }
-                Ok(Outcome::Readdress(_)) => {
-                    let exception = ExceptionKind::NoImplement.into();
-                    return Err(self.not_followed(exception, Phase::AwaitReply, time.deadline));
-                }
-                // The forwarded location failed: the original one may know a new location.
-                Err(exception) if was_known && ends_forward(&exception) => {
-                    self.inner.is_forwarded.store(false, Ordering::Release);
-                    *self.inner.forward.lock() = None;
-                    target = None;
-                    was_known = false;
-                }
-                Err(exception) if exception.kind == ExceptionKind::Timeout => {
-                    return Err(self.timed_out(exception));
-                }
-                Err(exception) => return Err(exception),
-            }
-            if time.deadline == Deadline::NONE {
-                time = self.begin();
-            }
-            time.is_delayed = true;
-            let exception = if time.deadline.has_passed(monotonic_ns()) {
-                SystemException::omg(ExceptionKind::Timeout, 2)
-            } else if steps_left == 0 {
-                ExceptionKind::Transient.into()
-            } else {
-                steps_left -= 1;
-                continue;
-            };
-            return Err(self.not_followed(exception, Phase::Forward, time.deadline));
-        }
-    }
-
-    /// Makes the reference of the object's new location, and sends later calls there.
-    #[cold]
-    fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
-        let overrides = Arc::clone(&self.inner.overrides);
-        let client = self.inner.client.clone();
-        let next = Self::with_policies(client, ior, overrides, self.inner.timeout);
-        if next.inner.routes.is_empty() && next.inner.binding.is_none() {
-            return Err(UNUSABLE);
-        }
-        self.follow(&next);
-        Ok(next)
-    }
-
-    /// Adds the likely cause to a timeout: a callback from the server waits for this ORB, which no thread runs.
-    #[cold]
-    fn timed_out(&self, mut exception: SystemException) -> SystemException {
-        if !self.inner.client.host.has_unserved_client() {
-            return exception;
-        }
-        match &mut exception.cause {
-            Some(cause) if cause.phase == Phase::AwaitReply => cause.phase = Phase::AwaitUnserved,
-            Some(_) => {}
-            // The timeout was the server's.
-            None => return self.not_followed(exception, Phase::AwaitUnserved, Deadline::NONE),
-        }
-        exception
-    }
-
-    /// Sends later calls by that reference.
-    #[cold]
-    fn follow(&self, next: &Self) {
-        *self.inner.forward.lock() = Some(next.clone());
-        self.inner.is_forwarded.store(true, Ordering::Release);
-    }
-
-    /// Returns the exception of a call that does not follow its object any further.
-    #[cold]
-    fn not_followed(
-        &self,
-        exception: SystemException,
-        phase: Phase,
-        deadline: Deadline,
-    ) -> SystemException {
-        let route = self.inner.routes.first();
-        exception.with_cause(Cause {
-            phase,
-            endpoint: route.map(|route| Arc::clone(&route.endpoint.endpoint)),
-            elapsed: deadline.elapsed(monotonic_ns()),
-            errno: None,
-        })
-    }
 }
 
 impl Inner {
-    /// Makes a oneway by the first route, without timeout and priority.
-    #[inline(always)]
-    fn oneway<'x>(&'x self, operation: &'x str) -> Result<Invocation<'x>, SystemException> {
-        let Some(route) = self.routes.first() else {
-            return Err(self.unusable());
-        };
-        Ok(Invocation {
-            core: &self.client.core,
-            client: &self.client,
-            kind: InvocationKind::Operation,
-            operation,
-            response: Response::None,
-            deadline: Deadline::NONE,
-            is_delayed: false,
-            route,
-            routes_left: 1,
-            channel: Channel::ANY,
-            priority: None,
-        })
-    }
-
-    /// Invokes by the route that replied last, and then by the other routes if the failure permits it.
-    // Always inlined, so that the invocation is not copied.
-    #[inline(always)]
-    fn try_routes<'x, 'a>(
-        &'x self,
-        mut invocation: Invocation<'x>,
-        arguments: Arguments<'_, 'a>,
-        results: Results<'_>,
-    ) -> Result<Outcome, SystemException> {
-        let at = match invocation.kind {
-            InvocationKind::Locate { at } => at,
-            _ => None,
-        };
-        let priority = self.call_priority(at)?;
-        let preferred = self.preferred.load(Ordering::Relaxed);
-        let mut last = None;
-        for step in 0..self.routes.len() {
-            if !self.take_route(&mut invocation, priority.as_ref(), preferred, step) {
-                // The route belongs to another priority, so it is never tried.
-                continue;
-            }
-            match connection::call(&invocation, arguments, results) {
-                Err(exception) if permits_other_route(&exception) => {
-                    if invocation.deadline.has_passed(monotonic_ns()) {
-                        return Err(too_late(exception, invocation.deadline));
-                    }
-                    invocation.is_delayed = true;
-                    last = Some(exception);
-                }
-                ended => {
-                    if last.is_some() {
-                        let index = self.index(preferred, step);
-                        self.preferred.store(index, Ordering::Relaxed);
-                    }
-                    return ended;
-                }
-            }
-        }
-        Err(last.unwrap_or_else(|| self.no_route(priority)))
-    }
-
-    /// Sets the route of an invocation. Returns false if the invocation may not use it.
-    #[inline(always)]
-    fn take_route<'x>(
-        &'x self,
-        invocation: &mut Invocation<'x>,
-        priority: Option<&BandedPriority>,
-        preferred: usize,
-        step: usize,
-    ) -> bool {
-        let index = self.index(preferred, step);
-        let route = &self.routes[index];
-        invocation.route = route;
-        invocation.routes_left = match route.priority {
-            None => (self.routes.len() - step) as u32,
-            Some(_) => self.lane_routes,
-        };
-        let Some(priority) = priority else {
-            return true;
-        };
-        if !priority.accepts(route) {
-            return false;
-        }
-        invocation.channel = priority.channel(&self.client.core, route);
-        invocation.priority = priority.sent();
-        true
-    }
-
-    /// Returns the index of the route that is `step` steps after the one that replied last.
-    #[inline]
-    fn index(&self, preferred: usize, step: usize) -> usize {
-        match preferred + step {
-            index if index < self.routes.len() => index,
-            index => index - self.routes.len(),
-        }
-    }
-
     /// Returns the reference of the object's new location, if it has moved.
     #[inline]
     fn forward(&self) -> Option<ObjectRef> {
@@ -723,54 +193,6 @@ impl Inner {
             servant: self.servant,
         }
     }
-
-    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's.
-    #[inline(always)]
-    fn call_priority(
-        &self,
-        at: Option<Priority>,
-    ) -> Result<Option<BandedPriority>, SystemException> {
-        let Some(binding) = self.binding.as_deref() else {
-            return Ok(None);
-        };
-        let binding = binding.as_ref().map_err(Clone::clone)?;
-        let priority = match at {
-            None => binding.of_caller(&self.client.core, &self.routes)?,
-            Some(priority) => binding.at(priority)?,
-        };
-        Ok(Some(priority))
-    }
-
-    /// Returns the exception for a reference without routes.
-    #[cold]
-    fn unusable(&self) -> SystemException {
-        match self.binding.as_deref() {
-            Some(Err(exception)) => exception.clone(),
-            _ => UNUSABLE,
-        }
-    }
-
-    #[cold]
-    fn no_route(&self, priority: Option<BandedPriority>) -> SystemException {
-        match priority {
-            Some(priority) if !self.routes.is_empty() => priority.no_lane(&self.routes),
-            _ => self.unusable(),
-        }
-    }
-}
-
-/// Returns true if another route may succeed: the operation did not run, and the request did not cause the failure.
-fn permits_other_route(exception: &SystemException) -> bool {
-    let Some(cause) = &exception.cause else {
-        return false;
-    };
-    exception.completed == CompletionStatus::No
-        && match exception.kind {
-            ExceptionKind::Transient | ExceptionKind::CommFailure => true,
-            // A host that is switched off does not reply, so connecting times out.
-            ExceptionKind::Timeout => matches!(cause.phase, Phase::Resolve | Phase::Connect),
-            _ => false,
-        }
 }
 
 /// Returns the largest number of routes to one lane.
@@ -783,34 +205,6 @@ fn lane_routes(routes: &[Route]) -> u32 {
     });
     sizes.map(|lane| lane.count() as u32).max().unwrap_or(1)
 }
-
-/// Returns TIMEOUT for a call that has no time for another route; `last` is its last failure.
-#[cold]
-fn too_late(last: SystemException, deadline: Deadline) -> SystemException {
-    let elapsed = deadline.elapsed(monotonic_ns());
-    let timeout = SystemException::omg(ExceptionKind::Timeout, 2);
-    match last.cause {
-        Some(cause) => timeout.with_cause(Cause { elapsed, ..cause }),
-        None => timeout,
-    }
-}
-
-/// Returns true if the forwarded location of an object is no longer valid.
-//= GIOP 1.2 §15.4.3.2
-//# When the place that a forward names fails, the client goes back to the original reference.
-fn ends_forward(exception: &SystemException) -> bool {
-    let is_gone = exception.kind == ExceptionKind::ObjectNotExist
-        && exception.completed == CompletionStatus::No;
-    is_gone || permits_other_route(exception)
-}
-
-/// Returns true if a non-blocking oneway failed because the route has no open connection. Another route may have one.
-fn is_unconnected(exception: &SystemException) -> bool {
-    exception.kind == ExceptionKind::Transient && exception.minor == oneway::UNCONNECTED
-}
-
-/// The exception for a reference without a profile that this ORB supports.
-const UNUSABLE: SystemException = SystemException::omg(ExceptionKind::ImpLimit, 1);
 
 impl PartialEq for ObjectRef {
     fn eq(&self, other: &Self) -> bool {

@@ -231,6 +231,65 @@ axis! {
 }
 
 axis! {
+    /// What an ORB does about deadlines, as a client and as a server.
+    Deadlines, "way of deadlines", {
+        /// The deadline of an operation (`@deadline`) is the deadline of its calls: it bounds them and travels with them. A request
+        /// that has expired before a servant is called is refused with TIMEOUT.
+        #[default]
+        Enforce "enforce",
+        /// The deadline of an operation is only counted, and requests that have expired are counted and served. Deadlines that the
+        /// application gives to calls bound them and travel all the same.
+        Count "count",
+    }
+}
+
+axis! {
+    /// How a client tells a server the deadline of a call.
+    DeadlineForm, "form of deadlines", {
+        /// As an end time to servers of the same host, whose clock is the same; as remaining time to others.
+        #[default]
+        Auto "auto",
+        /// As an end time (RequestEndTime and ReplyEndTime of CORBA Messaging), for hosts whose clocks are disciplined. What the
+        /// clocks differ by is an error of the deadline.
+        EndTime "end_time",
+        /// As the time that remains when the request is sent. How long the request travels is an error of the deadline.
+        RemainingTime "remaining_time",
+    }
+}
+
+axis! {
+    /// The order in which a lane serves requests.
+    ///
+    /// With any order but [`Fifo`](Self::Fifo), each static thread of the lane is a *level*. Level 0 has the native priority of the
+    /// lane, and each further level has one priority more. An I/O thread, one priority above all levels, reads the requests. A request
+    /// that is more urgent than the one being served preempts it, on the next level; all others wait in the lane, the most urgent one first,
+    /// and among equals the one that arrived first. The urgency of a request is fixed when it arrives.
+    ///
+    /// The deadline is that of the request, or else the `@deadline` of its operation, counted from its arrival. Requests without a
+    /// deadline come last.
+    RequestOrder, "request order", {
+        /// In the order of their arrival, by any thread of the lane.
+        #[default]
+        Fifo "fifo",
+        /// The earliest deadline first (EDF).
+        EarliestDeadline "earliest_deadline",
+        /// The least laxity first: the deadline less the `@worst_case_time` of the operation.
+        LeastLaxity "least_laxity",
+        /// The most critical operation (`@criticality`) first, then the least laxity: maximum urgency first (D. B. Stewart,
+        /// P. K. Khosla, *Real-Time Scheduling of Dynamically Reconfigurable Systems*, 1991).
+        MaximumUrgency "maximum_urgency",
+    }
+}
+
+impl RequestOrder {
+    /// Returns the native priorities above that of a lane that the lane's threads have: one for each level but the lowest, and one
+    /// for the I/O thread.
+    pub(crate) fn priorities_above(self, levels: u32) -> u32 {
+        if self == Self::Fifo { 0 } else { levels }
+    }
+}
+
+axis! {
     /// What a client thread does until its reply has arrived.
     WaitStrategy, "wait strategy", {
         /// It reads from the connection itself: one system call. One thread at a time uses the connection.

@@ -1,6 +1,7 @@
 //! The data of the service contexts that the ORB knows.
 
 use crate::cdr::{ByteOrder, decode_encapsulated, encapsulate};
+use crate::exception::RTORB;
 use crate::{Decode, DecodeError, Encode, EncodeError, Reader};
 use alloc::vec::Vec;
 
@@ -11,7 +12,7 @@ pub use crate::ior::{ListenPoint, PolicyValue};
 pub const CODE_SETS: u32 = 1;
 /// The listen points of the client, for bidirectional connections: a list of [`ListenPoint`].
 pub const BI_DIR_IIOP: u32 = 5;
-/// Policies of the invocation: a list of [`PolicyValue`].
+/// Policies of the invocation: a list of [`PolicyValue`]. An [`Expiry`](super::Expiry) has its end times.
 pub const INVOCATION_POLICIES: u32 = 7;
 /// The CORBA priority of the call, a short.
 pub const RT_CORBA_PRIORITY: u32 = 10;
@@ -19,6 +20,8 @@ pub const RT_CORBA_PRIORITY: u32 = 10;
 pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
 /// A text about an exception, for people: a [`WString`](crate::cdr::WString).
 pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
+/// The time that a request has left when it is sent, in nanoseconds: an unsigned long long. A context of rtorb.
+pub const REMAINING_TIME: u32 = RTORB | 1;
 
 /// The size of the data of an [`RT_CORBA_PRIORITY`] context.
 pub const PRIORITY_BYTES: usize = 4;

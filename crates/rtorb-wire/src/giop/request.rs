@@ -234,6 +234,23 @@ impl RequestPrefix {
         Ok(())
     }
 
+    /// As [`begin_request`](Self::begin_request), with service contexts.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    pub fn begin_request_with(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        response: Response,
+        operation: &str,
+        contexts: &[ServiceContext<'_>],
+    ) -> Result<(), EncodeError> {
+        self.begin_request(w, request_id, response, operation)?;
+        w.truncate(w.len() - 4);
+        write_contexts(w, contexts)
+    }
+
     /// As [`begin_request`](Self::begin_request), with one service context: the CORBA priority of the call (RTCorbaPriority).
     ///
     /// # Errors

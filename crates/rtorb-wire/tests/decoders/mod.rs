@@ -6,8 +6,8 @@
 use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString};
 use rtorb_wire::connection::{ReceiveError, ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::{
-    Header, LocateReplyHeader, LocateRequestHeader, MessageType, ReplyHeader, ReplyStatus,
-    RequestHeader, ServiceContexts, SystemExceptionBody, contexts, fragments,
+    Expiry, Header, LocateReplyHeader, LocateRequestHeader, MessageType, ReplyHeader, ReplyStatus,
+    RequestHeader, ServiceContexts, SystemExceptionBody, UtcTime, contexts, fragments,
 };
 use rtorb_wire::ior::{
     Component, IiopProfile, Ior, ListenPoint, PolicyValue, ProfileBody, TaggedComponent,
@@ -289,6 +289,7 @@ fn comes_back<T: Decode + Encode + PartialEq + core::fmt::Debug>(
 }
 
 fn show_contexts(list: ServiceContexts<'_>) {
+    let _ = Expiry::of(list).end.map(UtcTime::latest_unix_ns);
     for context in list {
         let data = context.data;
         let _ = contexts::decode_priority(data);

@@ -3,13 +3,18 @@
 use super::Channel;
 use super::client::{Client, ClientCore};
 use super::route::Route;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, utc_offset};
+use crate::deadline::NONE_NS;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::realtime::Priority;
+use crate::strategies::DeadlineForm;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
-use rtorb_wire::giop::{self, PassedRequest, PassedTarget, RequestStart, Response, ServiceContext};
+use rtorb_wire::giop::{
+    self, END_TIMES_BYTES, PassedRequest, PassedTarget, REMAINING_TIME_BYTES, RequestPrefix,
+    RequestStart, Response, ServiceContext, UtcTime, remaining_time,
+};
 use rtorb_wire::{EncodeError, Writer};
 use std::sync::Arc;
 
@@ -26,6 +31,8 @@ pub(crate) struct Invocation<'x> {
     pub(crate) deadline: Deadline,
     /// True if time may have passed since the call began: the watchdog must be told of its wait.
     pub(crate) is_delayed: bool,
+    /// The deadline that the request tells the server; [`NONE_NS`] if it tells none.
+    pub(crate) expiry_ns: u64,
     /// How many routes the call may still try, this one included: they share its time.
     pub(crate) routes_left: u32,
     pub(crate) route: &'x Route,
@@ -112,6 +119,11 @@ impl Invocation<'_> {
     ) -> Result<(), EncodeError> {
         let route = self.route;
         match (&route.prefix, self.kind, self.priority) {
+            (Some(prefix), InvocationKind::Operation, _)
+                if self.expiry_ns != NONE_NS && !needs_code_sets =>
+            {
+                self.begin_with_deadline(w, prefix, request_id)?;
+            }
             (Some(prefix), InvocationKind::Operation, None) if !needs_code_sets => {
                 prefix.begin_request(w, request_id, self.response, self.operation)?;
             }
@@ -142,6 +154,53 @@ impl Invocation<'_> {
         giop::end_message(w)
     }
 
+    /// Begins a request that tells its deadline.
+    #[inline(never)]
+    fn begin_with_deadline(
+        &self,
+        w: &mut Writer<'_>,
+        prefix: &RequestPrefix,
+        request_id: u32,
+    ) -> Result<(), EncodeError> {
+        let mut room = [0; END_TIMES_BYTES];
+        let deadline = self.deadline_context(&mut room);
+        let priority = self.priority.map(|own| contexts::priority(own.get()));
+        let (response, operation) = (self.response, self.operation);
+        match &priority {
+            None => prefix.begin_request_with(w, request_id, response, operation, &[deadline]),
+            Some(data) => {
+                let id = contexts::RT_CORBA_PRIORITY;
+                let list = [deadline, ServiceContext { id, data }];
+                prefix.begin_request_with(w, request_id, response, operation, &list)
+            }
+        }
+    }
+
+    /// Makes the service context that tells the deadline, in a form that the server can use.
+    fn deadline_context<'r>(&self, room: &'r mut [u8; END_TIMES_BYTES]) -> ServiceContext<'r> {
+        let sends_end_time = match self.core.deadline_form {
+            DeadlineForm::Auto => self.route.endpoint.is_on_this_host,
+            DeadlineForm::EndTime => true,
+            DeadlineForm::RemainingTime => false,
+        };
+        let now_ns = self.now_ns();
+        if sends_end_time {
+            let offset = utc_offset(now_ns);
+            let unix_ns = self.expiry_ns.wrapping_add(offset.offset_ns);
+            *room = UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns).end_times();
+            return ServiceContext {
+                id: contexts::INVOCATION_POLICIES,
+                data: room,
+            };
+        }
+        let data = &mut room[..REMAINING_TIME_BYTES];
+        data.copy_from_slice(&remaining_time(self.expiry_ns.saturating_sub(now_ns)));
+        ServiceContext {
+            id: contexts::REMAINING_TIME,
+            data,
+        }
+    }
+
     /// Begins a request of an old version, or one with rare service contexts.
     #[cold]
     fn begin(
@@ -161,6 +220,8 @@ impl Invocation<'_> {
             .band
             .filter(|_| matches!(self.kind, InvocationKind::BindBand));
         let band = band.map(|band| contexts::priority_range(band.low, band.high));
+        let mut room = [0; END_TIMES_BYTES];
+        let deadline = (self.expiry_ns != NONE_NS).then(|| self.deadline_context(&mut room));
         let present = [
             (
                 contexts::CODE_SETS,
@@ -175,13 +236,14 @@ impl Invocation<'_> {
                 band.as_ref().map(<[u8; _]>::as_slice),
             ),
         ];
-        let mut list = [ServiceContext { id: 0, data: &[] }; 3];
+        let present = present
+            .into_iter()
+            .filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
+        let mut list = [ServiceContext { id: 0, data: &[] }; 4];
         let mut count = 0;
-        for (id, data) in present {
-            if let Some(data) = data {
-                list[count] = ServiceContext { id, data };
-                count += 1;
-            }
+        for context in present.chain(deadline) {
+            list[count] = context;
+            count += 1;
         }
         let start = RequestStart {
             request_id,

@@ -1,7 +1,7 @@
 //! Routes to objects, and their endpoints.
 
 use super::multiplexed::SharedConnections;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, is_on_this_host};
 use crate::realtime::{Priority, Protocol};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::cdr::CharCodeSet;
@@ -79,6 +79,8 @@ pub(crate) struct SharedEndpoint {
     pub(crate) names_code_sets: bool,
     /// The socket properties of its connections, if a policy sets them.
     pub(crate) protocol: Option<Protocol>,
+    /// True if it is on this host.
+    pub(crate) is_on_this_host: bool,
     /// True if it belongs to one reference and is not in the table (PrivateConnectionPolicy).
     pub(crate) is_private: bool,
     /// The connections that client threads share.
@@ -136,6 +138,7 @@ impl SharedEndpoint {
             char_code_set: key.char_code_set,
             names_code_sets: key.names_code_sets,
             protocol: key.protocol,
+            is_on_this_host: is_on_this_host(&key.endpoint),
             is_private,
             connections: SharedConnections::default(),
         }

@@ -27,8 +27,8 @@ pub(crate) struct SingleConnection {
     out: Vec<u8>,
     /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
     watched_ns: u64,
-    /// When the last call began.
-    used_ns: u64,
+    /// When the connection has been idle for so long that the next call checks it.
+    idle_from_ns: u64,
     /// True if the connection cannot be used again: the watchdog has shut the stream, or a call has failed.
     is_shut: bool,
 }
@@ -55,7 +55,7 @@ impl SingleConnection {
             outbox: Outbox::new(limits.message_bytes_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
             watched_ns: UNWATCHED_NS,
-            used_ns: invocation.now_ns(),
+            idle_from_ns: invocation.now_ns().saturating_add(IDLE_NS),
             is_shut: false,
         };
         opening::bind_band(invocation, |bind, results| {
@@ -91,24 +91,20 @@ impl SingleConnection {
         let ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
         let is_late = deadline_ns.is_some() && !self.wait.end();
-        let Err(CallError::NoReply(error)) = ended else {
-            self.is_shut |= is_late;
-            return ended;
-        };
-        self.is_shut = true;
-        Err(CallError::NoReply(if is_late {
-            error.when_late()
-        } else {
-            error
-        }))
+        self.is_shut |= is_late;
+        match ended {
+            Ok(outcome) => Ok(outcome),
+            Err(CallError::NoReply(error)) => Err(self.without_reply(error, is_late)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns true if the server ended the connection while it was idle. Otherwise the call that begins at `now_ns` uses it.
     #[inline(always)]
     pub(super) fn has_ended_idle(&mut self, now_ns: u64) -> bool {
-        let idle_ns = now_ns.saturating_sub(self.used_ns);
-        self.used_ns = now_ns;
-        idle_ns > IDLE_NS && self.wait.stream.has_ended()
+        let is_idle = now_ns > self.idle_from_ns;
+        self.idle_from_ns = now_ns.saturating_add(IDLE_NS);
+        is_idle && self.wait.stream.has_ended()
     }
 
     /// Sends as much of a oneway as the socket takes without waiting. The rest is kept, and sent before any other message.
@@ -213,7 +209,8 @@ impl SingleConnection {
             let timeout_ns = if invocation.is_delayed {
                 timeout_ns.max(DELAYED_NS_MIN)
             } else {
-                timeout_ns
+                // Less, because what is left of an inherited deadline is a little shorter from call to call.
+                timeout_ns - timeout_ns / 8
             };
             let watched = watchdog.watch(&self.wait, timeout_ns);
             let endpoint = &invocation.route.endpoint.endpoint;
@@ -259,6 +256,13 @@ impl SingleConnection {
         finished.map_err(|unsent| self.send_error(Unsent::whole(unsent.errno)))?;
         self.outbox.advance(self.outbox.len());
         Ok(())
+    }
+
+    /// The error of a call that got no reply. The connection is not used again.
+    #[cold]
+    fn without_reply(&mut self, error: ReplyError, is_late: bool) -> CallError {
+        self.is_shut = true;
+        CallError::NoReply(if is_late { error.when_late() } else { error })
     }
 
     #[cold]

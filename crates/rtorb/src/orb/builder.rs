@@ -5,6 +5,7 @@ use super::config::{
     limits_out_of_range,
 };
 use super::group::Group;
+use super::lane_levels::check_levels;
 use super::options::CommandLine;
 use super::ranges::{Count, Milliseconds};
 use super::shutdown_signal::ShutdownSignal;
@@ -22,9 +23,13 @@ use crate::realtime::{
 };
 use crate::server::{Buffers, ObjectTable, ServerCore, ServerState};
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
+    Strategies,
 };
-use crate::timing::{ExecutionClock, Hook, TimingCounters, TimingViolation};
+use crate::timing::{
+    EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, TimingCounters,
+    TimingSettings, TimingViolation,
+};
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -36,6 +41,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::timeout_ns;
 use rtorb_wire::giop::{FRAGMENT_BYTES_MIN, Version};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -251,7 +257,8 @@ impl OrbBuilder {
         let chain = FilterChain::new(core::mem::take(&mut self.filters), lanes);
         let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
-        let timing = TimingCounters::new(self.execution_clock, self.timing_hook.take());
+        let deadlines = self.config.deadlines.unwrap_or_default();
+        let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
         let config = self.config;
         let pools = Pools::new(
@@ -261,6 +268,7 @@ impl OrbBuilder {
         );
         let core = Arc::new_cyclic(|host: &Weak<OrbCore>| {
             let server = ServerCore {
+                refuses_expired: deadlines == Deadlines::Enforce,
                 timing: Arc::clone(&client.timing),
                 warnings,
                 byte_order: client.byte_order,
@@ -309,6 +317,24 @@ impl OrbBuilder {
         }
     }
 
+    /// Takes the settings of timed operations out of the builder.
+    fn timing_counters(&mut self, rt: &Arc<RtCore>) -> TimingCounters {
+        let config = &mut self.config;
+        let enforcement = Enforcement {
+            overrun: config.overrun.unwrap_or_default(),
+            early: config.early_calls.unwrap_or_default(),
+        };
+        let thread = config.enforcing_thread.take().unwrap_or_default();
+        let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
+        let settings = TimingSettings {
+            clock: self.execution_clock,
+            bounds_calls: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
+            enforcement,
+            hook: self.timing_hook.take(),
+        };
+        TimingCounters::new(settings, enforcer)
+    }
+
     /// Takes the settings of the client side out of the builder.
     fn client_core(
         &mut self,
@@ -330,11 +356,14 @@ impl OrbBuilder {
             connect_timeout: config
                 .connect_timeout_ms
                 .map_or(CONNECT_TIMEOUT, Milliseconds::get),
-            round_trip_timeout: config
-                .round_trip_timeout_ms
-                .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            round_trip_ns: timeout_ns(
+                config
+                    .round_trip_timeout_ms
+                    .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            ),
             is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
             collocation: config.collocation.unwrap_or_default(),
+            deadline_form: config.deadline_form.unwrap_or_default(),
             shared_memory: shared_memory::Settings {
                 wait: config.shm_wait.unwrap_or_default(),
                 ring_bytes: ring_bytes.next_power_of_two(),
@@ -428,7 +457,7 @@ impl OrbBuilder {
                  -ORBPriorityMapping",
                 lane.lane_priority
             )),
-            None => Ok(()),
+            None => check_levels(lanes, mapping.as_ref()),
         }
     }
 
@@ -528,6 +557,12 @@ setters! {
     /// How this ORB calls objects that it serves itself; on the calling thread by default, where that is possible.
     collocation(collocation: Collocation) => config.collocation = Some(collocation);
 
+    /// What this ORB does about the deadlines of operations, and about requests that have expired; it enforces them by default.
+    deadlines(deadlines: Deadlines) => config.deadlines = Some(deadlines);
+
+    /// How this ORB tells servers the deadlines of calls; by default as the host of the server permits.
+    deadline_form(form: DeadlineForm) => config.deadline_form = Some(form);
+
     /// What threads of this ORB do before they sleep when they wait for a peer through shared memory; `Futex` by default.
     shared_memory_wait(wait: SharedMemoryWait) => config.shm_wait = Some(wait);
 
@@ -538,6 +573,19 @@ setters! {
     /// The clock that measures a servant's execution against its annotated worst case; CPU time by default. It concerns only
     /// operations with `@worst_case_time`.
     execution_clock(clock: ExecutionClock) => execution_clock = clock;
+
+    /// What happens to a call whose servant executes longer than its annotated worst case; it is only counted by default. An adapter may
+    /// choose otherwise ([`PoaPolicies::with_overrun`](crate::PoaPolicies::with_overrun)).
+    overrun(overrun: Overrun) => config.overrun = Some(overrun);
+
+    /// What happens to a call that arrives sooner than its annotated period allows; it is only counted by default. An adapter may choose
+    /// otherwise ([`PoaPolicies::with_early_calls`](crate::PoaPolicies::with_early_calls)).
+    early_calls(early: EarlyCalls) => config.early_calls = Some(early);
+
+    /// Scheduling of the thread that finds calls which execute too long. It exists only if overruns are not only counted. It must be more
+    /// urgent than all calls with a worst case; without a choice it is, as the [watchdog](Self::watchdog_thread), and also above the
+    /// threads that serve such calls.
+    enforcing_thread(thread: ThreadConfig) => config.enforcing_thread = Some(thread);
 
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     byte_order(order: ByteOrder) => byte_order = Some(order);

@@ -15,8 +15,10 @@ use crate::realtime::{
     ThreadpoolLane, is_band,
 };
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DispatchStrategy, SharedMemoryWait, Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
+    SharedMemoryWait, Strategies, WaitStrategy,
 };
+use crate::timing::{EarlyCalls, Overrun};
 use core::str::FromStr;
 use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
 use rtorb_os::thread::ThreadConfig;
@@ -86,9 +88,10 @@ settings! {
             => Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes" by text,
         /// Threads of `worker_pool` and `leader_followers`.
         pool_threads: Option<PoolThreads> => PoolThreads "N" by number,
-        /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none.
+        /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none. An order is `fifo`,
+        /// `earliest_deadline`, `least_laxity` or `maximum_urgency`.
         #[serde(deserialize_with = "lanes")]
-        lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC],..." by lanes,
+        lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC][/ORDER],..." by lanes,
         /// Bands of a client: for calls to objects with a priority model; with `banded`, for all calls.
         #[serde(deserialize_with = "bands")]
         bands: Option<Vec<PriorityBand>> => Bands "LOW-HIGH,..." by bands,
@@ -108,6 +111,10 @@ settings! {
         native_char_code_set: Option<CharCodeSet> => NativeCharCodeSet "UTF-8|ISO-8859-1" by text,
         /// The longest time until a connection is open, resolving the host name included.
         connect_timeout_ms: Option<ConnectTimeout> => ConnectTimeoutMs "N" by number,
+        /// Whether deadlines of operations bound their calls and expired requests are refused, or both are only counted.
+        deadlines: Option<Deadlines> => Deadlines "enforce|count" by text,
+        /// How a client tells a server the deadline of a call: `auto` sends an end time to servers of the same host, and remaining time to others.
+        deadline_form: Option<DeadlineForm> => DeadlineForm "auto|end_time|remaining_time" by text,
         /// How objects of the same ORB are called: on the calling thread, or by a transport.
         collocation: Option<Collocation> => Collocation "direct|transport" by text,
         /// The longest time of a call, connecting included. 0 waits for ever.
@@ -130,6 +137,13 @@ settings! {
         /// The thread that ends calls whose time is over.
         #[serde(deserialize_with = "threads")]
         watchdog_thread: Option<ThreadConfig>,
+        /// What happens to a call that executes longer than its `@worst_case_time`. The priority is the host's.
+        overrun: Option<Overrun> => Overrun "count|demote:PRIORITY|stop" by text,
+        /// What happens to a call that arrives sooner than its `@period` allows. `MS` is the longest delay, and needs dispatch `thread_per_connection`.
+        early_calls: Option<EarlyCalls> => EarlyCalls "count|refuse|delay:MS" by text,
+        /// The thread that finds calls that execute too long, for `demote` and `stop`.
+        #[serde(deserialize_with = "threads")]
+        enforcing_thread: Option<ThreadConfig>,
         /// The thread that reads replies for all (`reactor`), or for a connection (`connection_thread`).
         #[serde(deserialize_with = "threads")]
         reactor_thread: Option<ThreadConfig>,
@@ -323,6 +337,12 @@ pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
         if lane.static_threads == 0 {
             return Err(format!(
                 "the lane of priority {priority} has no static thread; give it at least 1"
+            ));
+        }
+        if lane.order != RequestOrder::Fifo && lane.dynamic_threads > 0 {
+            return Err(format!(
+                "the lane of priority {priority} has the order {}, so its threads are levels, and dynamic threads are none: give it                  0 of them",
+                lane.order
             ));
         }
         if !priorities.insert(priority) {

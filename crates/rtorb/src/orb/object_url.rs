@@ -8,7 +8,7 @@ use crate::suggest;
 use crate::wait;
 use core::error::Error as _;
 use core::fmt;
-use rtorb_wire::connection::Deadline;
+use rtorb_wire::connection::{Deadline, timeout_ns};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
@@ -37,7 +37,7 @@ impl Left {
         let timeout = orb.core.client.chosen_timeout();
         Self {
             indirections: INDIRECTIONS_MAX,
-            deadline: timeout.map(|timeout| wait::deadline(Some(timeout))),
+            deadline: timeout.map(|timeout| wait::deadline(timeout_ns(Some(timeout)))),
         }
     }
 
@@ -66,7 +66,7 @@ fn resolve_within(orb: &Orb, text: &str, left: Left) -> Result<ObjectRef, System
             let parsed = parse_name(&name).map_err(|error| malformed(&name, error))?;
             let not_bound = || local::NOT_BOUND.with_detail(Quoted(&name));
             match left.deadline {
-                Some(deadline) => look_up(&context.with_deadline(deadline), &parsed, not_bound),
+                Some(deadline) => look_up(&context.with_end(deadline), &parsed, not_bound),
                 None => look_up(&context, &parsed, not_bound),
             }
         }

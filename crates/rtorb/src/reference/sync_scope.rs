@@ -1,6 +1,7 @@
 //! The synchronization scope of oneways: whether the caller waits until the transport has taken the request.
 
-use super::{Inner, ObjectRef, is_unconnected};
+use super::route_choice::is_unconnected;
+use super::{Inner, ObjectRef};
 use crate::connection::{Arguments, Invocation, without_waiting};
 use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;
@@ -103,6 +104,7 @@ impl ObjectRef {
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
         let mut invocation = inner.oneway(operation)?;
+        invocation.expiry_ns = self.expiry_ns();
         let priority = inner.call_priority(None)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;

@@ -6,6 +6,8 @@ use super::session::Session;
 use super::target::{self, Target};
 use super::upcall;
 use super::workspace::Workspace;
+use crate::clock::monotonic_ns;
+use crate::deadline::{self, DeadlineScope};
 use crate::exception::SystemException;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
@@ -28,32 +30,61 @@ pub(super) fn request(
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
-    if let Err(error) = note_code_sets(session, workspace, code_sets, &request) {
-        let version = message.header.version;
-        refuse(session, workspace, version, &request, &error.into());
-        return Ok(Next::Done);
-    }
+    let version = message.header.version;
+    let deadline_ns = match begin(session, workspace, code_sets, &request) {
+        Ok(deadline_ns) => deadline_ns,
+        Err(exception) => {
+            refuse(session, workspace, version, &request, &exception);
+            return Ok(Next::Done);
+        }
+    };
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    Ok(upcall::serve(&request, arguments, reply, 0, workspace))
+    let reply = Reply::new(session, version, &request, char_code_set);
+    let inherited = inherit(deadline_ns);
+    let next = upcall::serve(&request, arguments, reply, 0, workspace);
+    drop(inherited);
+    Ok(next)
 }
 
-/// Notes the code sets that a request names, if it does.
+/// Lets the calls of a servant inherit the deadline of its request, if that has one.
+#[inline]
+fn inherit(deadline_ns: u64) -> Option<DeadlineScope> {
+    (deadline_ns != deadline::NONE_NS).then(|| DeadlineScope::enter(deadline_ns))
+}
+
+/// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
 ///
 /// # Errors
-/// When they cannot be used. The connection goes on as before.
+/// When the code sets cannot be used: the connection goes on as before. TIMEOUT if the deadline has passed.
 #[inline]
-pub(super) fn note_code_sets(
+pub(super) fn begin(
     session: &Session,
     workspace: &mut Workspace,
     code_sets: &mut CodeSetState,
     request: &RequestHeader<'_>,
-) -> Result<(), CodeSetError> {
+) -> Result<u64, SystemException> {
     if request.contexts.is_empty() {
-        return Ok(());
+        return Ok(deadline::NONE_NS);
     }
-    note_named(session, workspace, code_sets, request)
+    begin_with_contexts(session, workspace, code_sets, request)
+}
+
+#[inline(never)]
+fn begin_with_contexts(
+    session: &Session,
+    workspace: &mut Workspace,
+    code_sets: &mut CodeSetState,
+    request: &RequestHeader<'_>,
+) -> Result<u64, SystemException> {
+    note_named(session, workspace, code_sets, request)?;
+    let Some(deadline) = deadline::of_request(request.contexts) else {
+        return Ok(deadline::NONE_NS);
+    };
+    if deadline.has_passed() {
+        session.orb.refuse_expired()?;
+    }
+    Ok(deadline.at_ns)
 }
 
 fn note_named(
@@ -83,22 +114,40 @@ fn note_named(
     Ok(())
 }
 
-/// Serves a request that was taken out of its connection at `arrived_ns`.
+/// When a request arrived that was taken out of its connection, and when it expires.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TakenTimes {
+    /// 0 where it does not matter.
+    pub(super) arrived_ns: u64,
+    /// [`NONE_NS`](deadline::NONE_NS) for no deadline.
+    pub(super) deadline_ns: u64,
+}
+
+/// Serves a request that was taken out of its connection.
 #[inline]
 pub(super) fn taken_request(
     session: &Session,
     workspace: &mut Workspace,
     char_code_set: CharCodeSet,
-    arrived_ns: u64,
+    times: TakenTimes,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
+    if times.deadline_ns != deadline::NONE_NS
+        && times.deadline_ns <= monotonic_ns()
+        && let Err(exception) = session.orb.refuse_expired()
+    {
+        let version = message.header.version;
+        refuse(session, workspace, version, &request, &exception);
+        return Ok(Next::Done);
+    }
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    Ok(upcall::serve(
-        &request, arguments, reply, arrived_ns, workspace,
-    ))
+    let inherited = inherit(times.deadline_ns);
+    let next = upcall::serve(&request, arguments, reply, times.arrived_ns, workspace);
+    drop(inherited);
+    Ok(next)
 }
 
 /// Replies to a request with a system exception; sends nothing for a oneway.
@@ -111,8 +160,11 @@ pub(super) fn refuse(
     exception: &SystemException,
 ) {
     // The reply does not depend on the code set.
-    Reply::new(session, version, request, CharCodeSet::default())
-        .send_exception(&mut workspace.out, exception);
+    let mut reply = Reply::new(session, version, request, CharCodeSet::default());
+    reply.send_exception(&mut workspace.out, exception);
+    if !reply.is_sent {
+        session.state.note_answered();
+    }
 }
 
 /// Handles a message that is not a request.

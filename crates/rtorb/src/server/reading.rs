@@ -1,6 +1,6 @@
 //! The reading side of a client's connection: bytes in, whole messages out, in their order.
 
-use super::answer;
+use super::answer::{self, TakenTimes};
 use super::request::TakenRequest;
 use super::session::Session;
 use super::workspace::Workspace;
@@ -163,13 +163,20 @@ impl Reading {
         }
         let request = RequestHeader::decode(&mut message.reader())?;
         let code_sets = &mut self.code_sets;
-        if let Err(error) = answer::note_code_sets(session, workspace, code_sets, &request) {
-            let version = message.header.version;
-            answer::refuse(session, workspace, version, &request, &error.into());
-            return Ok(None);
-        }
-        let arrived_ns = session.orb.timing.arrival_ns();
-        into.fill(message.bytes, self.code_sets.char_code_set(), arrived_ns);
+        let version = message.header.version;
+        let begun = answer::begin(session, workspace, code_sets, &request);
+        let deadline_ns = match begun {
+            Ok(deadline_ns) => deadline_ns,
+            Err(exception) => {
+                answer::refuse(session, workspace, version, &request, &exception);
+                return Ok(None);
+            }
+        };
+        let times = TakenTimes {
+            arrived_ns: session.orb.timing.arrival_ns(),
+            deadline_ns,
+        };
+        into.fill(message.bytes, self.code_sets.char_code_set(), times);
         Ok(Some(Next::Done))
     }
 }

@@ -1,6 +1,6 @@
 //! A request that was taken out of its connection, so that the connection is free for other threads.
 
-use super::answer;
+use super::answer::{self, TakenTimes};
 use super::reading::Next;
 use super::session::Session;
 use super::target;
@@ -18,8 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(crate) struct TakenRequest {
     octets: Vec<u8>,
     char_code_set: CharCodeSet,
-    /// When it was taken, where that matters; else 0.
-    arrived_ns: u64,
+    times: TakenTimes,
 }
 
 /// The memory that a request may leave to the next one; more is freed.
@@ -38,11 +37,11 @@ impl TakenRequest {
     }
 
     /// Keeps a whole request.
-    pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet, arrived_ns: u64) {
+    pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet, times: TakenTimes) {
         self.octets.clear();
         self.octets.extend_from_slice(message);
         self.char_code_set = char_code_set;
-        self.arrived_ns = arrived_ns;
+        self.times = times;
     }
 
     /// Frees the memory of a large request, so that many kept requests stay small together.
@@ -57,13 +56,23 @@ impl TakenRequest {
         self.octets.len()
     }
 
+    /// Its deadline, in nanoseconds of the monotonic clock; `u64::MAX` for none.
+    pub(crate) fn deadline_ns(&self) -> u64 {
+        self.times.deadline_ns
+    }
+
+    /// When it arrived, where that matters; else 0.
+    pub(crate) fn arrived_ns(&self) -> u64 {
+        self.times.arrived_ns
+    }
+
     /// Serves the request on the calling thread, and replies on its connection.
     pub(crate) fn serve(&self, session: &Session, workspace: &mut Workspace) -> Next {
         let served = self.header(session).and_then(|header| {
             let bytes = &self.octets;
             let message = Message { header, bytes };
             let code_set = self.char_code_set;
-            answer::taken_request(session, workspace, code_set, self.arrived_ns, message)
+            answer::taken_request(session, workspace, code_set, self.times, message)
         });
         served.unwrap_or(Next::Over)
     }

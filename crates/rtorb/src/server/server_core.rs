@@ -38,6 +38,8 @@ pub(crate) struct ServerCore {
     /// The client of references in requests.
     pub(crate) client: WeakClient,
     pub(crate) state: ServerState,
+    /// False if expired requests are served.
+    pub(crate) refuses_expired: bool,
 }
 
 /// Whether a server listens, and whether it stops.
@@ -51,6 +53,8 @@ pub(crate) struct ServerState {
     is_served: AtomicBool,
     /// Requests without room in a queue.
     refused: AtomicU64,
+    /// Requests whose deadline had passed before they were dispatched.
+    expired: AtomicU64,
 }
 
 impl ServerState {
@@ -73,6 +77,11 @@ impl ServerState {
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
+
+    /// The number of requests that expired before they were dispatched.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired.load(Ordering::Relaxed)
+    }
 }
 
 impl ServerCore {
@@ -88,6 +97,16 @@ impl ServerCore {
     #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
         self.state.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request that has expired, and refuses it if the ORB is set so.
+    #[cold]
+    pub(crate) fn refuse_expired(&self) -> Result<(), SystemException> {
+        self.state.expired.fetch_add(1, Ordering::Relaxed);
+        if self.refuses_expired {
+            return Err(local::EXPIRED);
+        }
+        Ok(())
     }
 
     /// Makes the threads of the dispatch strategy end; does not wait.

@@ -2,6 +2,7 @@
 
 use super::world;
 use core::cell::Cell;
+use rtorb_os::clock::UtcOffset;
 
 thread_local! {
     /// The virtual time; 0 if there is none.
@@ -34,6 +35,18 @@ pub(crate) fn sleep_until(deadline_ns: u64) {
         world::run_until(|| false, Some(deadline_ns));
     } else {
         rtorb_os::clock::sleep_until(deadline_ns);
+    }
+}
+
+/// The distance of the monotonic clock from UTC. Virtual time begins in 2001.
+pub(crate) fn utc_offset(now_ns: u64) -> UtcOffset {
+    if is_virtual() {
+        UtcOffset {
+            offset_ns: 1_000_000_000_000_000_000,
+            inaccuracy_ns: 0,
+        }
+    } else {
+        rtorb_os::clock::utc_offset(now_ns)
     }
 }
 

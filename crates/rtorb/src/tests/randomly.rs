@@ -3,7 +3,7 @@
 
 use super::network::{Conditions, Cut, Direction, Fault, connections, cut_next, reset_all};
 use super::random::Random;
-use super::servant::{Job, Worker};
+use super::servant::{DEADLINE, Job, Worker};
 use super::world::{Sending, Server, World, client_strategies};
 use crate::clock::monotonic_ns;
 use crate::giop::Version;
@@ -85,14 +85,23 @@ fn run(seed: u64, tally: &mut Tally) -> u64 {
         let bytes_max = conditions.pipe_bytes_max * 100;
         let job = random_job(&mut random, number, bytes_max.min(30_000));
         let timeout = random_timeout(&mut random);
-        let worker = Worker(object.with_timeout(timeout));
+        let worker = Worker(if random.one_in(2) {
+            object.with_timeout(timeout)
+        } else {
+            object.with_deadline(timeout)
+        });
         let begun_ns = monotonic_ns();
         let (done, is_oneway) = match random.below(10) {
             0 => (worker.note(job), true),
             1 => (worker.note_at_once(job), true),
             _ => (worker.work(job), false),
         };
-        check_time(begun_ns, timeout, &done);
+        let bound = if is_oneway {
+            timeout
+        } else {
+            timeout.min(DEADLINE)
+        };
+        check_time(begun_ns, bound, &done);
         calls.push((done, is_oneway));
         check(&server, &calls);
         let tag = calls[number as usize]

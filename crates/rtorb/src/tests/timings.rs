@@ -4,7 +4,7 @@ use super::network::Conditions;
 use super::servant::{DEADLINE, Job, Worker};
 use super::world::{Sending, Server, World};
 use crate::timing::{OperationCounts, TimingLimit, TimingSide, TimingViolation};
-use crate::{ExceptionKind, Orb, OrbBuilder};
+use crate::{Deadlines, ExceptionKind, Orb, OrbBuilder};
 use core::time::Duration;
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn a_late_reply_is_missed_on_both_sides() {
     );
     let (builder, at_server) = telling(Orb::builder());
     let server = world.serve(builder, Sending::ByEventLoop);
-    let (builder, at_client) = telling(Orb::builder());
+    let (builder, at_client) = telling(Orb::builder().deadlines(Deadlines::Count));
     let (orb, worker) = client(&world, builder, &server);
     worker.work(Job::small(0)).expect("it is served");
     worker.work(late(1)).expect("it is served");
@@ -116,7 +116,8 @@ fn a_hook_that_panics_or_calls_takes_nothing_with_it() {
     let own: Arc<Mutex<Option<Worker>>> = Arc::default();
     let times = Arc::new(Mutex::new(0));
     let (inner, counting) = (Arc::clone(&own), Arc::clone(&times));
-    let calling = Orb::builder().on_timing_violation(move |_| {
+    let counting_only = Orb::builder().deadlines(Deadlines::Count);
+    let calling = counting_only.on_timing_violation(move |_| {
         *counting.lock() += 1;
         let worker = inner.lock().clone().expect("it was put there");
         worker.work(late(9)).expect("it is served, and late again");

@@ -3,7 +3,6 @@
 use super::borrowing::Relief;
 use super::config::{Intake, PoolConfig};
 use super::lane::Lane;
-use super::request_queue::RequestQueue;
 use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -92,15 +91,14 @@ impl Pool {
         if served[0].leave() {
             served[0].close();
             // Requests hold the ORB, which may hold the pool.
-            let queues = served.iter().filter_map(Lane::queue);
-            queues.for_each(RequestQueue::clear);
+            served.iter().for_each(Lane::drop_requests);
         }
     }
 
-    /// True if only one thread serves the connections of a lane.
-    pub(super) fn has_one_thread(&self, lane: &Lane) -> bool {
+    /// True if a call of a lane's servant to the lane itself would wait for that servant.
+    pub(super) fn serves_one_at_a_time(&self, lane: &Lane) -> bool {
         let is_alone =
             !matches!(self.config.intake, Intake::Routed { .. }) || self.lanes.len() == 1;
-        is_alone && lane.has_one_thread()
+        is_alone && lane.serves_one_at_a_time()
     }
 }

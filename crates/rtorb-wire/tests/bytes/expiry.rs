@@ -1,0 +1,218 @@
+//! Deadlines in service contexts: golden bytes, what the earliest is, and bytes that are none.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rtorb_wire::giop::{
+    Expiry, Header, RequestHeader, RequestPrefix, RequestStart, Response, ServiceContext, UtcTime,
+    Version, begin_request, contexts, end_message, remaining_time,
+};
+use rtorb_wire::{ByteOrder, Writer};
+
+fn hex(text: &str) -> Vec<u8> {
+    text.split_whitespace()
+        .map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits"))
+        .collect()
+}
+
+/// 15 November 2023, 22:13:20.1234567, to 1 ms.
+const TIME: UtcTime = UtcTime {
+    ticks: 0x01ee_8404_e12b_5687,
+    inaccuracy_ticks: 10_000,
+};
+
+/// Both end times, as an encapsulation of each byte order has them. A `UtcT` is an encapsulation of its own.
+const LITTLE: &str = "01 00 00 00 02 00 00 00
+    1c 00 00 00 18 00 00 00 01 00 00 00 00 00 00 00 87 56 2b e1 04 84 ee 01 10 27 00 00 00 00 00 00
+    1e 00 00 00 18 00 00 00 01 00 00 00 00 00 00 00 87 56 2b e1 04 84 ee 01 10 27 00 00 00 00 00 00";
+const BIG: &str = "00 00 00 00 00 00 00 02
+    00 00 00 1c 00 00 00 18 00 00 00 00 00 00 00 00 01 ee 84 04 e1 2b 56 87 00 00 27 10 00 00 00 00
+    00 00 00 1e 00 00 00 18 00 00 00 00 00 00 00 00 01 ee 84 04 e1 2b 56 87 00 00 27 10 00 00 00 00";
+
+/// The header of a request with these contexts, read from its bytes, and the expiry in it.
+fn expiry(list: &[(u32, &[u8])], version: Version, order: ByteOrder) -> Expiry {
+    let contexts: Vec<_> = list
+        .iter()
+        .map(|&(id, data)| ServiceContext { id, data })
+        .collect();
+    let start = RequestStart {
+        request_id: 2,
+        response: Response::FromTarget,
+        object_key: b"key",
+        operation: "op",
+        contexts: &contexts,
+    };
+    let mut w = Writer::new(Vec::new(), 1 << 20).with_order(order);
+    begin_request(&mut w, version, &start).unwrap();
+    end_message(&mut w).unwrap();
+    let bytes = w.to_bytes();
+    let header = Header::parse(&bytes, 1 << 20).unwrap().unwrap();
+    let request = RequestHeader::decode(&mut header.reader(&bytes)).unwrap();
+    Expiry::of(request.contexts)
+}
+
+const LATEST: Version = Version::V1_2;
+
+fn end(data: &[u8]) -> Option<UtcTime> {
+    let list = [(contexts::INVOCATION_POLICIES, data)];
+    expiry(&list, LATEST, ByteOrder::NATIVE).end
+}
+
+//= CORBA 3 §22.2
+//% test
+#[test]
+fn end_times_are_those_of_corba_messaging() {
+    let golden = match ByteOrder::NATIVE {
+        ByteOrder::Little => LITTLE,
+        ByteOrder::Big => BIG,
+    };
+    assert_eq!(TIME.end_times()[..], hex(golden));
+    let data = [hex(LITTLE), hex(BIG)];
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            for data in &data {
+                let list = [
+                    (contexts::RT_CORBA_PRIORITY, &contexts::priority(5)[..]),
+                    (contexts::INVOCATION_POLICIES, data),
+                ];
+                let found = expiry(&list, version, order);
+                assert_eq!(found.end, Some(TIME), "{version}");
+                assert_eq!(found.remaining_ns, None);
+            }
+        }
+    }
+}
+
+#[test]
+fn remaining_time_is_a_context_of_rtorb() {
+    let golden = hex("01 00 00 00 00 00 00 00 40 4b 4c 00 00 00 00 00");
+    if ByteOrder::NATIVE == ByteOrder::Little {
+        assert_eq!(remaining_time(5_000_000)[..], golden);
+    }
+    let big = hex("00 00 00 00 00 00 00 00 00 00 00 00 00 4c 4b 40");
+    for data in [golden, big] {
+        let list = [(0x7274_6001, &data[..])];
+        let found = expiry(&list, LATEST, ByteOrder::NATIVE);
+        assert_eq!((found.end, found.remaining_ns), (None, Some(5_000_000)));
+    }
+}
+
+#[test]
+fn a_prefix_begins_the_same_request_as_the_long_way() {
+    let data = TIME.end_times();
+    let priority = contexts::priority(9);
+    let both = [
+        ServiceContext {
+            id: contexts::INVOCATION_POLICIES,
+            data: &data,
+        },
+        ServiceContext {
+            id: contexts::RT_CORBA_PRIORITY,
+            data: &priority,
+        },
+    ];
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for contexts in [&both[..1], &both] {
+            let start = RequestStart {
+                request_id: 6,
+                response: Response::FromTarget,
+                object_key: b"a key",
+                operation: "op",
+                contexts,
+            };
+            let mut whole = Writer::new(Vec::new(), 1000).with_order(order);
+            begin_request(&mut whole, LATEST, &start).unwrap();
+            end_message(&mut whole).unwrap();
+            let prefix = RequestPrefix::new(LATEST, order, b"a key");
+            let prefix = prefix.unwrap().expect("GIOP 1.2");
+            let mut w = Writer::new(Vec::new(), 1000).with_order(order);
+            let response = Response::FromTarget;
+            prefix
+                .begin_request_with(&mut w, 6, response, "op", contexts)
+                .unwrap();
+            end_message(&mut w).unwrap();
+            assert_eq!(w.to_bytes(), whole.to_bytes());
+        }
+    }
+}
+
+/// An INVOCATION_POLICIES of big-endian policies.
+fn policies(list: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let mut data = vec![0, 0, 0, 0];
+    data.extend((list.len() as u32).to_be_bytes());
+    for (policy, value) in list {
+        data.resize(data.len().next_multiple_of(4), 0);
+        data.extend(policy.to_be_bytes());
+        data.extend((value.len() as u32).to_be_bytes());
+        data.extend(value);
+    }
+    data
+}
+
+fn utc(ticks: u64) -> Vec<u8> {
+    let mut value = vec![0; 8];
+    value.extend(ticks.to_be_bytes());
+    value.extend([0; 8]);
+    value
+}
+
+fn period(ticks: u64) -> Vec<u8> {
+    let mut value = vec![0; 8];
+    value.extend(ticks.to_be_bytes());
+    value
+}
+
+#[test]
+fn the_earliest_deadline_counts_and_what_is_not_known_says_nothing() {
+    let unknown = (37, vec![0, 0, 0, 1]);
+    let data = policies(&[
+        (30, utc(900)),
+        unknown.clone(),
+        (28, utc(700)),
+        (32, period(50)),
+        (31, period(40)),
+    ]);
+    let own = remaining_time(3_900);
+    let list = [
+        (contexts::INVOCATION_POLICIES, &data[..]),
+        (contexts::REMAINING_TIME, &own),
+    ];
+    let found = expiry(&list, LATEST, ByteOrder::NATIVE);
+    assert_eq!(found.end.map(|end| end.ticks), Some(700));
+    assert_eq!(found.remaining_ns, Some(3_900));
+    let found = expiry(&list[..1], LATEST, ByteOrder::NATIVE);
+    assert_eq!(found.remaining_ns, Some(4_000));
+    assert_eq!(end(&policies(&[unknown])), None);
+    assert!(expiry(&[], LATEST, ByteOrder::NATIVE).is_never());
+    // Malformed: a value that is cut, a count that is too large, nothing at all. What stands before it counts.
+    let cut = policies(&[(30, utc(900)), (28, vec![0, 0, 0])]);
+    assert_eq!(end(&cut).map(|end| end.ticks), Some(900));
+    assert_eq!(end(&[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]), None);
+    assert_eq!(end(&[]), None);
+}
+
+proptest! {
+    #[test]
+    fn every_time_comes_back(unix_ns in 0..u64::MAX / 2, inaccuracy_ns in 0..1_u64 << 40) {
+        let time = UtcTime::from_unix_ns(unix_ns, inaccuracy_ns);
+        prop_assert_eq!(end(&time.end_times()), Some(time));
+        let latest_ns = time.latest_unix_ns();
+        prop_assert!(latest_ns >= unix_ns.saturating_add(inaccuracy_ns));
+        prop_assert!(latest_ns - unix_ns <= inaccuracy_ns + 200);
+    }
+
+    #[test]
+    fn no_bytes_are_a_panic(data in vec(any::<u8>(), 0..100), own in vec(any::<u8>(), 0..20)) {
+        let list = [(contexts::INVOCATION_POLICIES, &data[..]), (contexts::REMAINING_TIME, &own)];
+        let found = expiry(&list, LATEST, ByteOrder::NATIVE);
+        if let Some(end) = found.end {
+            let _ = end.latest_unix_ns();
+        }
+    }
+
+    #[test]
+    fn changed_end_times_are_no_panic(at in 0..72_usize, byte in any::<u8>()) {
+        let mut data = TIME.end_times();
+        data[at] = byte;
+        let _ = end(&data);
+    }
+}

@@ -1,0 +1,80 @@
+//! The deadline of the call that a thread serves or makes. Calls that the thread makes meanwhile inherit it.
+
+use crate::clock::{monotonic_ns, utc_offset};
+use core::cell::Cell;
+use rtorb_wire::giop::{Expiry, ServiceContexts};
+
+thread_local! {
+    static INHERITED_NS: Cell<u64> = const { Cell::new(NONE_NS) };
+}
+
+/// No deadline.
+pub(crate) const NONE_NS: u64 = u64::MAX;
+
+/// Returns the deadline that calls of this thread inherit now.
+#[inline]
+pub(crate) fn inherited_ns() -> u64 {
+    INHERITED_NS.get()
+}
+
+/// The time in which calls of a thread inherit a deadline. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct DeadlineScope {
+    around_ns: u64,
+}
+
+impl DeadlineScope {
+    /// Lets the calls of this thread inherit the deadline, or an earlier one that they inherit already.
+    #[inline]
+    pub(crate) fn enter(deadline_ns: u64) -> Self {
+        let around_ns = INHERITED_NS.get();
+        INHERITED_NS.set(around_ns.min(deadline_ns));
+        Self { around_ns }
+    }
+}
+
+impl Drop for DeadlineScope {
+    #[inline]
+    fn drop(&mut self) {
+        INHERITED_NS.set(self.around_ns);
+    }
+}
+
+/// The deadline of a request that has just arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestDeadline {
+    pub(crate) at_ns: u64,
+    pub(crate) arrived_ns: u64,
+}
+
+/// Returns the deadline of a request that has just arrived with these contexts; `None` if they have none.
+///
+/// An end time counts with its inaccuracy, so that no request is refused that may be in time. Remaining time counts from the arrival.
+#[inline(never)]
+pub(crate) fn of_request(contexts: ServiceContexts<'_>) -> Option<RequestDeadline> {
+    let expiry = Expiry::of(contexts);
+    if expiry.is_never() {
+        return None;
+    }
+    let now_ns = monotonic_ns();
+    let end_ns = expiry.end.map(|end| {
+        let offset = utc_offset(now_ns);
+        // Before the monotonic clock began is long ago.
+        let end_ns = end.latest_unix_ns().saturating_sub(offset.offset_ns);
+        end_ns.saturating_add(offset.inaccuracy_ns)
+    });
+    let left_ns = expiry
+        .remaining_ns
+        .map(|left_ns| now_ns.saturating_add(left_ns));
+    Some(RequestDeadline {
+        at_ns: end_ns.unwrap_or(NONE_NS).min(left_ns.unwrap_or(NONE_NS)),
+        arrived_ns: now_ns,
+    })
+}
+
+impl RequestDeadline {
+    /// True if it had passed when the request arrived.
+    pub(crate) fn has_passed(self) -> bool {
+        self.at_ns <= self.arrived_ns
+    }
+}
