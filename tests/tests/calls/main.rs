@@ -23,6 +23,7 @@ mod properties;
 mod raw;
 mod references;
 mod refused_servants;
+mod server_threads;
 mod shared_memory;
 mod system_calls;
 mod templates;
