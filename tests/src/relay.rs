@@ -223,7 +223,7 @@ pub fn lane(number: i16) -> ThreadpoolLane {
     ThreadpoolLane {
         lane_priority: priority(number),
         static_threads: 1,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     }
 }
 

@@ -10,6 +10,7 @@
 use crate::atomics::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell};
 use crate::set_once::SetOnce;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 
 /// The table.
@@ -128,7 +129,7 @@ impl<T> Slab<T> {
         // Guards that are leaked could make it.
         let awaited = (u64::from(key.generation) << 32 | LIVE) >> ENTERED_SHIFT;
         if state >> ENTERED_SHIFT != awaited {
-            self.leave(slot, key.index);
+            drop(self.leave(slot, key.index));
             return None;
         }
         // SAFETY: the entry was live when this thread was counted, so it stays until the count goes down.
@@ -158,7 +159,7 @@ impl<T> Slab<T> {
                 is_same.then_some(state & !LIVE | RETIRED)
             });
         if removed.is_ok() {
-            self.reclaim_if_unused(slot, key.index);
+            drop(self.reclaim_if_unused(slot, key.index));
         }
         removed.is_ok()
     }
@@ -214,20 +215,23 @@ impl<T> Slab<T> {
         &segment[index % SLOTS]
     }
 
+    /// Counts off a thread that uses an entry. Returns the entry if it was removed, and this was its last use.
     #[inline]
-    fn leave(&self, slot: &Slot<T>, index: u32) {
+    fn leave(&self, slot: &Slot<T>, index: u32) -> Option<T> {
         let state = slot.state.fetch_sub(1, Ordering::AcqRel);
         if state & (LIVE | RETIRED | USERS) == RETIRED | 1 {
-            self.reclaim_if_unused(slot, index);
+            self.reclaim_if_unused(slot, index)
+        } else {
+            None
         }
     }
 
-    /// Empties a retired slot that no thread uses. Exactly one of the threads that try succeeds.
+    /// Empties a retired slot that no thread uses, and returns its entry. Exactly one of the threads that try succeeds.
     #[cold]
-    fn reclaim_if_unused(&self, slot: &Slot<T>, index: u32) {
+    fn reclaim_if_unused(&self, slot: &Slot<T>, index: u32) -> Option<T> {
         let state = slot.state.load(Ordering::Acquire);
         if state & (LIVE | RETIRED | USERS) != RETIRED {
-            return;
+            return None;
         }
         let next = (state >> 32).wrapping_add(1) << 32;
         if slot
@@ -235,7 +239,7 @@ impl<T> Slab<T> {
             .compare_exchange(state, next, Ordering::AcqRel, Ordering::Relaxed)
             .is_err()
         {
-            return;
+            return None;
         }
         // SAFETY: the slot is neither live nor retired, no thread uses it, and its index is not free yet.
         let value = slot.value.with_mut(|place| unsafe { (*place).take() });
@@ -244,8 +248,7 @@ impl<T> Slab<T> {
         slot.next_free
             .store(vacancies.first_free, Ordering::Relaxed);
         vacancies.first_free = index;
-        drop(vacancies);
-        drop(value);
+        value
     }
 }
 
@@ -265,6 +268,22 @@ pub struct Entered<'s, T> {
     value: &'s T,
 }
 
+impl<T> Entered<'_, T> {
+    /// Ends the access as dropping it does, and returns the entry if that would drop it: its destructor may be long, or panic.
+    #[inline]
+    pub fn leave(entered: Self) -> Option<T> {
+        let entered = ManuallyDrop::new(entered);
+        entered.end()
+    }
+
+    #[inline]
+    fn end(&self) -> Option<T> {
+        // This tells loom that the value was read until now. It does nothing to a real cell.
+        self.slot.value.with(|_| ());
+        self.slab.leave(self.slot, self.index)
+    }
+}
+
 impl<T> Deref for Entered<'_, T> {
     type Target = T;
     #[inline]
@@ -276,9 +295,7 @@ impl<T> Deref for Entered<'_, T> {
 impl<T> Drop for Entered<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // This tells loom that the value was read until now. It does nothing to a real cell.
-        self.slot.value.with(|_| ());
-        self.slab.leave(self.slot, self.index);
+        drop(self.end());
     }
 }
 

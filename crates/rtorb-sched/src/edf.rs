@@ -131,7 +131,8 @@ impl DemandTest<'_> {
         loop {
             self.steps_left = self.steps_left.checked_sub(1)?;
             let needed = self.tasks.iter().try_fold(blocking, |sum, task| {
-                let jobs = u64::checked_add(length, task.jitter_ns)?.div_ceil(task.period_ns);
+                let span = u64::checked_add(length, task.jitter_ns)?;
+                let jobs = task.arrivals().jobs_in(span.into());
                 sum.checked_add(jobs.checked_mul(task.worst_ns)?)
             })?;
             if needed <= length {
@@ -150,7 +151,7 @@ impl DemandTest<'_> {
             let Some(after) = interval.checked_sub(first_deadline(task)) else {
                 continue;
             };
-            let jobs = after / task.period_ns + 1;
+            let jobs = task.arrivals().jobs_until(after.into());
             sum = sum.checked_add(jobs.checked_mul(task.worst_ns)?)?;
             blocking = blocking.max(task.blocking_ns);
         }
@@ -161,7 +162,7 @@ impl DemandTest<'_> {
     fn last_deadline_until(&self, end: u64) -> Option<u64> {
         let last = |task: &Task| {
             let after = end.checked_sub(first_deadline(task))?;
-            Some(end - after % task.period_ns)
+            Some(first_deadline(task) + task.arrivals().last_growth_ns(after))
         };
         self.tasks.iter().filter_map(last).max()
     }
@@ -182,7 +183,7 @@ impl DemandTest<'_> {
         }
         let ends_here = |task: &Task| {
             let after = interval.checked_sub(first_deadline(task));
-            after.is_some_and(|after| after % task.period_ns == 0)
+            after.is_some_and(|after| task.arrivals().last_growth_ns(after) == after)
         };
         let task = self.tasks.iter().position(ends_here)?;
         Some(DemandResult::Misses {
@@ -196,7 +197,10 @@ impl DemandTest<'_> {
             let first = first_deadline(task);
             match end.checked_sub(first) {
                 None => first,
-                Some(after) => end.saturating_add(task.period_ns - after % task.period_ns),
+                Some(after) => {
+                    let next = i128::from(first) + task.arrivals().next_growth_ns(after.into());
+                    u64::try_from(next).unwrap_or(u64::MAX)
+                }
             }
         };
         self.tasks.iter().map(next).min().unwrap_or(u64::MAX)

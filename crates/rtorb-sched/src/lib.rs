@@ -23,6 +23,7 @@
 //! | a system of components on measured platforms | [`model`] | P3 |
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod audsley;
 mod chains;
 pub mod edf;
@@ -41,6 +42,7 @@ pub mod text_file;
 pub mod times;
 mod utilisation;
 
+pub use arrivals::{Burst, Phase};
 pub use audsley::audsley;
 pub use chains::response_times_in_chains;
 pub use graph::{

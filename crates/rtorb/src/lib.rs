@@ -62,6 +62,7 @@ pub mod rt {
         SharedMemoryProtocolProperties, TcpProtocolProperties, Threadpool, ThreadpoolId,
         ThreadpoolLane, UnixDomainProtocolProperties,
     };
+    pub use crate::strategies::RequestOrder;
 }
 
 /// Scheduling of the threads of an ORB, and what the host refuses of it.

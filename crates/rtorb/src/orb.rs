@@ -5,6 +5,7 @@ mod builder;
 mod config;
 mod config_file;
 mod group;
+mod lane_levels;
 mod object_url;
 mod options;
 mod ranges;
@@ -336,8 +337,8 @@ impl Host for OrbCore {
         collocated::place_of(&self.adapters.server, object_key)
     }
 
-    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) -> bool {
-        collocated::call_servant(&self.adapters.server, place, call)
+    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) {
+        collocated::call_servant(&self.adapters.server, place, call);
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

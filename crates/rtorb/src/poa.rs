@@ -28,7 +28,7 @@ pub(crate) use adapters::Adapters;
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant};
-use crate::timing::Arrivals;
+use crate::timing::{Enforcement, OperationTiming, ServantTiming};
 use core::marker::PhantomData;
 use rtorb_core::codegen::ServantTraits;
 use rtorb_core::{Interface, unknown_operation};
@@ -40,16 +40,16 @@ pub(crate) struct Tie<I, S> {
     servant: Arc<S>,
     /// Made by the first call that needs no request.
     traits: SetOnce<Option<ServantTraits>>,
-    arrivals: Arrivals,
+    timing: ServantTiming,
     interface: PhantomData<fn() -> I>,
 }
 
 impl<I: Interface, S> Tie<I, S> {
-    pub(crate) fn new(servant: S) -> Self {
+    pub(crate) fn new(servant: S, enforcement: Enforcement) -> Self {
         Self {
             servant: Arc::new(servant),
             traits: SetOnce::new(),
-            arrivals: Arrivals::new(I::timings().len()),
+            timing: ServantTiming::new(I::timings().len(), enforcement),
             interface: PhantomData,
         }
     }
@@ -65,7 +65,7 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         if let Some(place) = I::timing_of(operation) {
             call.responder
-                .begin_timing(I::timings(), place, &self.arrivals);
+                .begin_timing(I::timings(), place, &self.timing)?;
         }
         I::dispatch(&self.servant, operation, call)
     }
@@ -74,6 +74,10 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
     fn traits(&self) -> Option<&ServantTraits> {
         let traits = self.traits.get_or_make(|| I::traits(&self.servant));
         traits.as_ref()
+    }
+
+    fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
+        I::timings().get(I::timing_of(I::find_operation(operation)?)?)
     }
 
     fn repository_id(&self) -> &'static str {

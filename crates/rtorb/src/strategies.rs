@@ -258,6 +258,38 @@ axis! {
 }
 
 axis! {
+    /// The order in which a lane serves requests.
+    ///
+    /// With any order but [`Fifo`](Self::Fifo), each static thread of the lane is a *level*. Level 0 has the native priority of the
+    /// lane, and each further level has one priority more. An I/O thread, one priority above all levels, reads the requests. A request
+    /// that is more urgent than the one being served preempts it, on the next level; all others wait in the lane, the most urgent one first,
+    /// and among equals the one that arrived first. The urgency of a request is fixed when it arrives.
+    ///
+    /// The deadline is that of the request, or else the `@deadline` of its operation, counted from its arrival. Requests without a
+    /// deadline come last.
+    RequestOrder, "request order", {
+        /// In the order of their arrival, by any thread of the lane.
+        #[default]
+        Fifo "fifo",
+        /// The earliest deadline first (EDF).
+        EarliestDeadline "earliest_deadline",
+        /// The least laxity first: the deadline less the `@worst_case_time` of the operation.
+        LeastLaxity "least_laxity",
+        /// The most critical operation (`@criticality`) first, then the least laxity: maximum urgency first (D. B. Stewart,
+        /// P. K. Khosla, *Real-Time Scheduling of Dynamically Reconfigurable Systems*, 1991).
+        MaximumUrgency "maximum_urgency",
+    }
+}
+
+impl RequestOrder {
+    /// Returns the native priorities above that of a lane that the lane's threads have: one for each level but the lowest, and one
+    /// for the I/O thread.
+    pub(crate) fn priorities_above(self, levels: u32) -> u32 {
+        if self == Self::Fifo { 0 } else { levels }
+    }
+}
+
+axis! {
     /// What a client thread does until its reply has arrived.
     WaitStrategy, "wait strategy", {
         /// It reads from the connection itself: one system call. One thread at a time uses the connection.

@@ -15,7 +15,7 @@ mod random;
 mod randomly;
 mod resolving;
 mod scripted;
-mod servant;
+pub(crate) mod servant;
 mod slow_receivers;
 mod timings;
 pub(crate) mod world;

@@ -75,7 +75,7 @@ fn lane(priority: i16) -> LanedThreadpool {
         lanes: vec![ThreadpoolLane {
             lane_priority: Priority::new(priority).expect("legal"),
             static_threads: 1,
-            dynamic_threads: 0,
+            ..ThreadpoolLane::default()
         }],
         ..LanedThreadpool::default()
     }

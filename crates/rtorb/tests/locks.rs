@@ -3,7 +3,7 @@
 //! P1 counts 41 and 100 user-level locks a request for TAO 1.0, 199 and 216 for CORBAplus, 175 and 599 for MT-Orbix, 94 and
 //! 231 for miniCOOL, in the client and in the server. What our versions of those architectures take is printed.
 
-use rtorb::rt::{LanedThreadpool, Policy, PriorityModel, ThreadpoolLane};
+use rtorb::rt::{LanedThreadpool, Policy, PriorityModel, RequestOrder, ThreadpoolLane};
 use rtorb::{ObjectRef, Orb, PoaPolicies, Strategies};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls, thread_heap_calls};
 use rtorb_os::sync::{process_lock_calls, thread_lock_calls};
@@ -15,6 +15,7 @@ use rtorb_tests::scratch::Scratch;
 use rtorb_tests::servants::Cubes;
 use rtorb_tests::stubs::Cubit;
 use std::thread;
+use std::time::Duration;
 
 #[global_allocator]
 static HEAP: CountingAllocator = CountingAllocator;
@@ -64,6 +65,7 @@ fn warm_calls_take_no_lock_and_no_heap_where_nothing_is_shared() {
     collocated();
     lanes_of_a_pool(PriorityModel::ClientPropagated);
     lanes_of_a_pool(PriorityModel::ServerDeclared);
+    lane_by_deadline();
 }
 
 /// Objects with and without a priority model, called by their own ORB on the calling thread.
@@ -98,7 +100,7 @@ fn lanes_of_a_pool(model: PriorityModel) {
     let lane = |number, static_threads| ThreadpoolLane {
         lane_priority: priority(number),
         static_threads,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     };
     let started = ours
         .orb
@@ -139,6 +141,51 @@ fn lanes_of_a_pool(model: PriorityModel) {
             counted.elsewhere.locks = 0.0;
         }
         assert_eq!(counted, Counted::default(), "{name} thread, {model:?}");
+    }
+}
+
+/// A lane that serves requests in the order of their deadlines: the I/O thread and the thread of a level each lock its levels once.
+fn lane_by_deadline() {
+    // Levels need real-time priorities, which they do not get where the host refuses them.
+    let ours = Ours::serve_as(Orb::builder().best_effort());
+    let lane = ThreadpoolLane {
+        lane_priority: priority(10),
+        static_threads: 3,
+        order: RequestOrder::EarliestDeadline,
+        ..ThreadpoolLane::default()
+    };
+    let started = ours
+        .orb
+        .rt_orb()
+        .create_threadpool_with_lanes(LanedThreadpool {
+            lanes: vec![lane],
+            ..LanedThreadpool::default()
+        });
+    let model = Policy::PriorityModel {
+        model: PriorityModel::ServerDeclared,
+        server_priority: lane.lane_priority,
+    };
+    let pool = Policy::Threadpool(started.expect("the pool is started"));
+    let root = ours.orb.root_poa().expect("the ORB runs");
+    let policies = PoaPolicies::default().with(pool).with(model);
+    let poa = root.create_poa("Levels", policies);
+    let servant = Cubes {
+        orb: ours.orb.clone(),
+    };
+    let cubit: Cubit = poa
+        .expect("they go together")
+        .activate(servant)
+        .expect("room");
+    let client = Orb::builder().build().expect("the ORB can be built");
+    let object = client.string_to_object(&ours.text(cubit.as_object()));
+    let object = object.expect("a reference");
+    let expected = Calls {
+        locks: 2.0,
+        heap_calls: 0.0,
+    };
+    for object in [object.with_deadline(Duration::from_secs(60)), object] {
+        let counted = count_calls(&object);
+        assert_eq!(counted.elsewhere, expected, "levels: {counted:?}");
     }
 }
 

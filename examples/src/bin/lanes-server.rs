@@ -43,6 +43,6 @@ fn lane(priority: i16, threads: u32) -> Result<ThreadpoolLane, SystemException> 
     Ok(ThreadpoolLane {
         lane_priority: Priority::new(priority)?,
         static_threads: threads,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     })
 }

@@ -61,6 +61,6 @@ fn lane(priority: i16) -> Result<ThreadpoolLane, Box<dyn Error>> {
     Ok(ThreadpoolLane {
         lane_priority: Priority::new(priority)?,
         static_threads: 1,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     })
 }

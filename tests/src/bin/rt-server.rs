@@ -54,7 +54,7 @@ fn with_lanes(
         Ok(ThreadpoolLane {
             lane_priority: priority(number.parse()?),
             static_threads: threads.parse()?,
-            dynamic_threads: 0,
+            ..ThreadpoolLane::default()
         })
     };
     let pool = orb.rt_orb().create_threadpool_with_lanes(LanedThreadpool {

@@ -59,7 +59,7 @@ fn adapters(ours: &Ours) -> Vec<(&'static str, PoaPolicies)> {
     let lane = |number, static_threads| ThreadpoolLane {
         lane_priority: priority(number),
         static_threads,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     };
     let rt_orb = ours.orb.rt_orb();
     let pool = rt_orb.create_threadpool_with_lanes(LanedThreadpool {

@@ -124,6 +124,10 @@ local! {
     InvPolicy {
         /// A client asks for an impossible band.
         WRONG_BAND_OF_CLIENT = RTORB | 0x10, "the band of the client's connection is not possible: its `low` is 0 or more, and at most its `high`";
+        /// Early calls cannot wait on the threads of an adapter.
+        NO_THREAD_TO_WAIT = RTORB | 0x18,
+            "early calls are delayed only by threads that serve one client: choose dispatch thread_per_connection and no thread pool, or let \
+             early calls be refused or counted";
     }
     Transient {
         /// A queue is full, or an adapter discards its requests (the standard's code 1).
@@ -132,6 +136,10 @@ local! {
         SERVICE_BUSY = RTORB | 0x10, "the service has as many changes in progress as it may: try again later";
         /// A service is not connected yet.
         SERVICE_STARTING = RTORB | 0x11, "the service is about to connect: try again";
+        /// A call came before the `@period` of its operation was over.
+        CALLED_TOO_SOON = RTORB | 0x18,
+            "the operation is called more often than its @period allows: call it at most once in a period, or let the server delay or \
+             only count early calls (-ORBEarlyCalls)";
     }
     Timeout {
         /// A change did not begin in time.
@@ -142,6 +150,10 @@ local! {
         EXPIRED = RTORB | 0x12,
             "the deadline of the call passed before the server called the servant: find out what the request waited for, or allow more \
              time";
+        /// A servant has executed longer than its `@worst_case_time`, and stopped when it was asked to.
+        STOPPED_BY_BUDGET = RTORB | 0x18,
+            "the servant executed longer than its @worst_case_time, and was stopped: measure its execution and correct the annotation, \
+             or shorten its work";
     }
     DataConversion {
         /// A priority has no counterpart (the standard's code 2).

@@ -21,7 +21,7 @@ pub(super) fn lane(priority: u8) -> Result<ThreadpoolLane, String> {
     Ok(ThreadpoolLane {
         lane_priority: corba(priority)?,
         static_threads: 1,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     })
 }
 

@@ -301,7 +301,7 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
         Ok(ThreadpoolLane {
             lane_priority: corba(*priority)?,
             static_threads: *threads,
-            dynamic_threads: 0,
+            ..ThreadpoolLane::default()
         })
     };
     let lanes = plan.lanes.iter().map(lane);

@@ -6,6 +6,7 @@ mod distributed;
 mod model;
 mod platform;
 mod profiles;
+mod prosa;
 mod sensitivity;
 mod simulated;
 mod simulator;

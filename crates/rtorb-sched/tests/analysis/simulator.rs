@@ -83,7 +83,7 @@ fn jobs(tasks: &[Task], arrivals: &Arrivals, horizon_ns: u64) -> Vec<Job> {
     for (index, task) in tasks.iter().enumerate() {
         let mut arrival_ns = arrivals.offsets_ns[index];
         let mut delays = arrivals.delays_ns[index].iter().cycle();
-        let mut release_ns = 0;
+        let (mut release_ns, mut number) = (0, 0);
         while arrival_ns < horizon_ns {
             let delay = delays.next().copied().unwrap_or(0);
             // Jobs of a task stay in order, as one caller's requests do.
@@ -94,8 +94,15 @@ fn jobs(tasks: &[Task], arrivals: &Arrivals, horizon_ns: u64) -> Vec<Job> {
                 release_ns,
                 left_ns: task.worst_ns,
             });
-            arrival_ns += task.period_ns;
+            number += 1;
+            arrival_ns = arrivals.offsets_ns[index] + dense_ns(task, number);
         }
     }
     all
+}
+
+/// Returns how long after the first of a dense sequence of arrivals the one with this number, from 0, is.
+fn dense_ns(task: &Task, number: u64) -> u64 {
+    let jobs = u64::from(task.burst.jobs);
+    number / jobs * task.period_ns + number % jobs * task.burst.gap_ns
 }

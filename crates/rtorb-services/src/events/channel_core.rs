@@ -13,7 +13,7 @@ use super::priority_source::{PrioritySource, Urgency, UrgencyError};
 use super::registry::{ForgottenConsumer, Registry, SubscribedKeys};
 use super::statistics::{Refused, Statistics};
 use super::subscriptions::Subscriptions;
-use super::supplier::Supplier;
+use super::supplier::ChannelSupplier;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, ProxyPushSupplierConnectPushConsumerError, TypeError,
 };
@@ -293,11 +293,11 @@ impl ChannelCore {
     }
 
     /// The connected suppliers.
-    pub(crate) fn suppliers(&self) -> Vec<Arc<Supplier>> {
+    pub(crate) fn suppliers(&self) -> Vec<Arc<ChannelSupplier>> {
         self.registry.lock().connected_suppliers()
     }
 
-    /// Has the keeper update the observers.
+    /// Asks the keeper to update the observers.
     pub(crate) fn note_change(&self) {
         self.has_changed.store(true, Ordering::SeqCst);
         self.mailbox.signal().wake();
@@ -315,7 +315,7 @@ impl ChannelCore {
         self.observers.update(&unions, self.config.ping_timeout);
     }
 
-    /// Has the keeper end the channel.
+    /// Asks the keeper to end the channel.
     pub(crate) fn end(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
         self.mailbox.stop();
@@ -409,7 +409,7 @@ mod tests {
     use super::*;
     use crate::events::client::Arrival;
     use crate::events::config::Dispatching;
-    use crate::events::connection::{NotSent, Progress};
+    use crate::events::connection::{NotSent, SendProgress};
     use crate::events::event::{Message, Octets};
     use crate::events::priority_source::RtInfoIsPriority;
     use crate::events::timer_queue::TimerQueue;
@@ -424,13 +424,13 @@ mod tests {
     }
 
     impl ConsumerConnection for RecordingConnection {
-        fn push(&self, _: Message<'_>) -> Result<Progress, NotSent> {
+        fn push(&self, _: Message<'_>) -> Result<SendProgress, NotSent> {
             self.sent.lock().push(self.priority);
-            Ok(Progress::Whole)
+            Ok(SendProgress::Whole)
         }
 
-        fn flush(&self) -> Result<Progress, SystemException> {
-            Ok(Progress::Whole)
+        fn flush(&self) -> Result<SendProgress, SystemException> {
+            Ok(SendProgress::Whole)
         }
 
         fn open(&self, _: Priority) -> Result<(), SystemException> {

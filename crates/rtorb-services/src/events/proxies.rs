@@ -5,7 +5,7 @@ use super::connection::RemoteConsumer;
 use super::consumer::{Consumer, Departure};
 use super::event;
 use super::filter::SubscriptionError;
-use super::supplier::Supplier;
+use super::supplier::ChannelSupplier;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     AlreadyConnected, ConsumerQos, ProxyPushConsumer, ProxyPushSupplierConnectPushConsumerError,
     ProxyPushSupplierServant, SupplierQos, TypeError,
@@ -124,7 +124,7 @@ impl PushSupplierServant for ConsumerProxy {
 #[derive(Debug)]
 pub(crate) struct SupplierProxy {
     pub(crate) core: Arc<ChannelCore>,
-    pub(crate) supplier: Arc<Supplier>,
+    pub(crate) supplier: Arc<ChannelSupplier>,
 }
 
 impl SupplierProxy {

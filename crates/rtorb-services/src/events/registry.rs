@@ -4,7 +4,7 @@ use super::consumer::{Consumer, Departure};
 use super::filter::Key;
 use super::statistics::Departed;
 use super::subscriptions::Subscriber;
-use super::supplier::Supplier;
+use super::supplier::ChannelSupplier;
 use rtorb::exception::local;
 use rtorb::{ObjectRef, SystemException};
 use rtorb_os::clock::monotonic_ns;
@@ -52,7 +52,7 @@ pub(crate) struct SubscribedKeys {
 struct SupplierEntry {
     object: ObjectRef,
     made_ns: u64,
-    supplier: Arc<Supplier>,
+    supplier: Arc<ChannelSupplier>,
 }
 
 /// What is left of a consumer that the registry has forgotten.
@@ -104,13 +104,13 @@ impl Registry {
     pub(crate) fn add_supplier(
         &mut self,
         suppliers_max: usize,
-        activate: impl FnOnce(&Arc<Supplier>) -> Result<ObjectRef, SystemException>,
+        activate: impl FnOnce(&Arc<ChannelSupplier>) -> Result<ObjectRef, SystemException>,
     ) -> Result<ObjectRef, SystemException> {
         if self.suppliers.len() >= suppliers_max {
             return Err(local::SERVICE_FULL);
         }
         self.last_number += 1;
-        let supplier = Arc::new(Supplier::new(self.last_number));
+        let supplier = Arc::new(ChannelSupplier::new(self.last_number));
         let object = activate(&supplier)?;
         let entry = SupplierEntry {
             object: object.clone(),
@@ -219,7 +219,7 @@ impl Registry {
         freed
     }
 
-    pub(crate) fn connected_suppliers(&self) -> Vec<Arc<Supplier>> {
+    pub(crate) fn connected_suppliers(&self) -> Vec<Arc<ChannelSupplier>> {
         let suppliers = self.suppliers.values().map(|entry| &entry.supplier);
         suppliers.filter(|it| it.is_connected()).cloned().collect()
     }

@@ -60,7 +60,7 @@ impl Description {
             handles: (1..).take(file.operation.len()).collect(),
             threads: each.clone().map(|operation| operation.threads).collect(),
             graph: CallGraph {
-                operations: each.map(Table::operation).collect(),
+                operations: each.map(OperationForm::operation).collect(),
                 calls,
             },
         })
@@ -151,7 +151,7 @@ struct File {
     strategy: Named,
     #[serde(default)]
     priorities: Priorities,
-    operation: Vec<Table>,
+    operation: Vec<OperationForm>,
 }
 
 struct Named(Strategy);
@@ -206,7 +206,7 @@ impl<'de> Deserialize<'de> for CorbaPriority {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct OperationForm {
     name: Spanned<String>,
     #[serde(default)]
     kind: KindName,
@@ -273,7 +273,7 @@ enum KindName {
     Remote,
 }
 
-impl Table {
+impl OperationForm {
     fn operation(&self) -> Operation {
         Operation {
             name: self.name.get_ref().clone(),

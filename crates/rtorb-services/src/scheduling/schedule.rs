@@ -283,7 +283,7 @@ impl Schedule {
             Some(ThreadpoolLane {
                 lane_priority: corba(level.priority)?,
                 static_threads: level.threads,
-                dynamic_threads: 0,
+                ..ThreadpoolLane::default()
             })
         };
         self.levels.iter().filter_map(lane).collect()

@@ -19,25 +19,26 @@ pub(super) struct SchedulerState {
     pub(super) table: Mutex<Table>,
     /// Held during a computation: one at a time, so the last started is the last published.
     pub(super) computing: Mutex<()>,
-    pub(super) published: ArcSwapOption<Published>,
+    pub(super) published: ArcSwapOption<PublishedSchedule>,
 }
 
 /// The last computed schedule.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct PublishedSchedule {
     pub(super) schedule: Schedule,
 }
 
 impl SchedulerState {
     /// The last computed schedule. A reader never waits for a writer.
-    pub(super) fn published(&self) -> Result<Arc<Published>, SchedulerException> {
+    pub(super) fn published(&self) -> Result<Arc<PublishedSchedule>, SchedulerException> {
         self.published
             .load_full()
             .ok_or(SchedulerException::NotScheduled)
     }
 
     pub(super) fn publish(&self, schedule: Schedule) {
-        self.published.store(Some(Arc::new(Published { schedule })));
+        self.published
+            .store(Some(Arc::new(PublishedSchedule { schedule })));
     }
 
     /// Computes and publishes a schedule. If that is impossible, it returns a fatal anomaly and keeps the former schedule, so

@@ -23,7 +23,7 @@ pub(super) const UNIT_NS: u64 = 100;
 /// The operations and dependencies of a scheduling service.
 #[derive(Debug)]
 pub(super) struct Table {
-    entries: BTreeMap<i32, Entry>,
+    entries: BTreeMap<i32, OperationEntry>,
     by_name: HashMap<String, i32>,
     dependencies: Vec<DependencyInfo>,
     /// Handles count upwards and are never reused: an old handle never means another operation.
@@ -33,7 +33,7 @@ pub(super) struct Table {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct OperationEntry {
     operation: Operation,
     threads: i32,
     /// In units of 100 ns. Stored for clients, not used.
@@ -104,7 +104,7 @@ impl Table {
         }
         let handle = self.next_handle;
         self.next_handle += 1;
-        self.entries.insert(handle, Entry::new(name));
+        self.entries.insert(handle, OperationEntry::new(name));
         self.by_name.insert(name.to_owned(), handle);
         Ok(handle)
     }
@@ -181,7 +181,7 @@ impl Table {
         for (handle, entry) in &mut self.entries {
             let stays = entry.enabled == RtInfoEnabledTypeT::RtInfoNonVolatile;
             if !named.contains(handle) && !stays {
-                *entry = Entry::new(&entry.operation.name);
+                *entry = OperationEntry::new(&entry.operation.name);
             }
         }
         Ok(())
@@ -266,8 +266,8 @@ impl Table {
 
     /// The operations and dependencies to schedule: those that are enabled.
     pub(super) fn description(&self, strategy: Strategy, priorities: PriorityRange) -> Description {
-        let enabled = |entry: &Entry| entry.enabled != RtInfoEnabledTypeT::RtInfoDisabled;
-        let taken: Vec<(i32, &Entry)> = self
+        let enabled = |entry: &OperationEntry| entry.enabled != RtInfoEnabledTypeT::RtInfoDisabled;
+        let taken: Vec<(i32, &OperationEntry)> = self
             .entries
             .iter()
             .filter(|(_, entry)| enabled(entry))
@@ -311,14 +311,14 @@ impl Table {
         }
     }
 
-    fn entry(&mut self, handle: i32) -> Result<&mut Entry, SchedulerException> {
+    fn entry(&mut self, handle: i32) -> Result<&mut OperationEntry, SchedulerException> {
         self.entries
             .get_mut(&handle)
             .ok_or(SchedulerException::UnknownTask)
     }
 }
 
-impl Entry {
+impl OperationEntry {
     fn new(name: &str) -> Self {
         Self {
             operation: Operation::named(name),

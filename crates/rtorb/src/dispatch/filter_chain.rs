@@ -79,11 +79,12 @@ impl FilterChain {
 /// Lanes behind queues, which one I/O thread fills.
 pub(super) fn config(orb: &ServerCore, chain: &Arc<FilterChain>) -> PoolConfig {
     let lanes = chain.lanes.iter().map(|lane| LaneConfig {
-        name: format!("rtorb-s{}", lane.lane_priority),
-        priority: Some(lane.lane_priority),
-        static_threads: lane.static_threads.max(1),
         dynamic_threads: 0,
-        threads: orb.server_threads.clone(),
+        ..LaneConfig::of_lane(
+            format!("rtorb-s{}", lane.lane_priority),
+            lane,
+            orb.server_threads.clone(),
+        )
     });
     let mut lanes: Vec<_> = lanes.collect();
     if lanes.is_empty() {
@@ -109,12 +110,12 @@ pub(super) fn config(orb: &ServerCore, chain: &Arc<FilterChain>) -> PoolConfig {
     PoolConfig::own(lanes, intake)
 }
 
-/// The scheduling of the I/O thread: that of the server's threads, or, if they inherit, that of the most urgent lane. A less
-/// urgent I/O thread would delay urgent requests behind running servants.
+/// The scheduling of the I/O thread: that of the server's threads, or, if they inherit, that of the most urgent lane, above its
+/// levels. A less urgent I/O thread would delay urgent requests behind running servants.
 fn io_thread(orb: &ServerCore, lanes: &[ThreadpoolLane]) -> ThreadConfig {
-    let most_urgent = lanes.iter().map(|lane| lane.lane_priority).max();
+    let most_urgent = lanes.iter().max_by_key(|lane| lane.lane_priority);
     // The builder has refused lanes without a native priority on this host.
-    let native = most_urgent.and_then(|priority| orb.rt.to_native(priority).ok());
+    let native = most_urgent.and_then(|lane| lane.most_urgent(orb.rt.mapping.as_ref()));
     orb.rt.obtainable(&ThreadConfig {
         policy: orb
             .server_threads
@@ -180,7 +181,7 @@ mod tests {
         let lane = |number| ThreadpoolLane {
             lane_priority: Priority::new(number).expect("in range"),
             static_threads: 1,
-            dynamic_threads: 0,
+            ..ThreadpoolLane::default()
         };
         let lanes = [lane(20), lane(5), lane(90)];
         for (priority, expected) in [

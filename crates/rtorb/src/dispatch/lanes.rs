@@ -7,13 +7,9 @@ use crate::server::ServerCore;
 /// The lanes; without any there is one lane with the scheduling of the server's threads.
 pub(super) fn config(orb: &ServerCore, lanes: &[ThreadpoolLane]) -> PoolConfig {
     let name = |number| LaneConfig::name(ThreadpoolId::OWN, number);
-    let configs = (0..).zip(lanes).map(|(number, lane)| LaneConfig {
-        name: name(number),
-        priority: Some(lane.lane_priority),
-        static_threads: lane.static_threads.max(1),
-        dynamic_threads: lane.dynamic_threads,
-        threads: orb.server_threads.clone(),
-    });
+    let configs = (0..)
+        .zip(lanes)
+        .map(|(number, lane)| LaneConfig::of_lane(name(number), lane, orb.server_threads.clone()));
     let configs = if lanes.is_empty() {
         vec![LaneConfig::plain(orb, &name(0), 1)]
     } else {

@@ -5,6 +5,7 @@ use super::config::{
     limits_out_of_range,
 };
 use super::group::Group;
+use super::lane_levels::check_levels;
 use super::options::CommandLine;
 use super::ranges::{Count, Milliseconds};
 use super::shutdown_signal::ShutdownSignal;
@@ -25,7 +26,10 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies,
 };
-use crate::timing::{ExecutionClock, Hook, TimingCounters, TimingSettings, TimingViolation};
+use crate::timing::{
+    EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, TimingCounters,
+    TimingSettings, TimingViolation,
+};
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -37,6 +41,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::timeout_ns;
 use rtorb_wire::giop::{FRAGMENT_BYTES_MIN, Version};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -253,11 +258,7 @@ impl OrbBuilder {
         let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
         let deadlines = self.config.deadlines.unwrap_or_default();
-        let timing = TimingCounters::new(TimingSettings {
-            clock: self.execution_clock,
-            bounds_calls: deadlines == Deadlines::Enforce,
-            hook: self.timing_hook.take(),
-        });
+        let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
         let config = self.config;
         let pools = Pools::new(
@@ -317,6 +318,24 @@ impl OrbBuilder {
         }
     }
 
+    /// Takes the settings of timed operations out of the builder.
+    fn timing_counters(&mut self, rt: &Arc<RtCore>) -> TimingCounters {
+        let config = &mut self.config;
+        let enforcement = Enforcement {
+            overrun: config.overrun.unwrap_or_default(),
+            early: config.early_calls.unwrap_or_default(),
+        };
+        let thread = config.enforcing_thread.take().unwrap_or_default();
+        let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
+        let settings = TimingSettings {
+            clock: self.execution_clock,
+            bounds_calls: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
+            enforcement,
+            hook: self.timing_hook.take(),
+        };
+        TimingCounters::new(settings, enforcer)
+    }
+
     /// Takes the settings of the client side out of the builder.
     fn client_core(
         &mut self,
@@ -338,9 +357,11 @@ impl OrbBuilder {
             connect_timeout: config
                 .connect_timeout_ms
                 .map_or(CONNECT_TIMEOUT, Milliseconds::get),
-            round_trip_timeout: config
-                .round_trip_timeout_ms
-                .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            round_trip_ns: timeout_ns(
+                config
+                    .round_trip_timeout_ms
+                    .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            ),
             is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
             collocation: config.collocation.unwrap_or_default(),
             deadline_form: config.deadline_form.unwrap_or_default(),
@@ -437,7 +458,7 @@ impl OrbBuilder {
                  -ORBPriorityMapping",
                 lane.lane_priority
             )),
-            None => Ok(()),
+            None => check_levels(lanes, mapping.as_ref()),
         }
     }
 
@@ -553,6 +574,19 @@ setters! {
     /// The clock that measures a servant's execution against its annotated worst case; CPU time by default. It concerns only
     /// operations with `@worst_case_time`.
     execution_clock(clock: ExecutionClock) => execution_clock = clock;
+
+    /// What happens to a call whose servant executes longer than its annotated worst case; it is only counted by default. An adapter may
+    /// choose otherwise ([`PoaPolicies::with_overrun`](crate::PoaPolicies::with_overrun)).
+    overrun(overrun: Overrun) => config.overrun = Some(overrun);
+
+    /// What happens to a call that arrives sooner than its annotated period allows; it is only counted by default. An adapter may choose
+    /// otherwise ([`PoaPolicies::with_early_calls`](crate::PoaPolicies::with_early_calls)).
+    early_calls(early: EarlyCalls) => config.early_calls = Some(early);
+
+    /// Scheduling of the thread that finds calls which execute too long. It exists only if overruns are not only counted. It must be more
+    /// urgent than all calls with a worst case; without a choice it is, as the [watchdog](Self::watchdog_thread), and also above the
+    /// threads that serve such calls.
+    enforcing_thread(thread: ThreadConfig) => config.enforcing_thread = Some(thread);
 
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     byte_order(order: ByteOrder) => byte_order = Some(order);

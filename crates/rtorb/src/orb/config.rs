@@ -15,9 +15,10 @@ use crate::realtime::{
     ThreadpoolLane, is_band,
 };
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
-    Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
+    SharedMemoryWait, Strategies, WaitStrategy,
 };
+use crate::timing::{EarlyCalls, Overrun};
 use core::str::FromStr;
 use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
 use rtorb_os::thread::ThreadConfig;
@@ -87,9 +88,10 @@ settings! {
             => Dispatch "thread_per_connection|reactive|worker_pool|leader_followers|filter_chain|lanes" by text,
         /// Threads of `worker_pool` and `leader_followers`.
         pool_threads: Option<PoolThreads> => PoolThreads "N" by number,
-        /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none.
+        /// The lanes of dispatch `lanes`. `filter_chain` uses their static threads, other strategies use none. An order is `fifo`,
+        /// `earliest_deadline`, `least_laxity` or `maximum_urgency`.
         #[serde(deserialize_with = "lanes")]
-        lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC],..." by lanes,
+        lanes: Option<Vec<ThreadpoolLane>> => Lanes "PRIORITY:STATIC[+DYNAMIC][/ORDER],..." by lanes,
         /// Bands of a client: for calls to objects with a priority model; with `banded`, for all calls.
         #[serde(deserialize_with = "bands")]
         bands: Option<Vec<PriorityBand>> => Bands "LOW-HIGH,..." by bands,
@@ -135,6 +137,13 @@ settings! {
         /// The thread that ends calls whose time is over.
         #[serde(deserialize_with = "threads")]
         watchdog_thread: Option<ThreadConfig>,
+        /// What happens to a call that executes longer than its `@worst_case_time`. The priority is the host's.
+        overrun: Option<Overrun> => Overrun "count|demote:PRIORITY|stop" by text,
+        /// What happens to a call that arrives sooner than its `@period` allows. `MS` is the longest delay, and needs dispatch `thread_per_connection`.
+        early_calls: Option<EarlyCalls> => EarlyCalls "count|refuse|delay:MS" by text,
+        /// The thread that finds calls that execute too long, for `demote` and `stop`.
+        #[serde(deserialize_with = "threads")]
+        enforcing_thread: Option<ThreadConfig>,
         /// The thread that reads replies for all (`reactor`), or for a connection (`connection_thread`).
         #[serde(deserialize_with = "threads")]
         reactor_thread: Option<ThreadConfig>,
@@ -328,6 +337,12 @@ pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
         if lane.static_threads == 0 {
             return Err(format!(
                 "the lane of priority {priority} has no static thread; give it at least 1"
+            ));
+        }
+        if lane.order != RequestOrder::Fifo && lane.dynamic_threads > 0 {
+            return Err(format!(
+                "the lane of priority {priority} has the order {}, so its threads are levels, and dynamic threads are none: give it                  0 of them",
+                lane.order
             ));
         }
         if !priorities.insert(priority) {

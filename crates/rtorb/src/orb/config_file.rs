@@ -7,10 +7,11 @@ use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
 use crate::realtime::{Priority, PriorityBand, Protocol, ThreadpoolLane};
 use crate::strategies::{
-    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
-    Strategies, WaitStrategy,
+    Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
+    SharedMemoryWait, Strategies, WaitStrategy,
 };
 use crate::suggest;
+use crate::timing::{EarlyCalls, Overrun};
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::cdr::CharCodeSet;
@@ -101,9 +102,11 @@ read_from_text!(
     SharedMemoryWait,
     Collocation,
     DeadlineForm,
-    Deadlines
+    Deadlines,
+    RequestOrder
 );
 read_from_text!(ListenEndpoint, Mapping, RoundRobin);
+read_from_text!(Overrun, EarlyCalls);
 
 /// `native_char_code_set = "UTF-8"`.
 pub(super) fn code_set<'de, D: Deserializer<'de>>(
@@ -113,7 +116,7 @@ pub(super) fn code_set<'de, D: Deserializer<'de>>(
     text.parse().map(Some).map_err(Error::custom)
 }
 
-/// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0).
+/// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0), `order` (fifo).
 pub(super) fn lanes<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Vec<ThreadpoolLane>>, D::Error> {
@@ -124,6 +127,8 @@ pub(super) fn lanes<'de, D: Deserializer<'de>>(
         static_threads: Option<Count<1, { u32::MAX as u64 }>>,
         #[serde(default)]
         dynamic_threads: u32,
+        #[serde(default)]
+        order: RequestOrder,
     }
     let lane = |table: LaneTable| ThreadpoolLane {
         lane_priority: priority(table.priority),
@@ -131,6 +136,7 @@ pub(super) fn lanes<'de, D: Deserializer<'de>>(
             .static_threads
             .map_or(1, |threads| threads.get() as u32),
         dynamic_threads: table.dynamic_threads,
+        order: table.order,
     };
     checked_list(value, lane, check_lanes)
 }

@@ -179,20 +179,27 @@ pub(super) fn reference(text: &str, earlier: Option<Value>) -> Result<Value, Str
     Ok(all.into())
 }
 
-/// Reads `60:1,10:2+4`: the lane of priority 60 has one thread; that of 10 has two, and up to four more while they are busy.
+/// Reads `60:1,10:2+4,5:3/earliest_deadline`: the lane of priority 60 has one thread; that of 10 has two, and up to four more while
+/// they are busy; that of 5 has three levels.
 pub(super) fn lanes(text: &str, _: Option<Value>) -> Result<Value, String> {
     let lane = |text| {
         let (priority, threads) = str::split_once(text, ':')?;
+        let (threads, order) = threads.split_once('/').unwrap_or((threads, "fifo"));
         let (fixed, dynamic) = threads.split_once('+').unwrap_or((threads, "0"));
         Some(table([
-            ("priority", integer(priority)?),
-            ("static_threads", integer(fixed).filter(|fixed| *fixed > 0)?),
-            ("dynamic_threads", integer(dynamic)?),
+            ("priority", integer(priority)?.into()),
+            (
+                "static_threads",
+                integer(fixed).filter(|fixed| *fixed > 0)?.into(),
+            ),
+            ("dynamic_threads", integer(dynamic)?.into()),
+            ("order", Value::from(order)),
         ]))
     };
     let wrong = |lane| {
         format!(
-            "`{lane}` is not a lane; write PRIORITY:STATIC[+DYNAMIC], as 60:1 or 10:2+4; if STATIC is 0, give it at least 1"
+            "`{lane}` is not a lane; write PRIORITY:STATIC[+DYNAMIC][/ORDER], as 60:1, 10:2+4 or 5:3/earliest_deadline; if STATIC is 0, give it at \
+             least 1"
         )
     };
     let lanes = each(text, ',').map(|text| lane(text).ok_or_else(|| wrong(text)));
@@ -237,7 +244,9 @@ mod tests {
     use super::super::ranges::Count;
     use super::*;
     use crate::realtime::PriorityBand;
-    use crate::strategies::{ConnectionStrategy, DispatchStrategy, Strategies, WaitStrategy};
+    use crate::strategies::{
+        ConnectionStrategy, DispatchStrategy, RequestOrder, Strategies, WaitStrategy,
+    };
     use rtorb_tests::pages::{check_part, comment_before};
 
     fn builder(arguments: &[&str]) -> OrbBuilder {
@@ -302,7 +311,7 @@ mod tests {
     fn lanes_bands_and_their_scheduling_are_read() {
         let config = builder(&[
             "-ORBLanes",
-            "60:1,10:2+4",
+            "60:1/least_laxity,10:2+4",
             "-ORBBands",
             "0-10,11-60",
             "-ORBSchedPolicy",
@@ -315,9 +324,11 @@ mod tests {
         .config;
         let lanes = config.lanes.iter().flatten().map(|lane| {
             let threads = (lane.static_threads, lane.dynamic_threads);
-            (lane.lane_priority.get(), threads)
+            (lane.lane_priority.get(), threads, lane.order)
         });
-        assert_eq!(lanes.collect::<Vec<_>>(), [(60, (1, 0)), (10, (2, 4))]);
+        let orders = [RequestOrder::LeastLaxity, RequestOrder::Fifo];
+        let expected = [(60, (1, 0), orders[0]), (10, (2, 4), orders[1])];
+        assert_eq!(lanes.collect::<Vec<_>>(), expected);
         let bands = config
             .bands
             .iter()
@@ -392,6 +403,10 @@ mod tests {
             (&["-ORBLanes", "60"], "60:1"),
             (&["-ORBLanes", "60:0"], "at least 1"),
             (&["-ORBLanes", "60:1,60:1"], "two lanes"),
+            (&["-ORBLanes", "60:1/edf"], "earliest_deadline"),
+            (&["-ORBLanes", "60:1+1/least_laxity"], "dynamic threads"),
+            (&["-ORBLanes", "60:2/least_laxity,62:1"], "60 to 62"),
+            (&["-ORBLanes", "98:2/least_laxity"], "from 1 to 99"),
             (&["-ORBLanes", "-1:1"], "0 to 32767"),
             (&["-ORBLanes", ","], "at least one"),
             (&["-ORBBands", "5"], "LOW-HIGH"),

@@ -2,6 +2,7 @@
 
 use super::Orb;
 use super::config::check_lanes;
+use super::lane_levels::check_levels;
 use crate::dispatch::DestroyThreadpoolError;
 use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfig};
 use crate::exception::{Cause, Phase, SystemException, local};
@@ -11,6 +12,7 @@ use crate::realtime::{
     ThreadpoolLane, UnixDomainProtocolProperties, of_mapping, refusal,
 };
 use crate::server::is_in_upcall;
+use crate::strategies::RequestOrder;
 use rtorb_os::thread::ThreadConfig;
 
 /// The RT-CORBA side of an ORB: the initial reference `RTORB`; cheap to clone.
@@ -48,6 +50,7 @@ impl RtOrb {
             lane_priority: pool.default_priority,
             static_threads: pool.static_threads,
             dynamic_threads: pool.dynamic_threads,
+            ..ThreadpoolLane::default()
         };
         self.start(
             LanedThreadpool {
@@ -63,8 +66,9 @@ impl RtOrb {
     /// Starts a pool of lanes, each with listening endpoints of its own.
     ///
     /// # Errors
-    /// BAD_PARAM without a lane, for a lane without a static thread, or for two lanes of one priority; otherwise as
-    /// [`create_threadpool`](Self::create_threadpool).
+    /// BAD_PARAM without a lane, for a lane without a static thread, or for two lanes of one priority; if a lane has another
+    /// [order](crate::rt::RequestOrder) than fifo, also for dynamic threads in it, for borrowing, and for native priorities of its levels that
+    /// the host or another lane has; otherwise as [`create_threadpool`](Self::create_threadpool).
     pub fn create_threadpool_with_lanes(
         &self,
         pool: LanedThreadpool,
@@ -168,7 +172,8 @@ impl RtOrb {
     ) -> Result<ThreadpoolId, SystemException> {
         let core = &self.orb.core.adapters;
         core.server.check_running()?;
-        check_lanes(&pool.lanes).map_err(|wrong| local::WRONG_LANES.with_detail(wrong))?;
+        self.check(&pool)
+            .map_err(|wrong| local::WRONG_LANES.with_detail(wrong))?;
         let lanes = pool.lanes.iter();
         let threads = lanes
             .clone()
@@ -202,6 +207,18 @@ impl RtOrb {
         })
     }
 
+    fn check(&self, pool: &LanedThreadpool) -> Result<(), String> {
+        check_lanes(&pool.lanes)?;
+        let ordered = (pool.lanes.iter()).find(|lane| lane.order != RequestOrder::Fifo);
+        if let Some(lane) = ordered.filter(|_| pool.allow_borrowing) {
+            return Err(format!(
+                "the lane of priority {} has the order {}, so its threads are levels, which are not lent: do not allow borrowing",
+                lane.lane_priority, lane.order
+            ));
+        }
+        check_levels(&pool.lanes, &*self.orb.core.adapters.server.rt.mapping)
+    }
+
     fn lane(&self, lane: &ThreadpoolLane, stacksize: usize) -> Result<LaneConfig, SystemException> {
         let core = &self.orb.core.adapters.server;
         // The pool derives its threads' policy from the priority; an unmappable priority is reported here.
@@ -212,24 +229,20 @@ impl RtOrb {
             affinity: core.server_threads.affinity.clone(),
             stack_bytes: (stacksize > 0).then_some(stacksize),
         };
-        Ok(LaneConfig {
-            name: String::new(),
-            priority: Some(lane.lane_priority),
-            static_threads: lane.static_threads,
-            dynamic_threads: lane.dynamic_threads,
-            threads,
-        })
+        Ok(LaneConfig::of_lane(String::new(), lane, threads))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::dispatch::pool;
     use crate::exception::ExceptionKind;
     use crate::orb::{Orb, OrbError};
-    use crate::realtime::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
+    use crate::realtime::{ClientThread, LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
     use crate::strategies::DispatchStrategy;
     use core::sync::atomic::{AtomicUsize, Ordering};
     use rtorb_os::sched::SchedPolicy;
+    use rtorb_os::sync::Mutex;
     use rtorb_os::thread::ThreadConfig;
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -261,7 +274,7 @@ mod tests {
         let lane = |number| ThreadpoolLane {
             lane_priority: Priority::new(number).expect("legal"),
             static_threads: 1,
-            dynamic_threads: 0,
+            ..ThreadpoolLane::default()
         };
         LanedThreadpool {
             lanes: vec![lane(1), lane(50)],
@@ -312,6 +325,49 @@ mod tests {
                 let refused = orb.run().expect_err("the host refuses");
                 assert!(matches!(refused, OrbError::Refused(_)), "{refused}");
             }
+        });
+    }
+
+    #[test]
+    fn a_pool_whose_threads_are_refused_is_refused_to_each_caller() {
+        where_it_is_refused(|| {
+            let urgent = ThreadConfig {
+                policy: Some(SchedPolicy::Fifo(50)),
+                ..ThreadConfig::default()
+            };
+            let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
+            let orb = builder.server_threads(urgent).build().expect("an ORB");
+            let adapters = &orb.core.adapters;
+            let _server = adapters.open_server().expect("it listens");
+            let pool = adapters.own_pool().expect("it is open");
+            let refused = pool::begin(&adapters.server, pool).expect_err("the host refuses");
+            assert_eq!(pool::begin(&adapters.server, pool), Err(refused));
+        });
+    }
+
+    #[test]
+    fn the_hook_for_warnings_may_set_a_priority_above_the_one_that_was_refused() {
+        where_it_is_refused(|| {
+            let known = Arc::new(Mutex::new(None::<Orb>));
+            let current = Arc::clone(&known);
+            let builder = Orb::builder().best_effort().on_warning(move |_| {
+                let orb = current.lock().clone().expect("it is built");
+                let urgent = Priority::new(60).expect("legal");
+                let set = orb.rt_current().set_the_priority(urgent);
+                set.expect("best effort");
+            });
+            let orb = builder.build().expect("an ORB");
+            *known.lock() = Some(orb.clone());
+            let rt = &orb.core.adapters.server.rt;
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            // A thread that calls wait for, which the host keeps from becoming more urgent.
+            let thread = ClientThread::new(rt, &ThreadConfig::default());
+            let thread = thread.spawn("waits", move || drop(ended.recv()));
+            rt.keep_above(50).expect("best effort");
+            assert_eq!(orb.rt_current().the_priority(), Priority::new(60));
+            drop(end);
+            thread.expect("allowed").join().expect("no panic");
+            *known.lock() = None;
         });
     }
 

@@ -5,7 +5,7 @@ use super::{PoaError, ServedBy, unknown_operation};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
-use crate::timing::Arrivals;
+use crate::timing::{OperationTiming, ServantTiming};
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -31,7 +31,7 @@ impl Poa {
     {
         let located = Located {
             locate,
-            arrivals: Arrivals::new(I::timings().len()),
+            timing: ServantTiming::new(I::timings().len(), self.enforcement()),
             interface: PhantomData::<fn() -> (I, S)>,
         };
         self.place_locator::<I>(Box::new(located))
@@ -41,7 +41,7 @@ impl Poa {
 /// The servant of all objects of an adapter: locates the servant of each request.
 struct Located<I, S, L> {
     locate: L,
-    arrivals: Arrivals,
+    timing: ServantTiming,
     interface: PhantomData<fn() -> (I, S)>,
 }
 
@@ -59,10 +59,14 @@ where
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         if let Some(place) = I::timing_of(operation) {
             call.responder
-                .begin_timing(I::timings(), place, &self.arrivals);
+                .begin_timing(I::timings(), place, &self.timing)?;
         }
         let servant = (self.locate)(id.octets())?;
         I::dispatch(&servant, operation, call)
+    }
+
+    fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
+        I::timings().get(I::timing_of(I::find_operation(operation)?)?)
     }
 
     fn repository_id(&self) -> &'static str {

@@ -1,6 +1,8 @@
 //! Descriptions of thread pools (RTCORBA::ThreadpoolId and the arguments of create_threadpool).
 
-use super::priority::Priority;
+use super::mapping::{NATIVE_MAX, PriorityMapping};
+use super::priority::{NativePriority, Priority};
+use crate::strategies::RequestOrder;
 use core::fmt;
 
 /// The id of a thread pool of one ORB; the first pool is 1.
@@ -28,10 +30,35 @@ impl fmt::Display for ThreadpoolId {
 pub struct ThreadpoolLane {
     /// The CORBA priority of its threads.
     pub lane_priority: Priority,
-    /// Threads that start with the pool; at least 1.
+    /// Threads that start with the pool; at least 1. If `order` is not fifo, each is a level.
     pub static_threads: u32,
-    /// The most threads that are added while all others are busy; they end after an idle time.
+    /// The most threads that are added while all others are busy; they end after an idle time. 0 if `order` is not fifo.
     pub dynamic_threads: u32,
+    /// The order in which it serves requests: an extension. An order other than fifo needs native priorities above that of the lane:
+    /// one for each level but the lowest, and one for the I/O thread.
+    pub order: RequestOrder,
+}
+
+impl Default for ThreadpoolLane {
+    fn default() -> Self {
+        Self {
+            lane_priority: Priority::MIN,
+            static_threads: 1,
+            dynamic_threads: 0,
+            order: RequestOrder::Fifo,
+        }
+    }
+}
+
+impl ThreadpoolLane {
+    /// The native priority of its most urgent thread; `None` if the mapping or the host has none.
+    pub(crate) fn most_urgent(&self, mapping: &dyn PriorityMapping) -> Option<NativePriority> {
+        let above = self.order.priorities_above(self.static_threads);
+        let native = mapping.to_native(self.lane_priority)?;
+        native
+            .checked_add(above.try_into().ok()?)
+            .filter(|native| *native <= NATIVE_MAX)
+    }
 }
 
 /// A pool without lanes (RTCORBA::RTORB::create_threadpool): its threads take the priority of the call that they serve.

@@ -1,6 +1,7 @@
 //! The synchronization scope of oneways: whether the caller waits until the transport has taken the request.
 
-use super::{Inner, ObjectRef, is_unconnected};
+use super::route_choice::is_unconnected;
+use super::{Inner, ObjectRef};
 use crate::connection::{Arguments, Invocation, without_waiting};
 use crate::exception::{SystemException, oneway};
 use core::sync::atomic::Ordering;

@@ -57,9 +57,13 @@ impl TakenRequest {
     }
 
     /// Its deadline, in nanoseconds of the monotonic clock; `u64::MAX` for none.
-    #[expect(dead_code, reason = "a queue in the order of deadlines needs it")]
     pub(crate) fn deadline_ns(&self) -> u64 {
         self.times.deadline_ns
+    }
+
+    /// When it arrived, where that matters; else 0.
+    pub(crate) fn arrived_ns(&self) -> u64 {
+        self.times.arrived_ns
     }
 
     /// Serves the request on the calling thread, and replies on its connection.

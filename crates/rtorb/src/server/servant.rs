@@ -4,6 +4,7 @@ use super::call::ServerCall;
 use super::names::LocatedId;
 use super::object_table::ActiveObject;
 use crate::exception::SystemException;
+use crate::timing::OperationTiming;
 use rtorb_core::codegen::ServantTraits;
 use rtorb_wire::ior::Ior;
 
@@ -18,6 +19,11 @@ pub(crate) trait Servant: Send + Sync {
     ) -> Result<(), SystemException>;
     /// Its servant traits; `None` if each call needs a request.
     fn traits(&self) -> Option<&ServantTraits> {
+        None
+    }
+
+    /// The annotations of an operation; `None` if it has none.
+    fn timing(&self, _operation: &[u8]) -> Option<&'static OperationTiming> {
         None
     }
 

@@ -153,8 +153,10 @@ fn invoke<'m>(
         // Still at the priority of the call, as its results are.
         call.responder.send_exception(&exception);
     }
-    if let Some(timing) = call.responder.timing.take() {
-        timing.end(&orb.timing, &orb.rt);
+    if let Some(timing) = call.responder.timing.take()
+        && !timing.end(&orb.timing, &orb.rt)
+    {
+        thread.note_changed();
     }
     thread.end(&orb.rt, &running);
     Ok(())

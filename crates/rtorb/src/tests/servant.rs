@@ -6,23 +6,27 @@ use crate::codegen::Interface;
 use crate::poa::ServedBy;
 use crate::reference::ObjectRef;
 use crate::server::ServerCall;
-use crate::timing::OperationTiming;
+use crate::timing::{Criticality, OperationTiming};
 use core::time::Duration;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::{DecodeError, EncodeError, Reader, Writer};
 use std::sync::Arc;
 
-/// A reference to a worker, which has two operations: `work` and the oneway `note`.
+/// A reference to a worker, which has three operations: `work`, the oneway `note`, and `vital`.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker(pub(crate) ObjectRef);
 
-/// Both operations are annotated with this deadline.
+/// `work` and `note` are annotated with this deadline.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(300);
-static TIMINGS: [OperationTiming; 2] = [
+static TIMINGS: [OperationTiming; 3] = [
     OperationTiming::new("Worker::work").deadline_ns(DEADLINE.as_nanos() as u64),
     OperationTiming::new("Worker::note")
         .oneway()
         .deadline_ns(DEADLINE.as_nanos() as u64),
+    OperationTiming::new("Worker::vital")
+        .deadline_ns(2 * DEADLINE.as_nanos() as u64)
+        .worst_case_ns(3 * DEADLINE.as_nanos() as u64 / 2)
+        .critical(Criticality::VeryHigh),
 ];
 
 /// The numbers of the jobs that were carried out.
@@ -43,6 +47,11 @@ impl Log {
     /// How often a job was carried out.
     pub(crate) fn count(&self, number: u32) -> usize {
         self.0.lock().iter().filter(|it| **it == number).count()
+    }
+
+    /// The numbers of the jobs in the order in which they were carried out.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.0.lock().clone()
     }
 
     /// The number of jobs that were carried out.
@@ -95,7 +104,9 @@ impl Interface for Worker {
 
 impl ServedBy<Log> for Worker {
     fn find_operation(name: &[u8]) -> Option<usize> {
-        [&b"work"[..], b"note"].iter().position(|it| *it == name)
+        [&b"work"[..], b"note", b"vital"]
+            .iter()
+            .position(|it| *it == name)
     }
 
     fn timing_of(operation: usize) -> Option<usize> {
@@ -142,7 +153,7 @@ impl Job {
         Ok(job)
     }
 
-    fn filler(self) -> u8 {
+    pub(crate) fn filler(self) -> u8 {
         (self.number as u8).wrapping_mul(31) ^ 0x5a
     }
 }

@@ -112,6 +112,7 @@ cases! {
     pool_of_lanes: Pool(Lanes), 4;
     pool_of_lanes_that_borrow: Pool(Borrowing), 4;
     pool_of_lanes_of_one: Pool(Lanes), 1;
+    pool_of_lanes_by_deadline: Pool(Deadlines), 1;
 }
 
 /// A way to serve, with a number of threads.
@@ -136,6 +137,8 @@ impl Case {
         let lane = lane(0, self.threads.max(1));
         let builder = Orb::builder().priority_mapping(TimeSharing);
         match self.serving {
+            // Levels need real-time priorities, which they do not get where the host refuses them.
+            Serving::Pool(Pool::Deadlines) => Orb::builder().best_effort(),
             Serving::Pool(_) => builder,
             Serving::Strategy(dispatch) => builder
                 .dispatch(dispatch)

@@ -189,7 +189,7 @@ fn lane(lane: i16, static_threads: u32) -> ThreadpoolLane {
     ThreadpoolLane {
         lane_priority: priority(lane),
         static_threads,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     }
 }
 

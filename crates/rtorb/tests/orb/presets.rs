@@ -132,7 +132,7 @@ fn with(strategies: Strategies) -> OrbBuilder {
     let lanes = [0, 1, 2].map(|number| ThreadpoolLane {
         lane_priority: priority(number),
         static_threads: 2,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     });
     Orb::builder()
         .strategies(strategies)

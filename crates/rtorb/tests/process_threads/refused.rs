@@ -98,7 +98,7 @@ fn lane() -> LanedThreadpool {
         lanes: vec![ThreadpoolLane {
             lane_priority: Priority::new(URGENT.into()).expect("legal"),
             static_threads: 1,
-            dynamic_threads: 0,
+            ..ThreadpoolLane::default()
         }],
         ..LanedThreadpool::default()
     }

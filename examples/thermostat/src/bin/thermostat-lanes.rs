@@ -40,6 +40,6 @@ fn lane(priority: i16) -> Result<ThreadpoolLane, SystemException> {
     Ok(ThreadpoolLane {
         lane_priority: Priority::new(priority)?,
         static_threads: 1,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     })
 }

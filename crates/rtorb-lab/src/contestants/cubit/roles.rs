@@ -68,7 +68,7 @@ fn serve_lane(words: &[&str], model: PriorityModel) -> Result<(), String> {
     let lane = ThreadpoolLane {
         lane_priority: priority,
         static_threads: 1,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     };
     let policies = PoaPolicies::default().with(Policy::PriorityModel {
         model,

@@ -10,7 +10,7 @@ pub struct Subscriber(pub(super) u64);
 
 /// A subscriber and its keys.
 #[derive(Clone, Debug)]
-pub(super) struct Entry<T> {
+pub(super) struct SubscriberEntry<T> {
     pub(super) subscriber: Subscriber,
     pub(super) urgency: i32,
     pub(super) keys: Vec<Key>,
@@ -18,7 +18,7 @@ pub(super) struct Entry<T> {
 }
 
 #[derive(Debug)]
-pub(super) struct Table<T> {
+pub(super) struct SubscriptionTable<T> {
     /// The most urgent first.
     values: Box<[T]>,
     /// Their urgencies.
@@ -47,9 +47,9 @@ struct List {
     end: usize,
 }
 
-impl<T: Clone> Table<T> {
+impl<T: Clone> SubscriptionTable<T> {
     /// Builds the table from entries in order of urgency, the most urgent first.
-    pub(super) fn new(entries: &[Entry<T>]) -> Self {
+    pub(super) fn new(entries: &[SubscriberEntry<T>]) -> Self {
         let mut listing = Listing { places: Vec::new() };
         let by_key = listing.lists(entries, Key::packed);
         let everyone = listing.lists(entries, |_| 0);
@@ -66,7 +66,7 @@ impl<T: Clone> Table<T> {
     }
 }
 
-impl<T> Table<T> {
+impl<T> SubscriptionTable<T> {
     #[inline]
     pub(super) fn matching(&self, event: Key) -> Matching<'_, T> {
         Matching {
@@ -127,7 +127,7 @@ struct Listing {
 
 impl Listing {
     /// Makes a list for each value of `number`.
-    fn lists<T>(&mut self, entries: &[Entry<T>], number: impl Fn(Key) -> u64) -> Lists {
+    fn lists<T>(&mut self, entries: &[SubscriberEntry<T>], number: impl Fn(Key) -> u64) -> Lists {
         let mut pairs: Vec<(u64, u32)> = (entries.iter().zip(0_u32..))
             .flat_map(|(entry, place)| entry.keys.iter().map(move |key| (key, place)))
             .map(|(key, place)| (number(*key), place))
@@ -148,7 +148,7 @@ impl Listing {
 /// The subscribers of an event, the most urgent first, each once.
 #[derive(Debug)]
 pub struct Matching<'a, T> {
-    table: &'a Table<T>,
+    table: &'a SubscriptionTable<T>,
     merged: Merged<'a>,
 }
 

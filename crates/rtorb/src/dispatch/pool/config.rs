@@ -1,9 +1,10 @@
 //! The configuration of a thread pool.
 
-use super::request_queue::Buffering;
+use super::request_room::Buffering;
 use crate::exception::SystemException;
-use crate::realtime::{Priority, ThreadpoolId};
+use crate::realtime::{Priority, ThreadpoolId, ThreadpoolLane};
 use crate::server::{ServerCore, Session, TakenRequest, Workspace};
+use crate::strategies::RequestOrder;
 use core::fmt;
 use rtorb_os::thread::ThreadConfig;
 
@@ -29,6 +30,7 @@ pub(crate) struct LaneConfig {
     pub(crate) priority: Option<Priority>,
     pub(crate) static_threads: u32,
     pub(crate) dynamic_threads: u32,
+    pub(crate) order: RequestOrder,
     /// The scheduling of its threads; `priority`, if there is one, sets the policy.
     pub(crate) threads: ThreadConfig,
 }
@@ -54,8 +56,26 @@ impl LaneConfig {
             priority: None,
             static_threads: threads,
             dynamic_threads: 0,
+            order: RequestOrder::Fifo,
             threads: orb.server_threads.clone(),
         }
+    }
+
+    /// The threads of a lane of the application, with the priority of the lane.
+    pub(crate) fn of_lane(name: String, lane: &ThreadpoolLane, threads: ThreadConfig) -> Self {
+        Self {
+            name,
+            priority: Some(lane.lane_priority),
+            static_threads: lane.static_threads.max(1),
+            dynamic_threads: lane.dynamic_threads,
+            order: lane.order,
+            threads,
+        }
+    }
+
+    /// The native priorities above that of the lane that its threads have.
+    pub(crate) fn priorities_above(&self) -> u32 {
+        self.order.priorities_above(self.static_threads)
     }
 
     /// The beginning of the names of threads of a lane.

@@ -3,14 +3,18 @@
 use super::borrowing::Standby;
 use super::config::{Intake, LaneConfig, PoolConfig};
 use super::connection::{Concurrency, Connection};
+use super::deadline_queue::DeadlineQueue;
 use super::request_queue::RequestQueue;
-use crate::realtime::Priority;
+use super::request_room::RequestRoom;
+use crate::limits::Limits;
+use crate::realtime::{NativePriority, Priority};
 use crate::server::{
     Event, EventLoop, EventRoom, Server, ServerCore, Session, ThreadPriority, Token, Workspace,
     refuse,
 };
+use crate::strategies::RequestOrder;
 use crate::transport::Listener;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::slab::{Entered, Slab};
@@ -31,8 +35,10 @@ pub(crate) struct Lane {
     /// The beginning of the names of its threads.
     pub(super) name: String,
     pub(super) static_threads: u32,
-    /// The scheduling of its threads.
+    /// The scheduling of its threads; of several levels, that of the lowest.
     pub(super) threads: ThreadConfig,
+    /// The native priorities above that of the lane that its threads have.
+    priorities_above: NativePriority,
     /// Which of the dynamic threads exist.
     pub(super) dynamic: Box<[AtomicBool]>,
     pub(super) events: Arc<EventLoop>,
@@ -64,6 +70,8 @@ pub(super) enum Source {
     Leader(Mutex<()>),
     /// From a queue, which an I/O thread fills.
     Queue(RequestQueue),
+    /// As [`Queue`](Self::Queue), but the most urgent request first, and each thread is a level.
+    Levels(DeadlineQueue),
 }
 
 /// The priority of the calls that a lane serves.
@@ -100,21 +108,16 @@ impl Lane {
         let threads_max = config.static_threads.saturating_add(config.dynamic_threads);
         let standby = Standby::of(pool, number);
         let borrows = standby.as_ref().is_some_and(Standby::borrows);
-        let source = match &pool.intake {
-            Intake::Direct => Source::Events,
-            Intake::Leader => Source::Leader(Mutex::default()),
-            Intake::Queue(bounds)
-            | Intake::Routed {
-                buffering: bounds, ..
-            } => Source::Queue(RequestQueue::new(*bounds, threads_max, &orb.limits)),
-        };
+        let source = Source::of(&pool.intake, config, &orb.limits);
+        let (threads, priorities_above) = Self::scheduling(orb, config)?;
         Ok(Self {
             priority: config.priority,
             server,
             number,
             name: config.name.clone(),
             static_threads: config.static_threads,
-            threads: Self::thread_config(orb, config)?,
+            threads,
+            priorities_above,
             dynamic: (0..config.dynamic_threads)
                 .map(|_| AtomicBool::new(false))
                 .collect(),
@@ -138,15 +141,55 @@ impl Lane {
         })
     }
 
-    fn thread_config(orb: &ServerCore, config: &LaneConfig) -> Result<ThreadConfig, Errno> {
+    /// The scheduling of its threads, or of the lowest level, and how many native priorities other threads of it are above.
+    fn scheduling(
+        orb: &ServerCore,
+        config: &LaneConfig,
+    ) -> Result<(ThreadConfig, NativePriority), Errno> {
         let Some(priority) = config.priority else {
-            return Ok(config.threads.clone());
+            return Ok((config.threads.clone(), 0));
         };
         let native = orb.rt.to_native(priority).map_err(|_| Errno::INVAL)?;
-        Ok(orb.rt.obtainable(&ThreadConfig {
+        // The caller has checked that the host has as many.
+        let above = u8::try_from(config.priorities_above()).map_err(|_| Errno::INVAL)?;
+        let at = |native| ThreadConfig {
             policy: Some(orb.rt.policy(native)),
             ..config.threads.clone()
-        }))
+        };
+        let most_urgent = at(native.saturating_add(above));
+        let obtained = orb.rt.obtainable(&most_urgent);
+        Ok(if obtained == most_urgent {
+            (at(native), above)
+        } else {
+            // Best effort: without real-time scheduling, all have one priority.
+            (obtained, 0)
+        })
+    }
+
+    /// The scheduling of a thread: that of the lane, or that of its level.
+    pub(super) fn thread_config(&self, place: u32) -> ThreadConfig {
+        match self.source {
+            Source::Levels(_) => self.config_above(place),
+            _ => self.threads.clone(),
+        }
+    }
+
+    /// The scheduling of the I/O thread: that of the lane, or above all levels.
+    pub(super) fn reader_config(&self) -> ThreadConfig {
+        self.config_above(self.priorities_above.into())
+    }
+
+    fn config_above(&self, by: u32) -> ThreadConfig {
+        let by = by.min(self.priorities_above.into()) as NativePriority;
+        let raised = |policy| match policy {
+            SchedPolicy::Fifo(native) => SchedPolicy::Fifo(native + by),
+            SchedPolicy::RoundRobin(native) => SchedPolicy::RoundRobin(native + by),
+            other => other,
+        };
+        ThreadConfig {
+            policy: self.threads.policy.map(raised),
+            ..self.threads.clone()
+        }
     }
 
     /// Keeps the threads that calls wait for more urgent than the lane's own.
@@ -156,7 +199,10 @@ impl Lane {
     pub(super) fn keep_below(&self, orb: &ServerCore) -> Result<(), Refused> {
         // A lane is not opened without a native priority.
         let native = self.priority.and_then(|it| orb.rt.mapping.to_native(it));
-        native.map_or(Ok(()), |native| orb.rt.keep_above(native))
+        native.map_or(Ok(()), |native| {
+            orb.rt
+                .keep_above(native.saturating_add(self.priorities_above))
+        })
     }
 
     /// The workspace of the calling thread, which belongs to the lane.
@@ -173,6 +219,11 @@ impl Lane {
         self.static_threads == 1 && !self.is_relieved()
     }
 
+    /// True if it has one thread, or levels: a nested call inherits the deadline of its caller, so it is not more urgent, and waits.
+    pub(super) fn serves_one_at_a_time(&self) -> bool {
+        self.has_one_thread() || matches!(self.source, Source::Levels(_))
+    }
+
     /// The number of events that one of its threads takes at a time: one if another thread could serve the next.
     pub(super) fn events_max(&self) -> usize {
         if self.has_one_thread() && self.standby.is_none() {
@@ -182,10 +233,19 @@ impl Lane {
         }
     }
 
-    /// The queue, if requests wait in one.
+    /// The queue, if requests wait in the order of their arrival.
     pub(super) fn queue(&self) -> Option<&RequestQueue> {
         match &self.source {
             Source::Queue(queue) => Some(queue),
+            Source::Events | Source::Leader(_) | Source::Levels(_) => None,
+        }
+    }
+
+    /// The room of its queue, if an I/O thread fills one.
+    pub(super) fn room(&self) -> Option<&RequestRoom> {
+        match &self.source {
+            Source::Queue(queue) => Some(&queue.room),
+            Source::Levels(queue) => Some(&queue.room),
             Source::Events | Source::Leader(_) => None,
         }
     }
@@ -219,10 +279,10 @@ impl Lane {
     /// True if it has more queued and running requests than threads that serve no other lane.
     pub(super) fn lacks_thread(&self) -> bool {
         // A thread that adds a request or removes a thread does so before it checks: of two at once, one sees both changes.
-        fence(Ordering::SeqCst);
-        let lent = self.standby.as_ref().map_or(0, Standby::lent);
+        let lent = self.standby.as_ref().map_or(0, |it| it.loans.lent());
         let threads = self.thread_count().saturating_sub(lent);
-        self.queue().is_some_and(|queue| queue.accepted() > threads)
+        self.queue()
+            .is_some_and(|queue| queue.room.accepted() > threads)
     }
 
     /// Accepts a client that connects to one of the listening endpoints.
@@ -286,7 +346,7 @@ impl Lane {
         room: &'r mut EventRoom,
         timeout_ns: Option<u64>,
     ) -> &'r [epoll::Event] {
-        self.events.wait(room, timeout_ns)
+        self.events.poller.wait(room, timeout_ns)
     }
 
     /// The meaning of an event; `None` for one that is handled here.
@@ -297,12 +357,12 @@ impl Lane {
 
     /// True if the lane wants a thread of another lane.
     pub(super) fn wants_help(&self) -> bool {
-        self.standby.as_ref().is_some_and(Standby::wants_help)
+        self.standby.as_ref().is_some_and(|it| it.loans.wants())
     }
 
     /// Ends asking the relief thread for help; returns true if the lane asked.
     pub(super) fn end_asking(&self) -> bool {
-        self.standby.as_ref().is_some_and(Standby::end_asking)
+        self.standby.as_ref().is_some_and(|it| it.loans.answer())
     }
 
     /// Wakes one of its idle threads to help another lane.
@@ -316,8 +376,19 @@ impl Lane {
     /// Stops all its threads, and refuses new clients.
     pub(super) fn stop(&self) {
         self.server.stop();
-        if let Some(queue) = self.queue() {
-            queue.close();
+        match &self.source {
+            Source::Queue(queue) => queue.close(),
+            Source::Levels(queue) => queue.close(),
+            Source::Events | Source::Leader(_) => {}
+        }
+    }
+
+    /// Drops the requests that will not be served any more.
+    pub(super) fn drop_requests(&self) {
+        match &self.source {
+            Source::Queue(queue) => queue.clear(),
+            Source::Levels(queue) => queue.clear(),
+            Source::Events | Source::Leader(_) => {}
         }
     }
 
@@ -351,5 +422,25 @@ impl Lane {
         self.standby
             .as_ref()
             .is_some_and(|standby| standby.is_relieved)
+    }
+}
+
+impl Source {
+    fn of(intake: &Intake, config: &LaneConfig, limits: &Limits) -> Self {
+        let buffering = match intake {
+            Intake::Queue(buffering) | Intake::Routed { buffering, .. } => Some(*buffering),
+            Intake::Direct | Intake::Leader => None,
+        };
+        if config.order != RequestOrder::Fifo {
+            let bounds = buffering.unwrap_or_default();
+            let levels = config.static_threads;
+            return Self::Levels(DeadlineQueue::new(config.order, bounds, levels, limits));
+        }
+        let threads = config.static_threads.saturating_add(config.dynamic_threads);
+        match (intake, buffering) {
+            (_, Some(bounds)) => Self::Queue(RequestQueue::new(bounds, threads, limits)),
+            (Intake::Leader, None) => Self::Leader(Mutex::default()),
+            (_, None) => Self::Events,
+        }
     }
 }

@@ -4,11 +4,11 @@ use super::borrowing::Standby;
 use super::lane::{Lane, Source};
 use super::lane_server::LaneServer;
 use super::request_queue::Job;
-use crate::server::{Event, Session, TakenRequest};
+use super::request_room::QueuedRequest;
+use crate::server::Event;
 use core::mem::MaybeUninit;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::ring::PopError;
-use std::sync::Arc;
 
 /// A thread that other lanes may call.
 pub(super) struct LaneThread<'p> {
@@ -33,7 +33,7 @@ pub(super) enum Lifetime {
 /// The result of waiting for work.
 enum Waited {
     Event(Event),
-    Request(Arc<Session>, TakenRequest),
+    Request(QueuedRequest),
     /// A more urgent lane needs a thread.
     Call,
     /// The event loop has handled the event.
@@ -74,7 +74,7 @@ impl<'p> LaneThread<'p> {
             self.return_to_own_lane();
             match waited {
                 Waited::Event(event) => self.server.serve(lane, event),
-                Waited::Request(session, request) => self.serve_request(lane, &session, request),
+                Waited::Request(queued) => self.serve_request(lane, queued),
                 Waited::Idle if self.lifetime != Lifetime::Static => return,
                 Waited::Idle | Waited::Nothing | Waited::Call => {}
                 Waited::Stopped => return,
@@ -92,7 +92,7 @@ impl<'p> LaneThread<'p> {
         };
         if let Source::Queue(queue) = &lane.source {
             return match queue.next(idle_ns.map(|idle_ns| monotonic_ns() + idle_ns)) {
-                Ok(Job::Request(session, request)) => Waited::Request(session, request),
+                Ok(Job::Request(queued)) => Waited::Request(queued),
                 Ok(Job::Help) => Waited::Call,
                 Err(PopError::TimedOut) => Waited::Idle,
                 Err(PopError::Closed) => Waited::Stopped,
@@ -131,7 +131,7 @@ impl<'p> LaneThread<'p> {
 
     #[inline]
     fn end_idle(&mut self) {
-        if self.standby.end_idle() {
+        if self.standby.loans.end_idle() {
             self.server.pool.watch_while_busy(self.server.lane);
         }
         self.is_lent |= self.standby.take_raised(self.place);
@@ -148,20 +148,20 @@ impl<'p> LaneThread<'p> {
     #[cold]
     fn help(&mut self) {
         let (standby, pool) = (self.standby, self.server.pool);
-        standby.clear_call();
+        standby.loans.respond();
         for &number in &standby.borrowers {
             let lane = &pool.lanes[number];
             if lane.wants_help() {
                 let entered = lane.enter();
                 // It is raised before it claims the help: from then on, no thread in between delays it.
                 let is_urgent = entered && self.run_as(lane);
-                if lane.standby.as_ref().is_some_and(Standby::claim_help) && is_urgent {
-                    standby.lend();
+                if lane.standby.as_ref().is_some_and(|it| it.loans.claim()) && is_urgent {
+                    standby.loans.lend();
                     if self.server.lane.lacks_thread() {
                         pool.ask_for_help(self.server.lane);
                     }
                     self.serve_one_of(lane);
-                    standby.take_back();
+                    standby.loans.take_back();
                 }
                 if entered {
                     pool.leave(lane);
@@ -182,7 +182,7 @@ impl<'p> LaneThread<'p> {
             }
             return match job {
                 Some(Job::Help) => self.repeat_call_of(lane),
-                Some(Job::Request(session, request)) => self.serve_request(lane, &session, request),
+                Some(Job::Request(queued)) => self.serve_request(lane, queued),
                 None => {}
             };
         }
@@ -197,16 +197,16 @@ impl<'p> LaneThread<'p> {
         }
     }
 
-    fn serve_request(&mut self, lane: &Lane, session: &Session, request: TakenRequest) {
+    fn serve_request(&mut self, lane: &Lane, queued: QueuedRequest) {
         if let Source::Queue(queue) = &lane.source {
-            queue.serve(session, request, &mut self.server.workspace);
+            queue.room.serve(queued, &mut self.server.workspace);
         }
     }
 
     /// Repeats a call that was meant for a lane's own threads, to the thread that waits by then.
     fn repeat_call_of(&self, lane: &Lane) {
         if let Some(standby) = &lane.standby {
-            standby.clear_call();
+            standby.loans.respond();
             standby.lower_waiting(lane.threads.policy);
         }
         self.server.pool.repeat_calls(lane);

@@ -7,8 +7,8 @@ use super::request_queue::{Job, RequestQueue};
 pub(super) fn run(mut server: LaneServer<'_>, queue: &RequestQueue) {
     while let Ok(job) = queue.next(None) {
         // A thread is called to help only in a lane that lends threads.
-        if let Job::Request(session, request) = job {
-            queue.serve(&session, request, &mut server.workspace);
+        if let Job::Request(queued) = job {
+            queue.room.serve(queued, &mut server.workspace);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::config::Intake;
 use super::connection::TURN_MAX;
-use super::lane::{EVENTS_MAX, Lane};
-use super::request_queue::RequestQueue;
+use super::lane::{EVENTS_MAX, Lane, Source};
+use super::request_room::RequestRoom;
 use super::running::Pool;
 use crate::exception::SystemException;
 use crate::server::{
@@ -17,7 +17,7 @@ pub(super) struct Reader<'p> {
     pub(super) orb: &'p Arc<ServerCore>,
     pub(super) pool: &'p Pool,
     pub(super) lane: &'p Lane,
-    pub(super) queue: &'p RequestQueue,
+    pub(super) room: &'p RequestRoom,
     pub(super) workspace: Workspace,
     /// Memory for the next request.
     pub(super) request: TakenRequest,
@@ -56,7 +56,7 @@ impl<'p> Reader<'p> {
         };
         for _ in 0..TURN_MAX {
             // It is read again when its client has taken its replies, or when it has fewer requests in the queue.
-            if connection.session.state.has_unsent() || self.queue.holds(&connection.session) {
+            if connection.session.state.has_unsent() || self.room.holds(&connection.session) {
                 return;
             }
             match reader.take_one(&mut self.workspace, &mut self.request, &connection) {
@@ -85,8 +85,10 @@ impl<'p> Reader<'p> {
             Ok(lane) => {
                 let threads = lane.thread_count();
                 let (request, workspace) = (&mut self.request, &mut self.workspace);
-                if let Some(queue) = lane.queue() {
-                    queue.put(session, request, threads, workspace);
+                match &lane.source {
+                    Source::Queue(queue) => queue.put(session, request, threads, workspace),
+                    Source::Levels(queue) => queue.put(session, request, workspace),
+                    Source::Events | Source::Leader(_) => {}
                 }
                 if lane.lacks_thread() {
                     self.pool.ask_for_help(lane);

@@ -3,10 +3,10 @@
 use super::borrowing::Relief;
 use super::config::{Intake, PoolConfig};
 use super::lane::Lane;
-use super::request_queue::RequestQueue;
 use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::Refused;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
 use rustix::io::Errno;
@@ -21,7 +21,8 @@ pub(crate) struct Pool {
     pub(crate) lanes: Vec<Lane>,
     /// For pools in which a lane can get help.
     pub(super) relief: Option<Relief>,
-    pub(super) has_begun: AtomicBool,
+    /// Whether the host allowed the static threads, once they were started.
+    pub(super) begun: Mutex<Option<Result<(), Refused>>>,
     stopping: AtomicBool,
     /// The static threads.
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
@@ -47,7 +48,7 @@ impl Pool {
             relief: Relief::of(&lanes)?,
             config,
             lanes,
-            has_begun: AtomicBool::new(false),
+            begun: Mutex::default(),
             stopping: AtomicBool::new(false),
             threads: Mutex::default(),
         }))
@@ -90,15 +91,14 @@ impl Pool {
         if served[0].leave() {
             served[0].close();
             // Requests hold the ORB, which may hold the pool.
-            let queues = served.iter().filter_map(Lane::queue);
-            queues.for_each(RequestQueue::clear);
+            served.iter().for_each(Lane::drop_requests);
         }
     }
 
-    /// True if only one thread serves the connections of a lane.
-    pub(super) fn has_one_thread(&self, lane: &Lane) -> bool {
+    /// True if a call of a lane's servant to the lane itself would wait for that servant.
+    pub(super) fn serves_one_at_a_time(&self, lane: &Lane) -> bool {
         let is_alone =
             !matches!(self.config.intake, Intake::Routed { .. }) || self.lanes.len() == 1;
-        is_alone && lane.has_one_thread()
+        is_alone && lane.serves_one_at_a_time()
     }
 }

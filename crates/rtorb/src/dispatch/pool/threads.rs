@@ -6,6 +6,7 @@ use super::event_thread::EventThread;
 use super::lane::{Lane, Source};
 use super::lane_server::LaneServer;
 use super::lane_thread::{LaneThread, Lifetime};
+use super::level_thread;
 use super::queue_thread;
 use super::reading::Reader;
 use super::running::Pool;
@@ -20,11 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 thread_local! {
-    /// The lane of which the calling thread is the only thread.
+    /// The lane of the calling thread, if it serves one request at a time.
     static ALONE_IN: RefCell<Option<(Arc<Pool>, usize)>> = const { RefCell::new(None) };
 }
 
-/// True if a call to that endpoint would wait for the calling thread itself, because no other thread serves there.
+/// True if a call to that endpoint would wait for the request that the calling thread serves, because no other is served there
+/// meanwhile.
 pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
     let would_wait = ALONE_IN.try_with(|alone_in| {
         alone_in.borrow().as_ref().is_some_and(|(pool, lane)| {
@@ -36,17 +38,17 @@ pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
     would_wait.unwrap_or(false)
 }
 
-/// Starts all static threads of a pool at the first call.
+/// Starts all static threads of a pool at the first call. Later calls return what the first one returned.
 ///
 /// # Errors
 /// When the host refuses a thread or its scheduling; no thread is left running then.
 pub(crate) fn begin(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
-    if pool.has_begun.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
-    start(orb, pool).inspect_err(|_| {
-        pool.stop();
-        pool.join();
+    // The lock is held meanwhile, so that another caller waits for the outcome. No thread of the pool takes it.
+    *pool.begun.lock().get_or_insert_with(|| {
+        start(orb, pool).inspect_err(|_| {
+            pool.stop();
+            pool.join();
+        })
     })
 }
 
@@ -77,7 +79,7 @@ fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
         .try_for_each(|lane| lane.keep_below(orb))?;
     // All are counted first, so that the first to end is not taken for the last.
     let count = |lane: &Lane| lane.static_threads + u32::from(pool.relief.is_some());
-    let readers = |lane: &Lane| u32::from(lane.queue().is_some());
+    let readers = |lane: &Lane| u32::from(lane.room().is_some());
     match &pool.config.intake {
         Intake::Routed { .. } => {
             pool.lanes[0].expect(pool.lanes.iter().map(count).sum::<u32>() + 1)
@@ -93,10 +95,9 @@ fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
         }
     }
     match &pool.config.intake {
-        Intake::Direct | Intake::Leader => {}
-        Intake::Queue(_) => {
-            for lane in &pool.lanes {
-                pool.note(start_reader(orb, pool, lane, &lane.threads)?);
+        Intake::Direct | Intake::Leader | Intake::Queue(_) => {
+            for lane in pool.lanes.iter().filter(|lane| lane.room().is_some()) {
+                pool.note(start_reader(orb, pool, lane, &lane.reader_config())?);
             }
         }
         Intake::Routed { io_thread, .. } => {
@@ -144,7 +145,7 @@ fn start_in_lane(
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
     spawn(
         &format!("{}-{}", lane.name, place + 1),
-        &lane.threads,
+        &lane.thread_config(place),
         move || serve_lane(&orb, &pool, &pool.lanes[number], place, lifetime),
     )
 }
@@ -157,7 +158,7 @@ fn serve_lane(
     place: u32,
     lifetime: Lifetime,
 ) {
-    if pool.has_one_thread(lane) {
+    if pool.serves_one_at_a_time(lane) {
         ALONE_IN.set(Some((Arc::clone(pool), lane.number)));
     }
     let server = LaneServer::new(orb, pool, lane);
@@ -169,6 +170,7 @@ fn serve_lane(
         (None, Source::Events) => EventThread::new(server, None).run(),
         (_, Source::Leader(leader)) => EventThread::new(server, Some(leader)).run(),
         (None, Source::Queue(queue)) => queue_thread::run(server, queue),
+        (_, Source::Levels(queue)) => level_thread::run(server, queue, place as usize),
     }
     ALONE_IN.set(None);
     let dynamic = place.checked_sub(lane.static_threads);
@@ -194,12 +196,12 @@ fn start_reader(
     let (orb, pool) = (Arc::clone(orb), Arc::clone(pool));
     spawn(&name, config, move || {
         let lane = &pool.lanes[number];
-        if let Some(queue) = lane.queue() {
+        if let Some(room) = lane.room() {
             let reader = Reader {
                 orb: &orb,
                 pool: &pool,
                 lane,
-                queue,
+                room,
                 workspace: lane.workspace(),
                 request: TakenRequest::with_room(),
             };

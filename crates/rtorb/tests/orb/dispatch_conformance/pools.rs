@@ -1,7 +1,8 @@
 //! Thread pools of adapters: every kind is served by one engine, in another of its ways.
 
 use rtorb::rt::{
-    LanedThreadpool, Policy, PriorityModel, RequestBuffering, Threadpool, ThreadpoolLane,
+    LanedThreadpool, Policy, PriorityModel, RequestBuffering, RequestOrder, Threadpool,
+    ThreadpoolLane,
 };
 use rtorb::{Orb, Poa, PoaPolicies};
 use rtorb_tests::relay::priority;
@@ -17,6 +18,8 @@ pub(crate) enum Pool {
     Buffering,
     /// All of them from the beginning, in one of two lanes.
     Lanes,
+    /// A lane of three levels, which serves requests in the order of their deadlines, beside another one.
+    Deadlines,
     /// One in an urgent lane, which borrows the others from a less urgent one.
     Borrowing,
 }
@@ -50,6 +53,13 @@ impl Pool {
             Self::Growing => plain(1, threads - 1, None),
             Self::Buffering => plain(threads, 0, Some(buffering)),
             Self::Lanes => lanes(vec![lane(30, 1), lane(URGENT, threads)], false),
+            Self::Deadlines => {
+                let levels = ThreadpoolLane {
+                    order: RequestOrder::EarliestDeadline,
+                    ..lane(URGENT, 3)
+                };
+                lanes(vec![lane(30, 1), levels], false)
+            }
             Self::Borrowing => lanes(vec![lane(URGENT, 1), lane(0, threads - 1)], true),
         };
         let model = Policy::PriorityModel {
@@ -70,6 +80,6 @@ pub(crate) fn lane(number: i16, static_threads: u32) -> ThreadpoolLane {
     ThreadpoolLane {
         lane_priority: priority(number),
         static_threads,
-        dynamic_threads: 0,
+        ..ThreadpoolLane::default()
     }
 }

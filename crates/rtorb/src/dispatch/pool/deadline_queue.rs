@@ -1,0 +1,143 @@
+//! The bounded queue of a lane that serves requests in the order of their urgency, on several levels.
+//!
+//! One lock guards the [levels](super::levels), with priority inheritance. It is held while a request is put into or taken out of a
+//! heap, and never while a thread waits, is woken, or serves. A thread waits for its next request at a ring of its own.
+
+#[cfg(test)]
+mod tests;
+
+use super::levels::{Levels, Start};
+use super::request_room::{Buffering, QueuedRequest, RequestRoom};
+use super::urgency::Urgency;
+use crate::deadline::NONE_NS;
+use crate::limits::Limits;
+use crate::server::{Session, TakenRequest, Workspace};
+use crate::strategies::RequestOrder;
+use rtorb_os::ring::{PopError, PushError, Ring};
+use rtorb_os::sync::Mutex;
+use std::sync::Arc;
+
+/// The requests of a lane with levels: those that run and those that wait.
+#[derive(Debug)]
+pub(super) struct DeadlineQueue {
+    pub(super) room: RequestRoom,
+    order: RequestOrder,
+    levels: Mutex<Levels<QueuedRequest>>,
+    /// Where the thread of each level gets the request that begins next.
+    begun: Box<[Ring<QueuedRequest>]>,
+}
+
+impl DeadlineQueue {
+    /// An empty queue for so many levels; its bounds are at most those of the ORB's limits.
+    pub(super) fn new(
+        order: RequestOrder,
+        buffering: Buffering,
+        levels: u32,
+        limits: &Limits,
+    ) -> Self {
+        let room = RequestRoom::new(buffering, levels, limits);
+        Self {
+            order,
+            levels: Mutex::new(Levels::new(levels as usize, room.capacity())),
+            begun: (0..levels).map(|_| Ring::new(1)).collect(),
+            room,
+        }
+    }
+
+    /// Adds `request`, and replaces it by memory for the next one. Wakes the thread of a level if the request begins now.
+    ///
+    /// Without room, replies TRANSIENT 1, and counts that.
+    pub(super) fn put(
+        &self,
+        session: &Arc<Session>,
+        request: &mut TakenRequest,
+        workspace: &mut Workspace,
+    ) {
+        let urgency = self.urgency(session, request, workspace);
+        let levels = self.begun.len() as u32;
+        if let Some(queued) = self.room.admit(session, request, levels, workspace) {
+            let start = self.levels.lock().arrive(urgency, queued);
+            self.begin(start, workspace);
+        }
+    }
+
+    /// Takes out the next request of a level, and waits for it. Fails when the queue is closed.
+    pub(super) fn next(&self, level: usize) -> Result<QueuedRequest, PopError> {
+        self.begun[level].pop_until(None)
+    }
+
+    /// Serves a request on the thread of its level. Returns the request that begins next on this level, if there is one.
+    pub(super) fn serve(
+        &self,
+        level: usize,
+        queued: QueuedRequest,
+        workspace: &mut Workspace,
+    ) -> Option<QueuedRequest> {
+        self.room.note_taken(&queued.request);
+        self.room.serve(queued, workspace);
+        match self.end(level)? {
+            next if next.level == level => Some(next.job),
+            elsewhere => {
+                self.begin(Some(elsewhere), workspace);
+                None
+            }
+        }
+    }
+
+    /// Accepts no more requests. Each thread ends when it has served what it has, and what waits for it.
+    pub(super) fn close(&self) {
+        self.begun.iter().for_each(Ring::close);
+    }
+
+    /// Drops the requests that will not be served any more.
+    pub(super) fn clear(&self) {
+        while self.levels.lock().pop().is_some() {}
+        for begun in &self.begun {
+            while begun.pop().is_some() {}
+        }
+    }
+
+    /// How urgent a request is that has just arrived. Its operation is looked up only if that matters.
+    fn urgency(
+        &self,
+        session: &Session,
+        request: &TakenRequest,
+        workspace: &mut Workspace,
+    ) -> Urgency {
+        let deadline_ns = request.deadline_ns();
+        // No operation that this ORB serves is annotated if the time of arrival does not matter.
+        let is_annotated = request.arrived_ns() != 0;
+        if !is_annotated || deadline_ns != NONE_NS && !Urgency::needs_timing(self.order) {
+            return Urgency::new(self.order, deadline_ns, None);
+        }
+        let timing = request.examine(session, workspace, |object, header| {
+            Ok(object.and_then(|object| object.servant.timing(header.operation)))
+        });
+        let timing = timing.ok().flatten();
+        let of_operation = || timing?.deadline_ns?.checked_add(request.arrived_ns());
+        let deadline_ns = match deadline_ns {
+            NONE_NS => of_operation().unwrap_or(NONE_NS),
+            deadline_ns => deadline_ns,
+        };
+        Urgency::new(self.order, deadline_ns, timing)
+    }
+
+    fn end(&self, level: usize) -> Option<Start<QueuedRequest>> {
+        self.levels.lock().end(level)
+    }
+
+    /// Passes a request to the thread of its level.
+    ///
+    /// A ring has room, because its level had no request. If the ring is closed, the request and those that would follow are withdrawn.
+    fn begin(&self, mut start: Option<Start<QueuedRequest>>, workspace: &mut Workspace) {
+        while let Some(Start { level, job }) = start {
+            let (is_closed, refused) = match self.begun[level].push(job) {
+                Ok(()) => return,
+                Err(PushError::Full(refused)) => (false, refused),
+                Err(PushError::Closed(refused)) => (true, refused),
+            };
+            self.room.withdraw(refused, is_closed, workspace);
+            start = self.end(level);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Checks that the levels of lanes have native priorities of their own.
+
+use crate::realtime::{NativePriority, PriorityMapping, ThreadpoolLane};
+use crate::strategies::RequestOrder;
+use core::ops::RangeInclusive;
+
+/// Checks the native priorities of lanes with levels: all are real-time priorities of the host, and no other lane of the pool has
+/// one of them. So a request of a less urgent lane never runs at the priority of a more urgent one.
+pub(super) fn check_levels(
+    lanes: &[ThreadpoolLane],
+    mapping: &dyn PriorityMapping,
+) -> Result<(), String> {
+    for lane in lanes.iter().filter(|lane| has_levels(lane)) {
+        let Some(native) = mapping.to_native(lane.lane_priority) else {
+            // The caller refuses it.
+            continue;
+        };
+        let own = natives(lane, mapping).ok_or_else(|| lacks_natives(lane, native))?;
+        for other in lanes.iter().filter(|&other| other != lane) {
+            let Some(natives) = natives(other, mapping) else {
+                continue;
+            };
+            if natives.start() <= own.end() && own.start() <= natives.end() {
+                return Err(format!(
+                    "the levels and the I/O thread of the lane of priority {} have the native priorities {} to {}, and the lane \
+                     of priority {} has {}: give the more urgent lane a higher priority, or this one fewer static threads",
+                    lane.lane_priority,
+                    own.start(),
+                    own.end(),
+                    other.lane_priority,
+                    natives.start(),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn has_levels(lane: &ThreadpoolLane) -> bool {
+    lane.order != RequestOrder::Fifo
+}
+
+/// The native priorities of the threads of a lane; `None` if the host has not all of them.
+fn natives(
+    lane: &ThreadpoolLane,
+    mapping: &dyn PriorityMapping,
+) -> Option<RangeInclusive<NativePriority>> {
+    let least = mapping.to_native(lane.lane_priority)?;
+    let most = lane.most_urgent(mapping)?;
+    (least > 0 || !has_levels(lane)).then_some(least..=most)
+}
+
+fn lacks_natives(lane: &ThreadpoolLane, native: NativePriority) -> String {
+    let above = lane.order.priorities_above(lane.static_threads);
+    format!(
+        "the lane of priority {} has the native priority {native}, and its {} levels and its I/O thread need {above} more above it, \
+         all from 1 to 99: give it another priority, or fewer static threads",
+        lane.lane_priority, lane.static_threads,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::realtime::{NativeMapping, Priority};
+
+    fn lane(number: i16, static_threads: u32, order: RequestOrder) -> ThreadpoolLane {
+        ThreadpoolLane {
+            lane_priority: Priority::new(number).expect("legal"),
+            static_threads,
+            dynamic_threads: 0,
+            order,
+        }
+    }
+
+    fn checked(lanes: &[(i16, u32, RequestOrder)]) -> Result<(), String> {
+        let lanes: Vec<_> = lanes.iter().map(|&(n, s, o)| lane(n, s, o)).collect();
+        check_levels(&lanes, &NativeMapping)
+    }
+
+    #[test]
+    fn levels_of_lanes_do_not_overlap() {
+        use RequestOrder::{EarliestDeadline, Fifo, LeastLaxity};
+        let edf = (10, 3, EarliestDeadline);
+        for right in [
+            &[edf][..],
+            &[edf, (14, 1, Fifo), (9, 5, Fifo)],
+            &[edf, (14, 2, LeastLaxity), (6, 3, LeastLaxity)],
+            &[(96, 3, EarliestDeadline), (1, 9, EarliestDeadline)],
+            &[(0, 1, Fifo), (0, 7, Fifo)],
+        ] {
+            assert_eq!(checked(right), Ok(()), "{right:?}");
+        }
+        for (wrong, words) in [
+            (&[edf, (13, 1, Fifo)][..], "10 to 13"),
+            (&[(13, 1, Fifo), edf], "lane of priority 13 has 13"),
+            (&[edf, (8, 2, LeastLaxity)], "10 to 13"),
+            (&[(97, 3, EarliestDeadline)], "need 3 more above it"),
+            (&[(0, 1, EarliestDeadline)], "from 1 to 99"),
+            (&[(1, u32::MAX, EarliestDeadline)], "from 1 to 99"),
+        ] {
+            let reason = checked(wrong).expect_err(words);
+            assert!(reason.contains(words), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Lanes that serve requests in the order of their deadlines: which request runs, and at which priority.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rtorb::rt::{LanedThreadpool, Priority, PriorityModel, RequestOrder, ThreadpoolLane};
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb::{ExceptionKind, Orb, PoaPolicies, SystemException};
+use rtorb_os::sched::{allowed, current_affinity, current_policy};
+use rtorb_tests::skip;
+use rtorb_tests::stubs::exchange::{Party, PartyServant};
+
+/// Longer than any test needs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A servant whose calls keep the CPU busy until a given number of calls has begun.
+#[derive(Clone, Debug, Default)]
+struct Busy(Arc<(Mutex<Calls>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Calls {
+    /// The values of the calls, in the order in which they began, and the threads that served them.
+    begun: Vec<(i32, SchedPolicy)>,
+    ended: Vec<i32>,
+    /// Calls end when so many have begun.
+    awaited: usize,
+}
+
+impl Busy {
+    fn await_calls(&self, awaited: usize) {
+        self.0.0.lock().expect("no panic").awaited = awaited;
+    }
+
+    /// Waits until so many calls have begun.
+    fn until_begun(&self, count: usize) {
+        let calls = self.0.0.lock().expect("no panic");
+        let few = |calls: &mut Calls| calls.begun.len() < count;
+        let waited = self.0.1.wait_timeout_while(calls, PATIENCE, few);
+        assert!(!waited.expect("no panic").1.timed_out(), "{count} calls");
+    }
+
+    fn begun(&self) -> Vec<(i32, SchedPolicy)> {
+        self.0.0.lock().expect("no panic").begun.clone()
+    }
+
+    fn ended(&self) -> Vec<i32> {
+        self.0.0.lock().expect("no panic").ended.clone()
+    }
+}
+
+impl PartyServant for Busy {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+
+    fn level(&self) -> Result<i32, SystemException> {
+        Ok(0)
+    }
+
+    fn set_level(&self, value: i32) -> Result<(), SystemException> {
+        let (calls, changed) = &*self.0;
+        let begun = (value, current_policy());
+        calls.lock().expect("no panic").begun.push(begun);
+        changed.notify_all();
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let mut now = calls.lock().expect("no panic");
+            if now.begun.len() >= now.awaited || Instant::now() > end {
+                now.ended.push(value);
+                return Ok(());
+            }
+            drop(now);
+            core::hint::spin_loop();
+        }
+    }
+}
+
+fn lane(order: RequestOrder, number: i16, static_threads: u32) -> ThreadpoolLane {
+    ThreadpoolLane {
+        lane_priority: Priority::new(number).expect("legal"),
+        static_threads,
+        order,
+        ..ThreadpoolLane::default()
+    }
+}
+
+/// An object in such a lane, whose threads share one CPU, as a client with an ORB of its own sees it.
+fn party(orb: &Orb, lane: ThreadpoolLane, busy: &Busy) -> Party {
+    let rt = orb.rt_orb();
+    let pool = rt.create_threadpool_with_lanes(LanedThreadpool {
+        lanes: vec![lane],
+        ..LanedThreadpool::default()
+    });
+    let model = rt.create_priority_model_policy(PriorityModel::ServerDeclared, lane.lane_priority);
+    let policies = PoaPolicies::default()
+        .with(model)
+        .with(rt.create_threadpool_policy(pool.expect("the host lets it start")));
+    let root = orb.root_poa().expect("it listens");
+    let poa = root.create_poa("lane", policies).expect("a new name");
+    let party: Party = poa.activate(busy.clone()).expect("room");
+    let client = Orb::builder().build().expect("the ORB can be built");
+    let text = orb.object_to_string(party.as_object());
+    Party::unchecked_narrow(client.string_to_object(&text).expect("a reference"))
+}
+
+/// A call with that deadline, on a thread, and so a connection, of its own.
+fn call(
+    party: &Party,
+    value: i32,
+    deadline: Duration,
+) -> thread::JoinHandle<Result<(), SystemException>> {
+    let party = Party::unchecked_narrow(party.as_object().with_deadline(deadline));
+    thread::spawn(move || party.set_level(value))
+}
+
+#[test]
+fn a_request_with_an_earlier_deadline_preempts_on_the_next_level() {
+    const LOWEST: u8 = 7;
+    if allowed(SchedPolicy::Fifo(LOWEST + 3)).is_err() {
+        return skip("no real-time priorities");
+    }
+    let one_cpu = ThreadConfig {
+        affinity: current_affinity().into_iter().take(1).collect(),
+        ..ThreadConfig::default()
+    };
+    let orb = Orb::builder().server_threads(one_cpu).build();
+    let orb = orb.expect("the ORB can be built");
+    let busy = Busy::default();
+    let levels = lane(RequestOrder::EarliestDeadline, LOWEST.into(), 3);
+    let party = party(&orb, levels, &busy);
+    busy.await_calls(3);
+    // Each call keeps the one CPU busy until the third has begun. So that one begins by preemption, or not at all.
+    let mut calls = Vec::new();
+    for (value, seconds) in [(1, 600), (2, 500), (3, 400)] {
+        calls.push(call(&party, value, Duration::from_secs(seconds)));
+        if value == 1 {
+            busy.until_begun(1);
+            // Less urgent, so it waits, though two levels are free.
+            calls.push(call(&party, 4, Duration::from_secs(700)));
+        }
+        busy.until_begun(value as usize);
+    }
+    for call in calls {
+        call.join().expect("no panic").expect("it is served");
+    }
+    let at = |level: u8| SchedPolicy::Fifo(LOWEST + level);
+    assert_eq!(
+        busy.begun(),
+        [(1, at(0)), (2, at(1)), (3, at(2)), (4, at(0))]
+    );
+    assert_eq!(busy.ended(), [3, 2, 1, 4]);
+    orb.destroy().expect("it ends");
+}
+
+#[test]
+fn levels_that_the_host_or_the_pool_does_not_have_are_refused() {
+    let orb = Orb::builder().build().expect("the ORB can be built");
+    let edf = lane(RequestOrder::EarliestDeadline, 40, 3);
+    let mut growing = edf;
+    growing.dynamic_threads = 1;
+    let fifo = |number| lane(RequestOrder::Fifo, number, 1);
+    let mut borrowing = LanedThreadpool {
+        lanes: vec![edf, fifo(10)],
+        allow_borrowing: true,
+        ..LanedThreadpool::default()
+    };
+    let refuse = |pool: &LanedThreadpool, words: &str| {
+        let refused = orb.rt_orb().create_threadpool_with_lanes(pool.clone());
+        let refused = refused.expect_err(words);
+        assert_eq!(refused.kind, ExceptionKind::BadParam, "{refused}");
+        assert!(refused.to_string().contains(words), "{refused}");
+    };
+    refuse(&borrowing, "do not allow borrowing");
+    borrowing.allow_borrowing = false;
+    for (lanes, words) in [
+        (vec![growing], "dynamic threads"),
+        (vec![edf, fifo(43)], "40 to 43"),
+        (vec![lane(RequestOrder::LeastLaxity, 0, 1)], "from 1 to 99"),
+        (vec![lane(RequestOrder::LeastLaxity, 98, 2)], "from 1 to 99"),
+    ] {
+        borrowing.lanes = lanes;
+        refuse(&borrowing, words);
+    }
+}
