@@ -325,9 +325,13 @@ impl Stream {
         }
     }
 
-    /// Copies the bytes that have arrived and are not received, without waiting. Returns 0 if the peer has ended.
+    /// Copies the bytes that have arrived and are not received, without waiting. Returns 0 if the peer has ended. Those of shared memory
+    /// are not seen (`AGAIN`).
     #[cold]
     pub(crate) fn peek(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        if self.memory.is_some() {
+            return Err(Errno::AGAIN);
+        }
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         calls::recv(&self.socket, into, flags).map(|(_, count)| count)
     }

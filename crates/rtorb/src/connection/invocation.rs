@@ -9,6 +9,7 @@ use crate::distributable::ThreadCall;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::realtime::Priority;
 use crate::strategies::DeadlineForm;
+use crate::transport::Stream;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
@@ -101,6 +102,22 @@ impl<'x> Invocation<'x> {
     }
 }
 
+/// Sends a CancelRequest without waiting. Returns false if only a part of it is sent, so that the connection cannot be used again.
+//= GIOP 1.2 §15.4.4
+//# A client sends CancelRequest to say that it does not expect a reply any more.
+#[cold]
+pub(super) fn send_cancel(stream: &Stream, invocation: &Invocation<'_>, request_id: u32) -> bool {
+    let mut w = invocation.writer(Vec::new());
+    let version = invocation.route.version;
+    if giop::write_cancel_request(&mut w, version, request_id).is_err() {
+        return true;
+    }
+    let message = w.to_bytes();
+    // If the socket takes nothing, the server is not told. A broken one is found by the thread that reads.
+    let sent = stream.send_message_now(&message, &[]).unwrap_or(0);
+    sent == 0 || sent == message.len()
+}
+
 impl Invocation<'_> {
     /// A writer into `buffer` for messages of this invocation's connection.
     #[inline]
@@ -122,13 +139,15 @@ impl Invocation<'_> {
     ) -> Result<(), EncodeError> {
         let route = self.route;
         match (&route.prefix, self.kind, self.priority) {
+            (Some(prefix), InvocationKind::Operation, None)
+                if !needs_code_sets && self.expiry_ns == NONE_NS =>
+            {
+                prefix.begin_request(w, request_id, self.response, self.operation)?;
+            }
             (Some(prefix), InvocationKind::Operation, _)
-                if self.expiry_ns != NONE_NS && !needs_code_sets =>
+                if !needs_code_sets && self.expiry_ns != NONE_NS =>
             {
                 self.begin_with_deadline(w, prefix, request_id)?;
-            }
-            (Some(prefix), InvocationKind::Operation, None) if !needs_code_sets => {
-                prefix.begin_request(w, request_id, self.response, self.operation)?;
             }
             (Some(prefix), InvocationKind::Operation, Some(priority)) if !needs_code_sets => {
                 let (response, priority) = (self.response, priority.get());

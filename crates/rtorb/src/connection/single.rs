@@ -1,6 +1,6 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
-use super::invocation::{Arguments, Invocation, InvocationKind};
+use super::invocation::{Arguments, Invocation, InvocationKind, send_cancel};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
 use crate::distributable::{ActiveCall, ThreadCall};
@@ -95,7 +95,7 @@ impl SingleConnection {
         self.is_shut |= is_late;
         match ended {
             Ok(outcome) => Ok(outcome),
-            Err(CallError::NoReply(error)) => Err(self.without_reply(error, is_late)),
+            Err(CallError::NoReply(error)) => Err(self.without_reply(invocation, error, is_late)),
             Err(error) => Err(error),
         }
     }
@@ -291,9 +291,23 @@ impl SingleConnection {
 
     /// The error of a call that got no reply. The connection is not used again.
     #[cold]
-    fn without_reply(&mut self, error: ReplyError, is_late: bool) -> CallError {
+    fn without_reply(
+        &mut self,
+        invocation: &Invocation<'_>,
+        error: ReplyError,
+        is_late: bool,
+    ) -> CallError {
         self.is_shut = true;
-        CallError::NoReply(if is_late { error.when_late() } else { error })
+        if !is_late {
+            return error.into();
+        }
+        let error = error.when_late();
+        if error == ReplyError::TimedOut {
+            // The request is sent whole, and the watchdog has only ended receiving.
+            let request_id = self.state.last_request_id();
+            send_cancel(&self.wait.stream, invocation, request_id);
+        }
+        error.into()
     }
 
     #[cold]

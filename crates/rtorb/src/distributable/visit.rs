@@ -108,12 +108,10 @@ pub(crate) fn cancel(id: ThreadId) -> bool {
     !of_thread.is_empty()
 }
 
-/// Cancels the thread that a request brought here; returns false if the request is not being served.
-pub(crate) fn cancel_request(origin: Origin) -> bool {
+/// Cancels the thread that a request brought here, if the request is being served.
+pub(crate) fn cancel_request(origin: Origin) {
     let is_meant = |visit: &Visit| visit.origin == Some(origin);
-    let found = ids_where(is_meant);
-    found.iter().for_each(|id| _ = cancel(*id));
-    !found.is_empty()
+    ids_where(is_meant).iter().for_each(|id| _ = cancel(*id));
 }
 
 /// Cancels all threads that requests of a connection brought here: its client is gone.

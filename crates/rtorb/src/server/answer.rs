@@ -7,14 +7,15 @@ use super::target::{self, Target};
 use super::upcall;
 use super::workspace::Workspace;
 use crate::clock::monotonic_ns;
-use crate::deadline::{self, DeadlineScope};
+use crate::deadline;
 use crate::exception::SystemException;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
-    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Version, contexts,
+    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Response, Version,
+    contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,26 +32,41 @@ pub(super) fn request(
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     let version = message.header.version;
-    let deadline_ns = match begin(session, workspace, code_sets, &request) {
-        Ok(deadline_ns) => deadline_ns,
-        Err(exception) => {
-            refuse(session, workspace, version, &request, &exception);
-            return Ok(Next::Done);
-        }
-    };
+    if !request.contexts.is_empty()
+        && !begin_in_place(session, workspace, code_sets, version, &request)
+    {
+        return Ok(Next::Done);
+    }
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, version, &request, char_code_set);
-    let inherited = inherit(deadline_ns);
     let next = upcall::serve(&request, arguments, reply, 0, workspace);
-    drop(inherited);
+    if !request.contexts.is_empty() {
+        deadline::leave();
+    }
     Ok(next)
 }
 
-/// Lets the calls of a servant inherit the deadline of its request, if that has one.
-#[inline]
-fn inherit(deadline_ns: u64) -> Option<DeadlineScope> {
-    (deadline_ns != deadline::NONE_NS).then(|| DeadlineScope::enter(deadline_ns))
+/// Looks at the contexts of a request, and lets calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
+/// it is refused.
+#[inline(never)]
+fn begin_in_place(
+    session: &Session,
+    workspace: &mut Workspace,
+    code_sets: &mut CodeSetState,
+    version: Version,
+    request: &RequestHeader<'_>,
+) -> bool {
+    match begin(session, workspace, code_sets, request) {
+        Ok(deadline_ns) => {
+            deadline::enter(deadline_ns);
+            true
+        }
+        Err(exception) => {
+            refuse(session, workspace, version, request, &exception);
+            false
+        }
+    }
 }
 
 /// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
@@ -134,19 +150,32 @@ pub(super) fn taken_request(
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
-    if times.deadline_ns != deadline::NONE_NS
-        && times.deadline_ns <= monotonic_ns()
-        && let Err(exception) = session.orb.refuse_expired()
+    let has_deadline = times.deadline_ns != deadline::NONE_NS;
+    if has_deadline {
+        if times.deadline_ns <= monotonic_ns()
+            && let Err(exception) = session.orb.refuse_expired()
+        {
+            let version = message.header.version;
+            refuse(session, workspace, version, &request, &exception);
+            return Ok(Next::Done);
+        }
+        deadline::enter(times.deadline_ns);
+    }
+    if session.cancelled.is_any()
+        && request.response == Response::FromTarget
+        && session.cancelled.forget(request.request_id)
     {
-        let version = message.header.version;
-        refuse(session, workspace, version, &request, &exception);
+        deadline::leave();
+        session.orb.state.note_cancelled();
+        session.state.note_answered();
         return Ok(Next::Done);
     }
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    let inherited = inherit(times.deadline_ns);
     let next = upcall::serve(&request, arguments, reply, times.arrived_ns, workspace);
-    drop(inherited);
+    if has_deadline {
+        deadline::leave();
+    }
     Ok(next)
 }
 
@@ -177,7 +206,11 @@ pub(super) fn other(
     match message.header.message_type {
         MessageType::LocateRequest => Ok(locate_request(session, workspace, message)?),
         MessageType::CancelRequest => {
-            session.cancel(message.reader().primitive()?);
+            let request_id = message.reader().primitive()?;
+            // Otherwise it has its reply already.
+            if session.state.has_taken() {
+                session.cancel(request_id);
+            }
             session.state.note_answered();
             Ok(Next::Done)
         }

@@ -1,112 +1,160 @@
-//! Cancellation of requests of distributable threads: a CancelRequest of their client, or its end.
+//! Requests that clients have cancelled (CancelRequest). One that still waits is dropped, and a servant that runs can ask.
+//!
+//! A servant does not know its connection: the thread has a number of it, by which [`SESSIONS`] finds it. So a call pays nothing for
+//! the question that it may ask.
 
 use super::session::Session;
-use crate::distributable::{self, Origin};
-use crate::wait::watchdog::WatchedClient;
-use core::ptr;
+use crate::clock::coarse_monotonic_ns;
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
 use rtorb_wire::giop::cancelled_requests;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
-/// The cancellations of a connection.
+/// The last cancelled requests of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Cancellations(Mutex<WatchState>);
-
-#[derive(Debug, Default)]
-struct WatchState {
-    /// The client's number at the watchdog, once it has one.
-    number: Option<u32>,
-    /// Requests of distributable threads that are being served.
-    served: u32,
-    /// Cancelled requests that are not being served: they wait, or have their replies. The oldest is first.
-    others: Vec<u32>,
+pub(crate) struct CancelledRequests {
+    is_any: AtomicBool,
+    /// The ids plus 1; 0 for none.
+    ids: [AtomicU64; CANCELLED_MAX],
 }
 
-/// Cancelled requests that a connection remembers.
-const OTHERS_MAX: usize = 16;
+/// The number of cancelled requests of a connection that are remembered. An older one is served as if it were not cancelled.
+const CANCELLED_MAX: usize = 8;
 
-/// Unread bytes of a connection that are searched for a CancelRequest.
-const PEEKED_BYTES: usize = 4 << 10;
+/// The connections of this process, by their numbers.
+static SESSIONS: Mutex<BTreeMap<u32, Weak<Session>>> = Mutex::new(BTreeMap::new());
 
-/// The time in which the client of a request is watched. It ends when this is dropped.
-#[derive(Debug)]
-pub(super) struct ClientWatch<'s>(&'s Session);
+/// The number that was given last. The first one is 1.
+static LAST_SESSION: AtomicU32 = AtomicU32::new(0);
 
-impl Session {
-    /// Returns the name of a request of this connection among all of the process.
-    pub(super) fn origin(&self, request_id: u32) -> Origin {
-        Origin {
-            session: ptr::from_ref(self).addr(),
-            request_id,
-        }
+thread_local! {
+    /// The id of the request that this thread serves, or served last.
+    static REQUEST_ID: Cell<u32> = const { Cell::new(0) };
+    /// The connection that this thread asked for last.
+    static ASKED: RefCell<(u32, Weak<Session>)> = const { RefCell::new((0, Weak::new())) };
+    /// When this thread last looked into the unread bytes of a connection.
+    static LOOKED_NS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The unread bytes in which a cancellation is found.
+const LOOK_BYTES: usize = 256;
+
+impl CancelledRequests {
+    /// True if there may be one.
+    #[inline]
+    pub(super) fn is_any(&self) -> bool {
+        self.is_any.load(Ordering::Relaxed)
     }
 
-    /// Cancels a request, if it is one of a distributable thread. One that waits is refused when its turn comes.
+    /// Remembers a cancelled request.
     #[cold]
-    pub(super) fn cancel(&self, request_id: u32) {
-        // Under the lock, so that a request that begins meanwhile is found here or there.
-        let mut known = self.cancellations.0.lock();
-        if distributable::cancel_request(self.origin(request_id))
-            || known.others.contains(&request_id)
-        {
+    pub(super) fn note(&self, request_id: u32) {
+        if self.has(request_id) {
             return;
         }
-        if known.others.len() >= OTHERS_MAX {
-            known.others.remove(0);
-        }
-        known.others.push(request_id);
+        let free = self.ids.iter().find(|id| id.load(Ordering::Relaxed) == 0);
+        let place = free.unwrap_or(&self.ids[request_id as usize % CANCELLED_MAX]);
+        place.store(u64::from(request_id) + 1, Ordering::Relaxed);
+        self.is_any.store(true, Ordering::Release);
     }
 
-    /// Returns true if a request was cancelled before its visit began.
-    pub(super) fn was_cancelled(&self, request_id: u32) -> bool {
-        let mut known = self.cancellations.0.lock();
-        let place = known.others.iter().position(|id| *id == request_id);
-        place.map(|place| known.others.remove(place)).is_some()
+    /// Forgets a request; returns true if it was cancelled.
+    #[cold]
+    pub(super) fn forget(&self, request_id: u32) -> bool {
+        let wanted = u64::from(request_id) + 1;
+        self.ids.iter().any(|id| {
+            id.compare_exchange(wanted, 0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        })
     }
 
-    /// Has the watchdog look for cancellations while the calling thread serves a request and does not read.
-    ///
-    /// Through shared memory nothing looks: a cancellation is found when a thread reads the connection.
-    //= RT-CORBA 1.2 §Distributable Threads
-    //# A cancellation reaches a distributable thread wherever it is, also within a call.
-    pub(super) fn watch_client(&self) -> ClientWatch<'_> {
-        let watchdog = &self.orb.client.core.watchdog;
-        let mut known = self.cancellations.0.lock();
-        known.served += 1;
-        if self.stream.memory().is_none() && known.served == 1 {
-            if known.number.is_none() {
-                // If the host refuses, cancellations are found when a thread reads the connection.
-                known.number = watchdog.add_client(self.as_watched(), &self.stream).ok();
-            }
-            if let Some(number) = known.number {
-                watchdog.begin_look(number, &self.stream);
-            }
-        }
-        ClientWatch(self)
+    fn has(&self, request_id: u32) -> bool {
+        let wanted = u64::from(request_id) + 1;
+        self.ids
+            .iter()
+            .any(|id| id.load(Ordering::Relaxed) == wanted)
     }
 }
 
-impl Drop for ClientWatch<'_> {
-    fn drop(&mut self) {
-        let session = self.0;
-        let mut known = session.cancellations.0.lock();
-        known.served -= 1;
-        if let Some(number) = known.number.filter(|_| known.served == 0) {
-            let watchdog = &session.orb.client.core.watchdog;
-            watchdog.end_look(number, &session.stream);
-        }
-    }
+/// Returns the number of a new connection.
+pub(super) fn next_number() -> u32 {
+    LAST_SESSION.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
 }
 
-/// It finds a CancelRequest whose bytes are not received yet, and behind whole messages only. One that was received together with its
-/// request is found when a thread reads on, or when the client ends the connection.
-impl WatchedClient for Session {
-    fn look(&self) {
-        let mut bytes = [0; PEEKED_BYTES];
-        match self.stream.peek(&mut bytes) {
-            // The client is gone, and nobody waits for the thread any more.
-            Ok(0) => distributable::cancel_all_of(ptr::from_ref(self).addr()),
-            Ok(count) => cancelled_requests(&bytes[..count]).for_each(|id| self.cancel(id)),
-            Err(_) => {}
+/// Lets servants find a connection by its number.
+pub(super) fn register(session: &Arc<Session>) {
+    let weak = Arc::downgrade(session);
+    SESSIONS.lock().insert(session.number, weak);
+}
+
+/// Forgets a connection.
+pub(super) fn unregister(number: u32) {
+    SESSIONS.lock().remove(&number);
+}
+
+/// Notes which request the calling thread serves.
+#[inline]
+pub(super) fn note_request(request_id: u32) {
+    REQUEST_ID.set(request_id);
+}
+
+/// True if the client has cancelled the request that the calling thread serves on the connection with that number.
+///
+/// If no other thread reads the connection meanwhile, this one looks at its unread bytes, at most once in a tick of the coarse clock.
+pub(super) fn is_cancelled(number: u32) -> bool {
+    let Some(session) = find(number) else {
+        return false;
+    };
+    let request_id = REQUEST_ID.get();
+    if session.cancelled.is_any() && session.cancelled.has(request_id) {
+        return true;
+    }
+    let now_ns = coarse_monotonic_ns();
+    if session.state.has_taken() || LOOKED_NS.replace(now_ns) == now_ns {
+        return false;
+    }
+    let mut unread = [0; LOOK_BYTES];
+    let count = session.stream.peek(&mut unread).unwrap_or(0);
+    let is_cancelled = cancelled_requests(&unread[..count]).any(|id| id == request_id);
+    if is_cancelled {
+        session.cancelled.note(request_id);
+    }
+    is_cancelled
+}
+
+fn find(number: u32) -> Option<Arc<Session>> {
+    ASKED.with_borrow_mut(|(asked, session)| {
+        if *asked != number {
+            let found = SESSIONS.lock().get(&number).map(Weak::clone);
+            (*asked, *session) = (number, found.unwrap_or_default());
         }
+        session.upgrade()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_cancelled_requests_are_remembered_once_and_forgotten_once() {
+        let cancelled = CancelledRequests::default();
+        assert!(!cancelled.is_any() && !cancelled.forget(0));
+        for id in [0, 7, u32::MAX, 7] {
+            cancelled.note(id);
+        }
+        assert!(cancelled.is_any());
+        for id in [0, 7, u32::MAX] {
+            assert!(cancelled.has(id));
+            assert!(cancelled.forget(id) && !cancelled.forget(id), "{id}");
+        }
+        for id in 0..100 {
+            cancelled.note(id);
+            assert!(cancelled.has(id));
+        }
+        let remembered = (0..100).filter(|id| cancelled.has(*id)).count();
+        assert_eq!(remembered, CANCELLED_MAX);
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantC
         return;
     };
     let priority = UpcallPriority::unchanged();
-    if let Err(panicked) = upcall::in_servant(orb, || call.call(traits)) {
+    if let Err(panicked) = upcall::in_servant(orb.upcall, || call.call(traits)) {
         call.fail(panicked);
     }
     if let Some(removed) = Entered::leave(object) {
@@ -99,7 +99,7 @@ pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantC
 /// Drops an object that was removed while the call used it. The call fails if its servant panics then.
 #[cold]
 fn drop_after(orb: &ServerCore, removed: ActiveObject, call: &mut dyn ServantCall) {
-    if let Err(panicked) = upcall::in_servant(orb, || drop(removed)) {
+    if let Err(panicked) = upcall::in_servant(orb.upcall, || drop(removed)) {
         call.fail(panicked);
     }
 }

@@ -1,6 +1,7 @@
 //! A client's connection, shared by all threads that reply on it: its state, its stream, and the replies that wait to be sent.
 
-use super::cancellation::Cancellations;
+use super::cancellation::{self, CancelledRequests};
+use super::client_watch::ClientWatches;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::poller::Token;
@@ -23,6 +24,10 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Session {
     pub(crate) orb: Arc<ServerCore>,
     pub(crate) stream: Stream,
+    /// Its number among the connections of the process.
+    pub(super) number: u32,
+    /// The requests that the client has cancelled.
+    pub(super) cancelled: CancelledRequests,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
     /// Whether the connection is read, who may send on it, and how it ends.
@@ -36,7 +41,7 @@ pub(crate) struct Session {
     /// Held while a thread that does not send alone sends, and while the event loop is told what to watch for.
     sending: Mutex<Sending>,
     registration: SetOnce<Registration>,
-    pub(super) cancellations: Cancellations,
+    pub(super) client_watches: ClientWatches,
     own: Weak<Session>,
 }
 
@@ -69,9 +74,11 @@ impl Session {
         pool: ThreadpoolId,
         accepted: &Arc<AtomicU64>,
     ) -> Arc<Self> {
-        Arc::new_cyclic(|own| Self {
+        let session = Arc::new_cyclic(|own| Self {
             orb: Arc::clone(orb),
             stream,
+            number: cancellation::next_number(),
+            cancelled: CancelledRequests::default(),
             pool,
             state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),
@@ -82,9 +89,17 @@ impl Session {
                 deadline_ns: 0,
             }),
             registration: SetOnce::new(),
-            cancellations: Cancellations::default(),
+            client_watches: ClientWatches::default(),
             own: Weak::clone(own),
-        })
+        });
+        cancellation::register(&session);
+        session
+    }
+
+    /// What the thread of a servant knows of the connection and its ORB.
+    #[inline]
+    pub(super) fn upcall(&self) -> u64 {
+        self.orb.upcall | u64::from(self.number)
     }
 
     /// Has an event loop watch the connection, and send bytes that the client does not take at once.
@@ -442,6 +457,7 @@ impl Sending {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        cancellation::unregister(self.number);
         // All its requests have replies now.
         if self.state.gives_way() && !self.state.has_unsent() {
             let version = self.state.version().unwrap_or(Version::V1_0);
