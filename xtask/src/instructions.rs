@@ -95,13 +95,23 @@ fn count(sh: &Shell) -> anyhow::Result<BTreeMap<String, Count>> {
     let scratch = sh.create_dir(target_folder(sh)?.join("instructions"))?;
     let mut calls = BTreeMap::new();
     for transport in ["tcp", "unix"] {
-        for (name, dispatch) in [("default", "thread_per_connection"), ("lanes", "lanes")] {
+        for (name, dispatch, command) in [
+            ("default", "thread_per_connection", "call"),
+            ("lanes", "lanes", "call"),
+            (
+                "default, deadline",
+                "thread_per_connection",
+                "call-by-deadline",
+            ),
+            ("lanes, deadline", "lanes", "call-by-deadline"),
+        ] {
             let pair = Pair {
                 sh,
                 program: &program,
                 scratch: &scratch,
                 transport,
                 dispatch,
+                command,
             };
             let way = format!("{transport}, {name}");
             calls.extend(of_each_operation(&way, |calls| pair.count(calls))?);
@@ -167,6 +177,8 @@ struct Pair<'a> {
     scratch: &'a Path,
     transport: &'a str,
     dispatch: &'a str,
+    /// What the client does.
+    command: &'a str,
 }
 
 impl Pair<'_> {
@@ -196,7 +208,7 @@ impl Pair<'_> {
         let mut server = Counted::start(self.program, &arguments, served)?;
         let written = server.until_written(&reference).context("server")?;
         let calls = calls.map(|n| n.to_string());
-        let arguments = ["call", &written, &calls[0], &calls[1], &calls[2]];
+        let arguments = [self.command, &written, &calls[0], &calls[1], &calls[2]];
         let client = Counted::start(self.program, &arguments, called)?;
         let count = Count {
             client: client.instructions().context("client")?,
@@ -214,11 +226,11 @@ fn build(sh: &Shell) -> anyhow::Result<PathBuf> {
 
 fn table(baseline: &Counts, counted: &Counts) -> String {
     let mut text = format!(
-        "{:<24}{:>10}{:>10}{:>9}{:>10}{:>10}{:>9}\n",
+        "{:<32}{:>10}{:>10}{:>9}{:>10}{:>10}{:>9}\n",
         "instructions a call", "client", "baseline", "change", "server", "baseline", "change"
     );
     for (call, now) in &counted.calls {
-        write!(text, "{call:<24}").expect("a string takes what is written");
+        write!(text, "{call:<32}").expect("a string takes what is written");
         let before = baseline.calls.get(call).map(|count| count.sides());
         for (at, (_, now)) in now.sides().into_iter().enumerate() {
             match before.map(|sides| sides[at].1) {

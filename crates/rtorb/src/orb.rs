@@ -274,6 +274,11 @@ impl Orb {
         self.core.adapters.server.state.expired()
     }
 
+    /// Returns the number of requests that their clients had cancelled before a servant was called. They were dropped.
+    pub fn requests_cancelled(&self) -> u64 {
+        self.core.adapters.server.state.cancelled()
+    }
+
     /// Returns the ORB's strategies.
     pub fn strategies(&self) -> Strategies {
         self.core.strategies

@@ -10,6 +10,7 @@
 mod answer;
 mod buffers;
 mod call;
+mod cancellation;
 mod closing;
 pub(crate) mod collocated;
 mod connection;
@@ -45,7 +46,7 @@ pub(crate) use object_table::{ActiveObject, ObjectTable};
 pub(crate) use reading::{Next, Reading};
 pub(crate) use request::TakenRequest;
 pub(crate) use servant::{ObjectAdapter, Servant};
-pub(crate) use server_core::{ServerCore, ServerState, bind, not_opened};
+pub(crate) use server_core::{ServerCore, ServerState, bind, next_upcall, not_opened};
 pub(crate) use session::Session;
 pub(crate) use thread_priority::ThreadPriority;
 pub(crate) use upcall::{is_in_servant, is_in_upcall, propagated};

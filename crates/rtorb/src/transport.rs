@@ -363,6 +363,15 @@ impl Stream {
         }
     }
 
+    /// Copies bytes that have come and leaves them there; returns their number. There are none of shared memory.
+    pub(crate) fn look(&self, into: &mut [u8]) -> usize {
+        if self.memory.is_some() {
+            return 0;
+        }
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        calls::recv(&self.socket, into, flags).map_or(0, |(count, _)| count)
+    }
+
     /// Appends received bytes to `into` without waiting: at most `bytes_max`, and no more than it has room for.
     #[inline]
     pub(crate) fn receive_behind_now(

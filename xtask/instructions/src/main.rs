@@ -2,11 +2,13 @@
 //!
 //! `rtorb-instructions serve FILE ENDPOINT DISPATCH` writes its reference to FILE when it is ready.
 //! `rtorb-instructions call REFERENCE VOID LONG OCTETS` makes so many calls of each kind and then ends the server.
+//! `rtorb-instructions call-by-deadline REFERENCE VOID LONG OCTETS` does the same with a deadline for each call.
 //! `rtorb-instructions call-own VOID LONG OCTETS` makes so many calls of an object of its own ORB.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
 use std::fs;
+use std::time::Duration;
 
 use rtorb::any::Any;
 use rtorb::{Orb, SystemException};
@@ -23,11 +25,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", file, endpoint, dispatch] => serve(file, endpoint, dispatch),
         ["call", reference, void, long, octets] => {
-            call(reference, void.parse()?, long.parse()?, octets.parse()?)
+            call(reference, None, [void, long, octets])
+        }
+        ["call-by-deadline", reference, void, long, octets] => {
+            call(reference, Some(DEADLINE), [void, long, octets])
         }
         ["call-own", void, long, octets] => call_own(void.parse()?, long.parse()?, octets.parse()?),
         _ => Err("usage: rtorb-instructions serve FILE ENDPOINT DISPATCH | \
-                  call REFERENCE VOID LONG OCTETS | call-own VOID LONG OCTETS"
+                  call REFERENCE VOID LONG OCTETS | call-by-deadline REFERENCE VOID LONG OCTETS | call-own VOID LONG OCTETS"
             .into()),
     }
 }
@@ -44,12 +49,20 @@ fn serve(file: &str, endpoint: &str, dispatch: &str) -> Result<(), Box<dyn Error
     Ok(orb.run()?)
 }
 
-fn call(reference: &str, void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
+fn call(
+    reference: &str,
+    deadline: Option<Duration>,
+    [void, long, octets]: [&str; 3],
+) -> Result<(), Box<dyn Error>> {
     let orb = Orb::builder().build()?;
     let cubit: Cubit = orb.string_to_reference(reference)?;
-    make_calls(&cubit, void, long, octets)?;
+    let called = deadline.map_or_else(|| cubit.clone(), |ends| cubit.with_deadline(ends));
+    make_calls(&called, void.parse()?, long.parse()?, octets.parse()?)?;
     Ok(cubit.shutdown()?)
 }
+
+/// Under valgrind no call takes so long.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 fn call_own(void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
     let orb = Orb::builder().build()?;

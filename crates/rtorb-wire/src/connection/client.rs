@@ -123,6 +123,12 @@ impl ClientState {
         request_id
     }
 
+    /// The id of the last request, for a thread that does not share the connection.
+    pub fn last_request_id(&mut self) -> u32 {
+        let next = self.next_request_id.get_mut();
+        next.wrapping_sub(REQUEST_ID_STEP)
+    }
+
     /// As [`next_request_id`](Self::next_request_id), for threads that share the connection.
     #[inline]
     pub fn next_shared_request_id(&self) -> u32 {

@@ -185,6 +185,11 @@ impl ServerConnection {
         self.load() & (TAKEN | UNSENT) == 0
     }
 
+    /// True while requests are taken out that have no reply yet.
+    pub fn has_taken(&self) -> bool {
+        self.load() & TAKEN != 0
+    }
+
     /// True while replies wait to be sent. Nothing is read meanwhile.
     #[inline]
     pub fn has_unsent(&self) -> bool {

@@ -9,7 +9,7 @@
 mod queued;
 
 use super::IDLE_NS;
-use super::invocation::{Arguments, Invocation};
+use super::invocation::{Arguments, Invocation, send_cancel};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
 use super::send_queue::SendQueue;
 use crate::exception::SystemException;
@@ -182,6 +182,7 @@ impl SharedConnection {
                 return Ok(Outcome::Done);
             }
             if !(self.await_reply)(self, caller.waiter, request_id, caller.deadline_ns) {
+                self.cancel(invocation, request_id);
                 // If the server is stuck with this request, later requests on this connection would be stuck too.
                 self.retire();
                 return Err(ReplyError::TimedOut.into());
@@ -218,6 +219,20 @@ impl SharedConnection {
             (Errno::AGAIN, true) => ReplyError::SendTimedOut,
             (errno, _) => self.state.send_failed(errno.raw_os_error()),
         })
+    }
+
+    /// Tells the server that nobody waits for a request any more, if no other thread sends and the socket takes it at once. A
+    /// connection with a thread of its own sends only what is in its queue.
+    #[cold]
+    fn cancel(&self, invocation: &Invocation<'_>, request_id: u32) {
+        if self.signal.get().is_some() {
+            return;
+        }
+        if let Some(_turn) = self.sending.try_lock()
+            && !send_cancel(&self.stream, invocation, request_id)
+        {
+            self.fail(Errno::PIPE);
+        }
     }
 
     fn turn_to_send(&self, caller: &Caller<'_>) -> Result<MutexGuard<'_, ()>, ReplyError> {

@@ -1,6 +1,6 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
-use super::invocation::{Arguments, Invocation};
+use super::invocation::{Arguments, Invocation, send_cancel};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
 use crate::exception::{Phase, SystemException};
@@ -96,11 +96,21 @@ impl SingleConnection {
             return ended;
         };
         self.is_shut = true;
-        Err(CallError::NoReply(if is_late {
-            error.when_late()
-        } else {
-            error
-        }))
+        if !is_late {
+            return Err(error.into());
+        }
+        let error = error.when_late();
+        if error == ReplyError::TimedOut {
+            self.cancel(invocation);
+        }
+        Err(error.into())
+    }
+
+    /// Tells the server that nobody waits for the last request any more, if the socket takes that at once.
+    #[cold]
+    fn cancel(&mut self, invocation: &Invocation<'_>) {
+        let request_id = self.state.last_request_id();
+        send_cancel(&self.wait.stream, invocation, request_id);
     }
 
     /// Returns true if the server ended the connection while it was idle. Otherwise the call that begins at `now_ns` uses it.

@@ -21,7 +21,7 @@ use crate::realtime::{
     PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
     default_network_mapping,
 };
-use crate::server::{Buffers, ObjectTable, ServerCore, ServerState};
+use crate::server::{Buffers, ObjectTable, ServerCore, ServerState, next_upcall};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies,
@@ -278,6 +278,7 @@ impl OrbBuilder {
                     .obtainable(&config.server_threads.unwrap_or_default()),
                 shared_memory: client.shared_memory,
                 epoch: epoch(),
+                upcall: next_upcall(),
                 objects: ObjectTable::new(client.limits.objects_max),
                 buffers: Buffers::new(client.limits.spare_buffers_max),
                 client: WeakClient {

@@ -14,7 +14,8 @@ use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
-    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Version, contexts,
+    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Response, Version,
+    contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -134,6 +135,14 @@ pub(super) fn taken_request(
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
+    if session.cancelled.is_any()
+        && request.response == Response::FromTarget
+        && session.cancelled.forget(request.request_id)
+    {
+        session.orb.state.note_cancelled();
+        session.state.note_answered();
+        return Ok(Next::Done);
+    }
     if times.deadline_ns != deadline::NONE_NS
         && times.deadline_ns <= monotonic_ns()
         && let Err(exception) = session.orb.refuse_expired()
@@ -177,6 +186,11 @@ pub(super) fn other(
     match message.header.message_type {
         MessageType::LocateRequest => Ok(locate_request(session, workspace, message)?),
         MessageType::CancelRequest => {
+            let request_id = message.reader().primitive()?;
+            // Otherwise it has its reply already.
+            if session.state.has_taken() {
+                session.cancelled.note(request_id);
+            }
             session.state.note_answered();
             Ok(Next::Done)
         }

@@ -82,7 +82,7 @@ pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantC
     };
     let priority = UpcallPriority::unchanged();
     let lent = &mut *call;
-    let called = upcall::in_servant(orb, move || {
+    let called = upcall::in_servant(orb.upcall, move || {
         // The closure owns the object: if this is its last use, its servant is dropped here, and may panic.
         let traits = object.servant.traits();
         traits.is_some_and(|traits| lent.call(traits))

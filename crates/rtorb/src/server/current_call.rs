@@ -44,6 +44,14 @@ impl CurrentCall {
         Instant::now().checked_add(remaining)
     }
 
+    /// Returns true if the client has given the call up (CancelRequest): nobody waits for its result.
+    ///
+    /// A call through shared memory that is served by the thread that reads does not learn of it, nor does a collocated one. A
+    /// thread that alone reads a connection looks at most once in a tick of the coarse clock (4 ms as a rule), by one system call.
+    pub fn is_cancelled(&self) -> bool {
+        upcall::is_cancelled()
+    }
+
     /// Returns the time until the deadline, zero if that has passed; `None` without a deadline.
     pub fn remaining(&self) -> Option<Duration> {
         if self.deadline_ns == deadline::NONE_NS {

@@ -162,6 +162,10 @@ impl Reading {
             });
         }
         let request = RequestHeader::decode(&mut message.reader())?;
+        if session.cancelled.is_any() {
+            // A client uses the id of a request again that has its reply.
+            session.cancelled.forget(request.request_id);
+        }
         let code_sets = &mut self.code_sets;
         let version = message.header.version;
         let begun = answer::begin(session, workspace, code_sets, &request);

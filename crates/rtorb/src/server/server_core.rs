@@ -12,7 +12,7 @@ use crate::timing::TimingCounters;
 use crate::transport::{Listener, shared_memory};
 use crate::warning::Warnings;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
@@ -32,6 +32,8 @@ pub(crate) struct ServerCore {
     pub(crate) shared_memory: shared_memory::Settings,
     /// Distinguishes this run of this ORB from every other in the keys of transient objects.
     pub(crate) epoch: u64,
+    /// Distinguishes upcalls of this ORB from those of others in this process, in the upper half.
+    pub(crate) upcall: u64,
     pub(crate) objects: ObjectTable,
     /// Receive buffers for connections that have none.
     pub(crate) buffers: Buffers,
@@ -40,6 +42,12 @@ pub(crate) struct ServerCore {
     pub(crate) state: ServerState,
     /// False if expired requests are served.
     pub(crate) refuses_expired: bool,
+}
+
+/// Returns the upper half of the upcalls of a new ORB: a number that no other ORB of this process has.
+pub(crate) fn next_upcall() -> u64 {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    u64::from(LAST.fetch_add(1, Ordering::Relaxed) + 1) << 32
 }
 
 /// Whether a server listens, and whether it stops.
@@ -55,6 +63,8 @@ pub(crate) struct ServerState {
     refused: AtomicU64,
     /// Requests whose deadline had passed before they were dispatched.
     expired: AtomicU64,
+    /// Requests that were cancelled before they were dispatched.
+    cancelled: AtomicU64,
 }
 
 impl ServerState {
@@ -76,6 +86,16 @@ impl ServerState {
     /// The number of requests refused so.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request that its client has cancelled before it was dispatched.
+    pub(crate) fn note_cancelled(&self) {
+        self.cancelled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of requests cancelled so.
+    pub(crate) fn cancelled(&self) -> u64 {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     /// The number of requests that expired before they were dispatched.

@@ -1,5 +1,6 @@
 //! A client's connection, shared by all threads that reply on it: its state, its stream, and the replies that wait to be sent.
 
+use super::cancellation::{self, CancelledRequests};
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::poller::Token;
@@ -21,6 +22,10 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Session {
     pub(crate) orb: Arc<ServerCore>,
     pub(crate) stream: Stream,
+    /// Its number among the connections of the process.
+    pub(super) number: u32,
+    /// The requests that the client has cancelled.
+    pub(super) cancelled: CancelledRequests,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
     /// Whether the connection is read, who may send on it, and how it ends.
@@ -66,9 +71,11 @@ impl Session {
         pool: ThreadpoolId,
         accepted: &Arc<AtomicU64>,
     ) -> Arc<Self> {
-        Arc::new_cyclic(|own| Self {
+        let session = Arc::new_cyclic(|own| Self {
             orb: Arc::clone(orb),
             stream,
+            number: cancellation::next_number(),
+            cancelled: CancelledRequests::default(),
             pool,
             state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),
@@ -80,7 +87,15 @@ impl Session {
             }),
             registration: SetOnce::new(),
             own: Weak::clone(own),
-        })
+        });
+        cancellation::register(&session);
+        session
+    }
+
+    /// What the thread of a servant knows of the connection and its ORB.
+    #[inline]
+    pub(super) fn upcall(&self) -> u64 {
+        self.orb.upcall | u64::from(self.number)
     }
 
     /// Has an event loop watch the connection, and send bytes that the client does not take at once.
@@ -433,6 +448,7 @@ impl Sending {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        cancellation::unregister(self.number);
         // All its requests have replies now.
         if self.state.gives_way() && !self.state.has_unsent() {
             let version = self.state.version().unwrap_or(Version::V1_0);

@@ -1,8 +1,10 @@
 //! The way of a request from its header to the servant, and of the servant's results to the client.
 
 use super::call::{OrbResponder, Reply, ServerCall};
+use super::cancellation;
 use super::implicit;
 use super::reading::Next;
+use super::session::Session;
 use super::target::{self, NO_SUCH_OBJECT, Target};
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
@@ -18,22 +20,34 @@ use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The epoch of the ORB of whose servant this thread is in a call; [`OUTSIDE`] if it is in none.
+    /// The ORB of whose servant this thread is in a call, in the upper half, and the number of the connection; [`OUTSIDE`] if it is in
+    /// none.
     static IN_UPCALL: Cell<u64> = const { Cell::new(OUTSIDE) };
 }
 
-/// No ORB's epoch.
+/// No ORB.
 const OUTSIDE: u64 = 0;
 
 /// True if the calling thread is in a servant of that ORB: it must not wait there for another request of its own.
 pub(crate) fn is_in_upcall(orb: &ServerCore) -> bool {
-    IN_UPCALL.get() == orb.epoch
+    IN_UPCALL.get() >> 32 == orb.upcall >> 32
 }
 
 /// True if the calling thread is in a servant of any ORB.
 pub(crate) fn is_in_servant() -> bool {
     IN_UPCALL.get() != OUTSIDE
 }
+
+/// True if the client has cancelled the call that the calling thread executes in a servant.
+pub(super) fn is_cancelled() -> bool {
+    match IN_UPCALL.get() as u32 {
+        NO_CONNECTION => false,
+        number => cancellation::is_cancelled(number),
+    }
+}
+
+/// The number of the connection of a collocated call.
+const NO_CONNECTION: u32 = 0;
 
 /// Serves one request: calls the servant and sends the reply. `arrived_ns` is when a request arrived that had to wait; else 0.
 // Always: it is in the path of every call, and its other callers are rare.
@@ -45,6 +59,7 @@ pub(super) fn serve<'m>(
     arrived_ns: u64,
     workspace: &'m mut Workspace,
 ) -> Next {
+    cancellation::note_request(request.request_id);
     let reply = answer(request, arguments, reply, arrived_ns, workspace);
     if let Some(session) = reply.session
         && !reply.is_sent
@@ -129,7 +144,8 @@ fn invoke<'m>(
     responder.reply.send_early(responder.out, &*object.servant);
     let (lent, id) = (&mut *call, &names.id);
     // The closure owns the object: if this is the last use of a deactivated object, its servant is dropped here, and may panic.
-    let answered = in_servant(orb, move || {
+    let upcall = session.map_or(orb.upcall, Session::upcall);
+    let answered = in_servant(upcall, move || {
         object.servant.dispatch(request.operation, lent, id)
     })
     .flatten();
@@ -144,16 +160,13 @@ fn invoke<'m>(
     Ok(())
 }
 
-/// Runs a servant on the calling thread.
+/// Runs a servant on the calling thread. `upcall` is the ORB and the connection.
 ///
 /// # Errors
 /// UNKNOWN, COMPLETED_MAYBE, if it panics.
 #[inline(always)]
-pub(super) fn in_servant<T>(
-    orb: &ServerCore,
-    run: impl FnOnce() -> T,
-) -> Result<T, SystemException> {
-    let around = IN_UPCALL.with(|inside| inside.replace(orb.epoch));
+pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, SystemException> {
+    let around = IN_UPCALL.with(|inside| inside.replace(upcall));
     let ran = catch_unwind(AssertUnwindSafe(run));
     IN_UPCALL.with(|inside| inside.set(around));
     // No default is built and dropped in calls without a panic: that costs 20 instructions.

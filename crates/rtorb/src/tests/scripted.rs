@@ -3,8 +3,10 @@
 use super::network;
 use crate::clock::monotonic_ns;
 use crate::transport::Stream;
+use core::cell::RefCell;
 use core::time::Duration;
 use rtorb_tests::fake::request_id;
+use rtorb_wire::giop::{Expiry, Header, RequestHeader};
 use std::collections::VecDeque;
 
 /// The port of scripted servers.
@@ -18,6 +20,17 @@ pub(crate) struct Request {
     /// Its number on the connection.
     pub(crate) number: usize,
     pub(crate) id: u32,
+    /// When it expires, as it says.
+    pub(crate) expiry: Expiry,
+}
+
+thread_local! {
+    static CANCELLED: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The requests that clients of this thread's scripted servers have cancelled since the last look.
+pub(crate) fn cancelled() -> Vec<u32> {
+    CANCELLED.take()
 }
 
 /// What a scripted server does.
@@ -127,17 +140,26 @@ impl Peer {
         let mut room = [0; 4096];
         loop {
             match self.stream.receive_now(&mut room) {
-                Ok(0) => return false,
+                Ok(0) => {
+                    while let Some(message) = self.take_message() {
+                        note_cancelled(&message);
+                    }
+                    return false;
+                }
                 Ok(received) => self.inbox.extend_from_slice(&room[..received]),
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(_) => return false,
             }
         }
         while let Some(message) = self.take_message() {
+            if note_cancelled(&message) {
+                continue;
+            }
             let request = Request {
                 connection: self.connection,
                 number: self.requests,
                 id: request_id(&message).expect("a request"),
+                expiry: expiry(&message),
             };
             self.requests += 1;
             self.acts.extend(answer(request));
@@ -151,4 +173,25 @@ impl Peer {
         let whole = 12 + u32::from_le_bytes(size) as usize;
         (self.inbox.len() >= whole).then(|| self.inbox.drain(..whole).collect())
     }
+}
+
+/// Notes a CancelRequest; returns false for another message.
+fn note_cancelled(message: &[u8]) -> bool {
+    let is_cancel = message[7] == CANCEL_REQUEST;
+    if is_cancel {
+        let id = request_id(message).expect("the id of a request");
+        CANCELLED.with_borrow_mut(|cancelled| cancelled.push(id));
+    }
+    is_cancel
+}
+
+/// The kind of a message by which a client gives up a request.
+const CANCEL_REQUEST: u8 = 2;
+
+/// When a request expires, as it says; a LocateRequest says nothing.
+fn expiry(message: &[u8]) -> Expiry {
+    let header = Header::parse(message, usize::MAX);
+    let header = header.expect("GIOP").expect("a whole header");
+    let request = RequestHeader::decode(&mut header.reader(message));
+    request.map_or(Expiry::NEVER, |request| Expiry::of(request.contexts))
 }

@@ -65,12 +65,17 @@ impl World {
         let log = Log::default();
         let poa = orb.root_poa().expect("the ORB can listen");
         let worker: Worker = poa.activate(log.clone()).expect("there is room");
-        let server = Server {
+        Server {
             reference: worker.0.to_string(),
             orb: orb.clone(),
             log,
-            is_closing: Rc::default(),
-        };
+            is_closing: self.run(orb, sending),
+        }
+    }
+
+    /// Serves the objects of an ORB that listens; returns what ends its connections.
+    pub(crate) fn run(&self, orb: Orb, sending: Sending) -> Rc<Cell<bool>> {
+        let is_closing = Rc::default();
         let core = Arc::clone(&orb.core.adapters.server);
         let events = match sending {
             Sending::Waiting => None,
@@ -88,10 +93,10 @@ impl World {
             accepted: 0,
             workspace: Workspace::new(ThreadPriority::keeping()),
             request: TakenRequest::with_room(),
-            is_closing: Rc::clone(&server.is_closing),
+            is_closing: Rc::clone(&is_closing),
         };
         add(move || serving.act());
-        server
+        is_closing
     }
 
     /// A server that answers each request as `answer` says.

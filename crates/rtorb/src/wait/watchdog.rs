@@ -50,7 +50,7 @@ struct Watched {
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) stream: Stream,
-    /// The deadline on CLOCK_MONOTONIC, or [`IDLE`] or [`ENDED`].
+    /// The deadline on CLOCK_MONOTONIC, or [`IDLE`], [`ENDED`] or [`SHUT`].
     deadline_ns: AtomicU64,
 }
 
@@ -66,8 +66,10 @@ const EVENTS_MAX: usize = 16;
 
 /// No thread waits.
 const IDLE: u64 = 0;
-/// The deadline passed and the watchdog has shut the stream.
+/// The deadline passed and the watchdog has ended receiving. The thread can still tell the server that it gives up.
 const ENDED: u64 = u64::MAX;
+/// One look later the thread had not woken, so it waits for room to send: the watchdog has shut the stream.
+const SHUT: u64 = u64::MAX - 1;
 
 impl Wait {
     pub(crate) fn new(stream: Stream) -> Arc<Self> {
@@ -81,40 +83,45 @@ impl Wait {
     #[inline]
     pub(crate) fn begin(&self, deadline_ns: u64) {
         self.deadline_ns
-            .store(deadline_ns.clamp(1, ENDED - 1), Ordering::Release);
+            .store(deadline_ns.clamp(1, SHUT - 1), Ordering::Release);
     }
 
     /// Ends the wait; false if the watchdog has ended it first, and has shut the stream.
     #[inline]
     pub(crate) fn end(&self) -> bool {
-        self.deadline_ns.swap(IDLE, Ordering::AcqRel) != ENDED
+        self.deadline_ns.swap(IDLE, Ordering::AcqRel) < SHUT
     }
 
     /// True if the watchdog has ended the wait, and has shut the stream.
     #[cold]
     pub(crate) fn has_ended(&self) -> bool {
-        self.deadline_ns.load(Ordering::Acquire) == ENDED
+        self.deadline_ns.load(Ordering::Acquire) >= SHUT
     }
 
-    /// Ends the wait if its deadline has passed; otherwise returns the deadline of a wait in progress.
+    /// Ends the wait if its deadline has passed. Returns when to look again: at the deadline of a wait in progress, or soon at one that
+    /// has just been ended.
     fn end_if_due(&self, now_ns: u64) -> Option<u64> {
         let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
-        if deadline_ns == IDLE || deadline_ns == ENDED {
-            return None;
+        match deadline_ns {
+            IDLE | SHUT => None,
+            ENDED => {
+                if self.step(ENDED, SHUT) {
+                    self.stream.shut();
+                }
+                None
+            }
+            _ if deadline_ns > now_ns => Some(deadline_ns),
+            _ => self.step(deadline_ns, ENDED).then(|| {
+                self.stream.end_receiving();
+                now_ns
+            }),
         }
-        if deadline_ns > now_ns {
-            return Some(deadline_ns);
-        }
-        let ended = self.deadline_ns.compare_exchange(
-            deadline_ns,
-            ENDED,
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        );
-        if ended.is_ok() {
-            self.stream.shut();
-        }
-        None
+    }
+
+    fn step(&self, from: u64, to: u64) -> bool {
+        self.deadline_ns
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
     }
 }
 

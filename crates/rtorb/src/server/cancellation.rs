@@ -1,0 +1,179 @@
+//! Requests that clients have cancelled (CancelRequest). One that still waits is dropped, and a servant that runs can ask.
+//!
+//! A servant does not know its connection: the thread has a number of it, by which [`SESSIONS`] finds it. So a call pays nothing for
+//! the question that it may ask.
+
+use super::session::Session;
+use crate::clock::coarse_monotonic_ns;
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use rtorb_os::sync::Mutex;
+use rtorb_wire::giop::{Header, MessageType};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+/// The last cancelled requests of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct CancelledRequests {
+    is_any: AtomicBool,
+    /// The ids plus 1; 0 for none.
+    ids: [AtomicU64; CANCELLED_MAX],
+}
+
+/// The number of cancelled requests of a connection that are remembered. An older one is served as if it were not cancelled.
+const CANCELLED_MAX: usize = 8;
+
+/// The connections of this process, by their numbers.
+static SESSIONS: Mutex<BTreeMap<u32, Weak<Session>>> = Mutex::new(BTreeMap::new());
+
+/// The number that was given last. The first one is 1.
+static LAST_SESSION: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// The id of the request that this thread serves, or served last.
+    static REQUEST_ID: Cell<u32> = const { Cell::new(0) };
+    /// The connection that this thread asked for last.
+    static ASKED: RefCell<(u32, Weak<Session>)> = const { RefCell::new((0, Weak::new())) };
+    /// When this thread last looked into the unread bytes of a connection.
+    static LOOKED_NS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The unread bytes in which a cancellation is found.
+const LOOK_BYTES: usize = 256;
+
+impl CancelledRequests {
+    /// True if there may be one.
+    #[inline]
+    pub(super) fn is_any(&self) -> bool {
+        self.is_any.load(Ordering::Relaxed)
+    }
+
+    /// Remembers a cancelled request.
+    #[cold]
+    pub(super) fn note(&self, request_id: u32) {
+        if self.has(request_id) {
+            return;
+        }
+        let free = self.ids.iter().find(|id| id.load(Ordering::Relaxed) == 0);
+        let place = free.unwrap_or(&self.ids[request_id as usize % CANCELLED_MAX]);
+        place.store(u64::from(request_id) + 1, Ordering::Relaxed);
+        self.is_any.store(true, Ordering::Release);
+    }
+
+    /// Forgets a request; returns true if it was cancelled.
+    #[cold]
+    pub(super) fn forget(&self, request_id: u32) -> bool {
+        let wanted = u64::from(request_id) + 1;
+        self.ids.iter().any(|id| {
+            id.compare_exchange(wanted, 0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        })
+    }
+
+    fn has(&self, request_id: u32) -> bool {
+        let wanted = u64::from(request_id) + 1;
+        self.ids
+            .iter()
+            .any(|id| id.load(Ordering::Relaxed) == wanted)
+    }
+}
+
+/// Returns the number of a new connection.
+pub(super) fn next_number() -> u32 {
+    LAST_SESSION.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+/// Lets servants find a connection by its number.
+pub(super) fn register(session: &Arc<Session>) {
+    let weak = Arc::downgrade(session);
+    SESSIONS.lock().insert(session.number, weak);
+}
+
+/// Forgets a connection.
+pub(super) fn unregister(number: u32) {
+    SESSIONS.lock().remove(&number);
+}
+
+/// Notes which request the calling thread serves.
+#[inline]
+pub(super) fn note_request(request_id: u32) {
+    REQUEST_ID.set(request_id);
+}
+
+/// True if the client has cancelled the request that the calling thread serves on the connection with that number.
+///
+/// If no other thread reads the connection meanwhile, this one looks at its unread bytes, at most once in a tick of the coarse clock.
+pub(super) fn is_cancelled(number: u32) -> bool {
+    let Some(session) = find(number) else {
+        return false;
+    };
+    let request_id = REQUEST_ID.get();
+    if session.cancelled.is_any() && session.cancelled.has(request_id) {
+        return true;
+    }
+    let now_ns = coarse_monotonic_ns();
+    if session.state.has_taken() || LOOKED_NS.replace(now_ns) == now_ns {
+        return false;
+    }
+    let mut unread = [0; LOOK_BYTES];
+    let count = session.stream.look(&mut unread);
+    let is_cancelled = cancels(
+        &unread[..count],
+        request_id,
+        session.orb.limits.message_bytes_max,
+    );
+    if is_cancelled {
+        session.cancelled.note(request_id);
+    }
+    is_cancelled
+}
+
+fn find(number: u32) -> Option<Arc<Session>> {
+    ASKED.with_borrow_mut(|(asked, session)| {
+        if *asked != number {
+            let found = SESSIONS.lock().get(&number).map(Weak::clone);
+            (*asked, *session) = (number, found.unwrap_or_default());
+        }
+        session.upgrade()
+    })
+}
+
+/// True if a CancelRequest for that request is among the messages that are there.
+fn cancels(mut unread: &[u8], request_id: u32, bytes_max: usize) -> bool {
+    while let Ok(Some(header)) = Header::parse(unread, bytes_max) {
+        let is_cancel = header.message_type == MessageType::CancelRequest;
+        if is_cancel && header.reader(unread).primitive::<u32>() == Ok(request_id) {
+            return true;
+        }
+        match unread.get(header.message_bytes()..) {
+            Some(rest) => unread = rest,
+            None => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_cancelled_requests_are_remembered_once_and_forgotten_once() {
+        let cancelled = CancelledRequests::default();
+        assert!(!cancelled.is_any() && !cancelled.forget(0));
+        for id in [0, 7, u32::MAX, 7] {
+            cancelled.note(id);
+        }
+        assert!(cancelled.is_any());
+        for id in [0, 7, u32::MAX] {
+            assert!(cancelled.has(id));
+            assert!(cancelled.forget(id) && !cancelled.forget(id), "{id}");
+        }
+        for id in 0..100 {
+            cancelled.note(id);
+            assert!(cancelled.has(id));
+        }
+        let remembered = (0..100).filter(|id| cancelled.has(*id)).count();
+        assert_eq!(remembered, CANCELLED_MAX);
+    }
+}
