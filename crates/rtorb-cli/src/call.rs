@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, Read as _};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
@@ -54,6 +55,9 @@ pub(crate) struct Call {
     /// Send the request without waiting for a reply.
     #[arg(long)]
     oneway: bool,
+    /// Deadline of each call, which the server learns: 5ms, 2s. A call that misses it fails with TIMEOUT.
+    #[arg(long, value_name = "TIME", value_parser = reference::duration)]
+    deadline: Option<Duration>,
     /// Print one JSON object: for --list, --describe and --repeat. Results of calls are always JSON.
     #[arg(long)]
     json: bool,
@@ -88,6 +92,7 @@ impl Call {
             self.describe(&operation, &found)?;
             return Ok(ExitCode::SUCCESS);
         }
+        let object = reference::with_deadline(object, self.deadline);
         if self.stdin {
             return self.call_each_line(&object, &operation, &found);
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
@@ -67,6 +68,9 @@ struct BenchArguments {
     /// Number of elements of a sequence [default: 16 octets, 4 longs or 4 structs].
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     len: Option<u32>,
+    /// Deadline of each call, which the server learns: 5ms, 2s. A call that misses it ends the run with TIMEOUT.
+    #[arg(long, value_name = "TIME", value_parser = reference::duration)]
+    deadline: Option<Duration>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -118,6 +122,7 @@ impl BenchArguments {
     fn run(&self) -> anyhow::Result<ExitCode> {
         let orb = self.calling.orb()?;
         let object = reference::object(&orb, &self.reference)?;
+        let object = reference::with_deadline(object, self.deadline);
         let bench = Bench::new(&object).map_err(|exception| anyhow!("{exception}"))?;
         let len = self.len.map_or(self.op.default_len(), |len| len as usize);
         let count = self.count as usize;

@@ -126,6 +126,14 @@ fn is_malformed(exception: &SystemException) -> bool {
         || exception.kind == ExceptionKind::BadParam && MALFORMED.contains(&exception.minor)
 }
 
+/// Returns a reference to the object whose calls have that deadline, if there is one.
+pub(crate) fn with_deadline(object: ObjectRef, deadline: Option<Duration>) -> ObjectRef {
+    match deadline {
+        Some(deadline) => object.with_deadline(deadline),
+        None => object,
+    }
+}
+
 /// Parses `2s`, `500ms`, `100us`, or a number of seconds such as `1.5`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time: write 2s, 500ms or 100us");

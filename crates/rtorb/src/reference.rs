@@ -153,16 +153,6 @@ impl Timeout {
         }
     }
 
-    /// Returns the timeout of a call that begins now and whose deadline no server learns; `None` if its deadline is another.
-    #[inline]
-    fn of_calls(self, core: &ClientCore) -> Option<Option<Duration>> {
-        match self {
-            Self::OfOrb => Some(core.round_trip_timeout),
-            Self::Own(timeout) => Some(timeout),
-            Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => None,
-        }
-    }
-
     /// Returns the time of a call that begins now and inherits a deadline, [`NONE_NS`] for none.
     #[inline(never)]
     fn call_time(self, core: &ClientCore, inherited_ns: u64) -> CallTime {
@@ -481,24 +471,30 @@ impl ObjectRef {
     /// Returns the time of a call that begins now.
     #[inline]
     fn begin(&self) -> CallTime {
-        let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
-        match (timeout.of_calls(core), deadline::inherited_ns()) {
-            (Some(timeout), NONE_NS) => CallTime {
-                deadline: wait::deadline(timeout),
-                is_delayed: false,
-                expiry_ns: NONE_NS,
-            },
-            (_, inherited_ns) => timeout.call_time(core, inherited_ns),
+        let core = &self.inner.client.core;
+        let inherited_ns = deadline::inherited_ns();
+        let timeout = match self.inner.timeout {
+            Timeout::OfOrb if inherited_ns == NONE_NS => core.round_trip_timeout,
+            Timeout::Own(timeout) if inherited_ns == NONE_NS => timeout,
+            timeout => return timeout.call_time(core, inherited_ns),
+        };
+        CallTime {
+            deadline: wait::deadline(timeout),
+            is_delayed: false,
+            expiry_ns: NONE_NS,
         }
     }
 
     /// Returns the deadline of a oneway that waits for nothing, which its server learns; [`NONE_NS`] for none.
     #[inline]
     fn expiry_ns(&self) -> u64 {
-        let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
-        match (timeout.of_calls(core), deadline::inherited_ns()) {
-            (Some(_), NONE_NS) => NONE_NS,
-            (_, inherited_ns) => timeout.call_time(core, inherited_ns).expiry_ns,
+        let inherited_ns = deadline::inherited_ns();
+        match self.inner.timeout {
+            Timeout::OfOrb | Timeout::Own(_) if inherited_ns == NONE_NS => NONE_NS,
+            timeout => {
+                let core = &self.inner.client.core;
+                timeout.call_time(core, inherited_ns).expiry_ns
+            }
         }
     }
 

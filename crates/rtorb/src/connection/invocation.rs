@@ -136,13 +136,15 @@ impl Invocation<'_> {
     ) -> Result<(), EncodeError> {
         let route = self.route;
         match (&route.prefix, self.kind, self.priority) {
+            (Some(prefix), InvocationKind::Operation, None)
+                if !needs_code_sets && self.expiry_ns == NONE_NS =>
+            {
+                prefix.begin_request(w, request_id, self.response, self.operation)?;
+            }
             (Some(prefix), InvocationKind::Operation, _)
-                if self.expiry_ns != NONE_NS && !needs_code_sets =>
+                if !needs_code_sets && self.expiry_ns != NONE_NS =>
             {
                 self.begin_with_deadline(w, prefix, request_id)?;
-            }
-            (Some(prefix), InvocationKind::Operation, None) if !needs_code_sets => {
-                prefix.begin_request(w, request_id, self.response, self.operation)?;
             }
             (Some(prefix), InvocationKind::Operation, Some(priority)) if !needs_code_sets => {
                 let (response, priority) = (self.response, priority.get());

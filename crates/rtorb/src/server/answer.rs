@@ -17,7 +17,7 @@ use rtorb_wire::giop::{
     self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Response, Version,
     contexts,
 };
-use rtorb_wire::{DecodeError, Writer};
+use rtorb_wire::{DecodeError, Reader, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Serves a request in the thread that reads the connection.
@@ -32,26 +32,43 @@ pub(super) fn request(
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     let version = message.header.version;
-    let deadline_ns = match begin(session, workspace, code_sets, &request) {
+    if !request.contexts.is_empty() {
+        return Ok(request_with_contexts(
+            session, workspace, code_sets, &request, reader,
+        ));
+    }
+    let char_code_set = code_sets.char_code_set();
+    let arguments = reader.with_char_code_set(char_code_set);
+    let reply = Reply::new(session, version, &request, char_code_set);
+    Ok(upcall::serve(&request, arguments, reply, 0, workspace))
+}
+
+/// Serves a request with service contexts. Not inlined: nearly every request has none.
+#[inline(never)]
+fn request_with_contexts<'m>(
+    session: &'m Session,
+    workspace: &'m mut Workspace,
+    code_sets: &mut CodeSetState,
+    request: &RequestHeader<'m>,
+    reader: Reader<'m>,
+) -> Next {
+    let version = Version {
+        major: 1,
+        minor: reader.giop_minor(),
+    };
+    let deadline_ns = match begin(session, workspace, code_sets, request) {
         Ok(deadline_ns) => deadline_ns,
         Err(exception) => {
-            refuse(session, workspace, version, &request, &exception);
-            return Ok(Next::Done);
+            refuse(session, workspace, version, request, &exception);
+            return Next::Done;
         }
     };
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, version, &request, char_code_set);
-    let inherited = inherit(deadline_ns);
-    let next = upcall::serve(&request, arguments, reply, 0, workspace);
-    drop(inherited);
-    Ok(next)
-}
-
-/// Lets the calls of a servant inherit the deadline of its request, if that has one.
-#[inline]
-fn inherit(deadline_ns: u64) -> Option<DeadlineScope> {
-    (deadline_ns != deadline::NONE_NS).then(|| DeadlineScope::enter(deadline_ns))
+    let reply = Reply::new(session, version, request, char_code_set);
+    // Without a deadline it changes nothing.
+    let _inherited = DeadlineScope::enter(deadline_ns);
+    upcall::serve(request, arguments, reply, 0, workspace)
 }
 
 /// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
@@ -133,6 +150,35 @@ pub(super) fn taken_request(
     times: TakenTimes,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
+    if times.deadline_ns != deadline::NONE_NS {
+        if times.deadline_ns <= monotonic_ns()
+            && let Err(exception) = session.orb.refuse_expired()
+        {
+            let request = RequestHeader::decode(&mut message.reader())?;
+            let version = message.header.version;
+            refuse(session, workspace, version, &request, &exception);
+            return Ok(Next::Done);
+        }
+        // The same without a deadline, which is inherited by then.
+        let _inherited = DeadlineScope::enter(times.deadline_ns);
+        let times = TakenTimes {
+            deadline_ns: deadline::NONE_NS,
+            ..times
+        };
+        return begun_request(session, workspace, char_code_set, times, message);
+    }
+    begun_request(session, workspace, char_code_set, times, message)
+}
+
+/// Serves a request that was taken out, and whose deadline is looked at.
+#[inline]
+fn begun_request(
+    session: &Session,
+    workspace: &mut Workspace,
+    char_code_set: CharCodeSet,
+    times: TakenTimes,
+    message: Message<'_>,
+) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     if session.cancelled.is_any()
@@ -143,20 +189,15 @@ pub(super) fn taken_request(
         session.state.note_answered();
         return Ok(Next::Done);
     }
-    if times.deadline_ns != deadline::NONE_NS
-        && times.deadline_ns <= monotonic_ns()
-        && let Err(exception) = session.orb.refuse_expired()
-    {
-        let version = message.header.version;
-        refuse(session, workspace, version, &request, &exception);
-        return Ok(Next::Done);
-    }
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    let inherited = inherit(times.deadline_ns);
-    let next = upcall::serve(&request, arguments, reply, times.arrived_ns, workspace);
-    drop(inherited);
-    Ok(next)
+    Ok(upcall::serve(
+        &request,
+        arguments,
+        reply,
+        times.arrived_ns,
+        workspace,
+    ))
 }
 
 /// Replies to a request with a system exception; sends nothing for a oneway.
