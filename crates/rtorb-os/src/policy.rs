@@ -18,8 +18,8 @@ pub enum SchedPolicy {
     ///
     /// In each period the thread may run for `runtime_ns`, and has done so by `deadline_ns` after the period began.
     /// 1024 ns <= runtime <= deadline <= period, and the period is between 100 us and 4 s
-    /// (`/proc/sys/kernel/sched_deadline_period_{min,max}_us`). Such a thread may run on all CPUs of its root domain and
-    /// cannot make other threads (sched(7)).
+    /// (`/proc/sys/kernel/sched_deadline_period_{min,max}_us`). Such a thread runs on all CPUs of its root domain: only a cpuset
+    /// restricts them. Threads that it makes are SCHED_OTHER (sched(7)).
     Deadline {
         /// CPU time for each period, in nanoseconds.
         runtime_ns: u64,

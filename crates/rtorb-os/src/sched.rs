@@ -51,6 +51,8 @@ fn apply_to(thread: libc::pid_t, policy: SchedPolicy) -> Result<(), Refused> {
         }
         let attributes = libc::sched_attr {
             sched_policy: libc::SCHED_DEADLINE as u32,
+            // Without it, the thread could make no other.
+            sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
             sched_runtime: runtime_ns,
             sched_deadline: deadline_ns,
             sched_period: period_ns,

@@ -67,7 +67,7 @@ pub mod rt {
         ContinuousMapping, InvalidThreadpool, LanedThreadpool, LinearMapping, MutexNotFound,
         NativeMapping, NativePriority, NetworkPriority, NetworkPriorityMapping,
         NetworkPriorityTable, Policy, Priority, PriorityBand, PriorityMapping, PriorityModel,
-        PriorityTransform, Protocol, RequestBuffering, RtMutex, RtMutexGuard,
+        PriorityTransform, Protocol, RequestBuffering, Reservation, RtMutex, RtMutexGuard,
         SharedMemoryProtocolProperties, TcpProtocolProperties, Threadpool, ThreadpoolId,
         ThreadpoolLane, UnixDomainProtocolProperties,
     };

@@ -35,7 +35,8 @@ pub use priority::{NativePriority, Priority};
 pub(crate) use rt_core::RtCore;
 pub use rtorb_wire::ior::{PriorityBand, PriorityModel};
 pub use threadpool::{
-    InvalidThreadpool, LanedThreadpool, RequestBuffering, Threadpool, ThreadpoolId, ThreadpoolLane,
+    InvalidThreadpool, LanedThreadpool, RequestBuffering, Reservation, Threadpool, ThreadpoolId,
+    ThreadpoolLane,
 };
 pub use transform::PriorityTransform;
 pub(crate) use transform::Transforms;

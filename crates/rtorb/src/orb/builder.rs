@@ -5,7 +5,7 @@ use super::config::{
     limits_out_of_range,
 };
 use super::group::Group;
-use super::lane_levels::check_levels;
+use super::lane_levels::{check_levels, check_reserved_cpus};
 use super::options::CommandLine;
 use super::ranges::{Count, Milliseconds};
 use super::shutdown_signal::ShutdownSignal;
@@ -460,7 +460,11 @@ impl OrbBuilder {
                  -ORBPriorityMapping",
                 lane.lane_priority
             )),
-            None => check_levels(lanes, mapping.as_ref()),
+            None => {
+                let threads = self.config.server_threads.clone().unwrap_or_default();
+                check_reserved_cpus(lanes, &threads)?;
+                check_levels(lanes, mapping.as_ref())
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use crate::endpoint::ListenEndpoint;
 use crate::limits::{Limits, QUEUED_REQUESTS_MOST};
 use crate::realtime::{
     ContinuousMapping, LinearMapping, NativeMapping, PriorityBand, PriorityMapping, Protocol,
-    ThreadpoolLane, is_band,
+    Reservation, ThreadpoolLane, is_band,
 };
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
@@ -345,11 +345,37 @@ pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
                 lane.order
             ));
         }
+        if let Some(reservation) = &lane.reservation {
+            check_reservation(lane, reservation)?;
+        }
         if !priorities.insert(priority) {
             return Err(format!(
                 "two lanes have priority {priority}; give each its own, or one of them more threads"
             ));
         }
+    }
+    Ok(())
+}
+
+fn check_reservation(lane: &ThreadpoolLane, reservation: &Reservation) -> Result<(), String> {
+    let priority = lane.lane_priority;
+    if lane.order != RequestOrder::Fifo || lane.dynamic_threads > 0 {
+        return Err(format!(
+            "the lane of priority {priority} has a reservation, which neither levels nor dynamic threads have: choose the order fifo, \
+             and 0 dynamic threads"
+        ));
+    }
+    if !reservation.is_valid() {
+        let periods = Reservation::PERIODS;
+        return Err(format!(
+            "the reservation of the lane of priority {priority} is {:?} within {:?} of {:?}; choose 1.024µs <= runtime <= deadline \
+             <= period, and a period from {:?} to {:?}",
+            reservation.runtime,
+            reservation.deadline,
+            reservation.period,
+            periods.start(),
+            periods.end(),
+        ));
     }
     Ok(())
 }

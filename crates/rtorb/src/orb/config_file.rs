@@ -5,7 +5,7 @@ use super::config::{Mapping, OrbConfig, RoundRobin, check_bands, check_lanes, ch
 use super::ranges::{Count, Milliseconds};
 use crate::dispatch::pool::endpoints::LaneEndpoints;
 use crate::endpoint::ListenEndpoint;
-use crate::realtime::{Priority, PriorityBand, Protocol, ThreadpoolLane};
+use crate::realtime::{Priority, PriorityBand, Protocol, Reservation, ThreadpoolLane};
 use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
     SharedMemoryWait, Strategies, WaitStrategy,
@@ -116,7 +116,8 @@ pub(super) fn code_set<'de, D: Deserializer<'de>>(
     text.parse().map(Some).map_err(Error::custom)
 }
 
-/// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0), `order` (fifo).
+/// `[[lanes]]`: `priority`, `static_threads` (1 if not given), `dynamic_threads` (0), `order` (fifo), and for each static thread
+/// a `reservation` with `runtime_us`, `deadline_us` and `period_us`.
 pub(super) fn lanes<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Vec<ThreadpoolLane>>, D::Error> {
@@ -129,7 +130,21 @@ pub(super) fn lanes<'de, D: Deserializer<'de>>(
         dynamic_threads: u32,
         #[serde(default)]
         order: RequestOrder,
+        reservation: Option<ReservationTable>,
     }
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct ReservationTable {
+        runtime_us: u32,
+        deadline_us: u32,
+        period_us: u32,
+    }
+    let time = |us: u32| Duration::from_micros(us.into());
+    let reservation = |table: ReservationTable| Reservation {
+        runtime: time(table.runtime_us),
+        deadline: time(table.deadline_us),
+        period: time(table.period_us),
+    };
     let lane = |table: LaneTable| ThreadpoolLane {
         lane_priority: priority(table.priority),
         static_threads: table
@@ -137,6 +152,7 @@ pub(super) fn lanes<'de, D: Deserializer<'de>>(
             .map_or(1, |threads| threads.get() as u32),
         dynamic_threads: table.dynamic_threads,
         order: table.order,
+        reservation: table.reservation.map(reservation),
     };
     checked_list(value, lane, check_lanes)
 }
@@ -366,6 +382,16 @@ mod tests {
             "[[lanes]]\npriority = 1\n[[lanes]]\npriority = 1",
             1,
             "two lanes",
+        ),
+        (
+            "[[lanes]]\npriority = 1\nreservation = { runtime_us = 5, deadline_us = 4, period_us = 100 }",
+            1,
+            "runtime <= deadline",
+        ),
+        (
+            "[[lanes]]\npriority = 1\nreservation = { runtime_us = 5, deadline_us = 9, period_us = 99 }",
+            1,
+            "100µs to 4s",
         ),
         ("[[bands]]\nlow = 9\nhigh = 1", 1, "9 to 1"),
         ("connect_timeout_ms = 0", 1, "1 to 86400000 ms, not 0"),

@@ -1,8 +1,9 @@
-//! Checks that the levels of lanes have native priorities of their own.
+//! Checks that the host can schedule the threads of lanes with levels or reservations.
 
 use crate::realtime::{NativePriority, PriorityMapping, ThreadpoolLane};
 use crate::strategies::RequestOrder;
 use core::ops::RangeInclusive;
+use rtorb_os::thread::ThreadConfig;
 
 /// Checks the native priorities of lanes with levels: all are real-time priorities of the host, and no other lane of the pool has
 /// one of them. So a request of a less urgent lane never runs at the priority of a more urgent one.
@@ -34,6 +35,21 @@ pub(super) fn check_levels(
         }
     }
     Ok(())
+}
+
+/// Checks that no lane has reservations on some of the CPUs only, which the kernel refuses.
+pub(super) fn check_reserved_cpus(
+    lanes: &[ThreadpoolLane],
+    threads: &ThreadConfig,
+) -> Result<(), String> {
+    let reserved = lanes.iter().find(|lane| lane.reservation.is_some());
+    match reserved.filter(|_| !threads.affinity.is_empty()) {
+        Some(lane) => Err(format!(
+            "the lane of priority {} has a reservation, and the server's threads have CPUs: restrict the CPUs by a cpuset of the process",
+            lane.lane_priority
+        )),
+        None => Ok(()),
+    }
 }
 
 fn has_levels(lane: &ThreadpoolLane) -> bool {
@@ -68,8 +84,8 @@ mod tests {
         ThreadpoolLane {
             lane_priority: Priority::new(number).expect("legal"),
             static_threads,
-            dynamic_threads: 0,
             order,
+            ..ThreadpoolLane::default()
         }
     }
 

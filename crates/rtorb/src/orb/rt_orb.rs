@@ -2,7 +2,7 @@
 
 use super::Orb;
 use super::config::check_lanes;
-use super::lane_levels::check_levels;
+use super::lane_levels::{check_levels, check_reserved_cpus};
 use crate::dispatch::DestroyThreadpoolError;
 use crate::dispatch::pool::{self, Buffering, Intake, LaneConfig, Pool, PoolConfig};
 use crate::exception::{Cause, Phase, SystemException, local};
@@ -209,13 +209,20 @@ impl RtOrb {
 
     fn check(&self, pool: &LanedThreadpool) -> Result<(), String> {
         check_lanes(&pool.lanes)?;
-        let ordered = (pool.lanes.iter()).find(|lane| lane.order != RequestOrder::Fifo);
-        if let Some(lane) = ordered.filter(|_| pool.allow_borrowing) {
+        let is_special =
+            |lane: &&ThreadpoolLane| lane.order != RequestOrder::Fifo || lane.reservation.is_some();
+        if let Some(lane) = pool
+            .lanes
+            .iter()
+            .find(is_special)
+            .filter(|_| pool.allow_borrowing)
+        {
             return Err(format!(
-                "the lane of priority {} has the order {}, so its threads are levels, which are not lent: do not allow borrowing",
-                lane.lane_priority, lane.order
+                "the lane of priority {} has levels or reservations, and such threads are not lent: do not allow borrowing",
+                lane.lane_priority
             ));
         }
+        check_reserved_cpus(&pool.lanes, &self.orb.core.adapters.server.server_threads)?;
         check_levels(&pool.lanes, &*self.orb.core.adapters.server.rt.mapping)
     }
 

@@ -4,6 +4,9 @@ use super::mapping::{NATIVE_MAX, PriorityMapping};
 use super::priority::{NativePriority, Priority};
 use crate::strategies::RequestOrder;
 use core::fmt;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+use rtorb_os::sched::SchedPolicy;
 
 /// The id of a thread pool of one ORB; the first pool is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,7 +40,47 @@ pub struct ThreadpoolLane {
     /// The order in which it serves requests: an extension. An order other than fifo needs native priorities above that of the lane:
     /// one for each level but the lowest, and one for the I/O thread.
     pub order: RequestOrder,
+    /// The share of the CPU that the kernel reserves for each static thread, which then has no priority: an extension.
+    pub reservation: Option<Reservation>,
 }
+
+/// A share of the CPU that the kernel reserves for a thread (SCHED_DEADLINE), before all threads with a priority.
+///
+/// The kernel admits it when the thread starts, or refuses it, with best effort too. It goes on with the next period if a thread would
+/// exceed its runtime. Only a cpuset of the process restricts the CPUs of such a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// CPU time in each period, from 1.024 us to the deadline.
+    pub runtime: Duration,
+    /// When the thread has had this time, counted from the beginning of the period; at most the period.
+    pub deadline: Duration,
+    /// The length of a period, from 100 us to 4 s.
+    pub period: Duration,
+}
+
+impl Reservation {
+    pub(crate) const PERIODS: RangeInclusive<Duration> =
+        Duration::from_micros(100)..=Duration::from_secs(4);
+
+    /// True if the times are in order, and the period is one that the kernel has.
+    pub(crate) fn is_valid(&self) -> bool {
+        RUNTIME_MIN <= self.runtime
+            && self.runtime <= self.deadline
+            && self.deadline <= self.period
+            && Self::PERIODS.contains(&self.period)
+    }
+
+    pub(crate) fn policy(&self) -> SchedPolicy {
+        SchedPolicy::Deadline {
+            runtime_ns: self.runtime.as_nanos() as u64,
+            deadline_ns: self.deadline.as_nanos() as u64,
+            period_ns: self.period.as_nanos() as u64,
+        }
+    }
+}
+
+/// The unit of the kernel.
+const RUNTIME_MIN: Duration = Duration::from_nanos(1024);
 
 impl Default for ThreadpoolLane {
     fn default() -> Self {
@@ -46,6 +89,7 @@ impl Default for ThreadpoolLane {
             static_threads: 1,
             dynamic_threads: 0,
             order: RequestOrder::Fifo,
+            reservation: None,
         }
     }
 }

@@ -4,7 +4,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rtorb::rt::{LanedThreadpool, Priority, PriorityModel, RequestOrder, ThreadpoolLane};
+use rtorb::rt::{
+    LanedThreadpool, Priority, PriorityModel, RequestOrder, Reservation, ThreadpoolLane,
+};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{ExceptionKind, Orb, PoaPolicies, SystemException};
 use rtorb_os::sched::{allowed, current_affinity, current_policy};
@@ -154,12 +156,59 @@ fn a_request_with_an_earlier_deadline_preempts_on_the_next_level() {
 }
 
 #[test]
+fn a_lane_with_a_reservation_has_its_share_of_the_cpu() {
+    let reservation = Reservation {
+        runtime: Duration::from_micros(500),
+        deadline: Duration::from_millis(10),
+        period: Duration::from_millis(20),
+    };
+    let policy = SchedPolicy::Deadline {
+        runtime_ns: 500_000,
+        deadline_ns: 10_000_000,
+        period_ns: 20_000_000,
+    };
+    let probe = ThreadConfig {
+        policy: Some(policy),
+        ..ThreadConfig::default()
+    };
+    if rtorb_os::thread::spawn("probe", &probe, || ()).is_err() {
+        return skip("no SCHED_DEADLINE");
+    }
+    let orb = Orb::builder().build().expect("the ORB can be built");
+    let reserved = ThreadpoolLane {
+        reservation: Some(reservation),
+        ..lane(RequestOrder::Fifo, 40, 2)
+    };
+    let busy = Busy::default();
+    let party = party(&orb, reserved, &busy);
+    for value in 0..3 {
+        party.set_level(value).expect("it is served");
+    }
+    assert_eq!(busy.begun(), [(0, policy), (1, policy), (2, policy)]);
+    // The lane's threads may make others, which have no reservation.
+    let made = rtorb_os::thread::spawn("reserved", &probe, || {
+        thread::spawn(current_policy).join().expect("no panic")
+    });
+    let made = made.expect("the host allows it").join();
+    assert_eq!(made.expect("no panic"), Some(SchedPolicy::Other));
+    orb.destroy().expect("it ends");
+}
+
+#[test]
 fn levels_that_the_host_or_the_pool_does_not_have_are_refused() {
     let orb = Orb::builder().build().expect("the ORB can be built");
     let edf = lane(RequestOrder::EarliestDeadline, 40, 3);
     let mut growing = edf;
     growing.dynamic_threads = 1;
     let fifo = |number| lane(RequestOrder::Fifo, number, 1);
+    let reserved = ThreadpoolLane {
+        reservation: Some(Reservation {
+            runtime: Duration::from_millis(1),
+            deadline: Duration::from_millis(2),
+            period: Duration::from_millis(3),
+        }),
+        ..edf
+    };
     let mut borrowing = LanedThreadpool {
         lanes: vec![edf, fifo(10)],
         allow_borrowing: true,
@@ -175,6 +224,7 @@ fn levels_that_the_host_or_the_pool_does_not_have_are_refused() {
     borrowing.allow_borrowing = false;
     for (lanes, words) in [
         (vec![growing], "dynamic threads"),
+        (vec![reserved], "neither levels"),
         (vec![edf, fifo(43)], "40 to 43"),
         (vec![lane(RequestOrder::LeastLaxity, 0, 1)], "from 1 to 99"),
         (vec![lane(RequestOrder::LeastLaxity, 98, 2)], "from 1 to 99"),

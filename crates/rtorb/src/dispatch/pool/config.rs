@@ -2,7 +2,7 @@
 
 use super::request_room::Buffering;
 use crate::exception::SystemException;
-use crate::realtime::{Priority, ThreadpoolId, ThreadpoolLane};
+use crate::realtime::{Priority, Reservation, ThreadpoolId, ThreadpoolLane};
 use crate::server::{ServerCore, Session, TakenRequest, Workspace};
 use crate::strategies::RequestOrder;
 use core::fmt;
@@ -31,6 +31,8 @@ pub(crate) struct LaneConfig {
     pub(crate) static_threads: u32,
     pub(crate) dynamic_threads: u32,
     pub(crate) order: RequestOrder,
+    /// Of each static thread, instead of a priority.
+    pub(crate) reservation: Option<Reservation>,
     /// The scheduling of its threads; `priority`, if there is one, sets the policy.
     pub(crate) threads: ThreadConfig,
 }
@@ -57,6 +59,7 @@ impl LaneConfig {
             static_threads: threads,
             dynamic_threads: 0,
             order: RequestOrder::Fifo,
+            reservation: None,
             threads: orb.server_threads.clone(),
         }
     }
@@ -69,6 +72,7 @@ impl LaneConfig {
             static_threads: lane.static_threads.max(1),
             dynamic_threads: lane.dynamic_threads,
             order: lane.order,
+            reservation: lane.reservation,
             threads,
         }
     }

@@ -7,7 +7,7 @@ use super::deadline_queue::DeadlineQueue;
 use super::request_queue::RequestQueue;
 use super::request_room::RequestRoom;
 use crate::limits::Limits;
-use crate::realtime::{NativePriority, Priority};
+use crate::realtime::{NativePriority, Priority, Reservation};
 use crate::server::{
     Event, EventLoop, EventRoom, Server, ServerCore, Session, ThreadPriority, Token, Workspace,
     refuse,
@@ -39,6 +39,7 @@ pub(crate) struct Lane {
     pub(super) threads: ThreadConfig,
     /// The native priorities above that of the lane that its threads have.
     priorities_above: NativePriority,
+    reservation: Option<Reservation>,
     /// Which of the dynamic threads exist.
     pub(super) dynamic: Box<[AtomicBool]>,
     pub(super) events: Arc<EventLoop>,
@@ -118,6 +119,7 @@ impl Lane {
             static_threads: config.static_threads,
             threads,
             priorities_above,
+            reservation: config.reservation,
             dynamic: (0..config.dynamic_threads)
                 .map(|_| AtomicBool::new(false))
                 .collect(),
@@ -166,11 +168,15 @@ impl Lane {
         })
     }
 
-    /// The scheduling of a thread: that of the lane, or that of its level.
+    /// The scheduling of a thread: that of the lane, that of its level, or its reservation.
     pub(super) fn thread_config(&self, place: u32) -> ThreadConfig {
-        match self.source {
-            Source::Levels(_) => self.config_above(place),
-            _ => self.threads.clone(),
+        match (&self.source, &self.reservation) {
+            (Source::Levels(_), _) => self.config_above(place),
+            (_, Some(reservation)) => ThreadConfig {
+                policy: Some(reservation.policy()),
+                ..self.threads.clone()
+            },
+            (_, None) => self.threads.clone(),
         }
     }
 

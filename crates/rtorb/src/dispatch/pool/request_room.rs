@@ -79,7 +79,8 @@ impl RequestRoom {
     /// Takes `request` in, and replaces it by memory for the next one. `threads` is the current number of threads.
     ///
     /// Without room, replies TRANSIENT 1, and counts that.
-    #[inline]
+    // Always: a queue puts the result where it stays, and nothing is moved.
+    #[inline(always)]
     pub(super) fn admit(
         &self,
         session: &Arc<Session>,
@@ -130,7 +131,7 @@ impl RequestRoom {
     }
 
     /// Serves a request that was taken out, and takes its memory back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn serve(&self, queued: QueuedRequest, workspace: &mut Workspace) {
         let QueuedRequest { session, request } = queued;
         // A connection that breaks is shut, which the thread that reads it finds.

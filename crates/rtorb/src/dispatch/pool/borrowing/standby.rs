@@ -102,6 +102,7 @@ mod tests {
             static_threads: 1,
             dynamic_threads,
             order: crate::strategies::RequestOrder::Fifo,
+            reservation: None,
             threads: rtorb_os::thread::ThreadConfig::default(),
         });
         let config = PoolConfig {
