@@ -2,4 +2,5 @@
 fn main() {
     rtorb_idl::compile("idl/greeter.idl");
     rtorb_idl::compile("idl/motor.idl"); // of the example timed-motor
+    rtorb_idl::compile("idl/neighbours.idl"); // of the example neighbours
 }

@@ -5,4 +5,5 @@ fn main() {
     compiler.compile(rtorb_idl::project::file("cubit.idl"));
     compiler.compile(rtorb_idl::project::file("exchange.idl"));
     compiler.compile("idl/guest.idl");
+    compiler.compile("idl/periods.idl"); // of the tests
 }

@@ -1,5 +1,6 @@
 //! A servant whose operations have annotated times, and keep them or not as the caller wishes.
 
+use std::fmt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,9 +13,32 @@ use crate::running::until;
 use crate::stubs::timing::{BaseServant, Broken, ClockworkFailError, ClockworkServant};
 
 /// Executes, waits and fails.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Works {
     setting: AtomicI32,
+    execution: Option<Box<Execution>>,
+}
+
+/// What `execute` does with its argument.
+type Execution = dyn Fn(u32) -> Result<(), SystemException> + Send + Sync;
+
+impl Works {
+    /// A servant whose `execute` does something else than to keep the CPU for the given time.
+    #[must_use]
+    pub fn executing(
+        execution: impl Fn(u32) -> Result<(), SystemException> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            execution: Some(Box::new(execution)),
+            ..Self::default()
+        }
+    }
+}
+
+impl fmt::Debug for Works {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Works").finish_non_exhaustive()
+    }
 }
 
 /// Keeps the CPU until the calling thread has had so much of it.
@@ -37,6 +61,9 @@ impl BaseServant for Works {
 
 impl ClockworkServant for Works {
     fn execute(&self, us: u32) -> Result<(), SystemException> {
+        if let Some(execution) = &self.execution {
+            return execution(us);
+        }
         execute(Duration::from_micros(us.into()));
         Ok(())
     }

@@ -60,10 +60,19 @@ pub struct Peer {
     socket: TcpStream,
 }
 
+/// The kind of a message by which a client gives up a request.
+const CANCEL_REQUEST: u8 = 2;
+
 impl Peer {
-    /// The id of the next request, or none when the client is gone. Requests are read in GIOP 1.2, little-endian.
+    /// The id of the next request, or none when the client is gone. Requests are read in GIOP 1.2, little-endian. What the client says
+    /// of requests that it gives up is left out.
     pub fn request(&mut self) -> Option<u32> {
-        self.message().as_deref().and_then(request_id)
+        loop {
+            let message = self.message()?;
+            if message.get(7) != Some(&CANCEL_REQUEST) {
+                return request_id(&message);
+            }
+        }
     }
 
     /// The next message, or none when the client is gone.

@@ -135,6 +135,9 @@ mod doc_pages {
     #[doc = include_str!("../../crates/rtorb/src/lib.md")]
     struct FrontPage;
 
+    #[doc = include_str!("../../docs/how-to/distributable-threads.md")]
+    struct DistributableThreads;
+
     #[doc = include_str!("../../docs/how-to/network-priority.md")]
     struct NetworkPriority;
 

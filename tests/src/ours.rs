@@ -152,9 +152,7 @@ pub fn check_cubit(cubit: &Cubit, lengths: &[usize]) {
     cubit.cube_oneway().expect("cube_oneway");
     check_numbers(cubit);
     check_anys(cubit);
-    for &length in lengths {
-        check_sequences(cubit, length);
-    }
+    check_sequences(cubit, lengths);
 }
 
 fn check_numbers(cubit: &Cubit) {
@@ -211,7 +209,18 @@ fn check_numbers(cubit: &Cubit) {
     }
 }
 
-fn check_sequences(cubit: &Cubit, length: usize) {
+/// Calls the operations of a Cubit that take sequences, with sequences of these lengths: a few short and long messages.
+///
+/// # Panics
+///
+/// An answer is wrong or an exception.
+pub fn check_sequences(cubit: &Cubit, lengths: &[usize]) {
+    for &length in lengths {
+        check_sequences_of(cubit, length);
+    }
+}
+
+fn check_sequences_of(cubit: &Cubit, length: usize) {
     let longs: Vec<i32> = (0..length)
         .map(|i| (i as i32).wrapping_mul(0x1e37_79b1))
         .collect();

@@ -117,9 +117,14 @@ fn count(sh: &Shell) -> anyhow::Result<BTreeMap<String, Count>> {
             calls.extend(of_each_operation(&way, |calls| pair.count(calls))?);
         }
     }
-    calls.extend(of_each_operation("collocated", |calls| {
-        count_collocated(&program, &scratch, calls)
-    })?);
+    for (name, way) in [
+        ("collocated", "direct"),
+        ("collocated requests", "requests"),
+    ] {
+        calls.extend(of_each_operation(name, |calls| {
+            count_collocated(&program, &scratch, way, calls)
+        })?);
+    }
     Ok(calls)
 }
 
@@ -148,9 +153,14 @@ fn of_each_operation(
 }
 
 /// All instructions of a process that makes these numbers of calls to its own object: the least of two runs. There is no server.
-fn count_collocated(program: &Path, scratch: &Path, calls: [u64; 3]) -> anyhow::Result<Count> {
+fn count_collocated(
+    program: &Path,
+    scratch: &Path,
+    way: &str,
+    calls: [u64; 3],
+) -> anyhow::Result<Count> {
     let calls = calls.map(|n| n.to_string());
-    let arguments = ["call-own", &calls[0], &calls[1], &calls[2]];
+    let arguments = ["call-own", way, &calls[0], &calls[1], &calls[2]];
     let count_once = || {
         let process = Counted::start(program, &arguments, scratch.join("own.log"))?;
         process.instructions().context("collocated")

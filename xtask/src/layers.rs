@@ -9,7 +9,7 @@ use xshell::Shell;
 
 use crate::metadata::{members, needed};
 use crate::modules::cycles;
-use crate::sources::code;
+use crate::sources::{code, links_below};
 use crate::support_api::named_by_hand;
 use crate::test_files::{forgotten, never_run};
 use crate::type_names::wrong_names;
@@ -99,6 +99,13 @@ fn check(sh: &Shell) -> anyhow::Result<Vec<String>> {
         breaches.extend(named_by_hand(package)?);
         breaches.extend(wrong_names(package)?);
     }
+    let links = links_below(&sh.current_dir())?.into_iter();
+    breaches.extend(links.map(|link| {
+        format!(
+            "{}: is a symbolic link, which a package cannot contain; CONTRIBUTING.md says where shared files stand",
+            link.display()
+        )
+    }));
     for package in &rules.no_runtime.below {
         let needed = needed(sh, &["--edges", "normal,build", "--package", package])?;
         let runtimes = rules.no_runtime.runtimes.iter();

@@ -30,6 +30,26 @@ pub(crate) fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// Every symbolic link below `folder`, in order, without those in the folders of git and cargo.
+pub(crate) fn links_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_symlink() {
+                found.push(entry.path());
+            } else if kind.is_dir() && entry.file_name() != ".git" && entry.file_name() != "target"
+            {
+                left.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// The lines of code of a file, without comments, up to its unit tests, which stand last.
 pub(crate) fn code(file: &Path) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
@@ -57,7 +77,26 @@ fn without_comment(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::code_of;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use xshell::Shell;
+
+    use super::{code_of, links_below};
+
+    #[test]
+    fn links_are_found_beside_files_and_in_folders_but_not_where_cargo_builds() {
+        let sh = Shell::new().expect("a folder to start in");
+        let folder = sh.create_temp_dir().expect("a folder of our own");
+        let root = folder.path();
+        for name in ["src", "target"] {
+            fs::create_dir(root.join(name)).expect("a folder of our own");
+            symlink("/", root.join(name).join("link")).expect("a link of our own");
+        }
+        fs::write(root.join("file"), "").expect("a file of our own");
+        let found = links_below(root).expect("it can be read");
+        assert_eq!(found, [root.join("src/link")]);
+    }
 
     #[test]
     fn comments_and_tests_are_no_code() {

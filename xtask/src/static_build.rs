@@ -66,7 +66,7 @@ fn said(page: &str) -> Option<f64> {
 const PAGES: [&str; 2] = ["README.md", "docs/how-to/board.md"];
 const ARCHITECTURE_OF_PAGES: &str = "x86_64-";
 /// Compilers and C libraries differ by less, and a reader who plans for a board does not mind.
-const SIZE_TOLERANCE: f64 = 0.15;
+const SIZE_TOLERANCE: f64 = 0.1;
 
 /// The C library that is linked in.
 struct Libc {

@@ -11,8 +11,6 @@ use crate::sources::{code, rust_files};
 
 /// The names that several types of a package may share, as pairs of package and name; `*` stands for all names.
 const SHARED: &[[&str; 2]] = &[
-    // Their types get names of their own one after the other.
-    ["rtorb-services", "*"],
     ["rtorb-idl", "Search"],
     // In a model of loom, its mutex stands in the place of ours.
     ["rtorb-os", "Mutex"],

@@ -1,6 +1,7 @@
 //! `rtorb model`: checks whether every deadline holds, and runs the analysed system.
 
 mod answer;
+mod apply;
 mod check;
 mod run;
 
@@ -33,6 +34,7 @@ pub(crate) struct Model {
 
 #[derive(Debug, Subcommand)]
 enum ModelSubcommand {
+    Apply(apply::Apply),
     Check(check::Check),
     Run(run::Run),
 }
@@ -40,6 +42,7 @@ enum ModelSubcommand {
 impl Model {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.subcommand {
+            ModelSubcommand::Apply(apply) => apply.run(),
             ModelSubcommand::Check(check) => check.run(),
             ModelSubcommand::Run(run) => run.run(),
         }

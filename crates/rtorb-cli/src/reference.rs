@@ -15,7 +15,7 @@ use crate::output::warn;
 /// Options of calls to an object.
 #[derive(Debug, Args)]
 pub(crate) struct CallOptions {
-    /// Timeout of a call, connecting included: 2s, 500ms, 100us [default: 2s, or the configuration file's].
+    /// Timeout of each call, connecting too: 2s, 500ms, 100us [default: 2s, or the configuration file's].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
     /// CORBA priority of the calls, 0 to 32767. The calling thread has it, and the connection, lane and servant have it if the

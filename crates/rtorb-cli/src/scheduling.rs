@@ -1,6 +1,7 @@
 //! `rtorb scheduling`: computes priorities from rates, deadlines and criticalities.
 
 mod compute;
+mod reload;
 mod serve;
 mod show;
 

@@ -62,8 +62,18 @@ impl ServantTraits {
     #[inline]
     #[must_use]
     pub fn get<V: ?Sized + 'static>(&self) -> Option<&V> {
-        let mut traits = self.0.iter();
-        traits.find_map(|one| one.downcast_ref::<Arc<V>>().map(|servant| &**servant))
+        let [own, inherited @ ..] = &*self.0 else {
+            return None;
+        };
+        let servant = own.downcast_ref().or_else(|| Self::find(inherited));
+        servant.map(|servant: &Arc<V>| &**servant)
+    }
+
+    /// Finds the trait of an interface that the servant's own inherits from.
+    #[cold]
+    #[inline(never)]
+    fn find<V: ?Sized + 'static>(traits: &[Box<dyn Any + Send + Sync>]) -> Option<&Arc<V>> {
+        traits.iter().find_map(|one| one.downcast_ref())
     }
 }
 

@@ -1,10 +1,12 @@
 //! Objects of a fixed table, served on a link.
 
 use crate::link::{self, Link, LinkError};
+use crate::periods::{Clock, NotEnforced, Periods};
 use crate::reference::ObjectRef;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use rtorb_core::exception::{CompletionStatus, ExceptionKind, SystemException, local};
+use rtorb_core::timing::OperationTiming;
 use rtorb_core::{Responder, ServedBy, unknown_operation};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError, Receiver, Side};
@@ -23,6 +25,8 @@ pub struct Server<'o> {
     /// The buffer of replies, reused.
     out: Vec<u8>,
     message_bytes_max: usize,
+    /// The periods of operations, if they are enforced.
+    periods: Option<Periods<'o>>,
 }
 
 /// An object: its key, and what serves it.
@@ -47,6 +51,16 @@ pub trait Skeleton: Sync {
 
     /// True if the object has that interface.
     fn is_a(&self, repository_id: &str) -> bool;
+
+    /// The timing of each annotated operation.
+    fn timings(&self) -> &'static [OperationTiming] {
+        &[]
+    }
+
+    /// The place of the operation with that name in [`timings`](Self::timings); `None` if it is not annotated.
+    fn timing_of(&self, _operation: &[u8]) -> Option<usize> {
+        None
+    }
 }
 
 /// Ties a servant to the interface `I` that it implements.
@@ -111,7 +125,20 @@ impl<'o> Server<'o> {
             code_sets: CodeSetState::default(),
             out: Vec::with_capacity(message_bytes_max),
             message_bytes_max,
+            periods: None,
         }
+    }
+
+    /// Refuses calls that arrive sooner than the `@period` of their operation allows, with TRANSIENT. The period counts from the last call
+    /// that was served. It takes the memory for that now.
+    ///
+    /// `@deadline` and `@criticality` have nothing to decide here: requests are served one after the other, as they arrive.
+    ///
+    /// # Errors
+    /// If an operation of an object has `@worst_case_time`, which needs an operating system.
+    pub fn enforce_periods(mut self, clock: &'o dyn Clock) -> Result<Self, NotEnforced> {
+        self.periods = Some(Periods::new(self.objects, clock)?);
+        Ok(self)
     }
 
     /// Waits for the next message, and serves it.
@@ -144,6 +171,7 @@ impl<'o> Server<'o> {
             };
             let answer = Answer {
                 objects: self.objects,
+                periods: self.periods.as_mut(),
                 out: &mut self.out,
                 message_bytes_max: self.message_bytes_max,
             };
@@ -175,13 +203,14 @@ fn refuse(link: &mut dyn Link, error: ReceiveError) -> Ended {
 }
 
 /// The answer to one message.
-struct Answer<'m> {
+struct Answer<'m, 'o> {
     objects: &'m [Object<'m>],
+    periods: Option<&'m mut Periods<'o>>,
     out: &'m mut Vec<u8>,
     message_bytes_max: usize,
 }
 
-impl<'m> Answer<'m> {
+impl<'m> Answer<'m, '_> {
     /// Serves a request. The outer error is for octets that are no request.
     fn request(
         self,
@@ -194,7 +223,14 @@ impl<'m> Answer<'m> {
         let request = RequestHeader::decode(&mut arguments)?;
         let noted = code_sets.note(&request);
         let char_code_set = code_sets.char_code_set();
-        let object = find(self.objects, request.target.object_key()?);
+        let place = place_of(self.objects, request.target.object_key()?);
+        let object = place.and_then(|place| self.objects.get(place));
+        let admitted = match (self.periods, place, object) {
+            (Some(periods), Some(place), Some(object)) => {
+                periods.admit(place, object, request.operation)
+            }
+            _ => Ok(()),
+        };
         let responder = LinkResponder {
             link,
             out: self.out,
@@ -210,7 +246,7 @@ impl<'m> Answer<'m> {
         let arguments = arguments.with_char_code_set(char_code_set);
         let mut call = ServerCall::new(arguments, responder);
         let served = match noted {
-            Ok(()) => serve(&mut call, object, request.operation, priority),
+            Ok(()) => admitted.and_then(|()| serve(&mut call, object, request.operation, priority)),
             Err(_) => Err(ExceptionKind::CodesetIncompatible.into()),
         };
         if let Err(exception) = served {
@@ -225,7 +261,7 @@ impl<'m> Answer<'m> {
         link: &mut dyn Link,
     ) -> Result<Result<(), LinkError>, DecodeError> {
         let request = LocateRequestHeader::decode(&mut message.reader())?;
-        let status = match find(self.objects, request.target.object_key()?) {
+        let status = match place_of(self.objects, request.target.object_key()?) {
             Some(_) => LocateStatus::ObjectHere,
             None => LocateStatus::UnknownObject,
         };
@@ -242,9 +278,9 @@ impl<'m> Answer<'m> {
     }
 }
 
-/// The object with that key.
-fn find<'o>(objects: &'o [Object<'o>], key: &[u8]) -> Option<&'o Object<'o>> {
-    objects.iter().find(|object| object.key == key)
+/// The place of the object with that key.
+fn place_of(objects: &[Object<'_>], key: &[u8]) -> Option<usize> {
+    objects.iter().position(|object| object.key == key)
 }
 
 /// Serves a request for that object, if there is one.
@@ -372,6 +408,14 @@ impl<S: Sync, I: ServedBy<S, Object = ObjectRef>> Skeleton for Tie<I, S> {
 
     fn is_a(&self, repository_id: &str) -> bool {
         I::derives_from(repository_id)
+    }
+
+    fn timings(&self) -> &'static [OperationTiming] {
+        I::timings()
+    }
+
+    fn timing_of(&self, operation: &[u8]) -> Option<usize> {
+        I::timing_of(I::find_operation(operation)?)
     }
 }
 

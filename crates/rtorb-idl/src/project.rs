@@ -22,6 +22,7 @@ pub const KNOWN_TO_TOOLS: [(&str, &str); 4] = [
             include_str!("../idl/rtec_event.idl"),
             include_str!("../idl/event_statistics.idl"),
             include_str!("../idl/rtec_scheduler.idl"),
+            include_str!("../idl/changeable_scheduler.idl"),
         ),
     ),
     ("cubit.idl", include_str!("../idl/cubit.idl")),

@@ -1,7 +1,7 @@
 //! The atomics of this crate's tables and queues: the real ones, or loom's.
 //!
 //! Compiled with `--cfg loom`, the same code runs under loom, which tries the interleavings of threads and the values that
-//! each may read by the memory model (`tests/loom.rs`). Locks that only the kernel can model are not replaced, except the
+//! each may read by the memory model (`tests/loom/`). Locks that only the kernel can model are not replaced, except the
 //! mutex of the slab and the futex of the ring and of the waiting word, which have models here.
 
 pub(crate) use model::{

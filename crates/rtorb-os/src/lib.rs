@@ -10,6 +10,7 @@
 //! | mutual exclusion, waiting for a condition | [`sync::Mutex`], [`sync::Condvar`], [`sync::CeilingMutex`] |
 //! | a bounded queue of requests for a pool of threads | [`ring::Ring`] |
 //! | the bounds of such a queue | [`admission::Admission`] |
+//! | the state of groups of threads that lend threads to each other | [`loan_state::LoanState`] |
 //! | a table with lock-free lookup | [`slab::Slab`] |
 //! | two streams of bytes between two processes, in memory that they share | [`byte_rings::Duplex`] |
 //! | a value that several threads get events for, without a wait | [`recheck_lock::RecheckLock`] |
@@ -32,7 +33,9 @@ mod atomics;
 pub mod byte_rings;
 pub mod clock;
 pub mod futex;
+pub mod hangup;
 mod indices;
+pub mod loan_state;
 pub mod memory;
 mod policy;
 pub mod recheck_lock;

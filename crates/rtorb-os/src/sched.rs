@@ -97,10 +97,22 @@ pub fn apply_priority(priority: u8) -> Result<(), Refused> {
 /// The policy that the kernel has for the calling thread. Policies that this crate does not set (SCHED_BATCH, SCHED_EXT)
 /// are reported as `Other`.
 pub fn current_policy() -> SchedPolicy {
+    policy_of(CALLING_THREAD)
+}
+
+/// The policy of the thread of this process with that number, as [`current_policy`] reports it. `Other` if there is no such thread.
+pub fn current_policy_of(thread_id: u32) -> SchedPolicy {
+    match libc::pid_t::try_from(thread_id) {
+        Ok(thread) if thread > 0 => policy_of(thread),
+        _ => SchedPolicy::Other,
+    }
+}
+
+fn policy_of(thread: libc::pid_t) -> SchedPolicy {
     let mut attributes = NO_ATTRIBUTES;
     let (call, size) = (libc::SYS_sched_getattr, attributes.size);
-    // SAFETY: `attributes` is writable during the call and `size` is its size.
-    let returned = unsafe { libc::syscall(call, CALLING_THREAD, &raw mut attributes, size, 0) };
+    // SAFETY: `attributes` is writable during the call and `size` is its size; the kernel checks the thread's number.
+    let returned = unsafe { libc::syscall(call, thread, &raw mut attributes, size, 0) };
     // A seccomp filter may forbid the call. Then the thread has no policy of this crate, because it could not set one.
     if returned != 0 {
         return SchedPolicy::Other;

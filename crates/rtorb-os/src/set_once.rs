@@ -50,7 +50,17 @@ impl<T> SetOnce<T> {
     /// Returns the value, and makes it if it is not set. If another thread has set it meanwhile, the new one is dropped.
     #[inline]
     pub fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
-        self.get().unwrap_or_else(|| self.put(Box::new(make())))
+        match self.get() {
+            Some(value) => value,
+            None => self.make(make),
+        }
+    }
+
+    /// Makes the value, and sets it. Out of line, so that a reader of the value saves no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn make(&self, make: impl FnOnce() -> T) -> &T {
+        self.put(Box::new(make()))
     }
 
     /// Sets the value, or drops it if another one is set already. Returns the one that is set.

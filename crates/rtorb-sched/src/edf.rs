@@ -3,7 +3,7 @@
 //! Jobs with arrival and deadline inside an interval of length t demand at most
 //!
 //! ```text
-//! h(t) = sum over tasks: (floor((t + J - D) / T) + 1) C
+//! (9)  h(t) = sum over tasks: A+(t + J - D) C,    which is (floor((t + J - D) / T) + 1) C without bursts
 //! ```
 //!
 //! All deadlines hold exactly if `h(t) + B(t) <= t` at each deadline in the longest busy period (Baruah, Rosier and Howell
@@ -73,6 +73,64 @@ pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
     found.into_iter().map(|found| found.response).collect()
 }
 
+/// Returns, for each task, the task that blocks its jobs for longest where a lane has only `levels` native priorities; `None` for
+/// no blocking.
+///
+/// A job that is due before the running one starts on the next level, one native priority higher. If all levels are taken, it
+/// waits; when a level gets free, the waiting job that is due first starts on it, unless the running one is due earlier. With
+/// `l(i) = D(i) - J(i)`, the blocking is
+///
+/// ```text
+/// (8)  B(i) = max C(k)  over the tasks k with  D(k) > l(i)  and at least N - 1 other tasks m with  D(m) > l(k)
+/// ```
+///
+/// where tasks with the same deadline and no jitter count once: there is no blocking if N is at least the number of different
+/// relative deadlines and no job has jitter. The argument, for a job of
+/// `i` that is due at `d`, and the last moment 0 before its release at which no job due until `d` was waiting or started:
+///
+/// 1. At 0 the levels have only jobs that are due after `d`. From 0 to the end of the job, some job due until `d` waits or runs.
+/// 2. If a level is free at 0, the first such job starts at once. If not, it waits for the job `k` on the last level only: the
+///    others on the levels are due later than `k`, so they do not run before it ends, and then a waiting job is due earlier.
+/// 3. No job due after `d` starts after 0 while one due until `d` waits, and none runs while one is on a level, because a job
+///    starts only if it is due before those below it. So `k` is the only job due after `d` that runs, and it runs once, for at
+///    most `C(k)`.
+/// 4. `k` had started before `i` was released, and is due later: `D(k) > l(i)`. It had started on the last level: each of the
+///    N - 1 jobs below it had started before `k` was released, and is due later, so `D(m) > l(k)`. They are of different tasks,
+///    because of two jobs of one task the later one is due later; and so it is with tasks of one deadline without jitter.
+///
+/// It is Baker's argument (1991) with the last level as the resource that cannot be preempted. A job that suspends
+/// itself keeps its level: that counts as execution, or is outside the model.
+#[must_use]
+pub fn level_holders(tasks: &[Task], levels: u32) -> Vec<Option<usize>> {
+    let mut deadlines: Vec<(u64, Option<usize>)> = tasks
+        .iter()
+        .enumerate()
+        .map(|(index, task)| (task.deadline_ns, (task.jitter_ns > 0).then_some(index)))
+        .collect();
+    deadlines.sort_unstable();
+    deadlines.dedup();
+    let below = usize::try_from(levels)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(1);
+    let may_be_last = |task: &Task| {
+        let until =
+            deadlines.partition_point(|&(deadline_ns, _)| deadline_ns <= first_deadline(task));
+        // The task itself is one of them if it has jitter.
+        let itself = usize::from(task.deadline_ns > first_deadline(task));
+        deadlines.len() - until - itself >= below
+    };
+    let mut last: Vec<usize> = (0..tasks.len())
+        .filter(|&index| may_be_last(&tasks[index]))
+        .collect();
+    last.sort_by_key(|&index| core::cmp::Reverse(tasks[index].worst_ns));
+    let holder = |(index, task): (usize, &Task)| {
+        let blocks =
+            |&&holder: &&usize| holder != index && tasks[holder].deadline_ns > first_deadline(task);
+        last.iter().find(blocks).copied()
+    };
+    tasks.iter().enumerate().map(holder).collect()
+}
+
 struct DemandTest<'a> {
     tasks: &'a [Task],
     steps_left: u32,
@@ -131,7 +189,8 @@ impl DemandTest<'_> {
         loop {
             self.steps_left = self.steps_left.checked_sub(1)?;
             let needed = self.tasks.iter().try_fold(blocking, |sum, task| {
-                let jobs = u64::checked_add(length, task.jitter_ns)?.div_ceil(task.period_ns);
+                let span = u64::checked_add(length, task.jitter_ns)?;
+                let jobs = task.arrivals().jobs_in(span.into());
                 sum.checked_add(jobs.checked_mul(task.worst_ns)?)
             })?;
             if needed <= length {
@@ -150,7 +209,7 @@ impl DemandTest<'_> {
             let Some(after) = interval.checked_sub(first_deadline(task)) else {
                 continue;
             };
-            let jobs = after / task.period_ns + 1;
+            let jobs = task.arrivals().jobs_until(after.into());
             sum = sum.checked_add(jobs.checked_mul(task.worst_ns)?)?;
             blocking = blocking.max(task.blocking_ns);
         }
@@ -161,7 +220,7 @@ impl DemandTest<'_> {
     fn last_deadline_until(&self, end: u64) -> Option<u64> {
         let last = |task: &Task| {
             let after = end.checked_sub(first_deadline(task))?;
-            Some(end - after % task.period_ns)
+            Some(first_deadline(task) + task.arrivals().last_growth_ns(after))
         };
         self.tasks.iter().filter_map(last).max()
     }
@@ -182,7 +241,7 @@ impl DemandTest<'_> {
         }
         let ends_here = |task: &Task| {
             let after = interval.checked_sub(first_deadline(task));
-            after.is_some_and(|after| after % task.period_ns == 0)
+            after.is_some_and(|after| task.arrivals().last_growth_ns(after) == after)
         };
         let task = self.tasks.iter().position(ends_here)?;
         Some(DemandResult::Misses {
@@ -196,7 +255,10 @@ impl DemandTest<'_> {
             let first = first_deadline(task);
             match end.checked_sub(first) {
                 None => first,
-                Some(after) => end.saturating_add(task.period_ns - after % task.period_ns),
+                Some(after) => {
+                    let next = i128::from(first) + task.arrivals().next_growth_ns(after.into());
+                    u64::try_from(next).unwrap_or(u64::MAX)
+                }
             }
         };
         self.tasks.iter().map(next).min().unwrap_or(u64::MAX)

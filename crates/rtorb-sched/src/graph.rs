@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use thiserror::Error;
 
+use crate::arrivals::Burst;
 use crate::task::{Criticality, Importance, Task};
 
 /// An operation. Times are in nanoseconds.
@@ -370,6 +371,8 @@ impl CallGraph {
                 .checked_add(self.waiting_for_others(index, rate.root, incoming, task_set))?;
             let task = Task {
                 period_ns: self.period_of(rate.root),
+                burst: Burst::NONE,
+                phase: None,
                 worst_ns,
                 typical_ns: worst_ns.min(operation.typical_ns),
                 best_ns: 0,

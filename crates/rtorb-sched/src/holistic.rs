@@ -5,6 +5,25 @@
 //! the delay. Jitter makes responses longer, and longer responses make more jitter. The analysis starts with the least values and
 //! repeats until neither changes (Tindell and Clark 1994, for fixed priorities; Spuri 1996, for earliest deadline first).
 //!
+//! The equations, with `A_j` the arrival curve of a step (equation 1, in `arrivals.rs`), `J_j` its jitter, `C_j` its execution
+//! and `B` the blocking:
+//!
+//! ```text
+//! (4)  J_i    = J_i(own) + R_before + delay                                    Tindell & Clark 1994
+//! (5)  w_i(a) = B_i + sum over j: n_j(a, w_i(a)) C_j                           Joseph & Pandya 1986; Tindell & Clark 1994
+//! (6)  n_j    = A_j(w + J_j)                     for a stranger                Tindell, Burns & Wellings 1994
+//!             = A_j+(a + J_j)                    for the step itself, and a predecessor as far as it arrived until a
+//!             = A_j+(a - g_j + J_j)              for a successor               point 3 below; g_j the least gap
+//!             = A_j(w + J_j - phi_j(a))          for a stranger with an offset
+//!      phi_j  = (a + O_j - O_i + J_j) mod gcd(T_i, T_j)                        near Tindell 1994; Palencia & Gonzalez Harbour 1998
+//!      under earliest deadline first at most A_j+(a + D_i - D_j + J_j)         Spuri 1996
+//! (7)  R_i    = max over a: w_i(a) - a                                         Lehoczky 1990; Spuri 1996
+//! ```
+//!
+//! where `A+(s)` counts both ends of the span, and is 0 for a negative one. Equation (6) for offsets: in terms of the window, `i`
+//! arrives at `a`, so `j` can arrive only at `a + O_j - O_i` plus multiples of `gcd(T_i, T_j)`; the first such moment from `-J_j` on
+//! is `-J_j + phi_j(a)`. Between two values of `a` at which `phi_j` returns to 0 it only grows, and the count does not.
+//!
 //! Both papers treat the steps of one transaction as independent of each other. This analysis uses their order where it excludes
 //! interference, as Palencia and Gonzalez Harbour (1998, 1999) do, who also use the times between the steps' releases. The
 //! argument, for a step `i` that arrives (with its root) at `a` and ends at `f`:

@@ -18,11 +18,17 @@
 //! | worst response times, earliest deadline first | [`edf::response_times`] | Spuri 1996 |
 //! | operations that call each other, converted to tasks | [`CallGraph`] | |
 //! | a complete schedule of a call graph | [`Schedule`] | |
+//! | bursts, static offsets | [`Burst`], [`Phase`] | Tindell, Burns & Wellings 1994; near Palencia & Gonzalez Harbour 1998 |
+//! | the blocking of a lane with few levels | [`edf::level_holders`] | Baker 1991 |
+//! | whether a system may start, and what would help if not | [`admit`] | |
+//! | whether a running system may change to another | [`Transition`] | near Tindell, Burns & Wellings 1992; Real & Crespo 2004 |
 //! | levels mapped to priorities of a host | [`PriorityRange`] | |
 //! | reading files, with errors that name the line | [`text_file`], [`times`] | |
 //! | a system of components on measured platforms | [`model`] | P3 |
 #![forbid(unsafe_code)]
 
+mod admission;
+mod arrivals;
 mod audsley;
 mod chains;
 pub mod edf;
@@ -39,8 +45,11 @@ mod stream;
 mod task;
 pub mod text_file;
 pub mod times;
+mod transition;
 mod utilisation;
 
+pub use admission::{Refusal, admit};
+pub use arrivals::{Burst, Phase};
 pub use audsley::audsley;
 pub use chains::response_times_in_chains;
 pub use graph::{
@@ -56,4 +65,5 @@ pub use schedule::{
     Anomaly, Dispatching, LevelInfo, OperationSchedule, Schedule, Severity, Verdict,
 };
 pub use task::{Criticality, Importance, Task, TaskError};
+pub use transition::{Mode, Transition};
 pub use utilisation::{Bound, Utilisation};

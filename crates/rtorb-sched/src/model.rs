@@ -34,7 +34,7 @@ pub use report::{
     Loading, ProcessorUse, Sensitivity, Share, Standing,
 };
 pub use system::{
-    Behaviour, Bucket, Call, CallWay, Chain, Channel, Component, Execution, Link, Locking, Node,
-    Placement, Resource, Section, System, Timing, Trigger,
+    ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, Chain, Channel, Component, Enforcement,
+    Execution, Link, Locking, Node, Placement, Resource, Section, System, Timing, Trigger,
 };
 pub use verdict::{rounded, rounded_down, rounded_up};

@@ -5,19 +5,24 @@
 //! Wellings 1994):
 //!
 //! ```text
-//! w(q) = B + (q + 1) C + sum over j as urgent or more: ceil((w(q) + J_j) / T_j) C_j
-//! R    = max over q: J + w(q) - q T,   for q = 0, 1, ... until w(q) + J <= (q + 1) T
+//! (2)  w(q) = B + (q + 1) C + sum over j as urgent or more: A_j(w(q) + J_j) C_j
+//! (3)  R    = max over q: J + w(q) - t(q),   for q = 0, 1, ... until w(q) + J <= t(q + 1)
 //! ```
+//!
+//! `A_j` is the arrival curve of equation (1), `ceil(s / T_j)` without bursts, and `t(q)` the least time from the first to the job
+//! with this number, `q T` without bursts. (2) is that of Audsley et al. 1993, with the jobs of Lehoczky 1990;
+//! (3) that of Tindell, Burns and Wellings 1994.
 //!
 //! Tasks of one level interfere with each other in full. So the result bounds every work-conserving order among them that keeps
 //! each task's own jobs in order: first come first served (SCHED_FIFO), by deadline or by laxity, preemptive or not.
 
 use std::collections::BTreeMap;
 
+use crate::arrivals::Arrivals;
 use crate::limits::SearchLimits;
 use crate::stream::{Stream, demand_in};
 use crate::task::Task;
-use crate::utilisation::Utilisation;
+use crate::utilisation::{Utilisation, share};
 
 /// The worst-case response time of a job, from its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +88,11 @@ pub fn response_times(tasks: &[Task], levels: &[u32], limits: SearchLimits) -> V
     answers
 }
 
-/// The demand of tasks on a processor. Tasks of one period and jitter are one entry, because they have equally many jobs in a
-/// window.
+/// The demand of tasks on a processor. Tasks with the same arrivals and jitter are one entry, because they have equally many jobs
+/// in a window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demand {
-    worst_ns: BTreeMap<(u64, u64), u64>,
+    worst_ns: BTreeMap<(Arrivals, u64), u64>,
     /// A sum was over 2^64 ns.
     overflowed: bool,
 }
@@ -97,7 +102,7 @@ impl Demand {
         assert!(task.period_ns > 0, "a task has a period");
         let worst = self
             .worst_ns
-            .entry((task.period_ns, task.jitter_ns))
+            .entry((task.arrivals(), task.jitter_ns))
             .or_default();
         let (sum, overflowed) = worst.overflowing_add(task.worst_ns);
         *worst = sum;
@@ -106,7 +111,7 @@ impl Demand {
 
     /// Removes a task that was added.
     pub(crate) fn remove(&mut self, task: &Task) {
-        let key = (task.period_ns, task.jitter_ns);
+        let key = (task.arrivals(), task.jitter_ns);
         if let Some(worst) = self.worst_ns.get_mut(&key) {
             *worst = worst.wrapping_sub(task.worst_ns);
         }
@@ -116,15 +121,15 @@ impl Demand {
         let shares = self
             .worst_ns
             .iter()
-            .map(|(&(period, _), &worst)| (worst, period));
+            .map(|(&(arrivals, _), &worst)| share(arrivals, worst));
         self.overflowed || Utilisation::of_shares(shares).exceeds_one()
     }
 
     /// Returns the demand without one task that was added.
     pub(crate) fn without(&self, task: &Task) -> Interference {
-        let own = (task.period_ns, task.jitter_ns);
+        let own = (task.arrivals(), task.jitter_ns);
         let each = self.worst_ns.iter().map(|(&key, &worst)| Stream {
-            period_ns: key.0,
+            arrivals: key.0,
             jitter_ns: key.1,
             worst_ns: if key == own {
                 worst - task.worst_ns
@@ -164,18 +169,19 @@ impl Interference {
     fn over_busy_period(&self, task: &Task, search: &mut ResponseSearch) -> Option<()> {
         let mut base = task.blocking_ns.checked_add(task.worst_ns)?;
         let mut window = base.max(1);
-        let mut arrived_ns: u64 = 0;
-        loop {
+        for number in 0.. {
+            let arrived_ns = task.arrivals().arrival_ns(number)?;
             window =
                 self.fixed_point(base, window, |window| search.note(task, window, arrived_ns))?;
             search.note(task, window, arrived_ns)?;
-            arrived_ns = arrived_ns.checked_add(task.period_ns)?;
-            if window.checked_add(task.jitter_ns)? <= arrived_ns {
+            let next_ns = task.arrivals().arrival_ns(number + 1)?;
+            if window.checked_add(task.jitter_ns)? <= next_ns {
                 return Some(());
             }
             base = base.checked_add(task.worst_ns)?;
             window = window.checked_add(task.worst_ns)?;
         }
+        None
     }
 
     /// Returns the least window that holds `base` and all that arrives in it, searching upwards from `window`.

@@ -123,9 +123,38 @@ impl Schedule {
             anomalies,
             utilisation,
         };
-        schedule.operations = judged(graph, &task_set, &levels, &schedule.levels, limits);
-        schedule.find_anomalies(graph);
+        schedule.judge(graph, &task_set, &levels, limits);
         Ok(schedule)
+    }
+
+    /// Analyses other calls or times of the same operations in the same levels.
+    ///
+    /// # Errors
+    /// [`GraphError`] if the graph is invalid.
+    pub fn reanalysed(&self, graph: &CallGraph, limits: SearchLimits) -> Result<Self, GraphError> {
+        let task_set = graph.task_set()?;
+        let tasks: Vec<Task> = task_set.tasks.iter().map(|task| task.task).collect();
+        let levels: Vec<Option<u32>> = self.operations.iter().map(|it| it.level).collect();
+        let mut schedule = Self {
+            operations: Vec::new(),
+            anomalies: Vec::new(),
+            utilisation: Utilisation::of(&tasks),
+            ..self.clone()
+        };
+        schedule.judge(graph, &task_set, &levels, limits);
+        Ok(schedule)
+    }
+
+    /// Analyses the operations of a graph in these levels.
+    pub(crate) fn judge(
+        &mut self,
+        graph: &CallGraph,
+        task_set: &TaskSet,
+        levels: &[Option<u32>],
+        limits: SearchLimits,
+    ) {
+        self.operations = judged(graph, task_set, levels, &self.levels, limits);
+        self.find_anomalies(graph);
     }
 
     /// Returns whether all deadlines hold; `None` if neither was proven.
@@ -146,10 +175,20 @@ impl Schedule {
     /// Returns the first operation that misses its deadline: in the most urgent level the one with the shortest deadline.
     #[must_use]
     pub fn first_miss(&self) -> Option<usize> {
-        let all = self.operations.iter().enumerate();
-        let missed = all.filter(|(_, operation)| operation.verdict == Verdict::Misses);
-        let first = missed.min_by_key(|(_, operation)| (operation.level, operation.deadline_ns));
-        first.map(|(index, _)| index)
+        let first = self.first_unproven()?;
+        (self.operations[first].verdict == Verdict::Misses).then_some(first)
+    }
+
+    /// Returns the first operation that misses its deadline, or else the first one that is not proven to meet it.
+    #[must_use]
+    pub fn first_unproven(&self) -> Option<usize> {
+        let first = |verdict| {
+            let all = self.operations.iter().enumerate();
+            let such = all.filter(|(_, operation)| operation.verdict == verdict);
+            such.min_by_key(|(_, operation)| (operation.level, operation.deadline_ns))
+        };
+        let found = first(Verdict::Misses).or_else(|| first(Verdict::NotProven));
+        found.map(|(index, _)| index)
     }
 
     fn find_anomalies(&mut self, graph: &CallGraph) {
@@ -204,7 +243,8 @@ impl Schedule {
     }
 }
 
-fn lateness(scheduled: &OperationSchedule) -> String {
+/// Says by how much a response exceeds its deadline.
+pub(crate) fn lateness(scheduled: &OperationSchedule) -> String {
     let deadline_ns = scheduled.deadline_ns.unwrap_or_default();
     let response = match scheduled.response {
         Some(Response::Bounded { ns }) => format!(

@@ -157,9 +157,11 @@ impl<'a> GrowthAnalysis<'a> {
         if related || !self.goes_before(other, index) {
             return 0;
         }
+        if self.steps[other].task.phase.is_some() {
+            return 0;
+        }
         let span = u128::from(at.window_ns(index)) + u128::from(at.jitter_ns(other));
-        u64::try_from(span.div_ceil(u128::from(self.steps[other].task.period_ns)))
-            .unwrap_or(u64::MAX)
+        self.steps[other].task.arrivals().jobs_in(span)
     }
 
     fn policy(&self, index: usize) -> SchedulingPolicy {
@@ -291,7 +293,8 @@ impl GrowthAnalysis<'_> {
         self.policy(index) == SchedulingPolicy::FixedPriority
             && self.layout.followers[index].is_empty()
             && self.layout.relatives[index].is_empty()
-            && self.steps[index].task.deadline_ns <= self.steps[index].task.period_ns
+            && self.steps[index].task.phase.is_none()
+            && self.steps[index].task.deadline_ns <= self.steps[index].task.arrivals().gap_ns()
     }
 
     fn alone(&self, index: usize) -> Option<LocalSlack> {
@@ -336,7 +339,7 @@ impl GrowthAnalysis<'_> {
 
     fn jobs_in(&self, other: usize, window_ns: u64) -> Option<u64> {
         let span = window_ns.checked_add(self.now.jitter_ns(other))?;
-        Some(span.div_ceil(self.steps[other].task.period_ns))
+        Some(self.steps[other].task.arrivals().jobs_in(span.into()))
     }
 
     /// Returns the steps whose responses grow, if each can be analysed separately.

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use crate::arrivals::Arrivals;
 use crate::task::Task;
 
-/// The jobs of all tasks of one period and one release jitter: in a window there are as many of each.
+/// The jobs of all tasks with the same arrivals and release jitter: in a window there are as many of each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
-    pub(crate) period_ns: u64,
+    pub(crate) arrivals: Arrivals,
     pub(crate) jitter_ns: u64,
     /// The sum over the tasks.
     pub(crate) worst_ns: u64,
@@ -17,7 +18,7 @@ impl Stream {
     /// The jobs of one task in a window; `None` over 2^64.
     pub(crate) fn jobs_in(&self, window_ns: u64) -> Option<u64> {
         let span_ns = window_ns.checked_add(self.jitter_ns)?;
-        Some(span_ns.div_ceil(self.period_ns))
+        Some(self.arrivals.jobs_in(span_ns.into()))
     }
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn demand_in(streams: &[Stream], window_ns: u64) -> Option<u64> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamSet {
     pub(crate) streams: Vec<Stream>,
-    places: HashMap<(u64, u64), usize>,
+    places: HashMap<(Arrivals, u64), usize>,
     /// A sum was over 2^64 ns.
     pub(crate) overflowed: bool,
 }
@@ -41,10 +42,10 @@ impl StreamSet {
     /// Adds a task, with this jitter instead of its own.
     pub(crate) fn add(&mut self, task: &Task, jitter_ns: u64) {
         let streams = &mut self.streams;
-        let key = (task.period_ns, jitter_ns);
-        let place = *self.places.entry(key).or_insert_with(|| {
+        let arrivals = task.arrivals();
+        let place = *self.places.entry((arrivals, jitter_ns)).or_insert_with(|| {
             streams.push(Stream {
-                period_ns: task.period_ns,
+                arrivals,
                 jitter_ns,
                 worst_ns: 0,
             });

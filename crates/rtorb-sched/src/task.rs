@@ -3,11 +3,18 @@
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::arrivals::{Arrivals, Burst, Phase};
+
 /// A task on one processor. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// The period; for a sporadic task the least time between two arrivals. At least 1.
+    /// The period; for a sporadic task the least time between two arrivals, or the window of a burst. At least 1.
     pub period_ns: u64,
+    /// The jobs within a period.
+    pub burst: Burst,
+    /// The static offset of a strictly periodic task. [`holistic`](mod@crate::holistic) uses it; analyses that do not bound the
+    /// same with more pessimism.
+    pub phase: Option<Phase>,
     /// The worst-case execution time of one job.
     pub worst_ns: u64,
     /// The typical execution time of one job. No verdict uses it.
@@ -63,6 +70,18 @@ pub enum TaskError {
     /// The deadline is 0.
     #[error("the deadline is 0: it must be at least 1 ns")]
     NoDeadline,
+    /// The jobs of a burst do not fit into the period.
+    #[error(
+        "a burst of {jobs} jobs, {gap_ns} ns apart, does not fit into the period of {period_ns} ns"
+    )]
+    Burst {
+        /// The number of jobs.
+        jobs: u32,
+        /// The gap, in ns.
+        gap_ns: u64,
+        /// The period, in ns.
+        period_ns: u64,
+    },
     /// The execution times are out of order.
     #[error(
         "execution times must be best <= typical <= worst, but are {best_ns}, {typical_ns} and {worst_ns} ns"
@@ -83,6 +102,8 @@ impl Task {
     pub const fn periodic(period_ns: u64, worst_ns: u64) -> Self {
         Self {
             period_ns,
+            burst: Burst::NONE,
+            phase: None,
             worst_ns,
             typical_ns: worst_ns,
             best_ns: worst_ns,
@@ -115,11 +136,32 @@ impl Task {
         self
     }
 
+    /// Returns the task with bursts.
+    #[must_use]
+    pub const fn with_burst(mut self, burst: Burst) -> Self {
+        self.burst = burst;
+        self
+    }
+
+    /// Returns the task with a static offset.
+    #[must_use]
+    pub const fn with_phase(mut self, phase: Phase) -> Self {
+        self.phase = Some(phase);
+        self
+    }
+
     /// Returns the task with another criticality.
     #[must_use]
     pub const fn with_criticality(mut self, criticality: Criticality) -> Self {
         self.criticality = criticality;
         self
+    }
+
+    pub(crate) const fn arrivals(&self) -> Arrivals {
+        Arrivals {
+            period_ns: self.period_ns,
+            burst: self.burst,
+        }
     }
 
     /// Checks that the task is valid.
@@ -132,6 +174,14 @@ impl Task {
         }
         if self.deadline_ns == 0 {
             return Err(TaskError::NoDeadline);
+        }
+        let burst_ns = self.burst.gap_ns.checked_mul(self.burst.jobs as u64);
+        if self.burst.jobs == 0 || !matches!(burst_ns, Some(ns) if ns <= self.period_ns) {
+            return Err(TaskError::Burst {
+                jobs: self.burst.jobs,
+                gap_ns: self.burst.gap_ns,
+                period_ns: self.period_ns,
+            });
         }
         if self.best_ns > self.typical_ns || self.typical_ns > self.worst_ns {
             return Err(TaskError::Times {

@@ -3,6 +3,7 @@
 use core::cmp::Ordering;
 use num_bigint::BigUint;
 
+use crate::arrivals::{Arrivals, Burst};
 use crate::task::Task;
 
 /// The sum over tasks of worst-case execution time divided by period: an exact fraction.
@@ -27,11 +28,8 @@ impl Utilisation {
     /// Computes the utilisation of tasks. Each must have a period.
     #[must_use]
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Self {
-        Self::of_shares(
-            tasks
-                .into_iter()
-                .map(|task| (task.worst_ns, task.period_ns)),
-        )
+        let each = tasks.into_iter();
+        Self::of_shares(each.map(|task| share(task.arrivals(), task.worst_ns)))
     }
 
     /// Computes the utilisation from pairs of worst-case execution time and period.
@@ -110,9 +108,18 @@ impl Utilisation {
     }
 }
 
+/// Returns the execution in a period, and the period.
+pub(crate) fn share(arrivals: Arrivals, worst_ns: u64) -> (u64, u64) {
+    let jobs = u64::from(arrivals.burst.jobs);
+    (worst_ns.saturating_mul(jobs), arrivals.period_ns)
+}
+
 fn judge(tasks: &[Task], holds: impl Fn(&[Task]) -> bool) -> Bound {
     let implicit = |task: &Task| {
-        task.deadline_ns == task.period_ns && task.jitter_ns == 0 && task.blocking_ns == 0
+        task.deadline_ns == task.period_ns
+            && task.burst == Burst::NONE
+            && task.jitter_ns == 0
+            && task.blocking_ns == 0
     };
     if !tasks.iter().all(implicit) {
         Bound::DoesNotApply
@@ -127,7 +134,7 @@ fn divided_up(number: BigUint, by: &BigUint) -> BigUint {
     (number + by - 1_u32) / by
 }
 
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+pub(crate) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

@@ -52,6 +52,8 @@ pub mod pushing;
 mod queue;
 #[cfg(feature = "event-channel")]
 mod registry;
+#[cfg(feature = "event-channel")]
+mod reorder;
 pub mod simple_subscription;
 #[cfg(feature = "event-channel")]
 pub mod statistics;
@@ -67,12 +69,17 @@ mod wake_signal;
 
 #[cfg(feature = "event-channel")]
 pub use channel::{Channel, strategies};
+#[cfg(feature = "scheduling")]
+pub(crate) use channel_core::ChannelCore;
 #[cfg(feature = "event-channel")]
 pub use config::{ChannelConfig, ChannelError, Dispatching, LANES_MAX, WhenFull};
 #[cfg(feature = "event-channel")]
 pub use counting::statistics_of;
 #[cfg(feature = "event-channel")]
-pub use priority_source::{DispatchOrder, PrioritySource, RtInfoIsPriority, Urgency, UrgencyError};
+pub use priority_source::{
+    DispatchOrder, EventFlow, FlowAdmission, PrioritySource, RtInfoIsPriority, Urgency,
+    UrgencyError,
+};
 #[cfg(feature = "event-channel")]
 pub use statistics::Statistics;
 

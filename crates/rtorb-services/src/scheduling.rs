@@ -20,23 +20,35 @@
 //! # }
 //! ```
 //!
+//! [`ClientScheduler`] and [`ServerScheduler`] give threads and objects the priorities of their names (RTCosScheduling).
+//! [`serve_cancellation`] lets other processes cancel the distributable threads of this one.
+//!
 //! `rtorb-sched` does the analysis.
 
+mod admission;
+mod cancellation;
+mod change;
 mod config;
+mod cos_scheduling;
 mod description;
 mod exception;
 mod priorities;
 mod remote;
 mod schedule;
 mod servant;
+mod servants;
 mod service;
 mod state;
 mod table;
 
-pub use config::{SchedulingConfig, SchedulingError};
+pub use cancellation::serve_cancellation;
+pub use change::{NotAdmitted, SystemChange, SystemChangeError};
+pub use config::{Admission, SchedulingConfig, SchedulingError};
+pub use cos_scheduling::{ClientScheduler, CosSchedulingError, ServerScheduler};
 pub use description::Description;
 pub use remote::RemoteScheduler;
 pub use schedule::{Computation, ComputeError, Level, Schedule, ScheduledOperation};
+pub use servants::ServantSchedule;
 pub use service::Scheduling;
 
 pub use rtorb_sched::text_file::FileErrors;

@@ -5,6 +5,11 @@ pub mod cos_event {
     rtorb::include_idl!("cos_event");
 }
 
+/// The cancellation of distributable threads from other processes.
+pub mod distributable_threads {
+    rtorb::include_idl!("distributable_threads");
+}
+
 /// The bootstrap protocol of the JDK's ORB.
 pub mod initial_references {
     rtorb::include_idl!("initial_references");
@@ -20,7 +25,7 @@ pub mod rtec_event {
     rtorb::include_idl!("event_statistics");
 }
 
-#[expect(missing_docs, reason = "documented where the interface is, by TAO")]
+/// TAO's interface of a scheduling service, and how ours changes a running system.
 pub mod rtec_scheduler {
-    rtorb::include_idl!("rtec_scheduler");
+    rtorb::include_idl!("changeable_scheduler");
 }

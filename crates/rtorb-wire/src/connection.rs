@@ -12,7 +12,7 @@ mod server;
 mod server_connection;
 
 pub use client::{ClientState, Pending, Reply, ReplyError};
-pub use deadline::Deadline;
+pub use deadline::{Deadline, timeout_ns};
 pub use outbox::{Outbox, OutboxError};
 pub use receiver::{Message, ReceiveError, ReceiveLimits, Receiver, Side};
 pub use server::CodeSetState;

@@ -3,6 +3,7 @@
 //! Position 0 of a message's stream is its first byte, the `G`, so alignment counts from there. The headers of requests and
 //! replies borrow from the message and allocate nothing.
 
+mod cancelled;
 mod exception;
 mod expiry;
 mod fragments;
@@ -14,10 +15,12 @@ mod reply;
 mod request;
 mod service_context;
 mod target;
+mod thread_context;
 
 pub mod contexts;
 
 pub use crate::version::Version;
+pub use cancelled::cancelled_requests;
 pub use exception::SystemExceptionBody;
 pub use expiry::{END_TIMES_BYTES, Expiry, REMAINING_TIME_BYTES, UtcTime, remaining_time};
 pub use fragments::{FRAGMENT_BYTES_MIN, fragments};
@@ -35,6 +38,10 @@ pub use request::{
 };
 pub use service_context::{ServiceContext, ServiceContexts, ServiceContextsIter};
 pub use target::{Address, AddressingMode, Target};
+pub use thread_context::{
+    DISTRIBUTABLE_THREAD, SEGMENT_NAME_BYTES_MAX, SegmentParameter, THREAD_CONTEXT_BYTES_MAX,
+    ThreadContext,
+};
 
 use crate::{DecodeError, EncodeError, Reader, Writer};
 

@@ -375,3 +375,112 @@ fn loom_a_connection_that_gives_way_does_so_whatever_else_happens() {
         assert!(driver.state.is_idle() || !driver.state.is_answered());
     });
 }
+
+#[test]
+fn loom_a_bulk_reply_is_remembered_while_the_bound_is_raised() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.state.note_answered();
+        assert!(!driver.state.may_be_bulk());
+        let replier = spawn(&driver, |driver| driver.state.note_bulk_reply());
+        driver.state.raise_bound(4);
+        replier.join().unwrap();
+        assert!(driver.state.may_be_bulk());
+        driver.state.raise_bound(4);
+        assert!(driver.hold(), "one request reaches the bound");
+    });
+}
+
+#[test]
+fn loom_a_connection_is_held_at_its_bound_and_read_when_half_of_its_requests_have_replies() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.state.note_answered();
+        for taken in 1..4 {
+            driver.state.raise_bound(4);
+            assert!(taken == 1 || !driver.hold(), "the bound is not reached");
+            driver.take();
+        }
+        driver.state.raise_bound(4);
+        assert!(driver.hold());
+        driver.served();
+        assert!(!driver.state.is_read(), "a quarter has replies");
+        let repliers = [0, 1].map(|_| spawn(&driver, Driver::served));
+        for replier in repliers {
+            replier.join().unwrap();
+        }
+        assert!(driver.state.is_requested());
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_a_held_connection_is_read_again_whatever_becomes_of_its_bound() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.state.note_answered();
+        driver.take();
+        assert!(driver.hold());
+        let bulk = spawn(&driver, |driver| {
+            driver.state.note_bulk_reply();
+            driver.served();
+        });
+        driver.reply();
+        driver.served();
+        bulk.join().unwrap();
+        assert!(driver.state.is_read());
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_a_report_that_has_come_may_be_requested_again() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        let replier = spawn(&driver, Driver::served);
+        driver.request();
+        // The event loop reports the connection, whose reader leaves bytes behind again.
+        driver.sending.lock().unwrap().is_reported = false;
+        assert!(driver.request());
+        assert!(driver.sending.lock().unwrap().is_reported);
+        replier.join().unwrap();
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_a_connection_that_is_to_be_reported_is_held_at_its_bound_too() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        driver.take();
+        let replier = spawn(&driver, Driver::served);
+        assert!(driver.request());
+        assert!(driver.hold(), "one request reaches the bound");
+        replier.join().unwrap();
+        driver.assert_watched();
+        driver.served();
+        assert!(driver.state.is_requested());
+        driver.assert_watched();
+    });
+}
+
+#[test]
+fn loom_a_client_that_sends_no_more_still_gets_its_last_reply() {
+    model(|| {
+        let driver = Driver::new();
+        driver.take();
+        assert!(!driver.state.is_answered());
+        let event_loop = spawn(&driver, |driver| driver.state.report_end());
+        driver.reply();
+        driver.served();
+        event_loop.join().unwrap();
+        assert!(driver.state.is_ending() && !driver.state.gives_way());
+        assert!(driver.state.is_idle() && driver.state.is_read());
+        assert_eq!(driver.sending.lock().unwrap().sent, 1);
+    });
+}

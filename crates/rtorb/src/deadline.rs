@@ -17,6 +17,18 @@ pub(crate) fn inherited_ns() -> u64 {
     INHERITED_NS.get()
 }
 
+/// Lets the calls of a server's thread inherit the deadline of the request that it serves, until it [leaves](leave).
+#[inline]
+pub(crate) fn enter(deadline_ns: u64) {
+    INHERITED_NS.set(deadline_ns);
+}
+
+/// Ends the inheritance: the thread serves no request. A thread that serves is in no other call.
+#[inline]
+pub(crate) fn leave() {
+    INHERITED_NS.set(NONE_NS);
+}
+
 /// The time in which calls of a thread inherit a deadline. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct DeadlineScope {

@@ -10,6 +10,7 @@ pub mod codegen;
 mod connection;
 mod deadline;
 pub mod dispatch;
+mod distributable;
 pub mod endpoint;
 pub mod exception;
 mod limits;
@@ -34,7 +35,7 @@ mod warning;
 pub use exception::{CompletionStatus, ExceptionKind, SystemException};
 pub use limits::Limits;
 pub use orb::{ObjectKeyError, Orb, OrbBuilder, OrbConfig, OrbError};
-pub use poa::{Poa, PoaError, PoaPolicies};
+pub use poa::{AdmittedServant, Poa, PoaError, PoaPolicies, ServantAdmission};
 pub use reference::{ObjectRef, SyncScope};
 #[doc(inline)]
 pub use rtorb_core::Interface;
@@ -50,10 +51,18 @@ pub use warning::Warning;
 /// Real-time CORBA 1.x: priorities from the client's thread to the servant's, and on into nested calls.
 ///
 /// [`RtOrb`](rt::RtOrb) makes policies, mutexes and thread pools. [`RtCurrent`](rt::RtCurrent) is the priority of the calling thread.
+/// [`SchedulingCurrent`](rt::SchedulingCurrent) is the distributable thread of the calling thread.
 /// The other items are values: priorities and their mappings, policies, protocol properties.
 pub mod rt {
     pub use crate::dispatch::DestroyThreadpoolError;
-    pub use crate::orb::{RtCurrent, RtOrb};
+    pub use crate::distributable::{
+        EarliestDeadlineFirst, FixedPriority, SchedulingDiscipline, SchedulingParameter,
+        SegmentEffect, ThreadId,
+    };
+    pub use crate::orb::{
+        DistributableThread, DistributableThreadState, RtCurrent, RtOrb, SchedulingCurrent,
+        SegmentError, SpawnOptions, SpawnedThread,
+    };
     pub use crate::realtime::{
         ContinuousMapping, InvalidThreadpool, LanedThreadpool, LinearMapping, MutexNotFound,
         NativeMapping, NativePriority, NetworkPriority, NetworkPriorityMapping,

@@ -11,6 +11,7 @@ mod options;
 mod ranges;
 mod rt_current;
 mod rt_orb;
+mod scheduling_current;
 mod shutdown_signal;
 
 pub use bound_keys::ObjectKeyError;
@@ -18,9 +19,14 @@ pub use builder::{OrbBuilder, OrbError};
 pub use config::OrbConfig;
 pub use rt_current::RtCurrent;
 pub use rt_orb::RtOrb;
+pub use scheduling_current::{
+    DistributableThread, DistributableThreadState, SchedulingCurrent, SegmentError, SpawnOptions,
+    SpawnedThread,
+};
 
 use crate::connection::{Client, ClientCore, CollocatedRequest, Host, Outcome, ServantCall};
 use crate::dispatch::{self, DispatchError, pool};
+use crate::distributable::SchedulingDiscipline;
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException, local};
 use crate::limits::Limits;
@@ -137,6 +143,15 @@ impl Orb {
     /// Returns the initial reference `RTCurrent`: the priority of the calling thread.
     pub fn rt_current(&self) -> RtCurrent {
         RtCurrent::new(self.clone())
+    }
+
+    /// Returns the initial reference `RTScheduler_Current`: the distributable thread of the calling thread, whose segments `discipline`
+    /// schedules.
+    pub fn scheduling_current(
+        &self,
+        discipline: impl SchedulingDiscipline + 'static,
+    ) -> SchedulingCurrent {
+        SchedulingCurrent::new(self.clone(), Arc::new(discipline))
     }
 
     /// Returns the initial reference `RTORB`: the RT-CORBA side of the ORB.
@@ -337,8 +352,8 @@ impl Host for OrbCore {
         collocated::place_of(&self.adapters.server, object_key)
     }
 
-    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) -> bool {
-        collocated::call_servant(&self.adapters.server, place, call)
+    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) {
+        collocated::call_servant(&self.adapters.server, place, call);
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

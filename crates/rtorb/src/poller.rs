@@ -23,7 +23,7 @@ pub(crate) struct Poller {
     epoll: OwnedFd,
     bell: Bell,
     /// `None` for a set whose waits are bounded otherwise.
-    timer: Option<OwnedFd>,
+    timer: Option<Timer>,
 }
 
 /// The name of an entry of a poller.
@@ -50,6 +50,10 @@ pub(crate) type EventRoom = [MaybeUninit<epoll::Event>];
 #[derive(Debug)]
 pub(crate) struct Bell(OwnedFd);
 
+/// A descriptor that becomes readable at a time, and stays so until another time is set.
+#[derive(Debug)]
+pub(crate) struct Timer(OwnedFd);
+
 /// An event is reported once, to one of the threads that wait.
 pub(crate) const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
 
@@ -67,11 +71,8 @@ impl Poller {
 
     /// A poller that reports its bell and its timer.
     pub(crate) fn with_timer() -> Result<Self, Errno> {
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let mut poller = Self::new()?;
-        let timer = poller
-            .timer
-            .insert(timerfd_create(TimerfdClockId::Monotonic, flags)?);
+        let timer = poller.timer.insert(Timer::new()?);
         epoll::add(&poller.epoll, timer, TIMER.data(), ONCE)?;
         Ok(poller)
     }
@@ -113,13 +114,7 @@ impl Poller {
             debug_assert!(false, "the poller has a timer");
             return;
         };
-        let expiry = Itimerspec {
-            it_interval: timespec(0),
-            // The kernel takes 0 for no time.
-            it_value: timespec(at_ns.map_or(0, |at_ns| at_ns.max(1))),
-        };
-        // It fails only for a time that the clock does not have.
-        let _ = timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &expiry);
+        timer.set(at_ns);
     }
 
     /// Waits for events, at most `timeout_ns`, in whole milliseconds; returns none after the timeout or a signal.
@@ -209,6 +204,30 @@ impl Bell {
 }
 
 impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Timer {
+    pub(crate) fn new() -> Result<Self, Errno> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        timerfd_create(TimerfdClockId::Monotonic, flags).map(Self)
+    }
+
+    /// Has the timer expire at `at_ns` of the monotonic clock; `None` stops it.
+    pub(crate) fn set(&self, at_ns: Option<u64>) {
+        let expiry = Itimerspec {
+            it_interval: timespec(0),
+            // The kernel takes 0 for no time.
+            it_value: timespec(at_ns.map_or(0, |at_ns| at_ns.max(1))),
+        };
+        // It fails only for a time that the clock does not have.
+        let _ = timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &expiry);
+    }
+}
+
+impl AsFd for Timer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -4,6 +4,7 @@ mod best_effort;
 mod call_priority;
 mod client_threads;
 mod current;
+mod demotion;
 mod mapping;
 mod mutex;
 mod network_priority;
@@ -17,9 +18,10 @@ pub(crate) use best_effort::BestEffort;
 pub(crate) use call_priority::CallPriority;
 pub(crate) use client_threads::{ClientThread, ClientThreads};
 pub(crate) use current::{
-    UpcallPriority, caller_policy, caller_priority, is_without_priority, of_mapping, refusal,
-    set_thread_priority, thread_priority,
+    ThreadPriorityBefore, UpcallPriority, caller_policy, caller_priority, is_without_priority,
+    of_mapping, refusal, set_thread_priority, thread_priority,
 };
+pub(crate) use demotion::{Demotion, set_demotion};
 pub use mapping::{ContinuousMapping, LinearMapping, NativeMapping, PriorityMapping};
 pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};

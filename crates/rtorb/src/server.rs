@@ -2,7 +2,7 @@
 //!
 //! `reading` receives messages and `answer` replies to them. For a request, `target` finds the object, `upcall` calls its
 //! servant, and `implicit` has the operations that every object has. `call` is the request as generated code sees it.
-//! `buffers` are the receive buffers that no connection uses. A
+//! `cancellation` is what ends a request of a distributable thread early. `buffers` are the receive buffers that no connection uses. A
 //! `session` is the connection as all threads see it that reply on it, a `workspace` is the memory of a serving thread, and a
 //! `request` can be taken out of its connection. `dispatch` chooses the threads. `collocated` serves a request of the same ORB on the
 //! thread that makes it, without a connection.
@@ -11,6 +11,7 @@ mod answer;
 mod buffers;
 mod call;
 mod cancellation;
+mod client_watch;
 mod closing;
 pub(crate) mod collocated;
 mod connection;

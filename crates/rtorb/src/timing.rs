@@ -1,13 +1,21 @@
-//! Counters of operations whose timing is annotated in IDL.
+//! Counters of operations whose timing is annotated in IDL, and what happens to calls beyond their times.
 //!
 //! The compiler makes an [`OperationTiming`] for each such operation. Other operations are not counted. `docs/how-to/times-in-idl.md` defines
 //! what each counter counts.
 
+mod arrivals;
+mod budget;
 mod counts;
+mod enforcement;
+mod enforcer;
 mod watch;
 
+pub(crate) use arrivals::ServantTiming;
 pub use counts::OperationCounts;
+pub(crate) use enforcement::Enforcement;
+pub use enforcement::{EarlyCalls, Overrun};
+pub(crate) use enforcer::{Enforcer, is_asked_to_stop};
 #[doc(inline)]
 pub use rtorb_core::timing::{Criticality, OperationTiming};
-pub(crate) use watch::{Arrivals, Hook, TimedUpcall, TimingCounters, TimingSettings};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};
+pub(crate) use watch::{Hook, TimedUpcall, TimingCounters, TimingSettings};

@@ -325,6 +325,17 @@ impl Stream {
         }
     }
 
+    /// Copies the bytes that have arrived and are not received, without waiting. Returns 0 if the peer has ended. Those of shared memory
+    /// are not seen (`AGAIN`).
+    #[cold]
+    pub(crate) fn peek(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        if self.memory.is_some() {
+            return Err(Errno::AGAIN);
+        }
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        calls::recv(&self.socket, into, flags).map(|(_, count)| count)
+    }
+
     /// Receives at least one byte. Returns 0 if the peer has ended, `AGAIN` if the receive timeout has passed.
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<usize, Errno> {
@@ -361,15 +372,6 @@ impl Stream {
             Ok((received, _)) => is_farewell(&head[..received]),
             Err(errno) => !matches!(errno, Errno::AGAIN | Errno::INTR),
         }
-    }
-
-    /// Copies bytes that have come and leaves them there; returns their number. There are none of shared memory.
-    pub(crate) fn look(&self, into: &mut [u8]) -> usize {
-        if self.memory.is_some() {
-            return 0;
-        }
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        calls::recv(&self.socket, into, flags).map_or(0, |(count, _)| count)
     }
 
     /// Appends received bytes to `into` without waiting: at most `bytes_max`, and no more than it has room for.

@@ -24,7 +24,6 @@ use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::Deadline;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 /// A connection that several threads wait on, and one thread reads for all of them.
 pub(crate) trait ReplySource: Debug + Send + Sync {
@@ -45,6 +44,9 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
 
     /// Stops waiting for a reply. Returns false if the reply, or the reason why there is none, is being delivered.
     fn give_up(&self, request_id: u32) -> bool;
+
+    /// Ends the wait of a request that is cancelled, and tells the server so by `message` if the calling thread may send it.
+    fn cancel(&self, request_id: u32, message: &[u8]);
 
     /// Sends queued requests without waiting, a bounded number of them. `message` keeps what the socket does not take.
     fn send_queued(&self, message: &mut MessageInProgress) -> Remaining;
@@ -136,14 +138,15 @@ pub(crate) enum Lead {
     NotNeeded,
 }
 
-/// The deadline of a call that begins now.
+/// The deadline of a call that begins now; its timeout is `u64::MAX` for none.
 #[inline]
-pub(crate) fn deadline(timeout: Option<Duration>) -> Deadline {
-    let now_ns = match timeout {
-        Some(timeout) if timeout < COARSE_FROM => monotonic_ns(),
-        _ => coarse_monotonic_ns(),
+pub(crate) fn deadline(timeout_ns: u64) -> Deadline {
+    let now_ns = if timeout_ns < COARSE_FROM_NS {
+        monotonic_ns()
+    } else {
+        coarse_monotonic_ns()
     };
-    Deadline::new(now_ns, timeout)
+    Deadline::after(now_ns, timeout_ns)
 }
 
 /// Locks a mutex, at the latest until the deadline of a call; `None` if that passed.
@@ -158,4 +161,4 @@ pub(crate) fn lock_until<T>(
 }
 
 /// Timeouts from here on begin at the kernel's last tick, at most 10 ms early, and cost each call less.
-const COARSE_FROM: Duration = Duration::from_millis(200);
+const COARSE_FROM_NS: u64 = 200_000_000;

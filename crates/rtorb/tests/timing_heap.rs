@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rtorb::timing::ExecutionClock;
+use rtorb::timing::{ExecutionClock, Overrun};
 use rtorb::{DispatchStrategy, Orb, OrbBuilder};
 use rtorb_instruments::heap::{CountingAllocator, process_heap_calls};
 use rtorb_os::sync::process_lock_calls;
@@ -40,9 +40,15 @@ fn warm_calls_of_annotated_operations_make_no_heap_call_and_take_no_lock() {
     // One client for all servers: another one's watchdog might end, and free its memory, while the next is counted.
     let orb = orb.build().expect("an ORB");
     for (name, dispatch) in DispatchStrategy::ALL {
-        for clock in [ExecutionClock::Cpu, ExecutionClock::Elapsed] {
+        for (clock, overrun) in [
+            (ExecutionClock::Cpu, Overrun::Count),
+            (ExecutionClock::Elapsed, Overrun::Count),
+            (ExecutionClock::Cpu, Overrun::Demote(0)),
+            (ExecutionClock::Elapsed, Overrun::Stop),
+        ] {
             let builder = Orb::builder().dispatch(dispatch).pool_threads(2);
-            let served = Served::by(counting(builder.execution_clock(clock), &told));
+            let builder = builder.execution_clock(clock).overrun(overrun);
+            let served = Served::by(counting(builder, &told));
             let object: Clockwork = served
                 .root
                 .activate(Works::default())
@@ -59,10 +65,13 @@ fn warm_calls_of_annotated_operations_make_no_heap_call_and_take_no_lock() {
                 "{name}"
             );
             for (which, counted) in [("within", within), ("beyond", beyond)] {
-                assert_eq!(counted.heap_calls, 0, "{name}, {clock:?}, {which}");
+                assert_eq!(
+                    counted.heap_calls, 0,
+                    "{name}, {clock:?}, {overrun:?}, {which}"
+                );
                 // A thread that owns its connection shares nothing; the others have locks of their own kind.
                 if dispatch == DispatchStrategy::ThreadPerConnection {
-                    assert_eq!(counted.locks, 0, "{name}, {clock:?}, {which}");
+                    assert_eq!(counted.locks, 0, "{name}, {clock:?}, {overrun:?}, {which}");
                 }
             }
         }

@@ -14,6 +14,8 @@ pub mod cubit {
 
 include!(concat!(env!("OUT_DIR"), "/exchange.rs"));
 
+include!(concat!(env!("OUT_DIR"), "/periods.rs"));
+
 #[expect(missing_docs, reason = "generated from documented IDL")]
 pub mod guest {
     include!(concat!(env!("OUT_DIR"), "/guest.rs"));

@@ -4,4 +4,5 @@ mod closed_outputs;
 mod events;
 mod lanes;
 mod life;
+mod neighbours;
 mod readme;

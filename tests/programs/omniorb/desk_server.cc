@@ -1,7 +1,12 @@
 // An Exchange::Desk served by omniORB.
 //
-// desk_server --ior-file FILE [ORB options]
-// FILE is written when the server is ready; the object's key is "desk". It ends by a signal.
+// desk_server --ior-file FILE [--carry-threads] [ORB options]
+// FILE is written when the server is ready; the object's key is "desk". It ends by a signal. With --carry-threads, its nested calls have
+// the service context of a distributable thread that their request has.
+#include <omniORB4/omniInterceptors.h>
+#include <omniORB4/internal/giopStrand.h>
+#include <omniORB4/internal/giopStream.h>
+#include <omniORB4/internal/GIOP_S.h>
 #include <unistd.h>
 
 #include "exchange.hh"
@@ -51,10 +56,36 @@ class Servant : public POA_Exchange::Desk {
   CORBA::Long noted_;
 };
 
+// rtorb's context of a distributable thread, and that of the request which the calling thread serves.
+const CORBA::ULong thread_context = 0x72746210;
+thread_local IOP::ServiceContext* carried = nullptr;
+
+CORBA::Boolean note_thread(omni::omniInterceptors::serverReceiveRequest_T::info_T& info) {
+  delete carried;
+  carried = nullptr;
+  const IOP::ServiceContextList& contexts = info.giop_s.service_contexts();
+  for (CORBA::ULong i = 0; i < contexts.length(); ++i)
+    if (contexts[i].context_id == thread_context) carried = new IOP::ServiceContext(contexts[i]);
+  return 1;
+}
+
+CORBA::Boolean carry_thread(omni::omniInterceptors::clientSendRequest_T::info_T& info) {
+  if (!carried) return 1;
+  const CORBA::ULong count = info.service_contexts.length();
+  info.service_contexts.length(count + 1);
+  info.service_contexts[count] = *carried;
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
+  if (peer::flag(argc, argv, "--carry-threads")) {
+    omni::omniInterceptors* interceptors = omniORB::getInterceptors();
+    interceptors->serverReceiveRequest.add(note_thread);
+    interceptors->clientSendRequest.add(carry_thread);
+  }
   CORBA::Object_var object = peer::activate(orb, new Servant, "desk");
   peer::publish(orb, object, peer::option(argc, argv, "--ior-file", "desk.ior"));
   orb->run();

@@ -33,15 +33,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             let builder = builder.listen(endpoint).dispatch(dispatch.parse()?);
             serve_ledger(file, builder, Path::new(count))
         }
-        ["serve-timed", file, endpoint, clock] => serve_timed(
-            file,
-            Orb::builder()
-                .listen(endpoint)
-                .execution_clock(match clock {
-                    "cpu" => ExecutionClock::Cpu,
-                    _ => ExecutionClock::Elapsed,
-                }),
-        ),
+        ["serve-timed", file, endpoint, clock] => {
+            let builder = builder.listen(endpoint).execution_clock(match clock {
+                "cpu" => ExecutionClock::Cpu,
+                _ => ExecutionClock::Elapsed,
+            });
+            serve_timed(file, builder)
+        }
         ["call-timed", clockwork, cubit, calls] => call_timed([clockwork, cubit], calls.parse()?),
         ["call", reference, calls] => call(builder, reference, calls.parse()?),
         ["call-own", calls] => call_own(builder, calls.parse()?),

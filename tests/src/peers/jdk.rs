@@ -1,4 +1,5 @@
-//! Programs for the ORB that the JDK had until version 10. It is in big-endian, and finds a naming service by host and port.
+//! Programs for the ORB that the JDK had until version 10. It is in big-endian, finds a naming service by host and port, and sends
+//! text of every kind.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -6,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::make::{files, has, once, step};
-use crate::running::output_of;
+use crate::running::{Running, output_of};
 use crate::skip;
 
 /// The built programs; `None`, with a message about how to get the ORB, if it is missing.
@@ -50,20 +51,48 @@ impl JdkOrb {
     ///
     /// A check failed.
     pub fn use_names(&self, host: &str, port: &str) -> Vec<String> {
-        let mut command = Command::new("java");
-        command
-            .args([
-                "-Dorg.omg.CORBA.ORBClass=com.sun.corba.se.impl.orb.ORBImpl",
-                "-Dorg.omg.CORBA.ORBSingletonClass=com.sun.corba.se.impl.orb.ORBSingleton",
-                "-cp",
-                &self.class_path,
-                "InitialNames",
-            ])
-            .args(["-ORBInitialHost", host, "-ORBInitialPort", port].map(OsStr::new));
-        let printed = output_of(&mut command);
-        let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
-        let are_right = lines.iter().all(|line| line.starts_with("ok "));
-        assert!(are_right && !lines.is_empty(), "{printed}");
-        lines
+        let mut command = self.java("InitialNames");
+        checks(command.args(["-ORBInitialHost", host, "-ORBInitialPort", port].map(OsStr::new)))
     }
+
+    /// Runs `TextClient` against `reference`. Returns its lines, one for each check.
+    ///
+    /// # Panics
+    ///
+    /// A check failed.
+    pub fn send_text(&self, reference: &str) -> Vec<String> {
+        checks(self.java("TextClient").arg(reference))
+    }
+
+    /// Starts `TextServer`. Returns it with its reference.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn serve_text(&self, scratch: &Path) -> (Running, String) {
+        let file = scratch.join("TextServer.ior");
+        Running::until_written(self.java("TextServer").arg(&file), &file)
+    }
+
+    fn java(&self, class: &str) -> Command {
+        let mut command = Command::new("java");
+        command.args([
+            "-Dorg.omg.CORBA.ORBClass=com.sun.corba.se.impl.orb.ORBImpl",
+            "-Dorg.omg.CORBA.ORBSingletonClass=com.sun.corba.se.impl.orb.ORBSingleton",
+            "-Dcom.sun.CORBA.ORBServerHost=127.0.0.1",
+            "-cp",
+            &self.class_path,
+            class,
+        ]);
+        command
+    }
+}
+
+/// Runs a client. Returns its lines, one for each check, all of them right.
+fn checks(command: &mut Command) -> Vec<String> {
+    let printed = output_of(command);
+    let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
+    let are_right = lines.iter().all(|line| line.starts_with("ok "));
+    assert!(are_right && !lines.is_empty(), "{printed}");
+    lines
 }

@@ -196,6 +196,10 @@ impl escapes::LoggerServant for Levels {
         Ok(())
     }
 
+    fn to_string_(&self) -> Result<String, SystemException> {
+        Ok("the operation".to_owned())
+    }
+
     fn reset_all(&self) -> Result<(), SystemException> {
         self.set_log_level(0)
     }
@@ -214,6 +218,8 @@ fn escaped_and_chosen_names_call_the_operations_of_their_idl_names() {
     assert!(logger.clone_().unwrap().is_none() && logger.eq_(None).unwrap());
     assert_eq!(logger.into_(7).unwrap(), -7);
     logger.type_id_().unwrap();
+    assert_eq!(logger.to_string_().unwrap(), "the operation");
+    assert!(logger.to_string().starts_with("IOR:"));
     logger.reset_all().unwrap();
     assert_eq!(logger.log_level().unwrap(), 0);
     assert_eq!(

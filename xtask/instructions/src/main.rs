@@ -3,7 +3,8 @@
 //! `rtorb-instructions serve FILE ENDPOINT DISPATCH` writes its reference to FILE when it is ready.
 //! `rtorb-instructions call REFERENCE VOID LONG OCTETS` makes so many calls of each kind and then ends the server.
 //! `rtorb-instructions call-by-deadline REFERENCE VOID LONG OCTETS` does the same with a deadline for each call.
-//! `rtorb-instructions call-own VOID LONG OCTETS` makes so many calls of an object of its own ORB.
+//! `rtorb-instructions call-own direct|requests VOID LONG OCTETS` makes so many calls of an object of its own ORB: of its servant, or by
+//! requests, as an object with a key that the application chose gets them.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -11,7 +12,7 @@ use std::fs;
 use std::time::Duration;
 
 use rtorb::any::Any;
-use rtorb::{Orb, SystemException};
+use rtorb::{Orb, PoaPolicies, SystemException};
 
 /// Code generated from the IDL.
 mod stubs {
@@ -24,15 +25,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", file, endpoint, dispatch] => serve(file, endpoint, dispatch),
-        ["call", reference, void, long, octets] => {
-            call(reference, None, [void, long, octets])
-        }
+        ["call", reference, void, long, octets] => call(reference, None, [void, long, octets]),
         ["call-by-deadline", reference, void, long, octets] => {
             call(reference, Some(DEADLINE), [void, long, octets])
         }
-        ["call-own", void, long, octets] => call_own(void.parse()?, long.parse()?, octets.parse()?),
+        ["call-own", way, void, long, octets] => {
+            call_own(way, void.parse()?, long.parse()?, octets.parse()?)
+        }
         _ => Err("usage: rtorb-instructions serve FILE ENDPOINT DISPATCH | \
-                  call REFERENCE VOID LONG OCTETS | call-by-deadline REFERENCE VOID LONG OCTETS | call-own VOID LONG OCTETS"
+                  call REFERENCE VOID LONG OCTETS | call-by-deadline REFERENCE VOID LONG OCTETS | \
+                  call-own direct|requests VOID LONG OCTETS"
             .into()),
     }
 }
@@ -64,9 +66,16 @@ fn call(
 /// Under valgrind no call takes so long.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-fn call_own(void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
+fn call_own(way: &str, void: usize, long: i32, octets: usize) -> Result<(), Box<dyn Error>> {
     let orb = Orb::builder().build()?;
-    let cubit: Cubit = orb.root_poa()?.activate(Echo { orb: orb.clone() })?;
+    let (root, echo) = (orb.root_poa()?, Echo { orb: orb.clone() });
+    let cubit: Cubit = match way {
+        "direct" => root.activate(echo)?,
+        "requests" => root
+            .create_poa("named", PoaPolicies::PERSISTENT)?
+            .activate_with_id("cubit", echo)?,
+        _ => return Err(format!("`{way}` is neither `direct` nor `requests`").into()),
+    };
     make_calls(&cubit, void, long, octets)?;
     Ok(orb.destroy()?)
 }

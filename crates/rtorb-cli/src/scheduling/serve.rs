@@ -5,19 +5,28 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rtorb::Orb;
-use rtorb_services::scheduling::{Scheduling, SchedulingConfig};
+use rtorb_services::scheduling::{Admission, NotAdmitted, Scheduling, SchedulingConfig};
 
+use super::reload::{self, Reload};
 use super::{strategies, strategy};
 use crate::named_file;
 use crate::orb_options::{ClientOptions, ServerOptions, option_error};
-use crate::output::note;
+use crate::output::{note, warn};
 
 /// Serve a Scheduler until SIGTERM or SIGINT. Its object key is ScheduleService: corbaloc::HOST:PORT/ScheduleService.
+///
+/// A file of operations is admitted only if every deadline is proven to hold. On SIGHUP, the command reads the file again and
+/// changes the running system to it, as `rtorb model apply` does.
+///
+/// Exit status 1: a deadline of the file is missed or not proven to hold. The message names the first one and what would help.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// File of the first operations (docs/how-to/scheduling.md). Their priorities are computed before the service accepts calls.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Serve the file even if a deadline is missed or not proven to hold. A warning names the first one.
+    #[arg(long, requires = "file")]
+    admit_anyway: bool,
     /// Scheduling strategy [default: the file's, or rms].
     #[arg(long, value_name = "NAME", value_parser = strategies())]
     strategy: Option<String>,
@@ -47,10 +56,12 @@ impl Serve {
         let config = SchedulingConfig {
             strategy: strategy(self.strategy.as_ref())?,
             description,
+            admission: self.admission(),
             infos_max: self.infos_max,
             dependencies_max: self.dependencies_max,
         };
-        let service = Scheduling::serve(&orb, config)?;
+        let service = self.admitted(&orb, config)?;
+        let reload = self.reload_on_hangup(&service)?;
         orb.root_poa()?.manager().activate();
         orb.shutdown_on_signals(|| ())?;
         orb.run_with(|| {
@@ -63,6 +74,46 @@ impl Serve {
             }
             anyhow::Ok(())
         })?;
+        if let Some(reload) = reload {
+            reload.end();
+        }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn admission(&self) -> Admission {
+        if self.admit_anyway {
+            Admission::AdmitAnyway
+        } else {
+            Admission::RefuseUnproven
+        }
+    }
+
+    /// Serves the system. With --admit-anyway, a refusal is a warning.
+    fn admitted(&self, orb: &Orb, config: SchedulingConfig) -> anyhow::Result<Scheduling> {
+        if self.admit_anyway
+            && let Some(description) = &config.description
+            && let Some(refused) = NotAdmitted::of(description)?
+        {
+            warn(format!("{refused}. It is served anyway"));
+        }
+        Ok(Scheduling::serve(orb, config)?)
+    }
+
+    /// Starts the thread that reads the file again on SIGHUP, if there is a file.
+    fn reload_on_hangup(&self, service: &Scheduling) -> anyhow::Result<Option<Reload>> {
+        let Some(file) = self.file.clone() else {
+            return Ok(None);
+        };
+        let (strategy, service) = (self.strategy.clone(), service.clone());
+        let admission = self.admission();
+        Reload::start(move || {
+            let changed = super::description(&file, strategy.as_ref())
+                .and_then(|description| Ok(service.apply(description, admission)?));
+            match changed {
+                Ok(change) => note!("{}", reload::words(&change)),
+                Err(error) => warn(format!("the system stays as it was: {error}")),
+            }
+        })
+        .map(Some)
     }
 }

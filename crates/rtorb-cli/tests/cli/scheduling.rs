@@ -149,3 +149,96 @@ fn a_service_that_has_computed_nothing_is_no() {
     let text = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
     assert!(text.contains("no schedule was computed yet"), "{text}");
 }
+
+#[test]
+fn an_overloaded_system_is_refused_and_served_only_if_that_is_wanted() {
+    let file = example("overloaded.toml");
+    let refused = rtorb()
+        .args(["scheduling", "serve", "--file"])
+        .arg(&file)
+        .timeout(Duration::from_secs(60))
+        .assert()
+        .code(1);
+    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    for words in [
+        "control misses its deadline of 100ms",
+        "What would help: ",
+        "display executes for at most",
+    ] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (mut running, _) = serve(folder.path(), &file, &["--admit-anyway"]);
+    running.signal(Signal::TERM);
+    assert_eq!(running.ended(), Some(0));
+}
+
+#[test]
+fn a_running_system_changes_by_a_command_and_by_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("system.toml");
+    let text = std::fs::read_to_string(example("avionics.toml")).unwrap();
+    std::fs::write(&file, &text).unwrap();
+    let (mut running, reference) = serve(folder.path(), &file, &[]);
+    let apply = |file: &Path| {
+        rtorb()
+            .args(["model", "apply"])
+            .args([file, Path::new("--to"), Path::new(&reference)])
+            .timeout(Duration::from_secs(60))
+            .assert()
+    };
+    let priority = |name: &str| {
+        let shown = rtorb()
+            .args(["scheduling", "show", &reference, "--json"])
+            .output()
+            .unwrap();
+        operation(&json(&shown.stdout), name)["priority"].clone()
+    };
+    assert_eq!(priority("guidance.step"), 59);
+
+    // A broken deadline, and a wrong file, change nothing.
+    let new = folder.path().join("new.toml");
+    std::fs::write(&new, text.replace("worst = \"12ms\"", "worst = \"95ms\"")).unwrap();
+    let refused = apply(&new).code(1);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(
+        said.contains("misses its deadline") && said.contains("what would help: "),
+        "{said}"
+    );
+    std::fs::write(&new, "[[operation]]\n").unwrap();
+    apply(&new).code(2);
+    assert_eq!(priority("guidance.step"), 59);
+
+    // At 25 ms it is the most urgent one.
+    let faster = text
+        .replace("worst = \"12ms\"", "worst = \"1ms\"")
+        .replace("period = \"100ms\"", "period = \"25ms\"");
+    std::fs::write(&new, &faster).unwrap();
+    let changed = apply(&new).code(1);
+    let said = String::from_utf8_lossy(&changed.get_output().stderr).into_owned();
+    assert!(
+        said.contains("deadline"),
+        "12 ms in each 25 ms, during the change: {said}"
+    );
+    // So it gets shorter first, and then more frequent.
+    std::fs::write(&new, text.replace("worst = \"12ms\"", "worst = \"1ms\"")).unwrap();
+    let changed = apply(&new).success();
+    let said = String::from_utf8_lossy(&changed.get_output().stdout).into_owned();
+    assert!(said.contains("every deadline holds"), "{said}");
+    std::fs::write(&file, &faster).unwrap();
+    running.signal(Signal::HUP);
+    let is_first = || (priority("guidance.step") == 60).then_some(());
+    within(Duration::from_secs(30), is_first).expect("it reads its file again");
+    running.signal(Signal::TERM);
+    assert_eq!(running.ended(), Some(0));
+}
+
+/// Starts a service with a file, and returns it with its reference.
+fn serve(folder: &Path, file: &Path, options: &[&str]) -> (Running, String) {
+    let reference = folder.join("scheduler.ior").to_str().unwrap().to_owned();
+    let arguments = ["scheduling", "serve", "--ior-file", &reference, "--file"];
+    let running = Running::start(&[&arguments[..], &[file.to_str().unwrap()], options].concat());
+    let ready = || Path::new(&reference).exists().then_some(());
+    within(Duration::from_secs(30), ready).expect("the service becomes ready");
+    (running, reference)
+}

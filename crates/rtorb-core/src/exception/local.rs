@@ -52,6 +52,14 @@ local! {
         /// A name of a `corbaname:` is not bound.
         NOT_BOUND = RTORB | 0x1b,
             "the name is not bound: `rtorb naming list --recursive` prints those that are";
+        /// A segment is ended by another name.
+        OTHER_SEGMENT = RTORB | 0x1c, "the innermost scheduling segment has another name: end the segments in the reverse order";
+        /// A segment cannot have that name.
+        WRONG_SEGMENT_NAME = RTORB | 0x1d, "the name of a scheduling segment has at most 255 bytes, and none of them is zero";
+    }
+    ThreadCancelled {
+        /// A distributable thread was cancelled.
+        THREAD_CANCELLED = RTORB | 0x10, "the distributable thread was cancelled: undo what is begun, and return to where it began";
     }
     InvObjref {
         /// An initial reference is not there.
@@ -91,6 +99,8 @@ local! {
         NOT_CONNECTED = RTORB | 0x11, "nothing is connected to the proxy yet: connect first";
         /// A scheduler has no schedule yet.
         NOT_SCHEDULED = RTORB | 0x12, "the service has no schedule yet: let it compute one first";
+        /// A thread ends or changes a segment that it did not begin.
+        NO_SEGMENT = RTORB | 0x13, "this thread is in no scheduling segment of its own: call begin_scheduling_segment first";
     }
     NoResources {
         /// `Limits::objects_max` is reached.
@@ -109,6 +119,10 @@ local! {
         THREAD_REFUSED = RTORB | 0x15, "the host refuses a thread: lower their number or their stacks, or raise `ulimit -u`";
         /// The host refuses a file descriptor or memory.
         DESCRIPTOR_REFUSED = RTORB | 0x16, "the host refuses a file descriptor or memory: raise `ulimit -n`, or free memory";
+        /// A deadline that is proven to hold would be missed.
+        NOT_ADMITTED = RTORB | 0x20,
+            "a deadline that is proven to hold would be missed: `last_refusal` of the scheduling service (RtorbScheduling) names it \
+             and says what would help";
     }
     NoPermission {
         /// The host refuses a thread its priority.
@@ -124,6 +138,10 @@ local! {
     InvPolicy {
         /// A client asks for an impossible band.
         WRONG_BAND_OF_CLIENT = RTORB | 0x10, "the band of the client's connection is not possible: its `low` is 0 or more, and at most its `high`";
+        /// Early calls cannot wait on the threads of an adapter.
+        NO_THREAD_TO_WAIT = RTORB | 0x18,
+            "early calls are delayed only by threads that serve one client: choose dispatch thread_per_connection and no thread pool, or let \
+             early calls be refused or counted";
     }
     Transient {
         /// A queue is full, or an adapter discards its requests (the standard's code 1).
@@ -132,6 +150,10 @@ local! {
         SERVICE_BUSY = RTORB | 0x10, "the service has as many changes in progress as it may: try again later";
         /// A service is not connected yet.
         SERVICE_STARTING = RTORB | 0x11, "the service is about to connect: try again";
+        /// A call came before the `@period` of its operation was over.
+        CALLED_TOO_SOON = RTORB | 0x18,
+            "the operation is called more often than its @period allows: call it at most once in a period, or let the server delay or \
+             only count early calls (-ORBEarlyCalls)";
     }
     Timeout {
         /// A change did not begin in time.
@@ -142,6 +164,10 @@ local! {
         EXPIRED = RTORB | 0x12,
             "the deadline of the call passed before the server called the servant: find out what the request waited for, or allow more \
              time";
+        /// A servant has executed longer than its `@worst_case_time`, and stopped when it was asked to.
+        STOPPED_BY_BUDGET = RTORB | 0x18,
+            "the servant executed longer than its @worst_case_time, and was stopped: measure its execution and correct the annotation, \
+             or shorten its work";
     }
     DataConversion {
         /// A priority has no counterpart (the standard's code 2).
@@ -156,6 +182,8 @@ local! {
         REFERENCE_TOO_LONG = RTORB | 0x11, "the reference is larger than the service allows";
         /// A list is too long for a service.
         TOO_MANY_ENTRIES = RTORB | 0x12, "the subscription or publication has more entries than the service allows";
+        /// Scheduling segments are nested too deep.
+        TOO_MANY_SEGMENTS = RTORB | 0x13, "the thread is in 64 scheduling segments: end those that are over";
     }
     NoImplement {
         /// The pull model of events.
@@ -166,6 +194,9 @@ local! {
         OBJECT_GONE = RTORB | 0x10, "the server has no such object: get a new reference";
         /// A proxy is disconnected.
         PROXY_GONE = RTORB | 0x11, "the proxy is disconnected or destroyed: get another from the channel";
+        /// A distributable thread is not here.
+        THREAD_UNKNOWN = RTORB | 0x12,
+            "the distributable thread is not in this process: it has ended, or cancel it in a process where it runs";
     }
     IntfRepos {
         /// No interface repository (the standard's code 1).

@@ -386,3 +386,29 @@ fn an_object_without_a_repository_says_so() {
         .unwrap_err();
     assert!(matches!(&error, SearchError::NotFound { type_id } if type_id == "IDL:Yard/Crane:1.0"));
 }
+
+#[test]
+fn the_place_of_a_character_that_cannot_be_sent_is_named() {
+    let yard = Yard::new(|_| Crane::default());
+    let mut types = Types::default();
+    let idl = "struct Line { string text; char mark; }; typedef sequence<Line> Lines; \
+        interface Board { void write(in long place, in Lines lines, in wchar end); };";
+    types.add_text("board.idl", idl).unwrap();
+    let types = Arc::new(types);
+    let operation = types.interface_by_id("IDL:Board:1.0").unwrap();
+    let operation = operation.operation("write").unwrap();
+    for (mark, end, place) in [
+        ("\u{e9}", "x", Some("argument 2 (lines)[1].mark")),
+        ("x", "\u{1f600}", Some("argument 3 (end)")),
+        ("x", "x", None),
+    ] {
+        let lines = json!([{"text": "\u{e9}", "mark": "x"}, {"text": "", "mark": mark}]);
+        let arguments = [json!(1), lines, json!(end)];
+        let inputs = operation.inputs_from_json(&types, &arguments).unwrap();
+        let request = Request::new(&yard.crane, &operation, &types, inputs).unwrap();
+        let Err(Failure::System(exception)) = request.invoke() else {
+            panic!("a crane is no board");
+        };
+        assert_eq!(request.unsent_place(&exception).as_deref(), place);
+    }
+}

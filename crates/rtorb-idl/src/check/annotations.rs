@@ -90,7 +90,15 @@ impl Checker<'_> {
             }
             let simple = simple_name(annotation);
             let known = KNOWN.iter().find(|(known, _)| *known == simple);
-            if let Some((_, Effect::On(place))) = known {
+            if let Some((_, Effect::Refused(instead))) = known
+                && !self.is_declared(simple)
+            {
+                let message = format!("nothing keeps `@{}`", annotation.name);
+                let diagnostic = Diagnostic::error(message)
+                    .at(annotation.location, "a requirement that is ignored")
+                    .help(*instead);
+                self.diagnostics.push(diagnostic);
+            } else if let Some((_, Effect::On(place))) = known {
                 let message = format!("`@{}` has no effect here", annotation.name);
                 let warning = Diagnostic::warning(message).at(annotation.location, *place);
                 self.diagnostics.push(warning);
@@ -116,12 +124,11 @@ impl Checker<'_> {
                 let message = format!("`@{name}` has no effect");
                 return Some(Diagnostic::warning(message).at(place, *why));
             }
-            Some(Effect::On(_) | Effect::Elsewhere) => return None,
+            Some(Effect::On(_) | Effect::Elsewhere | Effect::Refused(_)) => return None,
             None => {}
         }
         let simple = simple_name(annotation);
-        let mut items = self.tree.items.iter();
-        if items.any(|item| item.name == simple && item.is_other("annotation")) {
+        if self.is_declared(simple) {
             return None;
         }
         let warning = Diagnostic::warning(format!("unknown annotation `@{name}`"));
@@ -134,6 +141,12 @@ impl Checker<'_> {
             }
         };
         Some(warning.help(help))
+    }
+
+    /// True if the specification declares an annotation, for another tool.
+    fn is_declared(&self, simple: &str) -> bool {
+        let mut items = self.tree.items.iter();
+        items.any(|item| item.name == simple && item.is_other("annotation"))
     }
 }
 
@@ -151,6 +164,8 @@ enum Effect {
     Elsewhere,
     /// It has no effect, for this reason, but may seem to change values or calls.
     None(&'static str),
+    /// It states a requirement that neither the ORB nor the analysis keeps. The text says what does.
+    Refused(&'static str),
 }
 
 /// The most bits of an enum (IDL 4.2, 8.3.4.1).
@@ -166,7 +181,7 @@ pub(super) const ONEWAY: &str = "oneway";
 
 /// The annotations of IDL 4.2 (8.3), those of DDS-XTypes, and our own except on timing.
 static KNOWN: &[(&str, Effect)] = {
-    use Effect::{Elsewhere, None, On};
+    use Effect::{Elsewhere, None, On, Refused};
     const UNCHECKED: &str = "values are not checked";
     &[
         (
@@ -180,6 +195,25 @@ static KNOWN: &[(&str, Effect)] = {
         (POSITION, On("it has one on the flags of a bitmask")),
         (ONEWAY, On("it has one on operations")),
         (RUST_NAME, Elsewhere),
+        (
+            "network_priority",
+            Refused(
+                "give the ORB a mapping of priorities to DSCPs: `OrbBuilder::network_priority_mapping`",
+            ),
+        ),
+        (
+            "largest_message",
+            Refused("bound all messages of the ORB: `Limits::message_bytes_max`"),
+        ),
+        (
+            "queue",
+            Refused("bound the queue of a thread pool: `max_buffered_requests`"),
+        ),
+        (
+            "statistical",
+            Refused("write `@deadline`, and judge the counts of late calls: `Orb::timing`"),
+        ),
+        ("best_effort", Refused("write `@criticality(\"very-low\")`")),
         (
             "external",
             None("the member is a part of its value, as without it"),

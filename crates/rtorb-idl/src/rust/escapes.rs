@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::Ident;
 
 use super::abstract_values::{self, VALUE_BASE};
-use super::operations::{self, RUST_METHODS};
+use super::operations::{self, RUST_METHODS, TO_STRING};
 use super::{bits, names, structs, unions, values};
 use crate::diagnostic::Diagnostic;
 use crate::renames::{Declared, RUST_NAME};
@@ -190,7 +190,7 @@ fn check_chosen(declared: &mut dyn Declared, found: &mut Vec<Diagnostic>) {
             declared.location(),
             "its name is chosen by `@rust_name` or an option",
         )
-        .help("write one Rust identifier in quotation marks: `@rust_name(\"another_name\")`");
+        .help("write one Rust identifier in quotation marks, without two leading underscores: `@rust_name(\"another_name\")`");
     found.push(diagnostic);
     let annotations = declared.annotations_mut();
     annotations.retain(|annotation| annotation.name != RUST_NAME);
@@ -363,7 +363,11 @@ fn accessors(declared: &dyn Declared, is_set: bool) -> Vec<Claim> {
 /// to attributes, which have two methods.
 fn settle_methods(tree: &mut Tree, id: ItemId, found: &mut Vec<Diagnostic>) {
     let mut taken = Taken::default();
-    for method in RUST_METHODS {
+    let is_reference = matches!(tree.item(id).kind, ItemKind::Interface(_));
+    for method in RUST_METHODS
+        .into_iter()
+        .chain(is_reference.then_some(TO_STRING))
+    {
         taken.reserve(Values, method, "a method of every reference", None);
     }
     for base in operations::ancestors(tree, id) {

@@ -100,9 +100,10 @@ pub(super) fn servant_ident(interface: &Item) -> Ident {
     quote::format_ident!("{}Servant", stem(interface))
 }
 
-/// True if `name` can name a Rust declaration. Keywords can: they become raw identifiers.
+/// True if `name` can name a Rust declaration. Keywords can: they become raw identifiers. Names that begin with two underscores
+/// belong to the generator.
 pub(super) fn is_name(name: &str) -> bool {
-    KEYWORDS.contains(&name) || syn::parse_str::<Ident>(name).is_ok()
+    KEYWORDS.contains(&name) || !name.starts_with("__") && syn::parse_str::<Ident>(name).is_ok()
 }
 
 fn trailing_underscores(name: &str) -> &str {

@@ -197,7 +197,7 @@ impl<'t> Call<'t> {
     }
 
     /// The function of a base that the methods of its own reference and of derived ones call. No method has such a name: snake
-    /// case does not begin with underscores.
+    /// case does not begin with underscores, and a chosen name not with two ([`names::is_name`]).
     pub(super) fn shared_method(&self) -> Ident {
         format_ident!("__{}", self.method)
     }
@@ -281,6 +281,9 @@ pub(super) const RUST_METHODS: [&str; 22] = [
     "try_into",
     "type_id",
 ];
+
+/// The method by which a reference is printed. Types that are no references do not have it.
+pub(super) const TO_STRING: &str = "to_string";
 
 /// Every interface whose operations some reference type inherits.
 pub(super) fn bases(tree: &Tree) -> BTreeSet<ItemId> {

@@ -102,6 +102,8 @@ fn bound(system: &System, name: &str, bound_ns: Option<u64>) -> BehaviourBound {
         priority: None,
         assigned: true,
         period_ns: 0,
+        jobs: 1,
+        offset_ns: None,
         deadline_ns: 0,
         bound_ns,
         slack_ns: None,

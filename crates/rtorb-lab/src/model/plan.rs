@@ -55,15 +55,25 @@ pub(crate) struct BehaviourPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Begins {
     /// The clock.
-    Periodic { period_ns: u64 },
+    Periodic { period_ns: u64, offset_ns: u64 },
     /// Something outside, with this gap or a longer one.
-    Sporadic { gap_ns: u64 },
+    Sporadic {
+        gap_ns: u64,
+        burst: Option<BurstLimit>,
+    },
     /// A call that is waited for.
     TwoWay,
     /// A call that is not.
     OneWay,
     /// An event.
     Event,
+}
+
+/// At most so many arrivals within a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BurstLimit {
+    pub(crate) jobs: u32,
+    pub(crate) window_ns: u64,
 }
 
 /// So many take between two times.
@@ -143,6 +153,7 @@ impl Plan {
         (duration_ns, seed): (u64, u64),
     ) -> Result<Self, String> {
         refuse_deadline_scheduling(system)?;
+        refuse_enforcement(system)?;
         let priorities = own_priorities(system, checked)?;
         let tree = Tree::of(system, &priorities)?;
         let numbered = Sources::of(system);
@@ -172,12 +183,25 @@ impl Plan {
 
 fn refuse_deadline_scheduling(system: &System) -> Result<(), String> {
     let mut nodes = system.nodes.iter();
-    match nodes.find(|node| node.scheduling == SchedulingPolicy::EarliestDeadline) {
+    let by_deadline = SchedulingPolicy::EarliestDeadline;
+    match nodes.find(|node| node.scheduling.contains(&by_deadline)) {
         None => Ok(()),
         Some(node) => Err(format!(
-            "node {} schedules by earliest deadlines: that can be analysed and not be run, for a call of RT-CORBA has a fixed priority. \
-             Give the node `fixed_priority` to run the system",
+            "node {} schedules by earliest deadlines: that can be analysed and not be run, for the threads of a run have fixed \
+             priorities. Write scheduling = \"fixed-priority\" at the node to run the system",
             node.name
+        )),
+    }
+}
+
+/// Refuses executions beyond an enforced budget: the run draws the whole execution and enforces nothing.
+fn refuse_enforcement(system: &System) -> Result<(), String> {
+    let exceeds = |one: &&rtorb_sched::model::Behaviour| one.urgent_ns() < one.execution.worst_ns();
+    match system.behaviours.iter().find(exceeds) {
+        None => Ok(()),
+        Some(behaviour) => Err(format!(
+            "{} may execute beyond its budget, and a run enforces no budgets: shorten its execution to run the system",
+            behaviour.name
         )),
     }
 }
@@ -215,8 +239,23 @@ fn own_priorities(system: &System, checked: &CheckReport) -> Result<Vec<Option<u
 /// What makes it run: of one that is called, how.
 fn begins(system: &System, behaviour: usize) -> Result<Begins, String> {
     match system.behaviours[behaviour].trigger {
-        Trigger::Periodic { period_ns } => return Ok(Begins::Periodic { period_ns }),
-        Trigger::Sporadic { gap_ns } => return Ok(Begins::Sporadic { gap_ns }),
+        Trigger::Periodic {
+            period_ns,
+            offset_ns,
+        } => {
+            let offset_ns = offset_ns.unwrap_or(0);
+            return Ok(Begins::Periodic {
+                period_ns,
+                offset_ns,
+            });
+        }
+        Trigger::Sporadic { gap_ns, burst } => {
+            let burst = burst.map(|burst| BurstLimit {
+                jobs: burst.jobs,
+                window_ns: burst.window_ns,
+            });
+            return Ok(Begins::Sporadic { gap_ns, burst });
+        }
         Trigger::Called => {}
     }
     let calls = system.behaviours.iter().flat_map(|caller| &caller.calls);

@@ -118,8 +118,8 @@ impl Tree {
     /// The least time between two arrivals of its root, in ns.
     pub(crate) fn period_ns(&self, system: &System, place: &Place) -> u64 {
         match system.behaviours[place.root].trigger {
-            Trigger::Periodic { period_ns } => period_ns,
-            Trigger::Sporadic { gap_ns } => gap_ns,
+            Trigger::Periodic { period_ns, .. } => period_ns,
+            Trigger::Sporadic { gap_ns, .. } => gap_ns,
             Trigger::Called => u64::MAX,
         }
     }

@@ -11,6 +11,7 @@ use super::Step;
 use super::counts::{Interferer, lead_ns};
 use super::relatives::Relation;
 use super::search::{Budget, LatestJob, Subject, fixed_point};
+use crate::arrivals::Arrivals;
 use crate::limits::SearchLimits;
 use crate::stream::Stream;
 
@@ -46,11 +47,11 @@ impl DeadlineDemand {
         let mut overflowed = false;
         for &index in order {
             let (task, jitter_ns) = (&steps[index].task, jitter_ns[index]);
-            let key = (task.period_ns, jitter_ns, task.deadline_ns);
+            let key = (task.arrivals(), jitter_ns, task.deadline_ns);
             let place = *places.entry(key).or_insert_with(|| {
                 streams.push(DeadlineStream {
                     jobs: Stream {
-                        period_ns: task.period_ns,
+                        arrivals: task.arrivals(),
                         jitter_ns,
                         worst_ns: 0,
                     },
@@ -126,8 +127,9 @@ impl DeadlineStream {
     fn interferer(&self) -> Interferer {
         Interferer {
             relation: Relation::Stranger,
-            period_ns: self.jobs.period_ns,
+            arrivals: self.jobs.arrivals,
             jitter_ns: self.jobs.jitter_ns,
+            lag: None,
         }
     }
 }
@@ -136,7 +138,10 @@ struct DeadlineSearch<'a> {
     lane: &'a DeadlineDemand,
     deadline_ns: u64,
     jitter_ns: u64,
+    /// The step, its relatives, and then the steps with a lag.
     family: Vec<Relative>,
+    /// The number of steps before those with a lag.
+    related: usize,
     /// The first arrival at which each number of jobs grows, and the period of further growth.
     growths: Vec<(i128, u64)>,
 }
@@ -152,44 +157,57 @@ struct Relative {
 impl<'a> DeadlineSearch<'a> {
     fn new(lane: &'a DeadlineDemand, subject: &Subject<'_>) -> Self {
         let own = &subject.steps[subject.index];
-        let relative = |(index, relation): (usize, Relation)| Relative {
-            interferer: Interferer {
-                relation,
-                period_ns: own.task.period_ns,
-                jitter_ns: subject.jitter_ns[index],
-            },
+        let relative = |(index, interferer): (usize, Interferer)| Relative {
+            interferer,
             lead_ns: lead_ns(own, &subject.steps[index]),
             worst_ns: subject.steps[index].task.worst_ns,
         };
-        let itself = core::iter::once((subject.index, Relation::Itself));
-        let family: Vec<Relative> = itself
-            .chain(subject.relatives.each())
-            .map(relative)
-            .collect();
-        let strangers = lane.streams.iter().map(|stream| {
-            let lead = i128::from(stream.deadline_ns) - i128::from(own.task.deadline_ns);
-            (
-                lead - i128::from(stream.jobs.jitter_ns),
-                stream.jobs.period_ns,
-            )
-        });
-        // The streams already contain all of them as strangers.
-        let growth = |relative: &Relative| {
-            let earliest = match relative.interferer.relation {
-                Relation::After => i128::from(relative.interferer.period_ns),
-                _ => 0,
-            };
-            let from = relative.lead_ns.max(earliest) - i128::from(relative.interferer.jitter_ns);
-            (from, relative.interferer.period_ns)
-        };
-        let growths = strangers.chain(family.iter().map(growth)).collect();
-        Self {
+        let family: Vec<Relative> = subject.family().map(relative).collect();
+        let mut search = Self {
             lane,
             deadline_ns: own.task.deadline_ns,
             jitter_ns: subject.own_jitter_ns(),
+            related: 1 + subject.relatives.each().count(),
             family,
-            growths,
+            growths: Vec::new(),
+        };
+        search.growths = search.all_growths();
+        search
+    }
+
+    /// Returns the arrivals at which each number of jobs grows first, and after which period it grows again.
+    fn all_growths(&self) -> Vec<(i128, u64)> {
+        let mut growths = Vec::new();
+        let mut add = |from_ns: i128, arrivals: &Arrivals| {
+            let each = arrivals.growths_ns();
+            growths.extend(each.map(|at_ns| (from_ns + i128::from(at_ns), arrivals.period_ns)));
+        };
+        for stream in &self.lane.streams {
+            let lead_ns = i128::from(stream.deadline_ns) - i128::from(self.deadline_ns);
+            let from_ns = lead_ns - i128::from(stream.jobs.jitter_ns);
+            add(from_ns, &stream.jobs.arrivals);
         }
+        // The streams already contain all of them as strangers.
+        for relative in &self.family {
+            let interferer = &relative.interferer;
+            let earliest_ns = match interferer.relation {
+                Relation::After => i128::from(interferer.arrivals.gap_ns()),
+                _ => 0,
+            };
+            let released_ns = -i128::from(interferer.jitter_ns);
+            add(
+                relative.lead_ns.max(earliest_ns) + released_ns,
+                &interferer.arrivals,
+            );
+        }
+        let lags = self.family.iter().filter_map(|relative| {
+            let lag = relative.interferer.lag?;
+            let released_ns = -i128::from(relative.interferer.jitter_ns);
+            let first_ns = lag.coincides_ns(-i128::from(self.jitter_ns), released_ns);
+            Some((first_ns, lag.modulo_ns()))
+        });
+        growths.extend(lags);
+        growths
     }
 
     /// Analyses each arrival that may be the worst; `None` if the search ended early.
@@ -202,7 +220,17 @@ impl<'a> DeadlineSearch<'a> {
                 break;
             }
             let window_ns = self.look_at(arrival_ns, budget, latest)?;
-            limit = i128::from(window_ns) - i128::from(latest.response_ns()?);
+            // With lags, an earlier arrival may have a longer window than this one, but none longer than without them.
+            let longest_ns = match self.family.len() {
+                all if all == self.related => window_ns,
+                _ => {
+                    let family = &self.family[..self.related];
+                    let mut longest_ns = window_ns;
+                    self.fill_window(&mut longest_ns, arrival_ns, family, budget)?;
+                    longest_ns
+                }
+            };
+            limit = i128::from(longest_ns) - i128::from(latest.response_ns()?);
         }
         Some(())
     }
@@ -214,19 +242,8 @@ impl<'a> DeadlineSearch<'a> {
         budget: &mut Budget,
         latest: &mut LatestJob,
     ) -> Option<u64> {
-        let due_ns = arrival_ns + i128::from(self.deadline_ns);
-        let due = |stream: &DeadlineStream| {
-            let interferer = stream.interferer();
-            interferer.jobs_due(i128::from(stream.deadline_ns), due_ns, u64::MAX)
-        };
-        let jobs_due: Vec<u64> = self.lane.streams.iter().map(due).collect();
-        let blocking_ns = self.lane.blocking_ns(due_ns);
         let mut window_ns = 1;
-        let complete = fixed_point(&mut window_ns, budget, |window| {
-            let asked_ns = self.lane.asked_ns(&jobs_due, window)?;
-            self.with_family(asked_ns, arrival_ns, window)?
-                .checked_add(blocking_ns)
-        });
+        let complete = self.fill_window(&mut window_ns, arrival_ns, &self.family, budget);
         let worst = LatestJob {
             arrival_ns,
             window_ns,
@@ -237,22 +254,25 @@ impl<'a> DeadlineSearch<'a> {
         complete.map(|()| window_ns)
     }
 
-    /// Corrects the demand for relatives, which it counts as strangers.
-    fn with_family(&self, mut asked_ns: u64, arrival_ns: i128, window_ns: u64) -> Option<u64> {
-        for each in &self.family {
-            let stranger = Interferer {
-                relation: Relation::Stranger,
-                ..each.interferer
-            };
-            asked_ns -= stranger.jobs_due(each.lead_ns, arrival_ns, window_ns) * each.worst_ns;
-        }
-        for each in &self.family {
-            let jobs = each
-                .interferer
-                .jobs_due(each.lead_ns, arrival_ns, window_ns);
-            asked_ns = asked_ns.checked_add(jobs.checked_mul(each.worst_ns)?)?;
-        }
-        Some(asked_ns)
+    /// Grows a window to the demand of the job with this arrival. `None` if that ended early.
+    fn fill_window(
+        &self,
+        window_ns: &mut u64,
+        arrival_ns: i128,
+        family: &[Relative],
+        budget: &mut Budget,
+    ) -> Option<()> {
+        let due_ns = arrival_ns + i128::from(self.deadline_ns);
+        let due = |stream: &DeadlineStream| {
+            let interferer = stream.interferer();
+            interferer.jobs_due(i128::from(stream.deadline_ns), due_ns, u64::MAX)
+        };
+        let jobs_due: Vec<u64> = self.lane.streams.iter().map(due).collect();
+        let blocking_ns = self.lane.blocking_ns(due_ns);
+        fixed_point(window_ns, budget, |window| {
+            let asked_ns = self.lane.asked_ns(&jobs_due, window)?;
+            with_family(family, asked_ns, arrival_ns, window)?.checked_add(blocking_ns)
+        })
     }
 
     /// Returns the last arrival before the limit at which a number of jobs grows.
@@ -263,4 +283,24 @@ impl<'a> DeadlineSearch<'a> {
         };
         self.growths.iter().filter_map(last).max()
     }
+}
+
+/// Corrects the demand for steps whose arrivals are related, which it counts as unrelated.
+fn with_family(
+    family: &[Relative],
+    mut asked_ns: u64,
+    arrival_ns: i128,
+    window_ns: u64,
+) -> Option<u64> {
+    for each in family {
+        let unrelated = each.interferer.unrelated();
+        asked_ns -= unrelated.jobs_due(each.lead_ns, arrival_ns, window_ns) * each.worst_ns;
+    }
+    for each in family {
+        let jobs = each
+            .interferer
+            .jobs_due(each.lead_ns, arrival_ns, window_ns);
+        asked_ns = asked_ns.checked_add(jobs.checked_mul(each.worst_ns)?)?;
+    }
+    Some(asked_ns)
 }

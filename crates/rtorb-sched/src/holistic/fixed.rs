@@ -5,6 +5,7 @@ use super::relatives::Relation;
 use super::search::{Budget, LatestJob, Subject, fixed_point};
 use crate::stream::{Stream, StreamSet, demand_in};
 use crate::task::Task;
+use crate::utilisation::share;
 
 /// The demand of the steps of some levels on their processor.
 #[derive(Default)]
@@ -44,7 +45,8 @@ impl LevelDemand {
 impl LinearDemand {
     #[expect(clippy::cast_precision_loss, reason = "about")]
     fn add(&mut self, task: &Task, jitter_ns: u64, times: f64) {
-        let of_each = task.worst_ns as f64 / task.period_ns as f64 * times;
+        let (execution_ns, period_ns) = share(task.arrivals(), task.worst_ns);
+        let of_each = execution_ns as f64 / period_ns as f64 * times;
         self.of_each += of_each;
         self.at_once_ns += of_each * jitter_ns as f64;
     }
@@ -64,16 +66,9 @@ struct FixedSearch<'a> {
 impl<'a> FixedSearch<'a> {
     fn new(demand: &'a LevelDemand, subject: &Subject<'_>) -> Self {
         let mut linear = demand.linear;
-        let own = core::iter::once((subject.index, Relation::Itself));
-        let family = own.chain(subject.relatives.each());
-        let family = family.map(|(index, relation)| {
-            let (task, jitter_ns) = (&subject.steps[index].task, subject.jitter_ns[index]);
-            linear.add(task, jitter_ns, -1.0);
-            let interferer = Interferer {
-                relation,
-                period_ns: task.period_ns,
-                jitter_ns,
-            };
+        let family = subject.family().map(|(index, interferer)| {
+            let task = &subject.steps[index].task;
+            linear.add(task, interferer.jitter_ns, -1.0);
             (interferer, task.worst_ns)
         });
         Self {
@@ -119,10 +114,7 @@ impl<'a> FixedSearch<'a> {
     fn needed(&self, arrival_ns: i128, window_ns: u64) -> Option<u64> {
         let mut sum = demand_in(self.streams, window_ns)?;
         for (interferer, worst_ns) in &self.family {
-            let stranger = window_ns
-                .checked_add(interferer.jitter_ns)?
-                .div_ceil(interferer.period_ns);
-            sum -= stranger * worst_ns;
+            sum -= interferer.unrelated().jobs(arrival_ns, window_ns) * worst_ns;
         }
         for (interferer, worst_ns) in &self.family {
             sum = sum.checked_add(
@@ -143,7 +135,8 @@ impl<'a> FixedSearch<'a> {
     )]
     fn least_window(&self, arrival_ns: i128) -> Option<u64> {
         let mut base_ns = self.blocking_ns;
-        for (interferer, worst_ns) in &self.family {
+        let sure = |(interferer, _): &&(Interferer, u64)| interferer.relation != Relation::Stranger;
+        for (interferer, worst_ns) in self.family.iter().filter(sure) {
             base_ns = base_ns.checked_add(interferer.until(arrival_ns).checked_mul(*worst_ns)?)?;
         }
         // A job without execution time still begins together with others.
@@ -152,18 +145,14 @@ impl<'a> FixedSearch<'a> {
         if left < LEFT_MIN {
             return Some(base_ns);
         }
-        // A number of jobs is at least window plus jitter, divided by the period. The factor far exceeds the rounding error.
+        // A number of jobs is at least window plus jitter, divided by the period and times the jobs of a burst. The factor far exceeds the rounding error.
         let least = (base_ns as f64 + self.linear.at_once_ns) / left * (1.0 - 1e-6);
         Some(base_ns.max(least as u64))
     }
 
     /// Returns the next arrival, relative to the window's beginning, at which a number of jobs grows.
     fn next_arrival(&self, arrival_ns: i128) -> i128 {
-        let next = |(interferer, _): &(Interferer, u64)| {
-            let period = i128::from(interferer.period_ns);
-            let since = (arrival_ns + i128::from(interferer.jitter_ns)).rem_euclid(period);
-            arrival_ns + period - since
-        };
+        let next = |(interferer, _): &(Interferer, u64)| interferer.next_growth_ns(arrival_ns);
         self.family.iter().map(next).min().unwrap_or(i128::MAX)
     }
 

@@ -16,6 +16,10 @@ impl Relatives {
         self.before.is_empty() && self.after.is_empty()
     }
 
+    pub(super) fn contains(&self, index: usize) -> bool {
+        self.before.contains(&index) || self.after.contains(&index)
+    }
+
     pub(super) fn each(&self) -> impl Iterator<Item = (usize, Relation)> {
         let before = self.before.iter().map(|&index| (index, Relation::Before));
         before.chain(self.after.iter().map(|&index| (index, Relation::After)))

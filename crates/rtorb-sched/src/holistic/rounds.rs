@@ -9,7 +9,7 @@ use super::search::{Budget, LatestJob, Subject};
 use super::{SchedulingPolicy, Step, StepResponse};
 use crate::limits::SearchLimits;
 use crate::response::Response;
-use crate::utilisation::Utilisation;
+use crate::utilisation::{Utilisation, share};
 
 /// The part of an analysis that does not depend on times.
 pub(crate) struct Layout {
@@ -23,6 +23,8 @@ pub(crate) struct Layout {
 pub(crate) struct ProcessorLayout {
     pub(crate) policy: SchedulingPolicy,
     pub(crate) order: Vec<usize>,
+    /// Those with static offsets, in the same order.
+    phased: Vec<usize>,
 }
 
 /// The state of an analysis. Jitters only grow, so a result for smaller jitters is a lower bound for larger ones.
@@ -243,11 +245,21 @@ impl<'a> Rounds<'a> {
     }
 
     fn subject(&self, index: usize) -> Subject<'_> {
+        let step = &self.steps[index];
+        let processor = &self.layout.processors[step.processor];
+        let phased = match processor.policy {
+            SchedulingPolicy::EarliestDeadline => processor.phased.len(),
+            SchedulingPolicy::FixedPriority => {
+                let above = |&other: &usize| self.steps[other].level <= step.level;
+                processor.phased.partition_point(above)
+            }
+        };
         Subject {
             index,
             steps: self.steps,
             jitter_ns: &self.seen_ns,
             relatives: &self.layout.relatives[index],
+            phased: &processor.phased[..phased],
         }
     }
 
@@ -332,7 +344,8 @@ impl<'a> Rounds<'a> {
     /// Returns the result in terms of jitter and periods.
     fn found_of(&self, index: usize) -> StepResponse {
         let worst = self.worst[index];
-        let period = i128::from(self.steps[index].task.period_ns);
+        let arrivals = self.steps[index].task.arrivals();
+        let period = i128::from(arrivals.period_ns);
         let since = |step: usize| worst.arrival_ns + i128::from(self.seen_ns[step]);
         let whole = |step: &usize| since(*step) >= 0 && since(*step) % period == 0;
         let chain =
@@ -346,7 +359,7 @@ impl<'a> Rounds<'a> {
             jitter_ns: self.seen_ns[begins_with],
             job: number(since(begins_with) / period),
             later_ns: number(since(begins_with) % period),
-            own_jobs: number(since(index) / period + 1),
+            own_jobs: arrivals.jobs_until(since(index)),
             blocking_ns: self.blocking_ns(index),
         }
     }
@@ -361,6 +374,7 @@ impl Layout {
             .map(|&policy| ProcessorLayout {
                 policy,
                 order: Vec::new(),
+                phased: Vec::new(),
             })
             .collect();
         let mut followers = vec![Vec::new(); steps.len()];
@@ -373,6 +387,8 @@ impl Layout {
         }
         for processor in &mut processors {
             processor.order.sort_by_key(|&index| steps[index].level);
+            let phased = |index: &&usize| steps[**index].task.phase.is_some();
+            processor.phased = processor.order.iter().filter(phased).copied().collect();
         }
         Self {
             processors,
@@ -390,9 +406,12 @@ impl Layout {
 /// Returns the first level, from the most urgent on, at which the utilisation exceeds 1.
 fn overload_from(steps: &[Step], order: &[usize]) -> Option<u32> {
     // The rounding error is far smaller than the margin.
-    let share =
-        |&index: &usize| steps[index].task.worst_ns as f64 / steps[index].task.period_ns as f64;
-    if order.iter().map(share).sum::<f64>() < 1.0 - 1e-6 {
+    let each = |&index: &usize| {
+        let task = &steps[index].task;
+        let (execution_ns, period_ns) = share(task.arrivals(), task.worst_ns);
+        execution_ns as f64 / period_ns as f64
+    };
+    if order.iter().map(each).sum::<f64>() < 1.0 - 1e-6 {
         return None;
     }
     let exceeds = |count: usize| {

@@ -1,7 +1,8 @@
 //! The search for the latest job of one step: its subject, its budget and its result.
 
 use super::Step;
-use super::relatives::Relatives;
+use super::counts::{Interferer, Lag};
+use super::relatives::{Relation, Relatives};
 
 /// The job of a step with the longest response: its arrival relative to the beginning of the window, and the length of the
 /// window.
@@ -25,11 +26,34 @@ pub(super) struct Subject<'a> {
     pub(super) steps: &'a [Step],
     pub(super) jitter_ns: &'a [u64],
     pub(super) relatives: &'a Relatives,
+    /// The steps of its processor with static offsets, the most urgent first; none under fixed priorities that are less urgent.
+    pub(super) phased: &'a [usize],
 }
 
 impl Subject<'_> {
     pub(super) fn own_jitter_ns(&self) -> u64 {
         self.jitter_ns[self.index]
+    }
+
+    /// Returns the steps whose arrivals are related to those of this step: itself, its relatives, and those with a lag.
+    pub(super) fn family(&self) -> impl Iterator<Item = (usize, Interferer)> {
+        let own = &self.steps[self.index].task;
+        let itself = core::iter::once((self.index, Relation::Itself));
+        let lag = |index: usize, relation| Lag::between(own, &self.steps[index].task, relation);
+        let phased = self.phased.iter().map(|&index| (index, Relation::Stranger));
+        let phased = phased.filter(move |&(index, relation)| {
+            index != self.index && !self.relatives.contains(index) && lag(index, relation).is_some()
+        });
+        let all = itself.chain(self.relatives.each()).chain(phased);
+        all.map(move |(index, relation)| {
+            let interferer = Interferer {
+                relation,
+                arrivals: self.steps[index].task.arrivals(),
+                jitter_ns: self.jitter_ns[index],
+                lag: lag(index, relation),
+            };
+            (index, interferer)
+        })
     }
 }
 

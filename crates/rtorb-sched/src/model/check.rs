@@ -160,6 +160,7 @@ pub fn check_composed(
     let mut assumptions = composition.assumptions.clone();
     assumptions.extend(processor_use::assumptions(&processors));
     assumptions.extend(explanations::of_priorities(&view, &analysis, about));
+    assumptions.extend(explanations::of_releases(system));
     Ok(CheckReport {
         schema: "rtorb-model/1",
         system: system.name.clone(),

@@ -16,7 +16,9 @@ use thiserror::Error;
 use super::composition::{Composition, Interrupt, Part, Processor};
 use super::platform::Platform;
 use super::report::Layer;
-use super::system::{CallWay, Placement, System, Trigger};
+use super::system::{CallWay, Placement, System};
+use crate::arrivals::Burst;
+use crate::holistic::SchedulingPolicy;
 use costs::Costs;
 use expansion::Expansion;
 
@@ -124,14 +126,10 @@ pub fn compose(system: &System, platforms: &[Platform]) -> Result<Composition, C
     })
 }
 
-/// Returns the periodic and sporadic behaviours with their periods or gaps.
+/// Returns the periodic and sporadic behaviours with their periods, gaps or windows.
 fn roots(system: &System) -> impl Iterator<Item = (usize, u64)> {
     let behaviours = system.behaviours.iter().enumerate();
-    behaviours.filter_map(|(at, behaviour)| match behaviour.trigger {
-        Trigger::Periodic { period_ns } => Some((at, period_ns)),
-        Trigger::Sporadic { gap_ns } => Some((at, gap_ns)),
-        Trigger::Called => None,
-    })
+    behaviours.filter_map(|(at, behaviour)| Some((at, behaviour.trigger.period_ns()?)))
 }
 
 /// Returns the CPUs that execute something.
@@ -164,6 +162,7 @@ fn processor(system: &System, place: Placement, costs: &mut Costs<'_>) -> Proces
     if tick_ns > 0 {
         interrupts.push(Interrupt {
             period_ns: costs.tick_period(node),
+            burst: Burst::NONE,
             cost: interrupt("tick".to_owned(), tick_ns),
         });
     }
@@ -173,14 +172,19 @@ fn processor(system: &System, place: Placement, costs: &mut Costs<'_>) -> Proces
             let what = format!("release of {}", system.behaviours[root].name);
             interrupts.push(Interrupt {
                 period_ns,
+                burst: system.behaviours[root].trigger.burst(),
                 cost: interrupt(what, release_ns),
             });
         }
     }
+    let scheduling = system.scheduling(place);
     Processor {
         node,
         cpu,
-        scheduling: system.nodes[node].scheduling,
+        scheduling,
+        levels: system.nodes[node]
+            .levels
+            .filter(|_| scheduling == SchedulingPolicy::EarliestDeadline),
         interrupts,
         hypervisor_ns: costs.platform(node).hypervisor_ns(),
     }

@@ -2,6 +2,7 @@
 
 use super::report::{Assumption, Layer};
 use super::system::Section;
+use crate::arrivals::Burst;
 use crate::holistic::SchedulingPolicy;
 
 /// Segments on processors, without levels. Indices refer to these vectors, or to those of the system where noted.
@@ -26,6 +27,8 @@ pub struct Processor {
     pub cpu: u32,
     /// The scheduling policy.
     pub scheduling: SchedulingPolicy,
+    /// The number of levels of its lane that dispatches by deadline; `None` for as many as are needed.
+    pub levels: Option<u32>,
     /// The interrupts that preempt every segment: the clock's tick, and timers.
     pub interrupts: Vec<Interrupt>,
     /// The longest time for which a hypervisor was seen to take the CPU, in ns; in no bound. 0 on bare metal.
@@ -37,6 +40,8 @@ pub struct Processor {
 pub struct Interrupt {
     /// The least period, in ns.
     pub period_ns: u64,
+    /// The interrupts within a period.
+    pub burst: Burst,
     /// The cost of one interrupt.
     pub cost: Part,
 }

@@ -81,7 +81,8 @@ mod tests {
             name: name.to_owned(),
             cpus: 1,
             profile: profile.map(PathBuf::from),
-            scheduling: SchedulingPolicy::FixedPriority,
+            scheduling: vec![SchedulingPolicy::FixedPriority],
+            levels: None,
             tick_ns: None,
             line: 3,
         };

@@ -63,6 +63,8 @@ pub struct ProcessorUse {
     pub cpu: u32,
     /// `fixed_priority` or `earliest_deadline`.
     pub scheduling: &'static str,
+    /// The number of levels of a lane that dispatches by deadline; `None` for as many as are needed.
+    pub levels: Option<u32>,
     /// In millionths, rounded up.
     pub utilisation_millionths: u64,
     /// The utilisation by layer, the largest first.
@@ -83,8 +85,12 @@ pub struct BehaviourBound {
     pub priority: Option<i16>,
     /// Whether the strategy assigned the priority.
     pub assigned: bool,
-    /// The period of the root, in ns.
+    /// The period of the root, in ns; the window of a burst.
     pub period_ns: u64,
+    /// The largest number of arrivals of the root within that time.
+    pub jobs: u32,
+    /// The static offset of the root, in ns; `None` if it is unknown.
+    pub offset_ns: Option<u64>,
     /// The deadline, in ns from the arrival of the root.
     pub deadline_ns: u64,
     /// The bound of the response time, in ns from the arrival of the root; `None` if there is none or it is unknown.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::arrivals::Burst;
 use crate::holistic::SchedulingPolicy;
 use crate::levels::Strategy;
 use crate::mapping::PriorityRange;
@@ -41,8 +42,10 @@ pub struct Node {
     pub cpus: u32,
     /// The platform profile (docs/reference/profile.md), relative to the folder of the system's file; `None` if the command names one.
     pub profile: Option<PathBuf>,
-    /// The scheduling policy of its CPUs.
-    pub scheduling: SchedulingPolicy,
+    /// The scheduling policy of each of its CPUs.
+    pub scheduling: Vec<SchedulingPolicy>,
+    /// The number of native priorities over which a lane dispatches by deadline (levels); `None` for as many as are needed.
+    pub levels: Option<u32>,
     /// The period of the kernel's clock tick, in ns (P3 Eq. 1 to 3); `None` takes the period of the profile's kernel.
     pub tick_ns: Option<u64>,
     /// Its line in the file.
@@ -108,6 +111,8 @@ pub struct Behaviour {
     pub trigger: Trigger,
     /// The execution time of its own code with its critical sections, without the calls that it makes.
     pub execution: Execution,
+    /// What happens if it executes longer than its budget.
+    pub enforcement: Enforcement,
     /// The deadline, in ns, from the arrival of the root (the periodic or sporadic behaviour at the beginning of the calls);
     /// `None` stands for the period of the root.
     pub deadline_ns: Option<u64>,
@@ -135,14 +140,48 @@ pub enum Trigger {
     Periodic {
         /// The period, in ns, at least 1.
         period_ns: u64,
+        /// The arrival of the first job on the clock of the node, in ns; `None` if it is unknown.
+        offset_ns: Option<u64>,
     },
     /// An event outside the system releases it.
     Sporadic {
         /// The least time between two arrivals, in ns, at least 1.
         gap_ns: u64,
+        /// The bound on jobs that arrive so close together; `None` if they may go on.
+        burst: Option<ArrivalBurst>,
     },
     /// Calls and events of other behaviours release it.
     Called,
+}
+
+/// A burst of arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrivalBurst {
+    /// The largest number of arrivals within a window, at least 2.
+    pub jobs: u32,
+    /// The window, in ns; not shorter than the minimum gap times `jobs`.
+    pub window_ns: u64,
+}
+
+/// What happens to a job that executes longer than its budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Enforcement {
+    /// It is counted, and goes on.
+    #[default]
+    Count,
+    /// It goes on less urgently than all real-time work.
+    Demote(Budget),
+    /// It stops.
+    Stop(Budget),
+}
+
+/// A bound on the execution of a job at its own urgency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The execution that is granted, in ns.
+    pub budget_ns: u64,
+    /// The longest execution beyond the budget until it is enforced, in ns.
+    pub granularity_ns: u64,
 }
 
 /// An execution time.
@@ -278,7 +317,69 @@ impl Execution {
     }
 }
 
+impl Trigger {
+    /// Returns the period, the minimum gap, or the window of a burst, in ns; `None` if it is called.
+    #[must_use]
+    pub const fn period_ns(self) -> Option<u64> {
+        match self {
+            Self::Periodic { period_ns, .. } => Some(period_ns),
+            Self::Sporadic { gap_ns, burst } => match burst {
+                Some(burst) => Some(burst.window_ns),
+                None => Some(gap_ns),
+            },
+            Self::Called => None,
+        }
+    }
+
+    /// Returns the static offset, in ns, if it is known.
+    #[must_use]
+    pub const fn offset_ns(self) -> Option<u64> {
+        match self {
+            Self::Periodic { offset_ns, .. } => offset_ns,
+            Self::Sporadic { .. } | Self::Called => None,
+        }
+    }
+
+    /// Returns the jobs within that time.
+    #[must_use]
+    pub const fn burst(self) -> Burst {
+        match self {
+            Self::Sporadic {
+                gap_ns,
+                burst: Some(burst),
+            } => Burst {
+                jobs: burst.jobs,
+                gap_ns,
+            },
+            _ => Burst::NONE,
+        }
+    }
+}
+
+impl Behaviour {
+    /// Returns the longest execution of its own code at its own urgency, in ns: the budget and its granularity, if they are
+    /// enforced and less than the longest execution.
+    #[must_use]
+    pub fn urgent_ns(&self) -> u64 {
+        let worst_ns = self.execution.worst_ns();
+        match self.enforcement {
+            Enforcement::Count => worst_ns,
+            Enforcement::Demote(budget) | Enforcement::Stop(budget) => {
+                worst_ns.min(budget.budget_ns.saturating_add(budget.granularity_ns))
+            }
+        }
+    }
+}
+
 impl System {
+    /// Returns the scheduling policy of a CPU.
+    #[must_use]
+    pub fn scheduling(&self, place: Placement) -> SchedulingPolicy {
+        let policies = &self.nodes[place.node].scheduling;
+        let cpu = usize::try_from(place.cpu).unwrap_or(usize::MAX);
+        policies.get(cpu).copied().unwrap_or_default()
+    }
+
     /// Returns the behaviour of this name.
     #[must_use]
     pub fn behaviour(&self, name: &str) -> Option<usize> {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::profiles::{platform, profile, service};
 use proptest::prelude::*;
 use rtorb_sched::model::{
-    Behaviour, Call, CallWay, Channel, Component, Composition, Execution, Layer, Link, Node, Part,
-    Platform, SchedulingPolicy, System, Trigger, compose,
+    Behaviour, Call, CallWay, Channel, Component, Composition, Enforcement, Execution, Layer, Link,
+    Node, Part, Platform, SchedulingPolicy, System, Trigger, compose,
 };
 use rtorb_sched::{PriorityRange, Strategy as Order};
 use serde_json::json;
@@ -68,11 +68,13 @@ fn behaviour(drawn: &[Drawn], at: usize) -> Behaviour {
         trigger: if begins {
             Trigger::Periodic {
                 period_ns: 1_000_000_000,
+                offset_ns: None,
             }
         } else {
             Trigger::Called
         },
         execution: Execution::Fixed { ns: *execution_ns },
+        enforcement: Enforcement::Count,
         deadline_ns: None,
         criticality: rtorb_sched::Criticality::Medium,
         priority: None,
@@ -90,7 +92,8 @@ fn system(drawn: &[Drawn]) -> System {
         name: name.to_owned(),
         cpus: 2,
         profile: None,
-        scheduling: SchedulingPolicy::FixedPriority,
+        scheduling: vec![SchedulingPolicy::FixedPriority; 2],
+        levels: None,
         tick_ns: None,
         line: 1,
     };

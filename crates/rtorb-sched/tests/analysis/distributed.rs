@@ -2,8 +2,12 @@
 //!
 //! A short run by default; `RTORB_SCHED_SETS=10000 cargo test -p rtorb-sched --release --test analysis distributed::` for a long one.
 
+use core::cell::Cell;
+
 use crate::simulator::distributed::{Chances, Course, longest_responses};
-use crate::simulator::random::{BOTH, EARLIEST, FIXED, LIMITS, Transactions, transactions};
+use crate::simulator::random::{
+    BOTH, EARLIEST, FIXED, LIMITS, Transactions, transactions, with_bursts_and_offsets,
+};
 use crate::simulator::sets::check;
 use proptest::prelude::*;
 use rtorb_sched::holistic::{Step, StepResponse, holistic, interference};
@@ -26,7 +30,12 @@ fn courses(set: &Transactions, found: &[StepResponse]) -> Vec<Course> {
             1..6 => together(step, chances),
             _ => chances.next() % step.task.period_ns,
         };
-        let offsets = set.steps.iter().map(|step| offset(step, &mut chances));
+        // Steps with static offsets keep their distance, from a moment that their clock chooses.
+        let begun_ns = [chances.next() % 100, chances.next() % 100];
+        let offsets = set.steps.iter().map(|step| match step.task.phase {
+            Some(phase) => begun_ns[phase.clock] + phase.offset_ns,
+            None => offset(step, &mut chances),
+        });
         Course {
             offsets_ns: offsets.collect(),
             at_worst: number < 8,
@@ -76,26 +85,61 @@ fn no_step_exceeds_its_bound_with_mixed_policies() {
 }
 
 #[test]
-fn the_terms_of_a_bound_sum_up_to_it() {
-    check(&transactions(BOTH, 200), |set| {
-        let found = holistic(&set.steps, &set.processors, LIMITS);
-        for (index, each) in found.iter().enumerate() {
-            let Some(bound_ns) = each.response.bound_ns() else {
-                continue;
-            };
-            let task = &set.steps[index].task;
-            let earlier = each.job * task.period_ns + each.later_ns;
-            prop_assert_eq!(bound_ns + earlier, each.jitter_ns + each.window_ns);
-            let listed = interference(&set.steps, &set.processors, &found, index);
-            let others: u64 = listed
-                .iter()
-                .map(|&(step, jobs)| jobs * set.steps[step].task.worst_ns)
-                .sum();
-            prop_assert_eq!(
-                each.window_ns,
-                each.blocking_ns + each.own_jobs * task.worst_ns + others
-            );
+fn no_step_exceeds_its_bound_with_bursts_and_offsets() {
+    for policies in [FIXED, EARLIEST, BOTH] {
+        check(&transactions(policies, 250), |set| {
+            never_below_simulation(&with_bursts_and_offsets(set))
+        });
+    }
+}
+
+#[test]
+fn offsets_never_lengthen_a_bound() {
+    let shorter = Cell::new(0);
+    check(&transactions(BOTH, 250), |set| {
+        let set = with_bursts_and_offsets(set);
+        let mut unrelated = set.steps.clone();
+        unrelated.iter_mut().for_each(|step| step.task.phase = None);
+        let with = holistic(&set.steps, &set.processors, LIMITS);
+        let without = holistic(&unrelated, &set.processors, LIMITS);
+        for (index, (with, without)) in with.iter().zip(&without).enumerate() {
+            let bounds = (with.response.bound_ns(), without.response.bound_ns());
+            if let (Some(with), Some(without)) = bounds {
+                prop_assert!(with <= without, "step {index}: {with} > {without}");
+                shorter.set(shorter.get() + u32::from(with < without));
+            }
         }
         Ok(())
     });
+    assert!(shorter.get() > 100, "offsets shortened {shorter:?} bounds");
+}
+
+#[test]
+fn the_terms_of_a_bound_sum_up_to_it() {
+    check(&transactions(BOTH, 200), |set| {
+        terms_sum_up(&set)?;
+        terms_sum_up(&with_bursts_and_offsets(set))
+    });
+}
+
+fn terms_sum_up(set: &Transactions) -> Result<(), TestCaseError> {
+    let found = holistic(&set.steps, &set.processors, LIMITS);
+    for (index, each) in found.iter().enumerate() {
+        let Some(bound_ns) = each.response.bound_ns() else {
+            continue;
+        };
+        let task = &set.steps[index].task;
+        let earlier = each.job * task.period_ns + each.later_ns;
+        prop_assert_eq!(bound_ns + earlier, each.jitter_ns + each.window_ns);
+        let listed = interference(&set.steps, &set.processors, &found, index);
+        let others: u64 = listed
+            .iter()
+            .map(|&(step, jobs)| jobs * set.steps[step].task.worst_ns)
+            .sum();
+        prop_assert_eq!(
+            each.window_ns,
+            each.blocking_ns + each.own_jobs * task.worst_ns + others
+        );
+    }
+    Ok(())
 }

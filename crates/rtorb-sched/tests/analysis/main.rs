@@ -3,9 +3,11 @@
 mod composition;
 mod compositions;
 mod distributed;
+mod levels;
 mod model;
 mod platform;
 mod profiles;
+mod prosa;
 mod sensitivity;
 mod simulated;
 mod simulator;

@@ -11,7 +11,7 @@ use response_time_analysis::time::{Duration, Service};
 use response_time_analysis::{edf as their_edf, fixed_priority, wcet};
 use rtorb_sched::holistic::{self, Step, holistic};
 use rtorb_sched::{
-    Response, SearchLimits, Task, Utilisation, audsley, edf, levels, response_times,
+    Burst, Response, SearchLimits, Task, Utilisation, audsley, edf, levels, response_times,
 };
 
 /// Task sets of low to excessive utilisation, with deadlines before and after the periods, and jitter.
@@ -26,16 +26,26 @@ fn task_sets(count: core::ops::Range<usize>) -> impl Strategy<Value = Vec<Task>>
     prop::collection::vec(task, count)
 }
 
+/// Gives some tasks bursts, which are drawn from the seeds.
+fn with_bursts(tasks: &mut [Task], seeds: &[u64]) {
+    for (task, seed) in tasks.iter_mut().zip(seeds.iter().cycle()) {
+        let jobs = u32::try_from(seed % 4).expect("small") + 1;
+        let most_ns = task.period_ns / u64::from(jobs);
+        let gap_ns = seed / 4 % (most_ns + 1);
+        task.worst_ns = (task.worst_ns / u64::from(jobs)).max(1);
+        task.burst = Burst { jobs, gap_ns };
+    }
+}
+
 /// Arrivals: the first jobs together and as late as possible, as bounds assume, or arbitrary.
 fn arrivals(tasks: &[Task], seeds: &[u64], blocked_ns: u64) -> [Arrivals; 2] {
-    let worst = |task: &Task| {
-        let on_time = usize::try_from(task.jitter_ns / task.period_ns + 8).expect("few");
-        let mut delays = vec![task.jitter_ns];
+    let worst = |task: &Task| -> Vec<u64> {
+        let jobs = u64::from(task.burst.jobs);
+        let on_time = (task.jitter_ns / task.period_ns + 8) * jobs;
         // Jobs after the first are released with it if they arrive before its release.
-        delays.extend(
-            (1..on_time as u64).map(|job| task.jitter_ns.saturating_sub(job * task.period_ns)),
-        );
-        delays
+        let since_ns = |job: u64| job / jobs * task.period_ns + job % jobs * task.burst.gap_ns;
+        let delays = (0..on_time).map(|job| task.jitter_ns.saturating_sub(since_ns(job)));
+        delays.collect()
     };
     let latest = tasks.iter().map(|task| task.jitter_ns).max().unwrap_or(0);
     let together = Arrivals {
@@ -109,6 +119,67 @@ fn bounds_are_reached_with_distinct_levels_and_no_jitter() {
         for (index, bound) in bounds.iter().enumerate() {
             if let Response::Bounded { ns } = *bound {
                 prop_assert_eq!(reached[index], ns, "task {}: a tight bound", index);
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn bursts_reach_their_bounds_with_distinct_levels_and_no_jitter() {
+    check(&with_seeds(1..6), |(mut tasks, seeds, _)| {
+        tasks.iter_mut().for_each(|task| task.jitter_ns = 0);
+        with_bursts(&mut tasks, &seeds);
+        if Utilisation::of(&tasks).millionths() > 950_000 {
+            return Ok(());
+        }
+        let levels: Vec<u32> = (0..).take(tasks.len()).collect();
+        let bounds = response_times(&tasks, &levels, SearchLimits::default());
+        let [together, _] = arrivals(&tasks, &seeds, 0);
+        let reached = longest_responses(&tasks, Policy::Fixed(&levels), &together, 10_000);
+        for (index, bound) in bounds.iter().enumerate() {
+            if let Response::Bounded { ns } = *bound {
+                prop_assert_eq!(reached[index], ns, "task {} of {:?}", index, tasks);
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn no_job_of_a_burst_exceeds_its_bound() {
+    check(&with_seeds(1..6), |(mut tasks, seeds, blocked)| {
+        tasks.iter_mut().for_each(|task| task.blocking_ns = blocked);
+        with_bursts(&mut tasks, &seeds);
+        if Utilisation::of(&tasks).exceeds_one() {
+            return Ok(());
+        }
+        let levels = levels::deadline_monotonic(&tasks);
+        let limits = SearchLimits {
+            steps_max: 2_000,
+            ..SearchLimits::default()
+        };
+        let by_level = response_times(&tasks, &levels, limits);
+        let by_deadline = edf::response_times(&tasks, limits);
+        let demand = edf::demand(&tasks, limits);
+        let mut each = by_deadline.iter().zip(&tasks);
+        let holds = each.all(|(response, task)| response.meets(task.deadline_ns) == Some(true));
+        let undecided = |response: &Response| matches!(response, Response::Undecided { .. });
+        if demand != edf::DemandResult::Undecided && !by_deadline.iter().any(undecided) {
+            let meets = demand == edf::DemandResult::Meets;
+            prop_assert_eq!(holds, meets, "{:?} {:?}", demand, by_deadline);
+        }
+        for (policy, bounds) in [
+            (Policy::Fixed(&levels), by_level),
+            (Policy::EarliestDeadline, by_deadline),
+        ] {
+            for arrivals in arrivals(&tasks, &seeds, blocked) {
+                let reached = longest_responses(&tasks, policy, &arrivals, HORIZON_NS);
+                for (index, bound) in bounds.iter().enumerate() {
+                    if let Response::Bounded { ns } = *bound {
+                        prop_assert!(reached[index] <= ns, "task {index}: {reached:?} {bounds:?}");
+                    }
+                }
             }
         }
         Ok(())

@@ -65,9 +65,8 @@ fn demand_ns(system: &System) -> Vec<u64> {
     let mut demand = vec![0; system.nodes.len()];
     for (root, behaviour) in system.behaviours.iter().enumerate() {
         let period_ns = match behaviour.trigger {
-            Trigger::Periodic { period_ns } => period_ns,
-            Trigger::Sporadic { gap_ns } => gap_ns,
             Trigger::Called => continue,
+            trigger => trigger.period_ns().expect("it is a root"),
         };
         let mut waiting = vec![(root, 1_000_000_000 / period_ns)];
         while let Some((place, times)) = waiting.pop() {
@@ -146,7 +145,7 @@ fn a_file_with_everything_is_read() {
     assert_eq!(profile, Some(Path::new("/systems/profile.json")));
     assert_eq!(
         system.nodes[1].scheduling,
-        SchedulingPolicy::EarliestDeadline
+        [SchedulingPolicy::EarliestDeadline]
     );
     assert_eq!(system.links[0].between, [1, 0]);
     assert_eq!((system.channels[0].node, system.channels[0].cpu), (0, 1));
@@ -154,7 +153,13 @@ fn a_file_with_everything_is_read() {
     assert_eq!(system.resources[1].locking, Locking::Inheritance);
     let sample = &system.behaviours[0];
     let period_ns = 50_000_000;
-    assert_eq!(sample.trigger, Trigger::Periodic { period_ns });
+    assert_eq!(
+        sample.trigger,
+        Trigger::Periodic {
+            period_ns,
+            offset_ns: None
+        }
+    );
     assert_eq!(sample.calls[2].way, CallWay::Event { channel: 0 });
     assert_eq!(sample.calls[2].to, [3, 5]);
     assert_eq!(sample.calls[0].count, 2);
@@ -179,7 +184,13 @@ fn annotations_supply_what_the_file_omits() {
     assert_eq!(update.criticality, Criticality::High);
     assert_eq!(update.trigger, Trigger::Called);
     let gap_ns = 20_000_000;
-    assert_eq!(system.behaviours[4].trigger, Trigger::Sporadic { gap_ns });
+    assert_eq!(
+        system.behaviours[4].trigger,
+        Trigger::Sporadic {
+            gap_ns,
+            burst: None
+        }
+    );
 }
 
 /// A case of `wrong.txt`.

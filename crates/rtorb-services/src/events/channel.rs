@@ -84,6 +84,11 @@ impl Channel {
         &self.reference
     }
 
+    #[cfg(feature = "scheduling")]
+    pub(crate) fn core(&self) -> &Arc<ChannelCore> {
+        &self.core
+    }
+
     /// The counts so far.
     pub fn statistics(&self) -> Statistics {
         self.core.statistics()
@@ -172,13 +177,18 @@ fn begin(orb: &Orb, core: &Arc<ChannelCore>) -> Result<Vec<JoinHandle<Option<()>
     for lane in core.lanes() {
         let (own, lane): (_, Arc<Lane<Consumer>>) = (Arc::clone(core), Arc::clone(lane));
         let priority = lane.priority();
+        let current = orb.rt_current();
         let begun = begin_thread(
             orb,
             "lane",
             priority,
             &core.config().lane_threads,
             move || {
-                lane.work(slots, own.subscriptions());
+                lane.work(slots, own.subscriptions(), |priority| {
+                    // Another lane of this channel had it, so the host permits it. If the host has changed its mind, the thread
+                    // keeps its priority.
+                    let _ = current.set_the_priority(priority);
+                });
             },
         );
         threads.push(begun?);

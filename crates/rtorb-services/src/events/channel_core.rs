@@ -5,24 +5,29 @@ use super::connection::ConsumerConnection;
 use super::consumer::{Consumer, Registration, Service};
 use super::dispatch::dispatch;
 use super::event::Incoming;
+use super::filter::Key;
 use super::filter::{FilterLimits, Subscription, SubscriptionError};
 use super::lane::Lane;
 use super::mailbox::Mailbox;
 use super::observers::{Observers, Unions};
-use super::priority_source::{PrioritySource, Urgency, UrgencyError};
+use super::priority_source::{EventFlow, PrioritySource, Urgency, UrgencyError};
 use super::registry::{ForgottenConsumer, Registry, SubscribedKeys};
+use super::reorder::Reorder;
 use super::statistics::{Refused, Statistics};
 use super::subscriptions::Subscriptions;
-use super::supplier::Supplier;
+use super::supplier::ChannelSupplier;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
-    ConsumerQos, ProxyPushSupplierConnectPushConsumerError, TypeError,
+    AlreadyConnected, ConsumerQos, ProxyPushSupplierConnectPushConsumerError, SupplierQos,
+    TypeError,
 };
+use crate::stubs::rtec_event::rtec_event_comm::PushSupplier;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb::exception::local;
 use rtorb::rt::{Priority, RtCurrent};
 use rtorb::{ExceptionKind, ObjectRef, Orb, Poa, SystemException};
 use rtorb_os::clock::monotonic_ns;
-use rtorb_os::sync::Mutex;
+use rtorb_os::sync::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -36,6 +41,8 @@ pub(crate) struct ChannelCore {
     mailbox: Arc<Mailbox<Arc<Consumer>>>,
     subscriptions: Subscriptions<Arc<Consumer>>,
     registry: Mutex<Registry>,
+    /// The number of changes of all priorities. Changed under the lock of the registry.
+    reorders: AtomicU64,
     observers: Observers,
     /// True if the keeper has to update observers.
     has_changed: AtomicBool,
@@ -60,6 +67,13 @@ struct Plan {
     subscribed: SubscribedKeys,
 }
 
+/// The most urgent `rt_info` of a subscription, with the lock under which its urgency stays true.
+struct Placed<'c> {
+    registry: MutexGuard<'c, Registry>,
+    urgency: Urgency,
+    rt_info: i32,
+}
+
 impl ChannelCore {
     /// A channel with objects in `poa`. The caller starts its threads.
     pub(crate) fn new(
@@ -75,6 +89,7 @@ impl ChannelCore {
             mailbox: Arc::new(Mailbox::new(2 * consumers_max)),
             subscriptions: Subscriptions::new(),
             registry: Mutex::new(Registry::new(consumers_max)),
+            reorders: AtomicU64::new(0),
             observers: Observers::new(OBSERVERS_MAX),
             has_changed: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
@@ -178,20 +193,22 @@ impl ChannelCore {
     /// Connects a consumer to the proxy with that number. The keeper opens its connection soon; its events wait until then.
     ///
     /// # Errors
-    /// BAD_PARAM for an unknown `rt_info`; NO_RESOURCES if there are `consumers_max` consumers; OBJECT_NOT_EXIST if the channel
-    /// ends.
+    /// BAD_PARAM for an unknown `rt_info`; NO_RESOURCES if there are `consumers_max` consumers, or if its events would break a
+    /// deadline; OBJECT_NOT_EXIST if the channel ends.
     pub(crate) fn connect_consumer(
         &self,
         number: u64,
         request: SubscriptionRequest,
         connection: Arc<dyn ConsumerConnection>,
     ) -> Result<Arc<Consumer>, SystemException> {
+        let placed = self.place(&request.subscription)?;
         let Plan {
             service,
             priority,
             subscribed,
-        } = self.plan(request)?;
-        let mut registry = self.registry.lock();
+        } = plan(request, &placed);
+        let mut registry = placed.registry;
+        self.admit(|| flows(&registry, Some((number, &subscribed)), None))?;
         let registration = Registration {
             number,
             slot: registry.take_slot(number)?,
@@ -216,23 +233,25 @@ impl ChannelCore {
     ///
     /// # Errors
     /// TypeError if the new subscription belongs to another lane: events would take two ways and overtake each other. BAD_PARAM for
-    /// an unknown `rt_info`; OBJECT_NOT_EXIST if the consumer has departed.
+    /// an unknown `rt_info`; NO_RESOURCES if its events would break a deadline; OBJECT_NOT_EXIST if the consumer has departed.
     pub(crate) fn resubscribe_consumer(
         &self,
         consumer: &Arc<Consumer>,
         request: SubscriptionRequest,
     ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
+        let placed = self.place(&request.subscription)?;
         let Plan {
             service,
             priority,
             subscribed,
-        } = self.plan(request)?;
+        } = plan(request, &placed);
+        let mut registry = placed.registry;
         if !Arc::ptr_eq(self.lane_of(priority), consumer.lane()) {
             return Err(TypeError.into());
         }
         let departed = || local::PROXY_GONE;
+        self.admit(|| flows(&registry, Some((consumer.number(), &subscribed)), None))?;
         let keys = subscribed.keys.clone();
-        let mut registry = self.registry.lock();
         let subscriber = registry.resubscribed(consumer, subscribed);
         let subscriber = subscriber.ok_or_else(departed)?;
         if !consumer.resubscribe(service) {
@@ -247,10 +266,14 @@ impl ChannelCore {
 
     /// Removes a departed consumer and its proxy.
     pub(crate) fn forget_consumer(&self, consumer: &Arc<Consumer>) {
-        let ForgottenConsumer { subscriber, proxy } =
-            self.registry.lock().forget_consumer(consumer);
+        // Under the lock: the lookup table never has a consumer that the registry does not have.
+        let mut registry = self.registry.lock();
+        let ForgottenConsumer { subscriber, proxy } = registry.forget_consumer(consumer);
         if let Some(subscriber) = subscriber {
             self.subscriptions.remove(subscriber);
+        }
+        drop(registry);
+        if subscriber.is_some() {
             self.note_change();
         }
         self.deactivate(proxy);
@@ -293,11 +316,11 @@ impl ChannelCore {
     }
 
     /// The connected suppliers.
-    pub(crate) fn suppliers(&self) -> Vec<Arc<Supplier>> {
+    pub(crate) fn suppliers(&self) -> Vec<Arc<ChannelSupplier>> {
         self.registry.lock().connected_suppliers()
     }
 
-    /// Has the keeper update the observers.
+    /// Asks the keeper to update the observers.
     pub(crate) fn note_change(&self) {
         self.has_changed.store(true, Ordering::SeqCst);
         self.mailbox.signal().wake();
@@ -315,7 +338,7 @@ impl ChannelCore {
         self.observers.update(&unions, self.config.ping_timeout);
     }
 
-    /// Has the keeper end the channel.
+    /// Asks the keeper to end the channel.
     pub(crate) fn end(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
         self.mailbox.stop();
@@ -349,48 +372,72 @@ impl ChannelCore {
         }
     }
 
-    /// Finds out how urgent a subscription is and how to serve it.
-    fn plan(&self, request: SubscriptionRequest) -> Result<Plan, SystemException> {
-        let SubscriptionRequest {
-            subscription,
-            is_gateway,
-        } = request;
-        let (urgency, rt_info) = self.urgency(&subscription)?;
-        Ok(Plan {
-            priority: urgency.priority,
-            subscribed: SubscribedKeys {
-                keys: subscription.keys().to_vec(),
-                rt_info,
-                is_gateway,
-            },
-            service: Service {
-                subscription,
-                turn_after_ns: urgency.turn_after().map(|after| after.as_nanos() as u64),
-            },
-        })
+    /// Prepares the change of all consumers and lanes to other urgencies. Until it is carried out or dropped, nobody connects.
+    ///
+    /// # Errors
+    /// The part that cannot change.
+    pub(crate) fn reorder(&self, source: &dyn PrioritySource) -> Result<Reorder<'_>, String> {
+        Reorder::prepare(&self.lanes, self.registry.lock(), source)
     }
 
-    /// The most urgent `rt_info` of a subscription, and its urgency.
-    fn urgency(&self, subscription: &Subscription) -> Result<(Urgency, i32), SystemException> {
-        let mut most: Option<(Urgency, i32)> = None;
-        for &rt_info in subscription.rt_infos() {
-            let urgency = self.priorities.urgency(rt_info);
-            let urgency = urgency.map_err(|error| match error {
+    /// Carries out a change.
+    pub(crate) fn carry_out(&self, reorder: Reorder<'_>) {
+        reorder.carry_out(&self.subscriptions, &self.reorders);
+        self.note_change();
+    }
+
+    /// Connects a supplier.
+    ///
+    /// # Errors
+    /// If its events would break a deadline, or it is connected already.
+    pub(crate) fn connect_supplier(
+        &self,
+        supplier: &ChannelSupplier,
+        reference: Option<&PushSupplier>,
+        qos: SupplierQos,
+    ) -> Result<(), ConnectSupplierError> {
+        let registry = self.registry.lock();
+        self.admit(|| flows(&registry, None, Some(&qos)))
+            .map_err(ConnectSupplierError::System)?;
+        let connected = supplier.connect(reference, qos, self.config.ping_timeout);
+        drop(registry);
+        connected.map_err(ConnectSupplierError::AlreadyConnected)?;
+        self.note_change();
+        Ok(())
+    }
+
+    /// Asks the source of priorities whether the events of its operations may go through the channel.
+    fn admit(&self, flows: impl FnOnce() -> Vec<EventFlow>) -> Result<(), SystemException> {
+        let Some(admission) = self.priorities.admission() else {
+            return Ok(());
+        };
+        let admitted = admission.admit(&flows());
+        admitted.map_err(|reason| local::NOT_ADMITTED.with_detail(reason))
+    }
+
+    /// Finds out how urgent a subscription is. The source may take its time, so no lock is held meanwhile.
+    fn place(&self, subscription: &Subscription) -> Result<Placed<'_>, SystemException> {
+        loop {
+            let seen = self.reorders.load(Ordering::Acquire);
+            let most = most_urgent(&*self.priorities, subscription.rt_infos());
+            let (urgency, rt_info) = most.map_err(|error| match error {
                 UrgencyError::UnknownRtInfo(_) => ExceptionKind::BadParam,
                 UrgencyError::NotTold { .. } => ExceptionKind::Transient,
             })?;
-            if most.is_none_or(|(most, _)| urgency.priority > most.priority) {
-                most = Some((urgency, rt_info));
+            let registry = self.registry.lock();
+            if seen == self.reorders.load(Ordering::Acquire) {
+                return Ok(Placed {
+                    registry,
+                    urgency,
+                    rt_info,
+                });
             }
         }
-        Ok(most.unwrap_or((Urgency::of(Priority::MIN), 0)))
     }
 
-    /// The least urgent lane that is at least as urgent as `priority`, or the most urgent lane if there is none.
     fn lane_of(&self, priority: Priority) -> &Arc<Lane<Consumer>> {
-        let urgent_enough = self.lanes.iter().rev();
-        let mut urgent_enough = urgent_enough.filter(|lane| lane.priority() >= priority);
-        urgent_enough.next().unwrap_or(&self.lanes[0])
+        let priorities: Vec<Priority> = self.lanes.iter().map(|lane| lane.priority()).collect();
+        &self.lanes[lane_for(priority, &priorities)]
     }
 
     fn deactivate(&self, proxy: Option<ObjectRef>) {
@@ -401,6 +448,100 @@ impl ChannelCore {
     }
 }
 
+/// Why a supplier is not connected.
+#[derive(Debug)]
+pub(crate) enum ConnectSupplierError {
+    AlreadyConnected(AlreadyConnected),
+    System(SystemException),
+}
+
+/// The most urgent of these `rt_info`s, and its urgency.
+pub(crate) fn most_urgent(
+    source: &dyn PrioritySource,
+    rt_infos: &[i32],
+) -> Result<(Urgency, i32), UrgencyError> {
+    let mut most: Option<(Urgency, i32)> = None;
+    for &rt_info in rt_infos {
+        let urgency = source.urgency(rt_info)?;
+        if most.is_none_or(|(most, _)| urgency.priority > most.priority) {
+            most = Some((urgency, rt_info));
+        }
+    }
+    Ok(most.unwrap_or((Urgency::of(Priority::MIN), 0)))
+}
+
+/// The index of the least urgent priority of a lane that is at least as urgent as `priority`, or of the most urgent one if there is
+/// none.
+pub(crate) fn lane_for(priority: Priority, lanes: &[Priority]) -> usize {
+    let all = || lanes.iter().enumerate();
+    let urgent_enough = all().filter(|(_, lane)| **lane >= priority);
+    let found = urgent_enough
+        .min_by_key(|(_, lane)| **lane)
+        .or_else(|| all().max_by_key(|(_, lane)| **lane));
+    found.map_or(0, |(index, _)| index)
+}
+
+fn plan(request: SubscriptionRequest, placed: &Placed<'_>) -> Plan {
+    let SubscriptionRequest {
+        subscription,
+        is_gateway,
+    } = request;
+    Plan {
+        priority: placed.urgency.priority,
+        subscribed: SubscribedKeys {
+            keys: subscription.keys().to_vec(),
+            rt_info: placed.rt_info,
+            rt_infos: subscription.rt_infos().to_vec(),
+            is_gateway,
+        },
+        service: Service {
+            subscription,
+            turn_after_ns: turn_after_ns(&placed.urgency),
+        },
+    }
+}
+
+pub(crate) fn turn_after_ns(urgency: &Urgency) -> Option<u64> {
+    urgency.turn_after().map(|after| after.as_nanos() as u64)
+}
+
+/// The events from each supplier's operation to each consumer's, with a new consumer in place of the one with its number, and with
+/// a new supplier.
+fn flows(
+    registry: &Registry,
+    consumer: Option<(u64, &SubscribedKeys)>,
+    supplier: Option<&SupplierQos>,
+) -> Vec<EventFlow> {
+    let new = consumer.map(|(number, _)| number);
+    let others = registry
+        .subscribed()
+        .filter(|(number, _)| Some(*number) != new);
+    let consumers: Vec<&SubscribedKeys> = others.chain(consumer).map(|(_, it)| it).collect();
+    let mut published = registry.published();
+    let publications = supplier.iter().flat_map(|qos| &qos.publications);
+    published
+        .extend(publications.map(|it| (Key::of(&it.event.header), it.dependency_info.rt_info)));
+    let mut counts: BTreeMap<(i32, i32), u32> = BTreeMap::new();
+    for subscribed in consumers {
+        let wanted = |key: &Key| {
+            let keys = subscribed.keys.iter();
+            keys.clone()
+                .any(|own| own.matches(*key) || key.matches(*own))
+        };
+        let suppliers = published.iter().filter(|(key, _)| wanted(key));
+        let suppliers: BTreeSet<i32> = suppliers.map(|(_, rt_info)| *rt_info).collect();
+        for rt_info in suppliers {
+            *counts.entry((rt_info, subscribed.rt_info)).or_default() += 1;
+        }
+    }
+    let flow = |((supplier, consumer), count)| EventFlow {
+        supplier,
+        consumer,
+        count,
+    };
+    counts.into_iter().map(flow).collect()
+}
+
 /// Gateways of one channel, and other observers.
 const OBSERVERS_MAX: usize = 64;
 
@@ -409,7 +550,7 @@ mod tests {
     use super::*;
     use crate::events::client::Arrival;
     use crate::events::config::Dispatching;
-    use crate::events::connection::{NotSent, Progress};
+    use crate::events::connection::{NotSent, SendProgress};
     use crate::events::event::{Message, Octets};
     use crate::events::priority_source::RtInfoIsPriority;
     use crate::events::timer_queue::TimerQueue;
@@ -424,13 +565,13 @@ mod tests {
     }
 
     impl ConsumerConnection for RecordingConnection {
-        fn push(&self, _: Message<'_>) -> Result<Progress, NotSent> {
+        fn push(&self, _: Message<'_>) -> Result<SendProgress, NotSent> {
             self.sent.lock().push(self.priority);
-            Ok(Progress::Whole)
+            Ok(SendProgress::Whole)
         }
 
-        fn flush(&self) -> Result<Progress, SystemException> {
-            Ok(Progress::Whole)
+        fn flush(&self) -> Result<SendProgress, SystemException> {
+            Ok(SendProgress::Whole)
         }
 
         fn open(&self, _: Priority) -> Result<(), SystemException> {

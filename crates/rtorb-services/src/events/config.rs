@@ -260,7 +260,7 @@ const CONNECTIONS_OF_OTHERS: usize = 64;
 /// The channel's own objects and other objects of the ORB.
 const OBJECTS_OF_OTHERS: usize = 64;
 
-/// Longer keys cannot be typed in a `corbaloc:`.
+/// The longest object key of a channel: it is to be typed in a `corbaloc:`.
 const KEY_BYTES_MAX: usize = 255;
 
 /// The default limit of open files of a process.

@@ -17,13 +17,13 @@ pub(crate) trait ConsumerConnection: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`NotSent`], if nothing of it was sent.
-    fn push(&self, message: Message<'_>) -> Result<Progress, NotSent>;
+    fn push(&self, message: Message<'_>) -> Result<SendProgress, NotSent>;
 
     /// Sends more of the last message, without waiting.
     ///
     /// # Errors
     /// If the connection is broken.
-    fn flush(&self) -> Result<Progress, SystemException>;
+    fn flush(&self) -> Result<SendProgress, SystemException>;
 
     /// Opens the connection for threads of that priority. May wait.
     ///
@@ -43,14 +43,14 @@ pub(crate) trait ConsumerConnection: fmt::Debug + Send + Sync {
 
 /// How much of a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum SendProgress {
     /// The connection took the whole message.
     Whole,
     /// The connection took a part and keeps the rest.
     Partly,
 }
 
-impl Progress {
+impl SendProgress {
     fn of(is_whole: bool) -> Self {
         if is_whole { Self::Whole } else { Self::Partly }
     }
@@ -72,9 +72,9 @@ pub(crate) enum NotSent {
 /// A consumer that is called through its reference.
 #[derive(Debug)]
 pub(crate) struct RemoteConsumer {
-    /// For events, with a private connection. This reference opens it too, because only this reference follows its forwards.
+    /// The reference for events, with a private connection. It also opens that connection, because only it follows its forwards.
     events: ObjectRef,
-    /// For the other calls, over another connection: an event never waits behind a reply that does not come.
+    /// The reference for other calls, over another connection: an event never waits behind a reply that does not come.
     calls: PushConsumer,
     /// True once the bytes of an event did not fit this consumer: another GIOP version or byte order.
     needs_values: AtomicBool,
@@ -121,7 +121,7 @@ impl RemoteConsumer {
 }
 
 impl ConsumerConnection for RemoteConsumer {
-    fn push(&self, message: Message<'_>) -> Result<Progress, NotSent> {
+    fn push(&self, message: Message<'_>) -> Result<SendProgress, NotSent> {
         let needs_values = self.needs_values.load(Ordering::Relaxed);
         let sent = if needs_values {
             None
@@ -133,11 +133,11 @@ impl ConsumerConnection for RemoteConsumer {
             self.push_values(message)
         });
         let is_whole = sent.map_err(|exception| not_sent(&exception))?;
-        Ok(Progress::of(is_whole))
+        Ok(SendProgress::of(is_whole))
     }
 
-    fn flush(&self) -> Result<Progress, SystemException> {
-        self.events.flush().map(Progress::of)
+    fn flush(&self) -> Result<SendProgress, SystemException> {
+        self.events.flush().map(SendProgress::of)
     }
 
     fn open(&self, priority: Priority) -> Result<(), SystemException> {

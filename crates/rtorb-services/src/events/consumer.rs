@@ -17,7 +17,7 @@ use super::mailbox::Mailbox;
 use super::statistics::{ConnectionState, ConsumerStatistics, Counts};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
-use state::{Phase, SendState, State};
+use state::{ConsumerState, Phase, SendState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ pub(crate) struct Consumer {
     connection: Arc<dyn ConsumerConnection>,
     keeper: Arc<Mailbox<Arc<Self>>>,
     connected_ns: u64,
-    state: Mutex<State>,
-    /// For suppliers' threads that wait for room in the queue.
+    state: Mutex<ConsumerState>,
+    /// The signal for threads of suppliers that wait for room in the queue.
     room: Condvar,
 }
 
@@ -104,7 +104,7 @@ impl Consumer {
             },
             connection,
             keeper,
-            state: Mutex::new(State::new(service, config, now_ns)),
+            state: Mutex::new(ConsumerState::new(service, config, now_ns)),
             room: Condvar::new(),
         }
     }
@@ -199,6 +199,11 @@ impl Consumer {
         self.lane().enqueue(Arc::clone(self), 0);
         self.lane().wake();
         true
+    }
+
+    /// Gives its turns another order.
+    pub(crate) fn reorder(&self, turn_after_ns: Option<u64>) {
+        self.state.lock().turn_after_ns = turn_after_ns;
     }
 
     /// Notes that no thread reads a lookup table of a former subscription any more.
@@ -330,9 +335,9 @@ impl Consumer {
 }
 
 /// The state, under its lock.
-type Held<'c> = MutexGuard<'c, State>;
+type Held<'c> = MutexGuard<'c, ConsumerState>;
 
-/// For times that the configuration bounds.
+/// A configured time in nanoseconds. Its range bounds it.
 fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }

@@ -120,7 +120,7 @@ impl From<&idl::SupplierStatistics> for SupplierStatistics {
     }
 }
 
-/// Both ways, where the fields are the same.
+/// Converts both ways between two types with the same fields.
 macro_rules! alike {
     ($($ours:ident $field:tt;)*) => {
         $(

@@ -369,7 +369,7 @@ fn concurrent_suppliers_and_lanes_keep_every_order() {
         let consumers = [0, 1, 1, 2, 2, 2].map(|lane| bench.connect(lane));
         std::thread::scope(|scope| {
             let lanes: Vec<_> = (bench.lanes.iter())
-                .map(|lane| scope.spawn(|| lane.work(SLOTS, &bench.subscriptions)))
+                .map(|lane| scope.spawn(|| lane.work(SLOTS, &bench.subscriptions, |_| ())))
                 .collect();
             let suppliers = (0..SUPPLIERS).map(|supplier| {
                 let bench = &bench;
@@ -410,7 +410,7 @@ fn concurrent_suppliers_and_lanes_keep_every_order() {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum WorldStep {
     Push {
         supplier: i32,
         at: i16,
@@ -428,7 +428,7 @@ enum Step {
 /// A channel's configuration and what happens to it. Its `Debug` form takes one line, so that a failing case prints little.
 #[derive(Clone)]
 struct Case {
-    steps: Vec<Step>,
+    steps: Vec<WorldStep>,
     intake_events: usize,
     queue_events: usize,
     dispatching: Dispatching,
@@ -459,14 +459,14 @@ fn cases() -> impl Strategy<Value = Case> {
     let at = prop_oneof![Just(40i16), Just(30), Just(20), Just(10), Just(5)];
     let consumer = 0..CONSUMERS_MAX;
     let step = prop_oneof![
-        8 => (0..SUPPLIERS, at).prop_map(|(supplier, at)| Step::Push { supplier, at }),
-        4 => (0..LANES.len()).prop_map(Step::Lane),
-        2 => (consumer.clone(), manner).prop_map(|(consumer, manner)| Step::Behave(consumer, manner)),
-        1 => consumer.clone().prop_map(Step::Suspend),
-        1 => consumer.clone().prop_map(Step::Resume),
-        1 => consumer.clone().prop_map(Step::Open),
-        2 => (consumer, 0..5i32).prop_map(|(consumer, less)| Step::Resubscribe(consumer, less)),
-        1 => (0..LANES.len()).prop_map(Step::Connect),
+        8 => (0..SUPPLIERS, at).prop_map(|(supplier, at)| WorldStep::Push { supplier, at }),
+        4 => (0..LANES.len()).prop_map(WorldStep::Lane),
+        2 => (consumer.clone(), manner).prop_map(|(consumer, manner)| WorldStep::Behave(consumer, manner)),
+        1 => consumer.clone().prop_map(WorldStep::Suspend),
+        1 => consumer.clone().prop_map(WorldStep::Resume),
+        1 => consumer.clone().prop_map(WorldStep::Open),
+        2 => (consumer, 0..5i32).prop_map(|(consumer, less)| WorldStep::Resubscribe(consumer, less)),
+        1 => (0..LANES.len()).prop_map(WorldStep::Connect),
     ];
     let dispatching = prop_oneof![Just(Dispatching::Priority), Just(Dispatching::Lanes)];
     (
@@ -503,21 +503,23 @@ fn run(case: Case) -> Result<usize, TestCaseError> {
     for step in case.steps {
         let known = bench.consumers.len();
         match step {
-            Step::Push { supplier, at } => {
+            WorldStep::Push { supplier, at } => {
                 pushed += 1;
                 bench.push(source(supplier, pushed), at);
             }
-            Step::Lane(lane) => drop(bench.step(lane)),
-            Step::Behave(consumer, manner) => bench.consumers[consumer % known].1.behave(manner),
-            Step::Suspend(consumer) => bench.consumers[consumer % known].0.suspend(),
-            Step::Resume(consumer) => bench.consumers[consumer % known].0.resume(),
-            Step::Open(consumer) => bench.consumers[consumer % known].0.opened(),
-            Step::Connect(lane) if known < CONSUMERS_MAX => {
+            WorldStep::Lane(lane) => drop(bench.step(lane)),
+            WorldStep::Behave(consumer, manner) => {
+                bench.consumers[consumer % known].1.behave(manner)
+            }
+            WorldStep::Suspend(consumer) => bench.consumers[consumer % known].0.suspend(),
+            WorldStep::Resume(consumer) => bench.consumers[consumer % known].0.resume(),
+            WorldStep::Open(consumer) => bench.consumers[consumer % known].0.opened(),
+            WorldStep::Connect(lane) if known < CONSUMERS_MAX => {
                 bench.connect(lane);
                 missed.push(pushed);
             }
-            Step::Connect(_) => {}
-            Step::Resubscribe(consumer, less) => {
+            WorldStep::Connect(_) => {}
+            WorldStep::Resubscribe(consumer, less) => {
                 let qos = wanting(&[(16 * (less % 2), 0)]);
                 // Only a connection that breaks again and again ends a consumer here.
                 if let Err(departure) = bench.resubscribe(consumer % known, &qos, less) {
@@ -548,7 +550,7 @@ proptest! {
 #[test]
 fn a_consumer_whose_connection_broke_too_often_refuses_another_subscription()
 -> Result<(), TestCaseError> {
-    use Step::{Behave, Lane, Open, Push, Resubscribe};
+    use WorldStep::{Behave, Lane, Open, Push, Resubscribe};
     let push = Push {
         supplier: 0,
         at: 40,

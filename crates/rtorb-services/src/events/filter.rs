@@ -76,12 +76,12 @@ pub use memory::EventOctets;
 use crate::stubs::rtec_event::rtec_base::HandleT;
 use crate::stubs::rtec_event::rtec_event_channel_admin::ConsumerQos;
 use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
-use tree::{Tree, Verdict};
+use tree::{FilterTree, Verdict};
 
 /// A subscription with the events that its conjunctions remember.
 #[derive(Debug)]
 pub struct Subscription {
-    trees: Vec<Tree>,
+    trees: Vec<FilterTree>,
     keys: Vec<Key>,
     rt_infos: Vec<HandleT>,
     is_plain: bool,
@@ -103,8 +103,8 @@ impl Subscription {
             tree.start(now_ns);
         }
         let mut subscription = Self {
-            keys: most_general(read.trees.iter().flat_map(Tree::keys).collect()),
-            is_plain: read.trees.iter().all(Tree::is_plain),
+            keys: most_general(read.trees.iter().flat_map(FilterTree::keys).collect()),
+            is_plain: read.trees.iter().all(FilterTree::is_plain),
             timeouts: read.trees.iter().map(|tree| tree.timeouts.len()).sum(),
             trees: read.trees,
             rt_infos: read.rt_infos,
@@ -205,7 +205,7 @@ impl Subscription {
 
     /// Events that a conjunction could not remember because of [`FilterLimits::remembered_bytes_max`].
     pub fn forgotten(&self) -> u64 {
-        self.trees.iter().map(Tree::forgotten).sum()
+        self.trees.iter().map(FilterTree::forgotten).sum()
     }
 
     fn find_next_timeout(&mut self) {

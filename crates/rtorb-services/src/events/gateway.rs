@@ -45,7 +45,7 @@ impl Gateway {
         let poa = orb.root_poa()?;
         let work = Arc::new(WorkQueue::new(config.queue_pushes, config.queue_bytes));
         let thread = config.thread.clone();
-        let run = Run {
+        let run = GatewayRun {
             poa,
             ends,
             config,
@@ -88,14 +88,14 @@ impl Drop for Gateway {
 }
 
 /// The gateway's thread.
-struct Run {
+struct GatewayRun {
     poa: rtorb::Poa,
     ends: Ends,
     config: GatewayConfig,
     work: Arc<WorkQueue>,
 }
 
-impl Run {
+impl GatewayRun {
     fn run(&self, tell: &dyn Fn(&News)) {
         let mut tries = 0;
         while !self.work.shall_stop() {

@@ -6,7 +6,7 @@
 
 use super::channel_core::ChannelCore;
 use super::consumer::{Consumer, Departure};
-use super::supplier::{Presence, Supplier};
+use super::supplier::{ChannelSupplier, Presence};
 use rtorb::{ExceptionKind, SystemException};
 use rtorb_os::clock::monotonic_ns;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ struct PendingCalls {
 #[derive(Debug)]
 enum Client {
     Consumer(Arc<Consumer>),
-    Supplier(Arc<Supplier>),
+    Supplier(Arc<ChannelSupplier>),
 }
 
 /// Works until the channel is stopped, then ends it.

@@ -4,10 +4,9 @@
 
 use super::config::{ChannelConfig, Dispatching, WhenFull};
 use super::intake::Intake;
-use super::subscriptions::Matching;
 use super::wake_signal::WakeSignal;
 use core::cmp::Ordering as Order;
-use core::ops::RangeInclusive;
+use core::sync::atomic::{AtomicI16, Ordering};
 use rtorb::rt::Priority;
 use rtorb_os::sync::Mutex;
 use std::collections::BinaryHeap;
@@ -16,9 +15,8 @@ use std::sync::Arc;
 /// The shared state of a lane.
 #[derive(Debug)]
 pub(crate) struct Lane<C> {
-    priority: Priority,
-    /// The urgencies of its consumers.
-    urgencies: RangeInclusive<i32>,
+    /// The CORBA priority that its thread has, or takes before its next step.
+    priority: AtomicI16,
     /// `None` where suppliers' threads never leave events to the lane: with reactive dispatching, and where they may have to wait
     /// for room in a consumer's queue.
     intake: Option<Intake>,
@@ -44,27 +42,18 @@ struct ReadyConsumer<C> {
 impl<C> Lane<C> {
     /// The lanes of a channel, the most urgent first.
     pub(crate) fn all(config: &ChannelConfig) -> Vec<Arc<Self>> {
-        let lanes = config.lanes.iter().enumerate();
-        let lane = |(index, &priority): (usize, &Priority)| {
-            let most = if index == 0 {
-                i32::MAX
-            } else {
-                i32::from(priority.get())
-            };
-            let next = config.lanes.get(index + 1);
-            let least = next.map_or(i32::MIN, |next| i32::from(next.get()) + 1);
-            Arc::new(Self::new(priority, least..=most, config))
-        };
-        lanes.map(lane).collect()
+        let lanes = config.lanes.iter();
+        lanes
+            .map(|&priority| Arc::new(Self::new(priority, config)))
+            .collect()
     }
 
-    fn new(priority: Priority, urgencies: RangeInclusive<i32>, config: &ChannelConfig) -> Self {
+    fn new(priority: Priority, config: &ChannelConfig) -> Self {
         let consumers_max = config.consumers_max;
         let has_intake = config.dispatching != Dispatching::Reactive
             && !matches!(config.when_full, WhenFull::Wait { .. });
         Self {
-            priority,
-            urgencies,
+            priority: AtomicI16::new(priority.get()),
             intake: has_intake.then(|| Intake::new(config)),
             ready: Mutex::new(ReadyQueue {
                 // A departing consumer is queued once more, so that its timer is removed.
@@ -77,7 +66,14 @@ impl<C> Lane<C> {
 
     /// The CORBA priority of its thread.
     pub(crate) fn priority(&self) -> Priority {
-        self.priority
+        let number = self.priority.load(Ordering::Acquire);
+        Priority::new(number).expect("it was a priority")
+    }
+
+    /// Gives its thread another priority before its next step.
+    pub(crate) fn set_priority(&self, priority: Priority) {
+        self.priority.store(priority.get(), Ordering::Release);
+        self.signal.wake();
     }
 
     /// The queue of events that are not distributed yet, if the lane has one.
@@ -88,16 +84,6 @@ impl<C> Lane<C> {
     /// Events in the intake.
     pub(crate) fn undistributed(&self) -> usize {
         self.intake().map_or(0, Intake::len)
-    }
-
-    /// Skips the consumers of this lane and of more urgent ones.
-    pub(crate) fn skip(&self, matching: &mut Matching<'_, Arc<C>>) {
-        matching.skip_above(self.urgencies.start().saturating_sub(1));
-    }
-
-    /// Skips the consumers of more urgent lanes.
-    pub(crate) fn skip_more_urgent(&self, matching: &mut Matching<'_, Arc<C>>) {
-        matching.skip_above(*self.urgencies.end());
     }
 
     /// Queues a consumer for its turn. The thread sees it after the next [`wake`](Self::wake).

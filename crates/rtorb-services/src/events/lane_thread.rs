@@ -5,17 +5,30 @@ use super::event::Incoming;
 use super::filter::Key;
 use super::intake::Intake;
 use super::lane::Lane;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::{Matching, Subscriptions};
 use super::timer_queue::TimerQueue;
+use rtorb::rt::Priority;
 use rtorb_os::clock::monotonic_ns;
 use std::sync::Arc;
 
 impl Lane<Consumer> {
-    /// Works until the lane is stopped. `slots` is the greatest number of consumers.
-    pub(crate) fn work(&self, slots: usize, subscriptions: &Subscriptions<Arc<Consumer>>) {
+    /// Works until the lane is stopped. `slots` is the greatest number of consumers. The calling thread has the lane's priority, and
+    /// `take_priority` gives it another one.
+    pub(crate) fn work(
+        &self,
+        slots: usize,
+        subscriptions: &Subscriptions<Arc<Consumer>>,
+        take_priority: impl Fn(Priority),
+    ) {
         let mut timers = TimerQueue::new(slots);
+        let mut priority = self.priority();
         while !self.is_stopping() {
             let seen = self.signal().count();
+            let wanted = self.priority();
+            if wanted != priority {
+                take_priority(wanted);
+                priority = wanted;
+            }
             if !self.step(&mut timers, subscriptions) {
                 self.signal().wait(seen, timers.next_ns());
             }
@@ -105,10 +118,29 @@ impl Lane<Consumer> {
         let consumers = subscriptions.snapshot();
         let mut matching = consumers.matching(Key::of(&event.header));
         self.skip_more_urgent(&mut matching);
-        let own = matching.take_while(|consumer| core::ptr::eq(&raw const **consumer.lane(), self));
+        let own = matching.take_while(|consumer| self.serves(consumer));
         for consumer in own.filter(|consumer| consumer.connected_ns() <= came_ns) {
             consumer.offer(event, dispatch(), came_ns);
         }
+    }
+
+    /// Skips the consumers of this lane, which are the next ones.
+    pub(crate) fn skip(&self, matching: &mut Matching<'_, Arc<Consumer>>) {
+        matching.skip_first(|consumer| self.serves(consumer));
+    }
+
+    /// Skips the consumers of more urgent lanes, lane by lane: a snapshot has the consumers of a lane in a row, and another
+    /// snapshot may have the lanes in another order.
+    fn skip_more_urgent(&self, matching: &mut Matching<'_, Arc<Consumer>>) {
+        while let Some(first) = matching.peek()
+            && !self.serves(first)
+        {
+            first.lane().skip(matching);
+        }
+    }
+
+    fn serves(&self, consumer: &Consumer) -> bool {
+        core::ptr::eq(&raw const **consumer.lane(), self)
     }
 
     fn turn(&self, consumer: &Arc<Consumer>, timers: &mut TimerQueue<Arc<Consumer>>, now_ns: u64) {

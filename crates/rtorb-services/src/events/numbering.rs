@@ -72,12 +72,12 @@ impl Findings {
 /// Checks the numbers of all suppliers. It does not miss what a run had before the lowest number that it sees.
 #[derive(Debug, Default)]
 pub struct Order {
-    runs: BTreeMap<(i32, u64), Run>,
+    runs: BTreeMap<(i32, u64), NumberRun>,
     findings: Findings,
 }
 
 #[derive(Debug)]
-struct Run {
+struct NumberRun {
     /// The lowest number so far.
     lowest: u64,
     next: u64,
@@ -98,7 +98,7 @@ impl Order {
         match self.runs.get_mut(&key) {
             Some(run) => run.note(number.index, &mut self.findings),
             None if has_room => {
-                let run = Run {
+                let run = NumberRun {
                     lowest: number.index,
                     next: number.index.saturating_add(1),
                     gaps: Vec::new(),
@@ -116,7 +116,7 @@ impl Order {
     }
 }
 
-impl Run {
+impl NumberRun {
     fn note(&mut self, index: u64, findings: &mut Findings) {
         if index >= self.next {
             if index > self.next {

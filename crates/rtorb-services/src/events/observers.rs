@@ -21,19 +21,19 @@ use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 /// The observers of a channel.
 #[derive(Debug)]
 pub(crate) struct Observers {
-    table: Mutex<Table>,
+    table: Mutex<ObserverTable>,
     observers_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ObserverTable {
     /// Handles are never reused: removing one twice does no harm.
     last_handle: u32,
-    entries: Vec<Entry>,
+    entries: Vec<ObserverEntry>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ObserverEntry {
     handle: u32,
     observer: Observer,
     told_of_consumers: Option<ConsumerQos>,
@@ -51,7 +51,7 @@ impl Observers {
     /// An empty set with room for that many observers.
     pub(crate) fn new(observers_max: usize) -> Self {
         Self {
-            table: Mutex::new(Table::default()),
+            table: Mutex::new(ObserverTable::default()),
             observers_max,
         }
     }
@@ -64,7 +64,7 @@ impl Observers {
         }
         let handle = table.last_handle.checked_add(1)?;
         table.last_handle = handle;
-        table.entries.push(Entry {
+        table.entries.push(ObserverEntry {
             handle,
             observer,
             told_of_consumers: None,

@@ -13,6 +13,33 @@ pub trait PrioritySource: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`UrgencyError`]; the channel then refuses the consumer.
     fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError>;
+
+    /// The admission of the events of suppliers to consumers. By default there is none, and every event is admitted.
+    fn admission(&self) -> Option<&dyn FlowAdmission> {
+        None
+    }
+}
+
+/// Decides whether events may run the operations of their consumers as often as their suppliers send them.
+///
+/// The channel asks when a consumer or a supplier connects, and connects no other one meanwhile.
+pub trait FlowAdmission {
+    /// Admits all events of a channel, or refuses the client that connects.
+    ///
+    /// # Errors
+    /// The deadline that would be missed first, and what would help.
+    fn admit(&self, flows: &[EventFlow]) -> Result<(), String>;
+}
+
+/// The events of one supplier's operation that run the operation of one or several consumers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventFlow {
+    /// The `rt_info` of the supplier.
+    pub supplier: i32,
+    /// The `rt_info` of the consumers.
+    pub consumer: i32,
+    /// How often each event of the supplier runs the consumers' operation: the number of consumers.
+    pub count: u32,
 }
 
 /// The urgency of a consumer and its order in its lane.

@@ -1,11 +1,11 @@
 //! The servants of the proxies that consumers and suppliers connect to.
 
-use super::channel_core::ChannelCore;
+use super::channel_core::{ChannelCore, ConnectSupplierError};
 use super::connection::RemoteConsumer;
 use super::consumer::{Consumer, Departure};
 use super::event;
 use super::filter::SubscriptionError;
-use super::supplier::Supplier;
+use super::supplier::ChannelSupplier;
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     AlreadyConnected, ConsumerQos, ProxyPushConsumer, ProxyPushSupplierConnectPushConsumerError,
     ProxyPushSupplierServant, SupplierQos, TypeError,
@@ -124,7 +124,7 @@ impl PushSupplierServant for ConsumerProxy {
 #[derive(Debug)]
 pub(crate) struct SupplierProxy {
     pub(crate) core: Arc<ChannelCore>,
-    pub(crate) supplier: Arc<Supplier>,
+    pub(crate) supplier: Arc<ChannelSupplier>,
 }
 
 impl SupplierProxy {
@@ -155,13 +155,11 @@ impl SupplierProxy {
         if qos.publications.len() > self.core.config().entries_max {
             return Err(local::TOO_MANY_ENTRIES);
         }
-        let call_timeout = self.core.config().ping_timeout;
-        match self.supplier.connect(supplier.as_ref(), qos, call_timeout) {
-            Ok(()) => {
-                self.core.note_change();
-                call.reply(|_| Ok(()))
-            }
-            Err(already) => call.raise(&already),
+        let connected = (self.core).connect_supplier(&self.supplier, supplier.as_ref(), qos);
+        match connected {
+            Ok(()) => call.reply(|_| Ok(())),
+            Err(ConnectSupplierError::AlreadyConnected(already)) => call.raise(&already),
+            Err(ConnectSupplierError::System(exception)) => Err(exception),
         }
     }
 }

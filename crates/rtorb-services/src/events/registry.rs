@@ -4,7 +4,7 @@ use super::consumer::{Consumer, Departure};
 use super::filter::Key;
 use super::statistics::Departed;
 use super::subscriptions::Subscriber;
-use super::supplier::Supplier;
+use super::supplier::ChannelSupplier;
 use rtorb::exception::local;
 use rtorb::{ObjectRef, SystemException};
 use rtorb_os::clock::monotonic_ns;
@@ -44,6 +44,8 @@ pub(crate) struct SubscribedKeys {
     pub(crate) keys: Vec<Key>,
     /// The `rt_info` of its most urgent entry.
     pub(crate) rt_info: i32,
+    /// Those of all entries.
+    pub(crate) rt_infos: Vec<i32>,
     pub(crate) is_gateway: bool,
 }
 
@@ -52,7 +54,7 @@ pub(crate) struct SubscribedKeys {
 struct SupplierEntry {
     object: ObjectRef,
     made_ns: u64,
-    supplier: Arc<Supplier>,
+    supplier: Arc<ChannelSupplier>,
 }
 
 /// What is left of a consumer that the registry has forgotten.
@@ -104,13 +106,13 @@ impl Registry {
     pub(crate) fn add_supplier(
         &mut self,
         suppliers_max: usize,
-        activate: impl FnOnce(&Arc<Supplier>) -> Result<ObjectRef, SystemException>,
+        activate: impl FnOnce(&Arc<ChannelSupplier>) -> Result<ObjectRef, SystemException>,
     ) -> Result<ObjectRef, SystemException> {
         if self.suppliers.len() >= suppliers_max {
             return Err(local::SERVICE_FULL);
         }
         self.last_number += 1;
-        let supplier = Arc::new(Supplier::new(self.last_number));
+        let supplier = Arc::new(ChannelSupplier::new(self.last_number));
         let object = activate(&supplier)?;
         let entry = SupplierEntry {
             object: object.clone(),
@@ -219,7 +221,7 @@ impl Registry {
         freed
     }
 
-    pub(crate) fn connected_suppliers(&self) -> Vec<Arc<Supplier>> {
+    pub(crate) fn connected_suppliers(&self) -> Vec<Arc<ChannelSupplier>> {
         let suppliers = self.suppliers.values().map(|entry| &entry.supplier);
         suppliers.filter(|it| it.is_connected()).cloned().collect()
     }
@@ -256,6 +258,18 @@ impl Registry {
             }));
         }
         published
+    }
+
+    /// The connected consumers with the `rt_info`s of their subscriptions.
+    pub(crate) fn rt_infos(&self) -> impl Iterator<Item = (&Arc<Consumer>, &[i32])> {
+        let connected = self.connected_consumers();
+        connected.map(|it| (&it.consumer, &it.subscribed.rt_infos[..]))
+    }
+
+    /// The connected consumers, by number, with their subscriptions.
+    pub(crate) fn subscribed(&self) -> impl Iterator<Item = (u64, &SubscribedKeys)> {
+        let connected = self.connected_consumers();
+        connected.map(|it| (it.consumer.number(), &it.subscribed))
     }
 
     fn connected_consumers(&self) -> impl Iterator<Item = &ConnectedConsumer> {

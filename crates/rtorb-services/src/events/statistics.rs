@@ -29,7 +29,7 @@ pub struct Statistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refused {
-    /// Larger than `event_bytes_max`.
+    /// Events larger than `event_bytes_max`.
     pub too_large: u64,
     /// Pushed to a proxy without a connected supplier.
     pub not_connected: u64,
@@ -87,9 +87,9 @@ pub struct Published {
 pub enum ConnectionState {
     /// The channel is opening it, for the first time or again; events wait.
     Opening,
-    /// It takes events.
+    /// The consumer takes events.
     Open,
-    /// It takes no more at the moment; events wait.
+    /// The consumer takes no more at the moment; events wait.
     Clogged,
     /// The consumer has departed.
     Gone,
@@ -113,15 +113,15 @@ pub struct Counts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Discarded {
-    /// Its queue was full.
+    /// Events that found the consumer's queue full.
     pub full: u64,
-    /// It was suspended.
+    /// Events that came while the consumer was suspended.
     pub suspended: u64,
-    /// They were being sent when the connection broke. They may have arrived and are not sent again.
+    /// Events that were being sent when the connection broke. They may have arrived, and are not sent again.
     pub broken: u64,
-    /// They waited when it departed, or came after that.
+    /// Events that waited when the consumer departed, or came after that.
     pub gone: u64,
-    /// They cannot be encoded for it: bytes that are not events, or values that its GIOP version does not have.
+    /// Events that cannot be encoded for the consumer: bytes that are not events, or values that its GIOP version does not have.
     pub unsendable: u64,
 }
 
@@ -129,11 +129,11 @@ pub struct Discarded {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Departed {
-    /// They disconnected.
+    /// Consumers that disconnected.
     pub disconnected: u64,
-    /// They did not exist any more.
+    /// Consumers that did not exist any more.
     pub dead: u64,
-    /// They took nothing for `hang_timeout` while events waited.
+    /// Consumers that took nothing for `hang_timeout` while events waited.
     pub hung: u64,
     /// Their queue was full and [`WhenFull::Disconnect`](super::WhenFull::Disconnect) was chosen.
     pub full: u64,

@@ -26,12 +26,12 @@ use std::time::Duration;
 /// What a consumer subscribes to. [The filter](crate::events::filter) defines what each construct means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interest {
-    what: Construct,
+    what: InterestForm,
     rt_info: Option<HandleT>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Construct {
+enum InterestForm {
     /// An entry with its operands.
     Entry(Header, Vec<Header>),
     /// A designator with a count of children.
@@ -76,7 +76,7 @@ impl Interest {
     /// Events with `type & type_mask == event_type` and `source & source_mask == source`.
     pub fn masked(masks: Bits, values: Bits) -> Self {
         let designator = Header::designator(types::MASKED_TYPE, 0);
-        Self::new(Construct::Entry(
+        Self::new(InterestForm::Entry(
             designator,
             vec![masks.header(), values.header()],
         ))
@@ -114,7 +114,7 @@ impl Interest {
 
     /// Events that do not match the child.
     pub fn negation(child: Self) -> Self {
-        Self::new(Construct::About(
+        Self::new(InterestForm::About(
             types::NEGATION,
             Vec::new(),
             Box::new(child),
@@ -123,7 +123,7 @@ impl Interest {
 
     /// Events with at least one bit of both masks that match the child.
     pub fn bitmask(masks: Bits, child: Self) -> Self {
-        Self::new(Construct::About(
+        Self::new(InterestForm::About(
             types::BITMASK,
             vec![masks.header()],
             Box::new(child),
@@ -140,9 +140,9 @@ impl Interest {
     /// True if it has groups in groups, which only a channel with the filter `prefix` accepts.
     pub fn needs_prefix(&self) -> bool {
         match &self.what {
-            Construct::Entry(..) => false,
-            Construct::Group(_, children) => children.iter().any(Self::has_group),
-            Construct::About(_, _, child) => child.needs_prefix(),
+            InterestForm::Entry(..) => false,
+            InterestForm::Group(_, children) => children.iter().any(Self::has_group),
+            InterestForm::About(_, _, child) => child.needs_prefix(),
         }
     }
 
@@ -157,7 +157,7 @@ impl Interest {
         }
     }
 
-    fn new(what: Construct) -> Self {
+    fn new(what: InterestForm) -> Self {
         Self {
             what,
             rt_info: None,
@@ -165,7 +165,7 @@ impl Interest {
     }
 
     fn entry(header: Header) -> Self {
-        Self::new(Construct::Entry(header, Vec::new()))
+        Self::new(InterestForm::Entry(header, Vec::new()))
     }
 
     fn time(event_type: i32, period: Duration) -> Self {
@@ -178,14 +178,17 @@ impl Interest {
     }
 
     fn group(event_type: i32, children: impl IntoIterator<Item = Self>) -> Self {
-        Self::new(Construct::Group(event_type, children.into_iter().collect()))
+        Self::new(InterestForm::Group(
+            event_type,
+            children.into_iter().collect(),
+        ))
     }
 
     fn has_group(&self) -> bool {
         match &self.what {
-            Construct::Entry(..) => false,
-            Construct::Group(..) => true,
-            Construct::About(_, _, child) => child.has_group(),
+            InterestForm::Entry(..) => false,
+            InterestForm::Group(..) => true,
+            InterestForm::About(_, _, child) => child.has_group(),
         }
     }
 
@@ -193,17 +196,17 @@ impl Interest {
         let rt_info = self.rt_info.unwrap_or(from_above);
         let mut put = |header: Header| list.push(header.dependency(rt_info));
         match &self.what {
-            Construct::Entry(header, operands) => {
+            InterestForm::Entry(header, operands) => {
                 put(*header);
                 operands.iter().copied().for_each(put);
             }
-            Construct::Group(event_type, children) => {
+            InterestForm::Group(event_type, children) => {
                 // A channel refuses such a long list.
                 let count = i32::try_from(children.len()).unwrap_or(i32::MAX);
                 put(Header::designator(*event_type, count));
                 children.iter().for_each(|child| child.write(rt_info, list));
             }
-            Construct::About(event_type, operands, child) => {
+            InterestForm::About(event_type, operands, child) => {
                 put(Header::designator(*event_type, 0));
                 operands.iter().copied().for_each(put);
                 child.write(rt_info, list);

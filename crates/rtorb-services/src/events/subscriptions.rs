@@ -10,14 +10,14 @@ use super::filter::Key;
 use arc_swap::{ArcSwap, Guard};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
-use table::{Entry, Table};
+use table::{SubscriberEntry, SubscriptionTable};
 
 pub use table::{Matching, Subscriber};
 
 /// The subscribers of a channel. `T` identifies a subscriber and is cheap to clone.
 #[derive(Debug)]
 pub struct Subscriptions<T> {
-    snapshot: ArcSwap<Table<T>>,
+    snapshot: ArcSwap<SubscriptionTable<T>>,
     writing: Mutex<Writing<T>>,
 }
 
@@ -25,16 +25,16 @@ pub struct Subscriptions<T> {
 #[derive(Debug)]
 struct Writing<T> {
     /// The most urgent first; in order of insertion among equals.
-    entries: Vec<Entry<T>>,
+    entries: Vec<SubscriberEntry<T>>,
     next: u64,
-    retired: Vec<Arc<Table<T>>>,
+    retired: Vec<Arc<SubscriptionTable<T>>>,
 }
 
 impl<T: Clone> Subscriptions<T> {
     /// An empty table.
     pub fn new() -> Self {
         Self {
-            snapshot: ArcSwap::from_pointee(Table::new(&[])),
+            snapshot: ArcSwap::from_pointee(SubscriptionTable::new(&[])),
             writing: Mutex::new(Writing {
                 entries: Vec::new(),
                 next: 0,
@@ -51,7 +51,7 @@ impl<T: Clone> Subscriptions<T> {
         let mut writing = self.writing.lock();
         let subscriber = Subscriber(writing.next);
         writing.next += 1;
-        writing.insert(Entry {
+        writing.insert(SubscriberEntry {
             subscriber,
             urgency,
             keys: keys.to_vec(),
@@ -68,7 +68,7 @@ impl<T: Clone> Subscriptions<T> {
         let Some(value) = writing.take(subscriber) else {
             return false;
         };
-        writing.insert(Entry {
+        writing.insert(SubscriberEntry {
             subscriber,
             urgency,
             keys: keys.to_vec(),
@@ -76,6 +76,17 @@ impl<T: Clone> Subscriptions<T> {
         });
         self.publish(&mut writing);
         true
+    }
+
+    /// Gives every subscriber another urgency. Each snapshot has either all old or all new ones.
+    pub fn reorder(&self, urgency: impl Fn(&T) -> i32) {
+        let mut writing = self.writing.lock();
+        for entry in &mut writing.entries {
+            entry.urgency = urgency(&entry.value);
+        }
+        // Stable: equals keep their order.
+        (writing.entries).sort_by_key(|entry| core::cmp::Reverse(entry.urgency));
+        self.publish(&mut writing);
     }
 
     /// Removes a subscriber and returns its value. A reader with an older snapshot may still find it.
@@ -100,7 +111,7 @@ impl<T: Clone> Subscriptions<T> {
     }
 
     fn publish(&self, writing: &mut Writing<T>) {
-        let table = Arc::new(Table::new(&writing.entries));
+        let table = Arc::new(SubscriptionTable::new(&writing.entries));
         // The swap counts readers that hold the old table without a count, so its count tells whether a reader is left.
         let old = self.snapshot.swap(table);
         writing.retired.push(old);
@@ -116,8 +127,8 @@ impl<T: Clone> Default for Subscriptions<T> {
 
 impl<T> Writing<T> {
     /// Behind entries of the same urgency.
-    fn insert(&mut self, entry: Entry<T>) {
-        let at_least = |other: &Entry<T>| other.urgency >= entry.urgency;
+    fn insert(&mut self, entry: SubscriberEntry<T>) {
+        let at_least = |other: &SubscriberEntry<T>| other.urgency >= entry.urgency;
         let place = self.entries.partition_point(at_least);
         self.entries.insert(place, entry);
     }
@@ -134,7 +145,7 @@ impl<T> Writing<T> {
 
 /// The subscribers at one moment. Drop it soon: it keeps its subscribers alive.
 #[derive(Debug)]
-pub struct Snapshot<T>(Guard<Arc<Table<T>>>);
+pub struct Snapshot<T>(Guard<Arc<SubscriptionTable<T>>>);
 
 impl<T> Snapshot<T> {
     /// The subscribers with a key that matches the event's, the most urgent first, each once. The cost does not grow with the

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A supplier, connected or not.
 #[derive(Debug)]
-pub(crate) struct Supplier {
+pub(crate) struct ChannelSupplier {
     number: u64,
     is_connected: AtomicBool,
     last_response_ns: AtomicU64,
@@ -22,12 +22,12 @@ pub(crate) struct Supplier {
 
 #[derive(Debug)]
 struct Connection {
-    /// For pings and notifications. A supplier may connect without an object.
+    /// The object for pings and notifications. A supplier may connect without one.
     reference: Option<PushSupplier>,
     qos: Arc<SupplierQos>,
 }
 
-impl Supplier {
+impl ChannelSupplier {
     /// A supplier that is not connected yet.
     pub(crate) fn new(number: u64) -> Self {
         Self {
@@ -146,9 +146,9 @@ impl Supplier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Here,
-    /// It did not answer, or it has no object.
+    /// The supplier did not answer, or has no object.
     Unknown,
-    /// It does not exist, or did not answer several times in a row.
+    /// The supplier does not exist, or did not answer several times in a row.
     Gone,
 }
 

@@ -38,7 +38,7 @@ impl WakeSignal {
 
     /// Sleeps until the count differs from `seen`, at most until `deadline_ns`. May return early.
     ///
-    /// It looks for the stop too, because a caller that asked for it before it read the count would not see it again.
+    /// It ends at a stop too: a stop before the caller read the count does not change the count again.
     pub(crate) fn wait(&self, seen: u32, deadline_ns: Option<u64>) {
         self.is_asleep.store(true, Ordering::SeqCst);
         if self.count() == seen && !self.is_stopping() {

@@ -31,7 +31,7 @@ pub(super) struct Changes {
     bounds: Bounds,
     waiting_max: usize,
     timeout_ns: u64,
-    queue: Mutex<Queue>,
+    queue: Mutex<ChangeQueue>,
     led: Condvar,
     made: AtomicU64,
     commits: AtomicU64,
@@ -60,7 +60,7 @@ pub(super) enum ChangeError {
     Refused(Refusal),
     /// Too many changes wait. It is not made.
     Busy,
-    /// It waited too long. It is not made.
+    /// The change waited too long, and is not made.
     TooLate,
     /// Its commit takes too long. It may be made.
     LateInCommit,
@@ -69,7 +69,7 @@ pub(super) enum ChangeError {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct ChangeQueue {
     waiting: VecDeque<PendingChange>,
     is_led: bool,
 }
@@ -133,7 +133,7 @@ impl Changes {
     }
 
     /// Commits a batch of waiting changes. It may lack the leader's own change if many were before it.
-    fn lead<'q>(&'q self, mut queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
+    fn lead<'q>(&'q self, mut queue: MutexGuard<'q, ChangeQueue>) -> MutexGuard<'q, ChangeQueue> {
         queue.is_led = true;
         let count = queue.waiting.len().min(BATCH_MAX);
         let batch: Vec<PendingChange> = queue.waiting.drain(..count).collect();
@@ -194,7 +194,7 @@ impl Changes {
     }
 }
 
-impl Queue {
+impl ChangeQueue {
     /// Removes a change from the queue if no leader has taken it.
     fn give_up(&mut self, answer: &Arc<Answer>) -> ChangeError {
         let is_it = |waiting: &PendingChange| Arc::ptr_eq(&waiting.answer, answer);
@@ -241,7 +241,7 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::draft::Change;
-    use super::super::tree::{BindingKey, ROOT, Target, View};
+    use super::super::tree::{BindingKey, BindingTarget, ROOT, View};
     use super::*;
     use core::sync::atomic::{AtomicBool, AtomicUsize};
     use rtorb::ior::Ior;
@@ -306,7 +306,7 @@ mod tests {
         Request {
             context: ROOT,
             name: vec![component(id)],
-            change: Change::Bind(Target::Object(Arc::new(Ior::NIL))),
+            change: Change::Bind(BindingTarget::Object(Arc::new(Ior::NIL))),
         }
     }
 
@@ -471,7 +471,7 @@ mod tests {
         else {
             panic!("no context");
         };
-        let object = Change::Bind(Target::Object(Arc::new(Ior::NIL)));
+        let object = Change::Bind(BindingTarget::Object(Arc::new(Ior::NIL)));
         assert_eq!(
             draft.add(&at(&["c", "o"], object)),
             Ok(ChangeOutcome::Changed)
@@ -495,8 +495,11 @@ mod tests {
             draft.into_effects(),
             [
                 Effect::Create(context),
-                Effect::Bind(place("c", ROOT), Target::Context(context)),
-                Effect::Bind(place("o", context), Target::Object(Arc::new(Ior::NIL))),
+                Effect::Bind(place("c", ROOT), BindingTarget::Context(context)),
+                Effect::Bind(
+                    place("o", context),
+                    BindingTarget::Object(Arc::new(Ior::NIL))
+                ),
                 Effect::Unbind(place("o", context)),
                 Effect::Destroy(context),
             ]

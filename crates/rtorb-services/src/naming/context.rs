@@ -9,7 +9,7 @@ use super::exception::NamingException;
 use super::federation::{Federation, ForwardKind};
 use super::iterators::Iterators;
 use super::names;
-use super::tree::{ContextId, ROOT, Stop, Target, Tree, View, bytes_of, walk};
+use super::tree::{BindingTarget, ContextId, ROOT, Stop, Tree, View, bytes_of, walk};
 use crate::stubs::naming::cos_naming::naming_context::{
     AlreadyBound, CannotProceed, NotEmpty, NotFound, NotFoundReason,
 };
@@ -135,8 +135,10 @@ impl Naming {
     ) -> Result<Resolved, NamingException> {
         let name = names::checked(name, &self.config)?;
         match self.find(context, &name)? {
-            Lookup::Here(Target::Object(ior) | Target::Elsewhere(ior)) => Ok(Resolved::Bound(ior)),
-            Lookup::Here(Target::Context(id)) => {
+            Lookup::Here(BindingTarget::Object(ior) | BindingTarget::Elsewhere(ior)) => {
+                Ok(Resolved::Bound(ior))
+            }
+            Lookup::Here(BindingTarget::Context(id)) => {
                 let reference = self.reference(id).as_object().clone();
                 Ok(Resolved::Object(Some(reference)))
             }
@@ -184,20 +186,23 @@ impl Naming {
     }
 
     /// The target of `bind`.
-    pub(super) fn object(&self, object: Option<&ObjectRef>) -> Result<Target, SystemException> {
+    pub(super) fn object(
+        &self,
+        object: Option<&ObjectRef>,
+    ) -> Result<BindingTarget, SystemException> {
         let object = object.ok_or(local::NIL_ARGUMENT)?;
-        Ok(Target::Object(self.bounded(object.ior())?))
+        Ok(BindingTarget::Object(self.bounded(object.ior())?))
     }
 
     /// The target of `bind_context`: one of our contexts, or another server's.
     pub(super) fn context(
         &self,
         context: Option<&NamingContext>,
-    ) -> Result<Target, SystemException> {
+    ) -> Result<BindingTarget, SystemException> {
         let context = context.ok_or(local::NIL_ARGUMENT)?.as_object();
         match self.own(context) {
-            Some(id) => Ok(Target::Context(id)),
-            None => Ok(Target::Elsewhere(self.bounded(context.ior())?)),
+            Some(id) => Ok(BindingTarget::Context(id)),
+            None => Ok(BindingTarget::Elsewhere(self.bounded(context.ior())?)),
         }
     }
 
@@ -230,7 +235,7 @@ impl Naming {
         &self,
         context: ContextId,
         name: &[NameComponent],
-    ) -> Result<Lookup<Target>, NamingException> {
+    ) -> Result<Lookup<BindingTarget>, NamingException> {
         let found = {
             let tree = self.tree.lock();
             let (last, path) = name
@@ -249,7 +254,7 @@ impl Naming {
         }
     }
 
-    /// Where a name continues, or the exception if it does not.
+    /// Returns where a name continues, or the exception if it does not.
     fn stopped(
         &self,
         stop: Stop,

@@ -1,7 +1,7 @@
 //! Draft of a batch of changes: it applies the rules of CosNaming before the commit.
 
 use super::config::NamingConfig;
-use super::tree::{BindingKey, ContextId, Effect, ROOT, Stop, Target, Tree, View, walk};
+use super::tree::{BindingKey, BindingTarget, ContextId, Effect, ROOT, Stop, Tree, View, walk};
 use rtorb::url::NameComponent;
 use rtorb_os::sync::Mutex;
 use std::collections::HashMap;
@@ -21,11 +21,11 @@ pub(super) struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// `bind` and `bind_context`.
-    Bind(Target),
+    Bind(BindingTarget),
     /// `rebind`: replaces an object or nothing.
-    RebindObject(Target),
+    RebindObject(BindingTarget),
     /// `rebind_context`: replaces a context or nothing.
-    RebindContext(Target),
+    RebindContext(BindingTarget),
     Unbind,
     BindNewContext,
     NewContext,
@@ -77,7 +77,7 @@ pub(super) struct Draft<'t> {
     tree: &'t Mutex<Tree>,
     bounds: Bounds,
     /// Changed bindings; `None` for unbound.
-    targets: HashMap<Arc<BindingKey>, Option<Target>>,
+    targets: HashMap<Arc<BindingKey>, Option<BindingTarget>>,
     /// Changed contexts with their number of bindings; `None` for destroyed.
     contexts: HashMap<ContextId, Option<usize>>,
     next_context: ContextId,
@@ -140,14 +140,15 @@ impl<'t> Draft<'t> {
             (Change::BindNewContext, None) => {
                 self.check_room(&place, None)?;
                 let id = self.create()?;
-                self.bind(place, None, Target::Context(id))?;
+                self.bind(place, None, BindingTarget::Context(id))?;
                 Ok(ChangeOutcome::Created(id))
             }
             // Naming 1.3, 2.2.1: a binding keeps its type.
-            (Change::RebindObject(_), Some(Target::Context(_) | Target::Elsewhere(_))) => {
-                Err(Refusal::NotObject)
-            }
-            (Change::RebindContext(_), Some(Target::Object(_))) => {
+            (
+                Change::RebindObject(_),
+                Some(BindingTarget::Context(_) | BindingTarget::Elsewhere(_)),
+            ) => Err(Refusal::NotObject),
+            (Change::RebindContext(_), Some(BindingTarget::Object(_))) => {
                 Err(Refusal::Stopped(Stop::NotContext { at }))
             }
             (
@@ -165,8 +166,8 @@ impl<'t> Draft<'t> {
     fn bind(
         &mut self,
         place: Arc<BindingKey>,
-        bound: Option<Target>,
-        target: Target,
+        bound: Option<BindingTarget>,
+        target: BindingTarget,
     ) -> Result<ChangeOutcome, Refusal> {
         self.check_room(&place, Some((&bound, &target)))?;
         match &bound {
@@ -184,7 +185,7 @@ impl<'t> Draft<'t> {
         Ok(ChangeOutcome::Changed)
     }
 
-    fn unbind(&mut self, place: Arc<BindingKey>, bound: &Target) -> ChangeOutcome {
+    fn unbind(&mut self, place: Arc<BindingKey>, bound: &BindingTarget) -> ChangeOutcome {
         self.octets -= place.octets() + bound.octets();
         self.bindings_len -= 1;
         self.count(place.context, -1);
@@ -233,7 +234,7 @@ impl<'t> Draft<'t> {
     fn check_room(
         &self,
         place: &BindingKey,
-        binding: Option<(&Option<Target>, &Target)>,
+        binding: Option<(&Option<BindingTarget>, &BindingTarget)>,
     ) -> Result<(), Refusal> {
         let (bound, octets) = match binding {
             Some((bound, target)) => (bound.as_ref(), target.octets()),
@@ -266,7 +267,7 @@ impl<'t> Draft<'t> {
 }
 
 impl View for Draft<'_> {
-    fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target> {
+    fn target(&self, context: ContextId, component: &NameComponent) -> Option<BindingTarget> {
         let component = component.clone();
         let place = BindingKey { context, component };
         match self.targets.get(&place) {

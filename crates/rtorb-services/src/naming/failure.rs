@@ -6,7 +6,7 @@ use rtorb::{ExceptionKind, SystemException};
 
 /// Why the store of a naming service did not keep a change.
 ///
-/// It travels as the minor code of PERSIST_STORE.
+/// The minor code of PERSIST_STORE says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreFailure {

@@ -22,7 +22,7 @@ pub(super) struct Federation {
 /// The effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ForwardKind {
-    /// It may be repeated.
+    /// The call may be repeated.
     Read,
     /// The client must learn if it may have been done.
     Change,

@@ -2,7 +2,7 @@
 
 use super::config::NamingConfig;
 use super::names;
-use super::tree::{BindingKey, Cursor, Target, Tree};
+use super::tree::{BindingKey, BindingTarget, Cursor, Tree};
 use crate::stubs::naming::cos_naming::{
     Binding, BindingIterator, BindingIteratorServant, BindingList, BindingType,
 };
@@ -210,12 +210,12 @@ impl ServedBy<DirectIterator> for BindingIterator {
     }
 }
 
-fn binding(place: &BindingKey, target: &Target) -> Binding {
+fn binding(place: &BindingKey, target: &BindingTarget) -> Binding {
     Binding {
         binding_name: names::to_wire(core::slice::from_ref(&place.component)),
         binding_type: match target {
-            Target::Object(_) => BindingType::Nobject,
-            Target::Context(_) | Target::Elsewhere(_) => BindingType::Ncontext,
+            BindingTarget::Object(_) => BindingType::Nobject,
+            BindingTarget::Context(_) | BindingTarget::Elsewhere(_) => BindingType::Ncontext,
         },
     }
 }

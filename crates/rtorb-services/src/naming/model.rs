@@ -4,7 +4,7 @@ use super::changes::{ChangeError, Changes};
 use super::config::NamingConfig;
 use super::draft::{Change, ChangeOutcome, Refusal, Request};
 use super::store::Store;
-use super::tree::{BindingKey, ContextId, ROOT, Stop, Target, Tree, View};
+use super::tree::{BindingKey, BindingTarget, ContextId, ROOT, Stop, Tree, View};
 use proptest::prelude::*;
 use rtorb::ior::{Ior, TaggedProfile};
 use rtorb::url::NameComponent;
@@ -123,10 +123,10 @@ impl Model {
     }
 }
 
-fn target(bound: Bound) -> Target {
+fn target(bound: Bound) -> BindingTarget {
     match bound {
-        Bound::Context(id) => Target::Context(ContextId(id)),
-        Bound::Object(number) => Target::Object(Arc::new(Ior {
+        Bound::Context(id) => BindingTarget::Context(ContextId(id)),
+        Bound::Object(number) => BindingTarget::Object(Arc::new(Ior {
             type_id: format!("IDL:Thing{number}:1.0"),
             profiles: vec![TaggedProfile {
                 tag: 0,

@@ -12,7 +12,7 @@ use crate::stubs::naming::cos_naming::{
     BindingIterator, BindingList, Name, NameComponent, NamingContext,
     NamingContextBindContextError, NamingContextBindError, NamingContextBindNewContextError,
     NamingContextDestroyError, NamingContextExt, NamingContextExtResolveStrError,
-    NamingContextExtServant, NamingContextExtToNameError, NamingContextExtToStringError,
+    NamingContextExtServant, NamingContextExtToNameError, NamingContextExtToString_Error,
     NamingContextExtToUrlError, NamingContextRebindContextError, NamingContextRebindError,
     NamingContextResolveError, NamingContextServant, NamingContextUnbindError,
 };
@@ -180,7 +180,7 @@ impl NamingContextServant for ContextServant {
 }
 
 impl NamingContextExtServant for ContextServant {
-    fn to_string(&self, n: &[NameComponent]) -> Result<String, NamingContextExtToStringError> {
+    fn to_string_(&self, n: &[NameComponent]) -> Result<String, NamingContextExtToString_Error> {
         if n.is_empty() {
             Err(InvalidName.into())
         } else {

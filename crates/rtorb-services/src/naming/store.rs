@@ -5,7 +5,7 @@ use super::config::NamingConfig;
 use super::error::StoreError;
 use super::failure::StoreFailure;
 use super::store_log::{NoLog, StoreLog};
-use super::tree::{BindingKey, ContextId, Effect, ROOT, Target, Tree};
+use super::tree::{BindingKey, BindingTarget, ContextId, Effect, ROOT, Tree};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rtorb::CompletionStatus;
 use rtorb::cdr::{Decode, Encode, Reader, Writer};
@@ -333,11 +333,11 @@ fn key(place: &BindingKey) -> (u64, &str, &str) {
 }
 
 /// The stored form of a target: one byte for its kind, then an id or the reference's encapsulation.
-fn to_bytes(target: &Target, reference_bytes_max: usize) -> io::Result<Vec<u8>> {
+fn to_bytes(target: &BindingTarget, reference_bytes_max: usize) -> io::Result<Vec<u8>> {
     let (tag, ior) = match target {
-        Target::Object(ior) => (OBJECT, ior),
-        Target::Elsewhere(ior) => (ELSEWHERE, ior),
-        Target::Context(id) => return Ok([&[CONTEXT][..], &id.0.to_le_bytes()].concat()),
+        BindingTarget::Object(ior) => (OBJECT, ior),
+        BindingTarget::Elsewhere(ior) => (ELSEWHERE, ior),
+        BindingTarget::Context(id) => return Ok([&[CONTEXT][..], &id.0.to_le_bytes()].concat()),
     };
     let mut w = Writer::new(Vec::new(), 2 * reference_bytes_max + OVERHEAD_OCTETS);
     let written = w.encapsulation(|w| ior.encode(w));
@@ -347,17 +347,17 @@ fn to_bytes(target: &Target, reference_bytes_max: usize) -> io::Result<Vec<u8>> 
     Ok([&[tag][..], &octets[LENGTH_OCTETS..]].concat())
 }
 
-fn from_octets(octets: &[u8]) -> Option<Target> {
+fn from_octets(octets: &[u8]) -> Option<BindingTarget> {
     let (tag, rest) = octets.split_first()?;
     if *tag == CONTEXT {
         let id = u64::from_le_bytes(rest.try_into().ok()?);
-        return Some(Target::Context(ContextId(id)));
+        return Some(BindingTarget::Context(ContextId(id)));
     }
     let mut r = Reader::encapsulated(rest).ok()?;
     let ior = Arc::new(Ior::decode(&mut r).ok()?);
     match *tag {
-        OBJECT => Some(Target::Object(ior)),
-        ELSEWHERE => Some(Target::Elsewhere(ior)),
+        OBJECT => Some(BindingTarget::Object(ior)),
+        ELSEWHERE => Some(BindingTarget::Elsewhere(ior)),
         _ => None,
     }
 }
@@ -399,9 +399,12 @@ mod tests {
         let effects = vec![
             Effect::Create(ContextId(1)),
             Effect::Create(ContextId(2)),
-            Effect::Bind(at(ROOT, "context"), Target::Context(ContextId(1))),
-            Effect::Bind(at(ContextId(1), "object"), Target::Object(Arc::clone(&ior))),
-            Effect::Bind(at(ContextId(2), ""), Target::Elsewhere(ior)),
+            Effect::Bind(at(ROOT, "context"), BindingTarget::Context(ContextId(1))),
+            Effect::Bind(
+                at(ContextId(1), "object"),
+                BindingTarget::Object(Arc::clone(&ior)),
+            ),
+            Effect::Bind(at(ContextId(2), ""), BindingTarget::Elsewhere(ior)),
         ];
         store.commit(&effects).expect("committed");
         (place, effects)

@@ -17,7 +17,7 @@ pub(super) const ROOT: ContextId = ContextId(0);
 
 /// The target of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum BindingTarget {
     /// An object.
     Object(Arc<Ior>),
     /// A context of this server.
@@ -36,7 +36,7 @@ pub(super) struct BindingKey {
 /// A tree to look names up in: committed or draft.
 pub(super) trait View {
     /// The target of a component in a context.
-    fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target>;
+    fn target(&self, context: ContextId, component: &NameComponent) -> Option<BindingTarget>;
     /// True if the context exists.
     fn has_context(&self, context: ContextId) -> bool;
 }
@@ -69,20 +69,20 @@ pub(super) fn walk(
     for (at, component) in path.iter().enumerate() {
         let target = view.target(context, component);
         context = match target.ok_or(Stop::MissingNode { at })? {
-            Target::Object(_) => return Err(Stop::NotContext { at }),
-            Target::Elsewhere(context) => {
+            BindingTarget::Object(_) => return Err(Stop::NotContext { at }),
+            BindingTarget::Elsewhere(context) => {
                 return Err(Stop::Elsewhere {
                     context,
                     at: at + 1,
                 });
             }
-            Target::Context(next) if !view.has_context(next) => {
+            BindingTarget::Context(next) if !view.has_context(next) => {
                 return Err(Stop::Destroyed {
                     context: next,
                     at: at + 1,
                 });
             }
-            Target::Context(next) => next,
+            BindingTarget::Context(next) => next,
         };
     }
     Ok(context)
@@ -92,14 +92,14 @@ pub(super) fn walk(
 #[derive(Debug)]
 pub(super) struct Tree {
     bindings: HashMap<Arc<BindingKey>, Binding, RandomState>,
-    contexts: HashMap<ContextId, Context, RandomState>,
+    contexts: HashMap<ContextId, ContextNode, RandomState>,
     next_context: ContextId,
     octets: usize,
 }
 
 #[derive(Debug)]
 struct Binding {
-    target: Target,
+    target: BindingTarget,
     /// Its position in its context.
     order: u64,
 }
@@ -107,7 +107,7 @@ struct Binding {
 /// The bindings of a context in the order in which they were made. A list continues after its last binding, whatever was bound
 /// and unbound meanwhile.
 #[derive(Debug, Default)]
-struct Context {
+struct ContextNode {
     places: BTreeMap<u64, Arc<BindingKey>>,
     next_order: u64,
 }
@@ -116,7 +116,7 @@ struct Context {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Binds, and replaces any old binding.
-    Bind(Arc<BindingKey>, Target),
+    Bind(Arc<BindingKey>, BindingTarget),
     /// Removes a binding.
     Unbind(Arc<BindingKey>),
     /// Makes the context with the next id.
@@ -138,7 +138,7 @@ impl Tree {
     /// A tree with only the root context and memory for `bindings_max` bindings.
     pub(super) fn new(bindings_max: usize) -> Self {
         let mut contexts = HashMap::default();
-        contexts.insert(ROOT, Context::default());
+        contexts.insert(ROOT, ContextNode::default());
         Self {
             bindings: HashMap::with_capacity_and_hasher(bindings_max, RandomState::new()),
             contexts,
@@ -160,7 +160,7 @@ impl Tree {
                 }
             }
             Effect::Create(id) => {
-                self.contexts.insert(id, Context::default());
+                self.contexts.insert(id, ContextNode::default());
                 self.next_context = self.next_context.max(ContextId(id.0 + 1));
             }
             Effect::Destroy(id) => {
@@ -210,7 +210,11 @@ impl Tree {
     }
 
     /// Returns the next bindings of a list, at most `count`; none at the end or if the context is destroyed.
-    pub(super) fn read(&self, cursor: &mut Cursor, count: usize) -> Vec<(Arc<BindingKey>, Target)> {
+    pub(super) fn read(
+        &self,
+        cursor: &mut Cursor,
+        count: usize,
+    ) -> Vec<(Arc<BindingKey>, BindingTarget)> {
         let Some(context) = self.contexts.get(&cursor.context) else {
             return Vec::new();
         };
@@ -238,7 +242,7 @@ impl Tree {
                 .is_some_and(|context| context.places.range(range).next().is_some())
     }
 
-    fn bind(&mut self, place: Arc<BindingKey>, target: Target) {
+    fn bind(&mut self, place: Arc<BindingKey>, target: BindingTarget) {
         let octets = target.octets();
         if let Some(binding) = self.bindings.get_mut(&*place) {
             self.octets = self.octets - binding.target.octets() + octets;
@@ -257,7 +261,7 @@ impl Tree {
 }
 
 impl View for Tree {
-    fn target(&self, context: ContextId, component: &NameComponent) -> Option<Target> {
+    fn target(&self, context: ContextId, component: &NameComponent) -> Option<BindingTarget> {
         let place = BorrowedKey { context, component };
         self.bindings
             .get(&place)
@@ -276,7 +280,7 @@ impl BindingKey {
     }
 }
 
-impl Target {
+impl BindingTarget {
     /// Bytes of its reference, about as much as it takes in memory and in the store.
     pub(super) fn octets(&self) -> usize {
         match self {
@@ -317,14 +321,14 @@ mod tests {
         Arc::new(BindingKey { context, component })
     }
 
-    fn object(type_id: &str) -> Target {
-        Target::Object(Arc::new(Ior {
+    fn object(type_id: &str) -> BindingTarget {
+        BindingTarget::Object(Arc::new(Ior {
             type_id: type_id.to_owned(),
             profiles: Vec::new(),
         }))
     }
 
-    fn ids(read: Vec<(Arc<BindingKey>, Target)>) -> Vec<String> {
+    fn ids(read: Vec<(Arc<BindingKey>, BindingTarget)>) -> Vec<String> {
         read.into_iter()
             .map(|(place, _)| place.component.id.clone())
             .collect()

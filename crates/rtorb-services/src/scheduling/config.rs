@@ -3,6 +3,7 @@
 use rtorb::{ObjectKeyError, PoaError, SystemException};
 use rtorb_sched::Strategy;
 
+use super::change::NotAdmitted;
 use super::description::Description;
 use super::schedule::ComputeError;
 
@@ -13,6 +14,8 @@ pub struct SchedulingConfig {
     pub strategy: Option<Strategy>,
     /// The initial operations. The service schedules them before it answers.
     pub description: Option<Description>,
+    /// What happens to a system whose deadlines are not all proven to hold, at the start; it is refused.
+    pub admission: Admission,
     /// The greatest number of operations: NO_RESOURCES. 1 to 100,000; 10,000. Analysing 100,000 takes seconds.
     pub infos_max: usize,
     /// The greatest number of dependencies: NO_RESOURCES. 1 to 1,000,000; 40,000.
@@ -24,10 +27,21 @@ impl Default for SchedulingConfig {
         Self {
             strategy: None,
             description: None,
+            admission: Admission::RefuseUnproven,
             infos_max: 10_000,
             dependencies_max: 40_000,
         }
     }
+}
+
+/// What happens to a system, or to a change, that is not proven to keep every deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// It is refused.
+    #[default]
+    RefuseUnproven,
+    /// It is admitted.
+    AdmitAnyway,
 }
 
 /// Why a scheduling service cannot start.
@@ -52,6 +66,9 @@ pub enum SchedulingError {
     /// The description cannot be scheduled.
     #[error(transparent)]
     Compute(#[from] ComputeError),
+    /// A deadline is not proven to hold.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
     /// An error of the object adapter.
     #[error(transparent)]
     Poa(#[from] PoaError),

@@ -40,6 +40,15 @@ impl Description {
         Self::parse(&text).map_err(|mistakes| FileErrors::new(path, text, mistakes))
     }
 
+    /// Reads the text of such a file, which errors call by a name.
+    ///
+    /// # Errors
+    /// [`FileErrors`] with the places of all mistakes.
+    pub fn of_text(name: &str, text: &str) -> Result<Self, FileErrors> {
+        let errors = |mistakes| FileErrors::new(Path::new(name), text.to_owned(), mistakes);
+        Self::parse(text).map_err(errors)
+    }
+
     /// Parses a description, or returns all mistakes.
     fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
         let file: File = from_toml(text)?;
@@ -60,7 +69,7 @@ impl Description {
             handles: (1..).take(file.operation.len()).collect(),
             threads: each.clone().map(|operation| operation.threads).collect(),
             graph: CallGraph {
-                operations: each.map(Table::operation).collect(),
+                operations: each.map(OperationForm::operation).collect(),
                 calls,
             },
         })
@@ -151,7 +160,7 @@ struct File {
     strategy: Named,
     #[serde(default)]
     priorities: Priorities,
-    operation: Vec<Table>,
+    operation: Vec<OperationForm>,
 }
 
 struct Named(Strategy);
@@ -206,7 +215,7 @@ impl<'de> Deserialize<'de> for CorbaPriority {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct OperationForm {
     name: Spanned<String>,
     #[serde(default)]
     kind: KindName,
@@ -273,7 +282,7 @@ enum KindName {
     Remote,
 }
 
-impl Table {
+impl OperationForm {
     fn operation(&self) -> Operation {
         Operation {
             name: self.name.get_ref().clone(),

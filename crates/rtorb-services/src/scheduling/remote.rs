@@ -1,17 +1,22 @@
 //! Schedulers in other processes, ours or TAO's.
 
-use rtorb::SystemException;
 use rtorb::exception::local;
 use rtorb::rt::Priority;
+use rtorb::{ExceptionKind, SystemException};
 use rtorb_sched::Dispatching;
 use std::time::Duration;
 
 use super::schedule::{Level, Schedule, ScheduledOperation};
 use super::table::UNIT_NS;
-use crate::events::{DispatchOrder, PrioritySource, Urgency, UrgencyError};
+use crate::events::{
+    DispatchOrder, EventFlow, FlowAdmission, PrioritySource, Urgency, UrgencyError,
+};
 use crate::stubs::rtec_scheduler::rtec_scheduler::{
     ConfigInfo, DispatchingTypeT, RtInfo, Scheduler, SchedulerGetConfigInfosError,
     SchedulerGetRtInfoSetError, SchedulerPriorityError,
+};
+use crate::stubs::rtec_scheduler::rtorb_scheduling::{
+    self, ChangeableScheduler, ChangeableSchedulerAdmitError,
 };
 
 /// A Scheduler in another process, ours or TAO's. Each query makes three calls, which the ORB's round-trip timeout limits.
@@ -41,6 +46,33 @@ impl PrioritySource for RemoteScheduler {
             },
             deadline: Duration::from_nanos(deadline_ns(&info).unwrap_or(0)),
             execution: Duration::from_nanos(worst_ns),
+        })
+    }
+
+    fn admission(&self) -> Option<&dyn FlowAdmission> {
+        Some(self)
+    }
+}
+
+/// A Scheduler of rtorb admits events; another one, such as TAO's, admits all.
+impl FlowAdmission for RemoteScheduler {
+    fn admit(&self, flows: &[EventFlow]) -> Result<(), String> {
+        let scheduler = match ChangeableScheduler::narrow(self.0.as_object()) {
+            Ok(scheduler) => scheduler,
+            Err(other) if other.kind == ExceptionKind::BadParam => return Ok(()),
+            Err(exception) => return Err(exception.to_string()),
+        };
+        let flow = |flow: &EventFlow| rtorb_scheduling::EventFlow {
+            supplier: flow.supplier,
+            consumer: flow.consumer,
+            count: flow.count,
+        };
+        let flows: Vec<_> = flows.iter().map(flow).collect();
+        scheduler.admit(&flows).map_err(|refused| match refused {
+            ChangeableSchedulerAdmitError::NotAdmitted(refused) => {
+                format!("{} {}", refused.operation, refused.reason)
+            }
+            ChangeableSchedulerAdmitError::System(exception) => exception.to_string(),
         })
     }
 }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use super::change::{NotAdmitted as Refused, SystemChangeError};
+use super::config::Admission as IfUnproven;
+use super::description::Description;
 use super::exception::SchedulerException;
 use super::state::{SchedulerState, configs, dispatching};
 use super::table::{Characteristics, number};
@@ -9,6 +12,11 @@ use crate::stubs::rtec_scheduler::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
 use crate::stubs::rtec_scheduler::rtec_scheduler::*;
+use crate::stubs::rtec_scheduler::rtorb_scheduling::{
+    Admission, CannotChange, Change, ChangeableSchedulerAdmitError, ChangeableSchedulerApplyError,
+    ChangeableSchedulerServant, EventFlow, NotAdmitted, WrongFile,
+};
+use rtorb::SystemException;
 
 /// The servant of a Scheduler.
 #[derive(Debug)]
@@ -270,5 +278,63 @@ impl SchedulerServant for SchedulerObject {
 
     fn get_config_infos(&self) -> Result<ConfigInfoSet, SchedulerGetConfigInfosError> {
         Ok(configs(&self.0.published()?.schedule))
+    }
+}
+
+impl ChangeableSchedulerServant for SchedulerObject {
+    fn apply(
+        &self,
+        text: &str,
+        if_unproven: Admission,
+    ) -> Result<Change, ChangeableSchedulerApplyError> {
+        let description = Description::of_text("the new file", text);
+        let description = description.map_err(|errors| WrongFile {
+            reason: errors.to_string(),
+        })?;
+        let admission = match if_unproven {
+            Admission::RefuseUnproven => IfUnproven::RefuseUnproven,
+            Admission::AdmitAnyway => IfUnproven::AdmitAnyway,
+        };
+        let change = self.0.apply(description, admission)?;
+        Ok(Change {
+            operations_changed: change.operations_changed,
+            is_proven: change.unproven.is_none(),
+            longest_old_job: change.longest_old_job_ns.unwrap_or(0),
+        })
+    }
+
+    fn admit(&self, flows: &[EventFlow]) -> Result<(), ChangeableSchedulerAdmitError> {
+        let flow = |flow: &EventFlow| crate::events::EventFlow {
+            supplier: flow.supplier,
+            consumer: flow.consumer,
+            count: flow.count,
+        };
+        let flows: Vec<_> = flows.iter().map(flow).collect();
+        Ok(self.0.admit(&flows).map_err(not_admitted)?)
+    }
+
+    fn last_refusal(&self) -> Result<String, SystemException> {
+        Ok(self.0.last_refusal.lock().clone())
+    }
+}
+
+impl From<SystemChangeError> for ChangeableSchedulerApplyError {
+    fn from(error: SystemChangeError) -> Self {
+        match error {
+            SystemChangeError::NotAdmitted(Refused { refusal, .. }) => not_admitted(refusal).into(),
+            SystemChangeError::System(exception) => exception.into(),
+            other => CannotChange {
+                reason: other.to_string(),
+            }
+            .into(),
+        }
+    }
+}
+
+fn not_admitted(refusal: rtorb_sched::Refusal) -> NotAdmitted {
+    NotAdmitted {
+        operation: refusal.operation,
+        reason: refusal.reason,
+        what_helps: refusal.remedies,
     }
 }

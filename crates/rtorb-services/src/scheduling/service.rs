@@ -1,25 +1,27 @@
 //! The scheduling service as an object of an ORB.
 
 use arc_swap::ArcSwapOption;
-use rtorb::rt::Priority;
+use rtorb::rt::{Priority, ThreadpoolLane};
 use rtorb::{Orb, PoaPolicies};
 use rtorb_os::sync::Mutex;
 use rtorb_sched::Strategy;
 use std::sync::Arc;
 
-use super::config::{SchedulingConfig, SchedulingError};
+use super::change::{NotAdmitted, SystemChange, SystemChangeError};
+use super::config::{Admission, SchedulingConfig, SchedulingError};
 use super::description::Description;
 use super::schedule::Schedule;
 use super::servant::SchedulerObject;
 use super::state::SchedulerState;
 use super::table::Table;
-use crate::events::{PrioritySource, Urgency, UrgencyError};
+use crate::events::{Channel, FlowAdmission, PrioritySource, Urgency, UrgencyError};
 use crate::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
+use crate::stubs::rtec_scheduler::rtorb_scheduling::ChangeableScheduler;
 
 /// A scheduling service that an ORB serves.
 #[derive(Clone, Debug)]
 pub struct Scheduling {
-    shared: Arc<SchedulerState>,
+    pub(super) shared: Arc<SchedulerState>,
     reference: Scheduler,
 }
 
@@ -65,20 +67,54 @@ impl Scheduling {
             table: Mutex::new(table),
             computing: Mutex::new(()),
             published: ArcSwapOption::empty(),
+            channels: Mutex::default(),
+            lanes: Mutex::default(),
+            last_refusal: Mutex::default(),
         });
         if let Some(described) = config.description {
-            let computed = Schedule::compute(&Description {
+            let described = Description {
                 strategy,
                 ..described
-            })?;
-            shared.publish(computed.schedule);
+            };
+            let computed = Schedule::compute(&described)?;
+            if config.admission == Admission::RefuseUnproven {
+                NotAdmitted::check(&described, &computed)?;
+            }
+            shared.publish(described, computed);
         }
         let poa = orb.root_poa()?.create_poa(NAME, PoaPolicies::PERSISTENT)?;
         let servant = SchedulerObject(Arc::clone(&shared));
-        let reference: Scheduler = poa.activate_with_id(NAME, servant)?;
+        let reference: ChangeableScheduler = poa.activate_with_id(NAME, servant)?;
+        let reference = Scheduler::from(reference);
         orb.bind_object_key(NAME, reference.as_object())?;
         orb.register_initial_reference(NAME, reference.as_object().clone());
         Ok(Self { shared, reference })
+    }
+
+    /// Replaces all operations by those of a description: the priorities, the order in each level, and the modes of the channels
+    /// that [follow](Self::reorder_channel). Handles follow the names. A request for a priority gets the old one or the new one.
+    ///
+    /// # Errors
+    /// [`SystemChangeError`]; nothing has changed then.
+    pub fn apply(
+        &self,
+        description: Description,
+        admission: Admission,
+    ) -> Result<SystemChange, SystemChangeError> {
+        self.shared.apply(description, admission)
+    }
+
+    /// Has every change of this service reorder a channel of this process too, whose source of priorities is this service: its
+    /// lanes exchange their priorities, and its consumers get another order. A change that a channel cannot make is refused.
+    pub fn reorder_channel(&self, channel: &Channel) {
+        let mut channels = self.shared.channels.lock();
+        channels.retain(|known| known.strong_count() > 0);
+        channels.push(Arc::downgrade(channel.core()));
+    }
+
+    /// Refuses every change to a schedule with a level that has none of these lanes, which are those of an ORB.
+    pub fn keep_to_lanes(&self, lanes: Vec<ThreadpoolLane>) {
+        *self.shared.lanes.lock() = Some(lanes);
     }
 
     /// The Scheduler.
@@ -116,6 +152,10 @@ impl PrioritySource for Scheduling {
             reason: "nothing is scheduled yet".to_owned(),
         })?;
         published.schedule.urgency(rt_info)
+    }
+
+    fn admission(&self) -> Option<&dyn FlowAdmission> {
+        Some(self)
     }
 }
 

@@ -1,13 +1,16 @@
 //! The state that the threads of a scheduling service share.
 
 use arc_swap::ArcSwapOption;
+use rtorb::rt::ThreadpoolLane;
 use rtorb_os::sync::Mutex;
 use rtorb_sched::{Dispatching, PriorityRange, Severity, Strategy};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use super::description::Description;
 use super::exception::SchedulerException;
-use super::schedule::{ComputeError, Level, Schedule};
+use super::schedule::{Computation, ComputeError, Level, Schedule};
 use super::table::{Table, UNIT_NS};
+use crate::events::ChannelCore;
 use crate::stubs::rtec_scheduler::rtec_scheduler::{
     AnomalySeverity, ConfigInfo, DispatchingTypeT, SchedulingAnomaly,
 };
@@ -19,25 +22,38 @@ pub(super) struct SchedulerState {
     pub(super) table: Mutex<Table>,
     /// Held during a computation: one at a time, so the last started is the last published.
     pub(super) computing: Mutex<()>,
-    pub(super) published: ArcSwapOption<Published>,
+    pub(super) published: ArcSwapOption<PublishedSchedule>,
+    /// The channels that a change reorders.
+    pub(super) channels: Mutex<Vec<Weak<ChannelCore>>>,
+    /// The lanes of an ORB, if a change must keep to them.
+    pub(super) lanes: Mutex<Option<Vec<ThreadpoolLane>>>,
+    /// What was refused last, in words.
+    pub(super) last_refusal: Mutex<String>,
 }
 
 /// The last computed schedule.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct PublishedSchedule {
+    /// The operations and calls from which it follows.
+    pub(super) description: Description,
+    pub(super) analysis: rtorb_sched::Schedule,
     pub(super) schedule: Schedule,
 }
 
 impl SchedulerState {
     /// The last computed schedule. A reader never waits for a writer.
-    pub(super) fn published(&self) -> Result<Arc<Published>, SchedulerException> {
+    pub(super) fn published(&self) -> Result<Arc<PublishedSchedule>, SchedulerException> {
         self.published
             .load_full()
             .ok_or(SchedulerException::NotScheduled)
     }
 
-    pub(super) fn publish(&self, schedule: Schedule) {
-        self.published.store(Some(Arc::new(Published { schedule })));
+    pub(super) fn publish(&self, description: Description, computed: Computation) {
+        self.published.store(Some(Arc::new(PublishedSchedule {
+            description,
+            analysis: computed.analysis,
+            schedule: computed.schedule,
+        })));
     }
 
     /// Computes and publishes a schedule. If that is impossible, it returns a fatal anomaly and keeps the former schedule, so
@@ -52,11 +68,15 @@ impl SchedulerState {
             least_urgent,
             most_urgent,
         };
-        let description = self.table.lock().description(self.strategy, priorities);
+        // A change may have brought another strategy.
+        let published = self.published().ok();
+        let strategy = published.map_or(self.strategy, |known| known.description.strategy);
+        let description = self.table.lock().description(strategy, priorities);
         match Schedule::compute(&description) {
             Ok(computed) => {
-                self.publish(computed.schedule);
-                let each = computed.analysis.anomalies.into_iter();
+                let anomalies = computed.analysis.anomalies.clone();
+                self.publish(description, computed);
+                let each = anomalies.into_iter();
                 Ok(each
                     .map(|anomaly| SchedulingAnomaly {
                         description: anomaly.description,

@@ -23,7 +23,7 @@ pub(super) const UNIT_NS: u64 = 100;
 /// The operations and dependencies of a scheduling service.
 #[derive(Debug)]
 pub(super) struct Table {
-    entries: BTreeMap<i32, Entry>,
+    entries: BTreeMap<i32, OperationEntry>,
     by_name: HashMap<String, i32>,
     dependencies: Vec<DependencyInfo>,
     /// Handles count upwards and are never reused: an old handle never means another operation.
@@ -32,8 +32,17 @@ pub(super) struct Table {
     dependencies_max: usize,
 }
 
+/// The handles of the operations of a description.
+#[derive(Debug, Default)]
+pub(super) struct Reserved {
+    /// In the description's order.
+    pub(super) handles: Vec<i32>,
+    /// Those that did not exist before.
+    new: Vec<i32>,
+}
+
 #[derive(Clone, Debug)]
-struct Entry {
+struct OperationEntry {
     operation: Operation,
     threads: i32,
     /// In units of 100 ns. Stored for clients, not used.
@@ -77,11 +86,14 @@ impl Table {
             entry.operation = operation.clone();
             entry.threads = i32::try_from(*threads).unwrap_or(i32::MAX);
         }
-        for call in &graph.calls {
-            let [caller, callee] = [call.caller, call.callee].map(|index| {
-                let handle = i32::try_from(index + 1);
-                handle.expect("there are fewer than infos_max operations")
-            });
+        self.add_calls(description)
+    }
+
+    /// Adds the calls of a description as dependencies.
+    fn add_calls(&mut self, description: &Description) -> Result<(), SchedulerException> {
+        for call in &description.graph.calls {
+            let [caller, callee] =
+                [call.caller, call.callee].map(|index| description.handles[index]);
             let (dependency_type, handle, dependency) = match call.kind {
                 CallKind::TwoWay => (DependencyTypeT::TwoWayCall, caller, callee),
                 CallKind::OneWay => (DependencyTypeT::OneWayCall, callee, caller),
@@ -90,6 +102,64 @@ impl Table {
             self.add_dependency(handle, dependency, count, dependency_type)?;
         }
         Ok(())
+    }
+
+    /// Returns the handle of each name. Names that it does not know become disabled operations, whose handles are returned too.
+    pub(super) fn reserve(
+        &mut self,
+        operations: &[Operation],
+    ) -> Result<Reserved, SchedulerException> {
+        let mut reserved = Reserved::default();
+        for operation in operations {
+            let handle = match self.by_name.get(&operation.name) {
+                Some(&handle) => handle,
+                None => match self.create(&operation.name) {
+                    Ok(handle) => {
+                        self.enable(handle, RtInfoEnabledTypeT::RtInfoDisabled)?;
+                        reserved.new.push(handle);
+                        handle
+                    }
+                    Err(full) => {
+                        self.release(&reserved);
+                        return Err(full);
+                    }
+                },
+            };
+            reserved.handles.push(handle);
+        }
+        Ok(reserved)
+    }
+
+    /// Removes the operations that [`reserve`](Self::reserve) made.
+    pub(super) fn release(&mut self, reserved: &Reserved) {
+        for handle in &reserved.new {
+            if let Some(entry) = self.entries.remove(handle) {
+                self.by_name.remove(&entry.operation.name);
+            }
+        }
+    }
+
+    /// Replaces all operations and dependencies by those of a description whose handles are [reserved](Self::reserve). Other
+    /// operations are disabled, except NON_VOLATILE ones.
+    pub(super) fn replace(&mut self, description: &Description) -> Result<(), SchedulerException> {
+        let graph = &description.graph;
+        if graph.calls.len() > self.dependencies_max {
+            return Err(SchedulerException::System(local::SERVICE_FULL));
+        }
+        for entry in self.entries.values_mut() {
+            if entry.enabled != RtInfoEnabledTypeT::RtInfoNonVolatile {
+                entry.enabled = RtInfoEnabledTypeT::RtInfoDisabled;
+            }
+        }
+        let operations = graph.operations.iter().zip(&description.threads);
+        for ((operation, threads), &handle) in operations.zip(&description.handles) {
+            let entry = self.entry(handle)?;
+            entry.operation = operation.clone();
+            entry.threads = i32::try_from(*threads).unwrap_or(i32::MAX);
+            entry.enabled = RtInfoEnabledTypeT::RtInfoEnabled;
+        }
+        self.dependencies.clear();
+        self.add_calls(description)
     }
 
     pub(super) fn create(&mut self, name: &str) -> Result<i32, SchedulerException> {
@@ -104,7 +174,7 @@ impl Table {
         }
         let handle = self.next_handle;
         self.next_handle += 1;
-        self.entries.insert(handle, Entry::new(name));
+        self.entries.insert(handle, OperationEntry::new(name));
         self.by_name.insert(name.to_owned(), handle);
         Ok(handle)
     }
@@ -181,7 +251,7 @@ impl Table {
         for (handle, entry) in &mut self.entries {
             let stays = entry.enabled == RtInfoEnabledTypeT::RtInfoNonVolatile;
             if !named.contains(handle) && !stays {
-                *entry = Entry::new(&entry.operation.name);
+                *entry = OperationEntry::new(&entry.operation.name);
             }
         }
         Ok(())
@@ -266,8 +336,8 @@ impl Table {
 
     /// The operations and dependencies to schedule: those that are enabled.
     pub(super) fn description(&self, strategy: Strategy, priorities: PriorityRange) -> Description {
-        let enabled = |entry: &Entry| entry.enabled != RtInfoEnabledTypeT::RtInfoDisabled;
-        let taken: Vec<(i32, &Entry)> = self
+        let enabled = |entry: &OperationEntry| entry.enabled != RtInfoEnabledTypeT::RtInfoDisabled;
+        let taken: Vec<(i32, &OperationEntry)> = self
             .entries
             .iter()
             .filter(|(_, entry)| enabled(entry))
@@ -311,14 +381,14 @@ impl Table {
         }
     }
 
-    fn entry(&mut self, handle: i32) -> Result<&mut Entry, SchedulerException> {
+    fn entry(&mut self, handle: i32) -> Result<&mut OperationEntry, SchedulerException> {
         self.entries
             .get_mut(&handle)
             .ok_or(SchedulerException::UnknownTask)
     }
 }
 
-impl Entry {
+impl OperationEntry {
     fn new(name: &str) -> Self {
         Self {
             operation: Operation::named(name),

@@ -4,4 +4,4 @@ mod delivery;
 mod faults;
 mod gateways;
 mod resubscribing;
-mod setup;
+pub(crate) mod setup;

@@ -1,5 +1,7 @@
 //! The services through their references, as clients see them.
 
+mod changes;
+mod cos_scheduling;
 mod events;
 mod naming;
 mod scheduling;

@@ -23,15 +23,15 @@ impl Deadline {
     /// The deadline of a call that begins at `now_ns`. Without a timeout, or with one that the clock cannot count, it never passes.
     #[inline]
     pub const fn new(now_ns: u64, timeout: Option<Duration>) -> Self {
-        let at_ns = match timeout {
-            Some(timeout) => now_ns
-                .saturating_add(timeout.as_secs().saturating_mul(1_000_000_000))
-                .saturating_add(timeout.subsec_nanos() as u64),
-            None => NEVER_NS,
-        };
+        Self::after(now_ns, timeout_ns(timeout))
+    }
+
+    /// The deadline of a call that begins at `now_ns`, with what [`timeout_ns`] returns for its timeout.
+    #[inline]
+    pub const fn after(now_ns: u64, timeout_ns: u64) -> Self {
         Self {
             begun_ns: now_ns,
-            at_ns,
+            at_ns: now_ns.saturating_add(timeout_ns),
         }
     }
 
@@ -79,6 +79,18 @@ impl Deadline {
     /// The time from the beginning of the call to `now_ns`.
     pub const fn elapsed(self, now_ns: u64) -> Duration {
         Duration::from_nanos(now_ns.saturating_sub(self.begun_ns))
+    }
+}
+
+/// Returns a timeout in nanoseconds; `u64::MAX` for none, and for one that the clock cannot count.
+#[inline]
+pub const fn timeout_ns(timeout: Option<Duration>) -> u64 {
+    match timeout {
+        Some(timeout) => timeout
+            .as_secs()
+            .saturating_mul(1_000_000_000)
+            .saturating_add(timeout.subsec_nanos() as u64),
+        None => NEVER_NS,
     }
 }
 

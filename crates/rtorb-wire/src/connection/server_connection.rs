@@ -152,7 +152,8 @@ impl ServerConnection {
     pub fn note_bulk_reply(&self) {
         self.exchange
             .store(Exchange::Answered as u8, Ordering::Relaxed);
-        self.pace.store(BULK_PACE, Ordering::Relaxed);
+        // Swapped, not stored: so a bound that another thread raises meanwhile cannot hide it.
+        self.pace.swap(BULK_PACE, Ordering::Relaxed);
     }
 
     /// True if the last message is served, or none has come.

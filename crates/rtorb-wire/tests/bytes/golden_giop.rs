@@ -315,3 +315,103 @@ fn a_receiver_gives_its_buffer_away_only_when_nothing_waits_in_it() {
     receiver.lend(buffer);
     assert!(!receiver.free().is_empty());
 }
+
+const THREAD: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xd, 0xe, 0xf];
+
+//= RT-CORBA 1.2 §Distributable Threads
+//% test
+#[test]
+fn the_context_of_a_distributable_thread_in_both_byte_orders() {
+    let by_priority = ThreadContext {
+        thread_id: THREAD,
+        segment: "ab".into(),
+        parameter: SegmentParameter::Priority(0x102),
+        implicit: SegmentParameter::None,
+    };
+    let by_deadline = ThreadContext {
+        segment: "".into(),
+        parameter: SegmentParameter::Deadline {
+            left_ns: 0x0102_0304_0506_0708,
+            importance: -2,
+        },
+        implicit: SegmentParameter::Priority(7),
+        ..by_priority.clone()
+    };
+    for (context, order, octets) in [
+        (
+            &by_priority,
+            ByteOrder::Big,
+            "00 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 00 00 00 00 00 03 61 62 00 00 00 00 00 01
+             01 02 00 00 00 00 00 00",
+        ),
+        (
+            &by_priority,
+            ByteOrder::Little,
+            "01 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 00 00 03 00 00 00 61 62 00 00 01 00 00 00
+             02 01 00 00 00 00 00 00",
+        ),
+        (
+            &by_deadline,
+            ByteOrder::Big,
+            "00 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 00 00 00 00 00 01 00 00 00 00 00 00 00 02
+             01 02 03 04 05 06 07 08 ff ff ff fe 00 00 00 01 00 07",
+        ),
+        (
+            &by_deadline,
+            ByteOrder::Little,
+            "01 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 00 00 01 00 00 00 00 00 00 00 02 00 00 00
+             08 07 06 05 04 03 02 01 fe ff ff ff 01 00 00 00 07 00",
+        ),
+    ] {
+        let golden = hex(octets);
+        let mut written = Vec::new();
+        context.write(&mut written, order).unwrap();
+        assert_eq!(written, golden, "{context:?}");
+        assert_eq!(ThreadContext::read(&golden).as_ref(), Ok(context));
+        for end in 0..golden.len() {
+            assert!(ThreadContext::read(&golden[..end]).is_err(), "{end} bytes");
+        }
+    }
+}
+
+#[test]
+fn the_context_of_a_distributable_thread_has_bounds() {
+    let named = |bytes: usize| ThreadContext {
+        thread_id: THREAD,
+        segment: "s".repeat(bytes).into(),
+        parameter: SegmentParameter::None,
+        implicit: SegmentParameter::None,
+    };
+    let mut data = Vec::new();
+    named(SEGMENT_NAME_BYTES_MAX)
+        .write(&mut data, ByteOrder::Big)
+        .unwrap();
+    assert_eq!(
+        ThreadContext::read(&data),
+        Ok(named(SEGMENT_NAME_BYTES_MAX))
+    );
+    let long = named(SEGMENT_NAME_BYTES_MAX + 1).write(&mut data, ByteOrder::Big);
+    assert!(long.is_err());
+    data.resize(THREAD_CONTEXT_BYTES_MAX + 1, 0);
+    assert!(ThreadContext::read(&data).is_err());
+}
+
+//= GIOP 1.2 §15.4.4
+//% test
+#[test]
+fn cancelled_requests_are_found_between_other_messages() {
+    for order in [ByteOrder::Big, ByteOrder::Little] {
+        let mut bytes = call(Version::V1_2, order, &[]);
+        for id in [7, 0x0102_0304] {
+            bytes.extend(written(order, |w| {
+                write_cancel_request(w, Version::V1_0, id).unwrap();
+            }));
+            bytes.extend(call(Version::V1_0, order, &[]));
+        }
+        assert!(cancelled_requests(&bytes).eq([7, 0x0102_0304]));
+        // A message that is not whole yet, or is no GIOP, ends the list.
+        assert_eq!(cancelled_requests(&bytes[..bytes.len() - 1]).count(), 2);
+        bytes.splice(..4, *b"JUNK");
+        assert_eq!(cancelled_requests(&bytes).count(), 0);
+    }
+}

@@ -10,9 +10,9 @@ use rtorb_wire::code_sets::{CodeSetComponent, CodeSetComponentInfo};
 use rtorb_wire::connection::{ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::{
     Header, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageType, ReplyHeader,
-    ReplyStatus, RequestHeader, RequestStart, Response, ServiceContext, SystemExceptionBody,
-    Target, Version, begin_reply, begin_request, encode_body, end_message, fragments,
-    write_locate_forward, write_locate_request,
+    ReplyStatus, RequestHeader, RequestStart, Response, SegmentParameter, ServiceContext,
+    SystemExceptionBody, Target, ThreadContext, Version, begin_reply, begin_request, encode_body,
+    end_message, fragments, write_locate_forward, write_locate_request,
 };
 use rtorb_wire::ior::{Ior, TaggedComponent, TaggedProfile};
 use rtorb_wire::{Any, ByteOrder, Decode, Encode, Reader, TypeCode, Writer};
@@ -415,5 +415,32 @@ fn run_of(type_code: TypeCode, value: Value, count: usize) -> (TypeCode, Value) 
     match value {
         Value::Octet(octet) => (type_code, Value::Octets(vec![octet; count])),
         value => (type_code, Value::Elements(vec![value; count])),
+    }
+}
+
+fn parameters() -> impl Strategy<Value = SegmentParameter> {
+    prop_oneof![
+        Just(SegmentParameter::None),
+        any::<i16>().prop_map(SegmentParameter::Priority),
+        any::<(u64, i32)>().prop_map(|(left_ns, importance)| SegmentParameter::Deadline {
+            left_ns,
+            importance
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn the_context_of_a_distributable_thread_comes_back(
+        order in orders(),
+        thread_id: [u8; 16],
+        segment in texts(),
+        parameter in parameters(),
+        implicit in parameters(),
+    ) {
+        let context = ThreadContext { thread_id, segment: segment.into(), parameter, implicit };
+        let mut data = vec![0xaa; 3];
+        context.write(&mut data, order).expect("a short name");
+        prop_assert_eq!(ThreadContext::read(&data), Ok(context));
     }
 }

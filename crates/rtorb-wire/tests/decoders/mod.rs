@@ -7,7 +7,8 @@ use rtorb_wire::cdr::{CharCodeSet, Fixed, LongDouble, ValueHead, ValueStart, WCh
 use rtorb_wire::connection::{ReceiveError, ReceiveLimits, Receiver, Side};
 use rtorb_wire::giop::{
     Expiry, Header, LocateReplyHeader, LocateRequestHeader, MessageType, ReplyHeader, ReplyStatus,
-    RequestHeader, ServiceContexts, SystemExceptionBody, UtcTime, contexts, fragments,
+    RequestHeader, ServiceContexts, SystemExceptionBody, ThreadContext, UtcTime,
+    cancelled_requests, contexts, fragments,
 };
 use rtorb_wire::ior::{
     Component, IiopProfile, Ior, ListenPoint, PolicyValue, ProfileBody, TaggedComponent,
@@ -54,6 +55,7 @@ pub(crate) fn giop(octets: &[u8]) {
 
 /// A connection's stream of messages, put together within bounds.
 pub(crate) fn stream(octets: &[u8]) {
+    cancelled_requests(octets).for_each(drop);
     for side in [Side::Client, Side::Server] {
         let _ = receive(&mut receiver(side), octets, giop);
     }
@@ -298,5 +300,11 @@ fn show_contexts(list: ServiceContexts<'_>) {
         let _ = contexts::from_data::<Vec<ListenPoint>>(data);
         let _ = contexts::from_data::<Vec<PolicyValue>>(data);
         let _ = contexts::from_data::<WString>(data);
+        if let Ok(read) = ThreadContext::read(data) {
+            let mut written = Vec::new();
+            read.write(&mut written, ByteOrder::NATIVE)
+                .expect("it was read");
+            assert_eq!(ThreadContext::read(&written), Ok(read));
+        }
     }
 }

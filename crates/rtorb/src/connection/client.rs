@@ -36,7 +36,8 @@ pub(crate) struct ClientCore {
     pub(crate) fragment_bytes: Option<usize>,
     pub(crate) max_version: Version,
     pub(crate) connect_timeout: Duration,
-    pub(crate) round_trip_timeout: Option<Duration>,
+    /// The timeout of calls; `u64::MAX` for none.
+    pub(crate) round_trip_ns: u64,
     /// True if the application chose that timeout: calls of the ORB's own objects have it too.
     pub(crate) is_timeout_chosen: bool,
     pub(crate) collocation: Collocation,
@@ -86,8 +87,8 @@ pub(crate) trait Host: Debug + Send + Sync {
     /// or readable.
     fn place_of(&self, object_key: &[u8]) -> Option<Key>;
 
-    /// Calls the servant at a place on the calling thread, without a request. Returns false if the object needs one.
-    fn call_servant(&self, place: Key, call: &mut dyn ServantCall) -> bool;
+    /// Calls the servant at a place on the calling thread, without a request. The call is not made if the object needs one.
+    fn call_servant(&self, place: Key, call: &mut dyn ServantCall);
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -155,7 +156,8 @@ impl Sharing {
 impl ClientCore {
     /// The timeout of calls, if the application chose one.
     pub(crate) fn chosen_timeout(&self) -> Option<Duration> {
-        self.round_trip_timeout.filter(|_| self.is_timeout_chosen)
+        self.is_timeout_chosen
+            .then(|| Duration::from_nanos(self.round_trip_ns))
     }
 
     /// Refuses further calls.

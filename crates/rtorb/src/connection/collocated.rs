@@ -21,7 +21,11 @@ pub(super) fn is_permitted(invocation: &Invocation<'_>) -> bool {
 /// True for a request that may be served on the calling thread.
 #[inline]
 pub(crate) fn may_be_collocated(kind: InvocationKind<'_>, response: Response) -> bool {
-    response == Response::FromTarget && matches!(kind, InvocationKind::Operation)
+    response == Response::FromTarget
+        && matches!(
+            kind,
+            InvocationKind::Operation | InvocationKind::OfThread(_)
+        )
 }
 
 /// Calls an object of the same ORB on the calling thread.

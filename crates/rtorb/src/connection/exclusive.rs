@@ -37,8 +37,12 @@ pub(crate) fn call<'a>(
 ) -> Result<Outcome, SystemException> {
     if let Some(mut own) = take(invocation) {
         match own.connection.call(invocation, arguments, results) {
+            Ok(outcome) => {
+                keep_if_sound(own, invocation);
+                return Ok(outcome);
+            }
             Err(error) if error.is_stale() => {}
-            ended => return keep_after(own, invocation, ended),
+            Err(error) => return Err(failed(own, invocation, error)),
         }
     }
     call_on_new(&invocation.delayed(), arguments, results)
@@ -51,8 +55,13 @@ fn call_on_new<'a>(
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
     let mut own = Own::open(invocation)?;
-    let ended = own.connection.call(invocation, arguments, results);
-    keep_after(own, invocation, ended)
+    match own.connection.call(invocation, arguments, results) {
+        Ok(outcome) => {
+            keep_if_sound(own, invocation);
+            Ok(outcome)
+        }
+        Err(error) => Err(failed(own, invocation, error)),
+    }
 }
 
 /// Runs `act` on this thread's connection for the invocation; `None` if the thread has no free one.
@@ -66,9 +75,7 @@ pub(super) fn at_once<T>(
         return None;
     }
     let done = act(&mut own.connection);
-    if own.connection.is_sound() {
-        keep(own, invocation.core.limits.thread_connections_max);
-    }
+    keep_if_sound(own, invocation);
     Some(done)
 }
 
@@ -117,18 +124,19 @@ fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
     .ok()?
 }
 
-/// Keeps the connection for the next call unless it failed.
-// Always: it is in the path of every call, and its other caller is rare.
-#[inline(always)]
-fn keep_after(
-    own: Box<Own>,
-    invocation: &Invocation<'_>,
-    ended: Result<Outcome, CallError>,
-) -> Result<Outcome, SystemException> {
+/// Keeps the connection for the next call, unless it cannot be used again.
+#[inline]
+fn keep_if_sound(own: Box<Own>, invocation: &Invocation<'_>) {
     if own.connection.is_sound() {
         keep(own, invocation.core.limits.thread_connections_max);
     }
-    ended.map_err(|error| error.into_exception(invocation))
+}
+
+/// Ends a call that failed, and returns its exception.
+#[cold]
+fn failed(own: Box<Own>, invocation: &Invocation<'_>, error: CallError) -> SystemException {
+    keep_if_sound(own, invocation);
+    error.into_exception(invocation)
 }
 
 /// Keeps a connection for the next call. When the thread has too many, the one unused longest is closed; if possible one
@@ -138,7 +146,7 @@ fn keep(own: Box<Own>, connections_max: usize) {
     // If the thread is ending, the connection is closed.
     let _ = IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
-        if idle.len() >= connections_max && !idle.is_empty() {
+        if idle.len() >= connections_max.max(1) {
             let unused = idle.iter().position(|own| own.connection.is_flushed());
             idle.remove(unused.unwrap_or(0));
         }

@@ -5,6 +5,7 @@ use super::client::{Client, ClientCore};
 use super::route::Route;
 use crate::clock::{monotonic_ns, utc_offset};
 use crate::deadline::NONE_NS;
+use crate::distributable::ThreadCall;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::realtime::Priority;
 use crate::strategies::DeadlineForm;
@@ -47,6 +48,8 @@ pub(crate) struct Invocation<'x> {
 pub(crate) enum InvocationKind<'x> {
     /// An operation.
     Operation,
+    /// An operation that a distributable thread calls.
+    OfThread(&'x ThreadCall),
     /// A LocateRequest; while the server does not know the code sets, the operation of the invocation, since a
     /// LocateRequest has no service contexts.
     Locate {
@@ -239,6 +242,10 @@ impl Invocation<'_> {
             .band
             .filter(|_| matches!(self.kind, InvocationKind::BindBand));
         let band = band.map(|band| contexts::priority_range(band.low, band.high));
+        let thread = match self.kind {
+            InvocationKind::OfThread(call) => Some(call.context.as_slice()),
+            _ => None,
+        };
         let mut room = [0; END_TIMES_BYTES];
         let deadline = (self.expiry_ns != NONE_NS).then(|| self.deadline_context(&mut room));
         let present = [
@@ -254,11 +261,12 @@ impl Invocation<'_> {
                 contexts::RT_CORBA_PRIORITY_RANGE,
                 band.as_ref().map(<[u8; _]>::as_slice),
             ),
+            (giop::DISTRIBUTABLE_THREAD, thread),
         ];
         let present = present
             .into_iter()
             .filter_map(|(id, data)| Some(ServiceContext { id, data: data? }));
-        let mut list = [ServiceContext { id: 0, data: &[] }; 4];
+        let mut list = [ServiceContext { id: 0, data: &[] }; 5];
         let mut count = 0;
         for context in present.chain(deadline) {
             list[count] = context;

@@ -6,51 +6,43 @@ use rtorb_core::codegen::ServantTraits;
 
 /// A call of a servant of the same ORB, as its server sees it.
 pub(crate) trait ServantCall {
-    /// Calls the servant; returns false if it serves another interface.
-    fn call(&mut self, servant: &ServantTraits) -> bool;
+    /// Calls the servant, unless it serves another interface.
+    fn call(&mut self, servant: &ServantTraits);
 
     /// Ends the call with an exception, unless the servant has returned: then it panicked when it was dropped.
     fn fail(&mut self, exception: SystemException);
 }
 
-/// A call of a servant by its trait `V`, and its result once it has one.
-pub(crate) struct CallByTrait<V: ?Sized + 'static, T, E, F: Fn(&V) -> Result<T, E>> {
+/// A call of a servant by its trait `V`. It leaves its result in a place of the caller.
+pub(crate) struct CallByTrait<'r, V: ?Sized + 'static, T, E, F: Fn(&V) -> Result<T, E>> {
     call: F,
-    result: Option<Result<T, E>>,
+    result: &'r mut Option<Result<T, E>>,
     servant: PhantomData<fn(&V)>,
 }
 
-impl<V: ?Sized + 'static, T, E, F: Fn(&V) -> Result<T, E>> CallByTrait<V, T, E, F> {
-    /// A call that calls the servant by `call`.
+impl<'r, V: ?Sized + 'static, T, E, F: Fn(&V) -> Result<T, E>> CallByTrait<'r, V, T, E, F> {
+    /// A call that calls the servant by `call`. `result` stays `None` until the servant has returned.
     #[inline]
-    pub(crate) fn new(call: F) -> Self {
+    pub(crate) fn new(call: F, result: &'r mut Option<Result<T, E>>) -> Self {
         Self {
             call,
-            result: None,
+            result,
             servant: PhantomData,
         }
     }
-
-    /// Returns the result; `None` if the call has not been made.
-    #[inline]
-    pub(crate) fn into_result(self) -> Option<Result<T, E>> {
-        self.result
-    }
 }
 
-impl<V, T, E, F> ServantCall for CallByTrait<V, T, E, F>
+impl<V, T, E, F> ServantCall for CallByTrait<'_, V, T, E, F>
 where
     V: ?Sized + 'static,
     E: From<SystemException>,
     F: Fn(&V) -> Result<T, E>,
 {
     #[inline]
-    fn call(&mut self, servant: &ServantTraits) -> bool {
-        let Some(servant) = servant.get::<V>() else {
-            return false;
-        };
-        self.result = Some((self.call)(servant));
-        true
+    fn call(&mut self, servant: &ServantTraits) {
+        if let Some(servant) = servant.get::<V>() {
+            *self.result = Some((self.call)(servant));
+        }
     }
 
     #[cold]

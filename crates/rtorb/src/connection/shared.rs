@@ -9,9 +9,11 @@
 mod queued;
 
 use super::IDLE_NS;
-use super::invocation::{Arguments, Invocation, send_cancel};
+use super::invocation::{Arguments, Invocation, InvocationKind, send_cancel};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
 use super::send_queue::SendQueue;
+use crate::clock::monotonic_ns;
+use crate::distributable::{ActiveCall, ThreadCall};
 use crate::exception::SystemException;
 use crate::outgoing;
 use crate::transport::Stream;
@@ -66,6 +68,9 @@ struct Entry {
     /// False while the thread is still sending, and so cannot read.
     is_sent: bool,
 }
+
+/// How long a cancellation waits for its turn to send, in nanoseconds.
+const CANCEL_TURN_NS: u64 = 1_000_000;
 
 /// Which other requests may be on a connection when one is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +159,7 @@ impl SharedConnection {
     ///
     /// If other requests prevent sending, the call fails as if the connection had been closed before.
     pub(super) fn call<'a>(
-        &self,
+        self: &Arc<Self>,
         invocation: &Invocation<'_>,
         others: Others,
         arguments: Arguments<'_, 'a>,
@@ -181,8 +186,12 @@ impl SharedConnection {
             if caller.is_oneway {
                 return Ok(Outcome::Done);
             }
-            if !(self.await_reply)(self, caller.waiter, request_id, caller.deadline_ns) {
-                self.cancel(invocation, request_id);
+            let is_delivered = match invocation.kind {
+                InvocationKind::OfThread(call) => self.await_cancellable(invocation, call, &caller),
+                _ => self.await_reply(&caller),
+            };
+            if !is_delivered {
+                self.cancel_now(invocation, request_id);
                 // If the server is stuck with this request, later requests on this connection would be stuck too.
                 self.retire();
                 return Err(ReplyError::TimedOut.into());
@@ -194,6 +203,30 @@ impl SharedConnection {
             let bytes = &delivery.message[..delivery.bytes];
             read_whole_reply(invocation, request_id, bytes, results)
         })
+    }
+
+    /// Waits for the reply to a request. Returns false if the deadline passed first.
+    #[inline]
+    fn await_reply(&self, caller: &Caller<'_>) -> bool {
+        (self.await_reply)(self, caller.waiter, caller.request_id, caller.deadline_ns)
+    }
+
+    /// Waits for the reply to a request of a distributable thread, unless that is cancelled.
+    #[cold]
+    fn await_cancellable(
+        self: &Arc<Self>,
+        invocation: &Invocation<'_>,
+        call: &ThreadCall,
+        caller: &Caller<'_>,
+    ) -> bool {
+        let form = (invocation.route.version, invocation.core.byte_order);
+        let source: Arc<dyn ReplySource> = Arc::<Self>::clone(self);
+        call.begin_wait(ActiveCall::shared(source, caller.request_id, form));
+        caller.waiter.set_cancellable(true);
+        let is_delivered = self.await_reply(caller);
+        caller.waiter.set_cancellable(false);
+        call.end_wait();
+        is_delivered
     }
 
     /// Sends a message. The sender is registered as waiting before a reply can arrive.
@@ -224,7 +257,7 @@ impl SharedConnection {
     /// Tells the server that nobody waits for a request any more, if no other thread sends and the socket takes it at once. A
     /// connection with a thread of its own sends only what is in its queue.
     #[cold]
-    fn cancel(&self, invocation: &Invocation<'_>, request_id: u32) {
+    fn cancel_now(&self, invocation: &Invocation<'_>, request_id: u32) {
         if self.signal.get().is_some() {
             return;
         }
@@ -391,6 +424,30 @@ impl ReplySource for SharedConnection {
         match waiting.pending.remove(request_id) {
             Some(entry) => !self.give_up_queued(&mut waiting, request_id, &entry),
             None => false,
+        }
+    }
+
+    #[cold]
+    fn cancel(&self, request_id: u32, message: &[u8]) {
+        // With `connection_thread` only that thread sends. A thread that the server keeps waiting must not hold the canceller up.
+        let turn_by_ns = Some(monotonic_ns().saturating_add(CANCEL_TURN_NS));
+        let is_sender = self.signal.get().is_none();
+        let turn = is_sender
+            .then(|| lock_until(&self.sending, turn_by_ns))
+            .flatten();
+        if turn.is_some() {
+            let sent = self.stream.send_message_now(message, &[]);
+            if sent != Ok(message.len()) {
+                // The next message must not follow a part of this one.
+                self.fail(sent.err().unwrap_or(Errno::AGAIN));
+                return;
+            }
+        }
+        drop(turn);
+        // The reply to a request that is not pending any more is dropped.
+        let entry = self.waiting.lock().pending.remove(request_id);
+        if let Some(entry) = entry {
+            entry.deliver_error(ReplyError::TimedOut);
         }
     }
 

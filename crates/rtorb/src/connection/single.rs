@@ -1,8 +1,9 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
-use super::invocation::{Arguments, Invocation, send_cancel};
+use super::invocation::{Arguments, Invocation, InvocationKind, send_cancel};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
+use crate::distributable::{ActiveCall, ThreadCall};
 use crate::exception::{Phase, SystemException};
 use crate::outgoing;
 use crate::transport::Unsent;
@@ -27,8 +28,8 @@ pub(crate) struct SingleConnection {
     out: Vec<u8>,
     /// The shortest timeout that is registered with the watchdog; [`UNWATCHED_NS`] if none is.
     watched_ns: u64,
-    /// When the last call began.
-    used_ns: u64,
+    /// When the connection has been idle for so long that the next call checks it.
+    idle_from_ns: u64,
     /// True if the connection cannot be used again: the watchdog has shut the stream, or a call has failed.
     is_shut: bool,
 }
@@ -55,7 +56,7 @@ impl SingleConnection {
             outbox: Outbox::new(limits.message_bytes_max.saturating_mul(FRAGMENTED_FACTOR)),
             out: Vec::new(),
             watched_ns: UNWATCHED_NS,
-            used_ns: invocation.now_ns(),
+            idle_from_ns: invocation.now_ns().saturating_add(IDLE_NS),
             is_shut: false,
         };
         opening::bind_band(invocation, |bind, results| {
@@ -91,34 +92,20 @@ impl SingleConnection {
         let ended = self.exchange(invocation, arguments, results);
         // A reply that arrived just before the deadline is valid, but the stream is shut.
         let is_late = deadline_ns.is_some() && !self.wait.end();
-        let Err(CallError::NoReply(error)) = ended else {
-            self.is_shut |= is_late;
-            return ended;
-        };
-        self.is_shut = true;
-        if !is_late {
-            return Err(error.into());
+        self.is_shut |= is_late;
+        match ended {
+            Ok(outcome) => Ok(outcome),
+            Err(CallError::NoReply(error)) => Err(self.without_reply(invocation, error, is_late)),
+            Err(error) => Err(error),
         }
-        let error = error.when_late();
-        if error == ReplyError::TimedOut {
-            self.cancel(invocation);
-        }
-        Err(error.into())
-    }
-
-    /// Tells the server that nobody waits for the last request any more, if the socket takes that at once.
-    #[cold]
-    fn cancel(&mut self, invocation: &Invocation<'_>) {
-        let request_id = self.state.last_request_id();
-        send_cancel(&self.wait.stream, invocation, request_id);
     }
 
     /// Returns true if the server ended the connection while it was idle. Otherwise the call that begins at `now_ns` uses it.
     #[inline(always)]
     pub(super) fn has_ended_idle(&mut self, now_ns: u64) -> bool {
-        let idle_ns = now_ns.saturating_sub(self.used_ns);
-        self.used_ns = now_ns;
-        idle_ns > IDLE_NS && self.wait.stream.has_ended()
+        let is_idle = now_ns > self.idle_from_ns;
+        self.idle_from_ns = now_ns.saturating_add(IDLE_NS);
+        is_idle && self.wait.stream.has_ended()
     }
 
     /// Sends as much of a oneway as the socket takes without waiting. The rest is kept, and sent before any other message.
@@ -179,6 +166,36 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
+        if let InvocationKind::OfThread(call) = invocation.kind {
+            return self.await_cancellable(invocation, call, request_id, results);
+        }
+        self.await_reply(invocation, request_id, results)
+    }
+
+    /// Reads the reply to a request of a distributable thread, unless that is cancelled.
+    #[cold]
+    fn await_cancellable(
+        &mut self,
+        invocation: &Invocation<'_>,
+        call: &ThreadCall,
+        request_id: u32,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
+        let bell = invocation.core.watchdog.bell();
+        let form = (invocation.route.version, invocation.core.byte_order);
+        call.begin_wait(ActiveCall::single(&self.wait, bell, request_id, form));
+        let ended = self.await_reply(invocation, request_id, results);
+        call.end_wait();
+        ended
+    }
+
+    #[inline(always)]
+    fn await_reply(
+        &mut self,
+        invocation: &Invocation<'_>,
+        request_id: u32,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
         let (stream, state) = (&self.wait.stream, &self.state);
         self.incoming
             .reply(stream, invocation.deadline, |message, rest| {
@@ -270,6 +287,27 @@ impl SingleConnection {
         finished.map_err(|unsent| self.send_error(Unsent::whole(unsent.errno)))?;
         self.outbox.advance(self.outbox.len());
         Ok(())
+    }
+
+    /// The error of a call that got no reply. The connection is not used again.
+    #[cold]
+    fn without_reply(
+        &mut self,
+        invocation: &Invocation<'_>,
+        error: ReplyError,
+        is_late: bool,
+    ) -> CallError {
+        self.is_shut = true;
+        if !is_late {
+            return error.into();
+        }
+        let error = error.when_late();
+        if error == ReplyError::TimedOut {
+            // The request is sent whole, and the watchdog has only ended receiving.
+            let request_id = self.state.last_request_id();
+            send_cancel(&self.wait.stream, invocation, request_id);
+        }
+        error.into()
     }
 
     #[cold]

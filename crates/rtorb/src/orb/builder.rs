@@ -15,7 +15,7 @@ use crate::dispatch::{Dispatch, FilterChain, OwnPool, Pools, RequestFilter, Stru
 use crate::endpoint::{EndpointError, ListenEndpoint};
 use crate::exception::SystemException;
 use crate::limits::Limits;
-use crate::poa::{Adapters, PoaError};
+use crate::poa::{Adapters, PoaError, ServantAdmission};
 use crate::realtime::{
     BestEffort, ClientThread, ClientThreads, NamedMutexes, NetworkPriorityMapping, Policy,
     PriorityMapping, PriorityTransform, RtCore, ThreadpoolLane, Transforms,
@@ -26,7 +26,10 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, SharedMemoryWait,
     Strategies,
 };
-use crate::timing::{ExecutionClock, Hook, TimingCounters, TimingSettings, TimingViolation};
+use crate::timing::{
+    EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, TimingCounters,
+    TimingSettings, TimingViolation,
+};
 use crate::transport::resolver::Resolver;
 use crate::transport::shared_memory;
 use crate::wait::watchdog::Watchdog;
@@ -38,6 +41,7 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::ByteOrder;
 use rtorb_wire::cdr::CharCodeSet;
+use rtorb_wire::connection::timeout_ns;
 use rtorb_wire::giop::{FRAGMENT_BYTES_MIN, Version};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -78,6 +82,7 @@ pub struct OrbBuilder {
     filters: Vec<Arc<dyn RequestFilter>>,
     execution_clock: ExecutionClock,
     timing_hook: Option<Hook>,
+    servant_admission: Option<Arc<dyn ServantAdmission>>,
     remaining_arguments: Vec<String>,
     /// The mistakes so far.
     mistakes: Vec<OrbError>,
@@ -254,12 +259,9 @@ impl OrbBuilder {
         let threads = self.config.pool_threads.map_or(POOL_THREADS, Count::get);
         let dispatch = dispatch(strategies.dispatch, threads, chain);
         let deadlines = self.config.deadlines.unwrap_or_default();
-        let timing = TimingCounters::new(TimingSettings {
-            clock: self.execution_clock,
-            bounds_calls: deadlines == Deadlines::Enforce,
-            hook: self.timing_hook.take(),
-        });
+        let timing = self.timing_counters(&rt);
         let client = Arc::new(self.client_core(strategies, rt, Arc::new(timing)));
+        let admission = self.servant_admission.take();
         let config = self.config;
         let pools = Pools::new(
             listen,
@@ -293,7 +295,7 @@ impl OrbBuilder {
             OrbCore {
                 strategies,
                 client,
-                adapters: Adapters::new(Arc::new(server), dispatch, pools),
+                adapters: Adapters::new(Arc::new(server), dispatch, pools, admission),
                 initial_references: Mutex::new(config.initial_references),
                 shutdown_signal: ShutdownSignal::of_this_thread(),
             }
@@ -318,6 +320,24 @@ impl OrbBuilder {
         }
     }
 
+    /// Takes the settings of timed operations out of the builder.
+    fn timing_counters(&mut self, rt: &Arc<RtCore>) -> TimingCounters {
+        let config = &mut self.config;
+        let enforcement = Enforcement {
+            overrun: config.overrun.unwrap_or_default(),
+            early: config.early_calls.unwrap_or_default(),
+        };
+        let thread = config.enforcing_thread.take().unwrap_or_default();
+        let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
+        let settings = TimingSettings {
+            clock: self.execution_clock,
+            bounds_calls: config.deadlines.unwrap_or_default() == Deadlines::Enforce,
+            enforcement,
+            hook: self.timing_hook.take(),
+        };
+        TimingCounters::new(settings, enforcer)
+    }
+
     /// Takes the settings of the client side out of the builder.
     fn client_core(
         &mut self,
@@ -339,9 +359,11 @@ impl OrbBuilder {
             connect_timeout: config
                 .connect_timeout_ms
                 .map_or(CONNECT_TIMEOUT, Milliseconds::get),
-            round_trip_timeout: config
-                .round_trip_timeout_ms
-                .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            round_trip_ns: timeout_ns(
+                config
+                    .round_trip_timeout_ms
+                    .unwrap_or(Some(ROUND_TRIP_TIMEOUT)),
+            ),
             is_timeout_chosen: config.round_trip_timeout_ms.flatten().is_some(),
             collocation: config.collocation.unwrap_or_default(),
             deadline_form: config.deadline_form.unwrap_or_default(),
@@ -559,6 +581,19 @@ setters! {
     /// operations with `@worst_case_time`.
     execution_clock(clock: ExecutionClock) => execution_clock = clock;
 
+    /// What happens to a call whose servant executes longer than its annotated worst case; it is only counted by default. An adapter may
+    /// choose otherwise ([`PoaPolicies::with_overrun`](crate::PoaPolicies::with_overrun)).
+    overrun(overrun: Overrun) => config.overrun = Some(overrun);
+
+    /// What happens to a call that arrives sooner than its annotated period allows; it is only counted by default. An adapter may choose
+    /// otherwise ([`PoaPolicies::with_early_calls`](crate::PoaPolicies::with_early_calls)).
+    early_calls(early: EarlyCalls) => config.early_calls = Some(early);
+
+    /// Scheduling of the thread that finds calls which execute too long. It exists only if overruns are not only counted. It must be more
+    /// urgent than all calls with a worst case; without a choice it is, as the [watchdog](Self::watchdog_thread), and also above the
+    /// threads that serve such calls.
+    enforcing_thread(thread: ThreadConfig) => config.enforcing_thread = Some(thread);
+
     /// The byte order of messages; this machine's by default. Tests use it to act as a peer with another byte order.
     byte_order(order: ByteOrder) => byte_order = Some(order);
 
@@ -614,6 +649,10 @@ setters! {
     /// count it. Several threads may run the hook at once. Calls that the hook makes through this ORB are counted, but do not
     /// run the hook again. A panic in the hook ends only the hook.
     on_timing_violation(hook: impl Fn(&TimingViolation) + Send + Sync + 'static) => timing_hook = Some(Arc::new(hook));
+
+    /// Has an admission decide whether servants with times in IDL may be activated. A refused servant gets NO_RESOURCES with the
+    /// reason, and is not called.
+    servant_admission(admission: Arc<dyn ServantAdmission>) => servant_admission = Some(admission);
 }
 
 /// Returns the endpoints, or a port of the loopback interface if there are none.

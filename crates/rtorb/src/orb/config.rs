@@ -18,6 +18,7 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
     SharedMemoryWait, Strategies, WaitStrategy,
 };
+use crate::timing::{EarlyCalls, Overrun};
 use core::str::FromStr;
 use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
 use rtorb_os::thread::ThreadConfig;
@@ -136,6 +137,13 @@ settings! {
         /// The thread that ends calls whose time is over.
         #[serde(deserialize_with = "threads")]
         watchdog_thread: Option<ThreadConfig>,
+        /// What happens to a call that executes longer than its `@worst_case_time`. The priority is the host's.
+        overrun: Option<Overrun> => Overrun "count|demote:PRIORITY|stop" by text,
+        /// What happens to a call that arrives sooner than its `@period` allows. `MS` is the longest delay, and needs dispatch `thread_per_connection`.
+        early_calls: Option<EarlyCalls> => EarlyCalls "count|refuse|delay:MS" by text,
+        /// The thread that finds calls that execute too long, for `demote` and `stop`.
+        #[serde(deserialize_with = "threads")]
+        enforcing_thread: Option<ThreadConfig>,
         /// The thread that reads replies for all (`reactor`), or for a connection (`connection_thread`).
         #[serde(deserialize_with = "threads")]
         reactor_thread: Option<ThreadConfig>,

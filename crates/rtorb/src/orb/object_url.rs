@@ -8,7 +8,7 @@ use crate::suggest;
 use crate::wait;
 use core::error::Error as _;
 use core::fmt;
-use rtorb_wire::connection::Deadline;
+use rtorb_wire::connection::{Deadline, timeout_ns};
 use rtorb_wire::ior::Ior;
 use rtorb_wire::url::{Location, NameComponent, ObjectUrl, UrlError, parse_name};
 use rtorb_wire::{Decode, Encode, EncodeError, Writer};
@@ -37,7 +37,7 @@ impl Left {
         let timeout = orb.core.client.chosen_timeout();
         Self {
             indirections: INDIRECTIONS_MAX,
-            deadline: timeout.map(|timeout| wait::deadline(Some(timeout))),
+            deadline: timeout.map(|timeout| wait::deadline(timeout_ns(Some(timeout)))),
         }
     }
 

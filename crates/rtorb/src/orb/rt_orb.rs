@@ -242,12 +242,14 @@ impl RtOrb {
 
 #[cfg(test)]
 mod tests {
+    use crate::dispatch::pool;
     use crate::exception::ExceptionKind;
     use crate::orb::{Orb, OrbError};
-    use crate::realtime::{LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
+    use crate::realtime::{ClientThread, LanedThreadpool, Priority, Threadpool, ThreadpoolLane};
     use crate::strategies::DispatchStrategy;
     use core::sync::atomic::{AtomicUsize, Ordering};
     use rtorb_os::sched::SchedPolicy;
+    use rtorb_os::sync::Mutex;
     use rtorb_os::thread::ThreadConfig;
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -330,6 +332,49 @@ mod tests {
                 let refused = orb.run().expect_err("the host refuses");
                 assert!(matches!(refused, OrbError::Refused(_)), "{refused}");
             }
+        });
+    }
+
+    #[test]
+    fn a_pool_whose_threads_are_refused_is_refused_to_each_caller() {
+        where_it_is_refused(|| {
+            let urgent = ThreadConfig {
+                policy: Some(SchedPolicy::Fifo(50)),
+                ..ThreadConfig::default()
+            };
+            let builder = Orb::builder().dispatch(DispatchStrategy::Lanes);
+            let orb = builder.server_threads(urgent).build().expect("an ORB");
+            let adapters = &orb.core.adapters;
+            let _server = adapters.open_server().expect("it listens");
+            let pool = adapters.own_pool().expect("it is open");
+            let refused = pool::begin(&adapters.server, pool).expect_err("the host refuses");
+            assert_eq!(pool::begin(&adapters.server, pool), Err(refused));
+        });
+    }
+
+    #[test]
+    fn the_hook_for_warnings_may_set_a_priority_above_the_one_that_was_refused() {
+        where_it_is_refused(|| {
+            let known = Arc::new(Mutex::new(None::<Orb>));
+            let current = Arc::clone(&known);
+            let builder = Orb::builder().best_effort().on_warning(move |_| {
+                let orb = current.lock().clone().expect("it is built");
+                let urgent = Priority::new(60).expect("legal");
+                let set = orb.rt_current().set_the_priority(urgent);
+                set.expect("best effort");
+            });
+            let orb = builder.build().expect("an ORB");
+            *known.lock() = Some(orb.clone());
+            let rt = &orb.core.adapters.server.rt;
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            // A thread that calls wait for, which the host keeps from becoming more urgent.
+            let thread = ClientThread::new(rt, &ThreadConfig::default());
+            let thread = thread.spawn("waits", move || drop(ended.recv()));
+            rt.keep_above(50).expect("best effort");
+            assert_eq!(orb.rt_current().the_priority(), Priority::new(60));
+            drop(end);
+            thread.expect("allowed").join().expect("no panic");
+            *known.lock() = None;
         });
     }
 

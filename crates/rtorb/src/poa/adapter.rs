@@ -7,11 +7,13 @@ use super::rt_poa::priority_is_settled;
 use super::rt_policies::RtPolicies;
 use super::{IdAssignment, Lifespan, PoaPolicies, ServedBy, Tie};
 use crate::connection::Client;
+use crate::dispatch::Dispatch;
 use crate::exception::{SystemException, local};
-use crate::realtime::{CallPriority, Priority};
+use crate::realtime::{CallPriority, Priority, ThreadpoolId};
 use crate::reference::{ObjectRef, routes};
 use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
+use crate::timing::{EarlyCalls, Enforcement, OperationTiming};
 use core::fmt;
 use rtorb_core::Interface;
 use rtorb_os::slab::Key;
@@ -146,7 +148,9 @@ impl Poa {
     /// Activates a servant under an id that the adapter makes, and returns a reference to its object.
     ///
     /// # Errors
-    /// [`PoaError::WrongPolicy`] if the application chooses the ids; NO_RESOURCES if `Limits::objects_max` objects are active.
+    /// [`PoaError::WrongPolicy`] if the application chooses the ids; NO_RESOURCES if `Limits::objects_max` objects are active. If
+    /// overruns or early calls of the interface are enforced: INV_POLICY if threads would wait that may not, NO_PERMISSION if the host
+    /// refuses a priority.
     pub fn activate<I: ServedBy<S, Object = ObjectRef> + 'static, S: Send + Sync + 'static>(
         &self,
         servant: S,
@@ -350,10 +354,40 @@ impl Poa {
         activation: Activation<'_>,
         servant: S,
     ) -> Result<I, PoaError> {
-        self.core.server.timing.prepare_serving(I::timings());
-        let servant = Box::new(Tie::<I, S>::new(servant));
+        let admitted = self.core.admit(I::timings())?;
+        self.prepare_serving(I::timings())?;
+        let servant = Box::new(Tie::<I, S>::new(servant, self.enforcement(), admitted));
         let object = self.place(activation, I::REPOSITORY_ID, servant)?;
         Ok(I::unchecked_narrow(object))
+    }
+
+    /// What happens to calls of this adapter's objects beyond their annotated times.
+    pub(super) fn enforcement(&self) -> Enforcement {
+        let (policies, orb) = (
+            &self.adapter.policies,
+            self.core.server.timing.settings.enforcement,
+        );
+        Enforcement {
+            overrun: policies.overrun.unwrap_or(orb.overrun),
+            early: policies.early_calls.unwrap_or(orb.early),
+        }
+    }
+
+    /// Prepares the counters of operations, and what enforces their times.
+    ///
+    /// # Errors
+    /// INV_POLICY if early calls are delayed, and the threads that serve this adapter may not wait; NO_PERMISSION or NO_RESOURCES if the
+    /// host refuses the enforcing thread.
+    fn prepare_serving(&self, operations: &'static [OperationTiming]) -> Result<(), PoaError> {
+        let Enforcement { overrun, early } = self.enforcement();
+        let has_period = operations.iter().any(|one| one.period_ns.is_some());
+        let serves_one_client = matches!(self.core.dispatch, Dispatch::ThreadPerConnection)
+            && self.adapter.rt.pool_id() == ThreadpoolId::OWN;
+        if matches!(early, EarlyCalls::Delay(_)) && has_period && !serves_one_client {
+            return Err(local::NO_THREAD_TO_WAIT.into());
+        }
+        let timing = &self.core.server.timing;
+        Ok(timing.prepare_serving(operations, overrun)?)
     }
 
     /// WrongPolicy unless object ids are assigned so.
@@ -416,7 +450,7 @@ impl Poa {
         self.check_persistent()?;
         let core = &self.core;
         let priority = self.adapter.rt.call_priority(core, None)?;
-        core.server.timing.prepare_serving(I::timings());
+        self.prepare_serving(I::timings())?;
         let mut servant = Some(servant);
         let mut objects = self.adapter.objects.lock();
         if objects.destroyed {

@@ -1,6 +1,7 @@
 //! The adapters of one ORB, and what they share.
 
 use super::adapter::Adapter;
+use super::admission::ServantAdmission;
 use crate::dispatch::pool::{Lane, Pool};
 use crate::dispatch::{Dispatch, Pools};
 use crate::endpoint::Endpoint;
@@ -18,16 +19,24 @@ pub(crate) struct Adapters {
     /// The application's thread pools.
     pub(crate) pools: Pools,
     pub(crate) root: Arc<Adapter>,
+    /// The admission of servants with times, if there is one.
+    pub(super) admission: Option<Arc<dyn ServantAdmission>>,
     count: AtomicUsize,
 }
 
 impl Adapters {
-    pub(crate) fn new(server: Arc<ServerCore>, dispatch: Dispatch, pools: Pools) -> Arc<Self> {
+    pub(crate) fn new(
+        server: Arc<ServerCore>,
+        dispatch: Dispatch,
+        pools: Pools,
+        admission: Option<Arc<dyn ServantAdmission>>,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|own| Self {
             server,
             dispatch,
             pools,
             root: Arc::new(Adapter::root(own.clone())),
+            admission,
             count: AtomicUsize::new(1),
         })
     }

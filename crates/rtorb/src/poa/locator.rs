@@ -1,11 +1,12 @@
 //! Servant locators, which make the servant of an object for each request.
 
 use super::adapter::Poa;
+use super::admission::AdmittedServant;
 use super::{PoaError, ServedBy, unknown_operation};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
-use crate::timing::{Arrivals, OperationTiming};
+use crate::timing::{OperationTiming, ServantTiming};
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,8 +31,9 @@ impl Poa {
         L: Fn(&[u8]) -> Result<S, SystemException> + Send + Sync + 'static,
     {
         let located = Located {
+            _admitted: self.core.admit(I::timings())?,
             locate,
-            arrivals: Arrivals::new(I::timings().len()),
+            timing: ServantTiming::new(I::timings().len(), self.enforcement()),
             interface: PhantomData::<fn() -> (I, S)>,
         };
         self.place_locator::<I>(Box::new(located))
@@ -40,8 +42,10 @@ impl Poa {
 
 /// The servant of all objects of an adapter: locates the servant of each request.
 struct Located<I, S, L> {
+    /// Dropped with the locator.
+    _admitted: Option<AdmittedServant>,
     locate: L,
-    arrivals: Arrivals,
+    timing: ServantTiming,
     interface: PhantomData<fn() -> (I, S)>,
 }
 
@@ -59,7 +63,7 @@ where
         let operation = I::find_operation(operation).ok_or_else(unknown_operation)?;
         if let Some(place) = I::timing_of(operation) {
             call.responder
-                .begin_timing(I::timings(), place, &self.arrivals);
+                .begin_timing(I::timings(), place, &self.timing)?;
         }
         let servant = (self.locate)(id.octets())?;
         I::dispatch(&servant, operation, call)

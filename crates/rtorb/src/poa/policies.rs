@@ -1,6 +1,7 @@
 //! The policies of an adapter.
 
 use crate::realtime::Policy;
+use crate::timing::{EarlyCalls, Overrun};
 
 /// The policies of an adapter; the default is that of the root adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,10 @@ pub struct PoaPolicies {
     pub id_assignment: IdAssignment,
     /// RT-CORBA policies, at most one of each type.
     pub rt: Vec<Policy>,
+    /// What happens to calls that execute too long; `None` for what the ORB does.
+    pub overrun: Option<Overrun>,
+    /// What happens to calls that arrive too early; `None` for what the ORB does.
+    pub early_calls: Option<EarlyCalls>,
 }
 
 impl PoaPolicies {
@@ -20,6 +25,8 @@ impl PoaPolicies {
         lifespan: Lifespan::Persistent,
         id_assignment: IdAssignment::User,
         rt: Vec::new(),
+        overrun: None,
+        early_calls: None,
     };
 
     /// Returns the policies with another lifespan.
@@ -33,6 +40,20 @@ impl PoaPolicies {
     #[must_use]
     pub const fn with_id_assignment(mut self, id_assignment: IdAssignment) -> Self {
         self.id_assignment = id_assignment;
+        self
+    }
+
+    /// Returns the policies with a choice for calls that execute too long.
+    #[must_use]
+    pub const fn with_overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = Some(overrun);
+        self
+    }
+
+    /// Returns the policies with a choice for calls that arrive too early.
+    #[must_use]
+    pub const fn with_early_calls(mut self, early_calls: EarlyCalls) -> Self {
+        self.early_calls = Some(early_calls);
         self
     }
 

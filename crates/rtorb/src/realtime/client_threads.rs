@@ -86,6 +86,15 @@ impl RtCore {
         refusal.map_or(Ok(()), |refused| self.best_effort.pass(refused))
     }
 
+    /// Returns the policy of the most urgent lane or thread, if that is more urgent than the thread that built the ORB.
+    pub(crate) fn most_urgent_policy(&self) -> SchedPolicy {
+        let native = self.client_threads.most_urgent.load(Ordering::Relaxed);
+        match self.client_threads.own {
+            own if own.priority() >= native => own,
+            _ => self.policy(native),
+        }
+    }
+
     /// Returns the policy of threads whose scheduling the application did not set.
     fn client_policy(&self) -> SchedPolicy {
         self.policy_above(self.client_threads.most_urgent.load(Ordering::Relaxed))

@@ -43,6 +43,32 @@ pub(crate) fn set_thread_priority(rt: &RtCore, priority: Priority) -> Result<(),
     Ok(())
 }
 
+/// The CORBA priority that the calling thread had, or none, to be given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadPriorityBefore(i16);
+
+impl ThreadPriorityBefore {
+    /// Notes the priority of the calling thread.
+    pub(crate) fn of_caller() -> Self {
+        Self(CURRENT.get())
+    }
+
+    /// Gives the calling thread the priority back, and the scheduling that it had with it.
+    ///
+    /// # Errors
+    /// As [`set_thread_priority`].
+    pub(crate) fn give_back(self, rt: &RtCore) -> Result<(), SystemException> {
+        match Priority::new(self.0) {
+            Ok(priority) => set_thread_priority(rt, priority),
+            Err(_) => {
+                rt.apply_policy(native_policy())?;
+                CURRENT.set(UNSET);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// Adds the host's reason to the exception for a refused priority.
 #[cold]
 fn with_reason(

@@ -3,6 +3,7 @@
 use super::best_effort::BestEffort;
 use super::client_threads::ClientThreads;
 use super::current;
+use super::demotion;
 use super::mapping::PriorityMapping;
 use super::mutex::NamedMutexes;
 use super::network_priority::{NetworkPriority, NetworkPriorityMapping};
@@ -11,7 +12,7 @@ use super::priority::{NativePriority, Priority};
 use super::transform::{Transforms, transformed};
 use crate::exception::{SystemException, local};
 use rtorb_os::Resource;
-use rtorb_os::sched::{SchedPolicy, apply_policy};
+use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::{ThreadConfig, spawn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -106,9 +107,9 @@ impl RtCore {
         self.apply_policy(self.policy(native))
     }
 
-    /// Sets the policy of the calling thread, as [`apply`](Self::apply) does.
+    /// Sets the policy of the calling thread, as [`apply`](Self::apply) does; that of a demoted thread changes when the demotion ends.
     pub(crate) fn apply_policy(&self, policy: SchedPolicy) -> Result<(), SystemException> {
-        apply_policy(policy)
+        demotion::apply(policy)
             .or_else(|refused| self.best_effort.pass(refused))
             .map_err(|refused| current::refused(refused.errno))
     }

@@ -1,6 +1,7 @@
 //! Forwards requests of other clients unchanged, for proxies.
 
-use super::{Asked, ObjectRef};
+use super::ObjectRef;
+use super::call::Asked;
 use crate::connection::InvocationKind;
 use crate::exception::{SystemException, local};
 use rtorb_wire::giop::{PassedReply, PassedRequest, Response};

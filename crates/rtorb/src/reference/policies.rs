@@ -1,6 +1,7 @@
 //! The policies of a reference: sets and returns them, and validates connections before calls.
 
-use super::{CallTime, ObjectRef};
+use super::ObjectRef;
+use super::timeout::CallTime;
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::realtime::{Policy, Priority, is_band};

@@ -17,17 +17,16 @@ impl ObjectRef {
         call: impl Fn(&V) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
         let inner = &*self.inner;
-        let place = inner.servant?;
+        let mut result = None;
         // A request follows the object, or gets the exception of an ORB that has ended.
-        if inner.is_forwarded.load(Ordering::Relaxed) || inner.client.core.is_closed() {
-            return None;
+        if let Some(place) = inner.servant
+            && !inner.is_forwarded.load(Ordering::Relaxed)
+            && !inner.client.core.is_closed()
+        {
+            let call = &mut CallByTrait::new(call, &mut result);
+            inner.client.host.call_servant(place, call);
         }
-        let mut call = CallByTrait::new(call);
-        if inner.client.host.call_servant(place, &mut call) {
-            call.into_result()
-        } else {
-            None
-        }
+        result
     }
 }
 

@@ -1,8 +1,11 @@
 //! The synchronization scope of oneways: whether the caller waits until the transport has taken the request.
 
-use super::{Inner, ObjectRef, is_unconnected};
-use crate::connection::{Arguments, Invocation, without_waiting};
-use crate::exception::{SystemException, oneway};
+use super::route_choice::is_unconnected;
+use super::{Inner, ObjectRef};
+use crate::connection::{Arguments, Invocation, InvocationKind, without_waiting};
+use crate::deadline::DeadlineScope;
+use crate::distributable::{self, ThreadCall};
+use crate::exception::{SystemException, local, oneway};
 use core::sync::atomic::Ordering;
 
 /// When the call of a oneway returns (Messaging::SyncScope; CORBA 3.1 part 1, 17.2).
@@ -78,7 +81,7 @@ impl ObjectRef {
     /// TRANSIENT [`UNCONNECTED`](SyncScope::UNCONNECTED) if no connection is open; COMM_FAILURE if the connection is broken: the
     /// unsent part is lost and the connection closed; INV_POLICY as for [`SyncScope::None`].
     pub fn flush(&self) -> Result<bool, SystemException> {
-        self.at_once("", without_waiting::flush)
+        self.at_once("", InvocationKind::Operation, without_waiting::flush)
     }
 
     #[inline]
@@ -87,9 +90,31 @@ impl ObjectRef {
         operation: &str,
         arguments: Arguments<'_, 'a>,
     ) -> Result<bool, SystemException> {
-        self.at_once(operation, |invocation| {
+        if distributable::is_within() {
+            return self.send_in_thread(operation, arguments);
+        }
+        self.at_once(operation, InvocationKind::Operation, |invocation| {
             without_waiting::send(invocation, arguments)
         })
+    }
+
+    /// Sends a oneway of the distributable thread that the calling thread runs.
+    #[cold]
+    fn send_in_thread<'a>(
+        &self,
+        operation: &str,
+        arguments: Arguments<'_, 'a>,
+    ) -> Result<bool, SystemException> {
+        let order = self.inner.client.core.byte_order;
+        let call = ThreadCall::begin(true, order)?.ok_or(local::CONTRADICTION)?;
+        let _inherited = DeadlineScope::enter(call.deadline_ns());
+        let mut is_sent = false;
+        let kind = InvocationKind::OfThread(&call);
+        let ended = self.at_once(operation, kind, |invocation| {
+            is_sent = without_waiting::send(invocation, arguments)?;
+            Ok(())
+        });
+        call.end(ended).map(|()| is_sent)
     }
 
     /// Calls `act` with the first route that has an open connection, at the object's last known location.
@@ -97,13 +122,17 @@ impl ObjectRef {
     fn at_once<T>(
         &self,
         operation: &str,
+        kind: InvocationKind<'_>,
         mut act: impl FnMut(&Invocation<'_>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
         self.inner.client.core.check_open()?;
         let target = self.inner.forward();
         let inner: &Inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
-        let mut invocation = inner.oneway(operation)?;
-        invocation.expiry_ns = self.expiry_ns();
+        let mut invocation = Invocation {
+            kind,
+            expiry_ns: self.expiry_ns(),
+            ..inner.oneway(operation)?
+        };
         let priority = inner.call_priority(None)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;

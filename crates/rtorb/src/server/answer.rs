@@ -7,7 +7,7 @@ use super::target::{self, Target};
 use super::upcall;
 use super::workspace::Workspace;
 use crate::clock::monotonic_ns;
-use crate::deadline::{self, DeadlineScope};
+use crate::deadline;
 use crate::exception::SystemException;
 use core::mem;
 use rtorb_wire::cdr::CharCodeSet;
@@ -17,7 +17,7 @@ use rtorb_wire::giop::{
     self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Response, Version,
     contexts,
 };
-use rtorb_wire::{DecodeError, Reader, Writer};
+use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Serves a request in the thread that reads the connection.
@@ -32,43 +32,41 @@ pub(super) fn request(
     let mut reader = message.reader().with_context(&session.orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     let version = message.header.version;
-    if !request.contexts.is_empty() {
-        return Ok(request_with_contexts(
-            session, workspace, code_sets, &request, reader,
-        ));
+    if !request.contexts.is_empty()
+        && !begin_in_place(session, workspace, code_sets, version, &request)
+    {
+        return Ok(Next::Done);
     }
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, version, &request, char_code_set);
-    Ok(upcall::serve(&request, arguments, reply, 0, workspace))
+    let next = upcall::serve(&request, arguments, reply, 0, workspace);
+    if !request.contexts.is_empty() {
+        deadline::leave();
+    }
+    Ok(next)
 }
 
-/// Serves a request with service contexts. Not inlined: nearly every request has none.
+/// Looks at the contexts of a request, and lets calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
+/// it is refused.
 #[inline(never)]
-fn request_with_contexts<'m>(
-    session: &'m Session,
-    workspace: &'m mut Workspace,
+fn begin_in_place(
+    session: &Session,
+    workspace: &mut Workspace,
     code_sets: &mut CodeSetState,
-    request: &RequestHeader<'m>,
-    reader: Reader<'m>,
-) -> Next {
-    let version = Version {
-        major: 1,
-        minor: reader.giop_minor(),
-    };
-    let deadline_ns = match begin(session, workspace, code_sets, request) {
-        Ok(deadline_ns) => deadline_ns,
+    version: Version,
+    request: &RequestHeader<'_>,
+) -> bool {
+    match begin(session, workspace, code_sets, request) {
+        Ok(deadline_ns) => {
+            deadline::enter(deadline_ns);
+            true
+        }
         Err(exception) => {
             refuse(session, workspace, version, request, &exception);
-            return Next::Done;
+            false
         }
-    };
-    let char_code_set = code_sets.char_code_set();
-    let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, version, request, char_code_set);
-    // Without a deadline it changes nothing.
-    let _inherited = DeadlineScope::enter(deadline_ns);
-    upcall::serve(request, arguments, reply, 0, workspace)
+    }
 }
 
 /// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
@@ -150,54 +148,35 @@ pub(super) fn taken_request(
     times: TakenTimes,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
-    if times.deadline_ns != deadline::NONE_NS {
+    let mut reader = message.reader().with_context(&session.orb.client);
+    let request = RequestHeader::decode(&mut reader)?;
+    let has_deadline = times.deadline_ns != deadline::NONE_NS;
+    if has_deadline {
         if times.deadline_ns <= monotonic_ns()
             && let Err(exception) = session.orb.refuse_expired()
         {
-            let request = RequestHeader::decode(&mut message.reader())?;
             let version = message.header.version;
             refuse(session, workspace, version, &request, &exception);
             return Ok(Next::Done);
         }
-        // The same without a deadline, which is inherited by then.
-        let _inherited = DeadlineScope::enter(times.deadline_ns);
-        let times = TakenTimes {
-            deadline_ns: deadline::NONE_NS,
-            ..times
-        };
-        return begun_request(session, workspace, char_code_set, times, message);
+        deadline::enter(times.deadline_ns);
     }
-    begun_request(session, workspace, char_code_set, times, message)
-}
-
-/// Serves a request that was taken out, and whose deadline is looked at.
-#[inline]
-fn begun_request(
-    session: &Session,
-    workspace: &mut Workspace,
-    char_code_set: CharCodeSet,
-    times: TakenTimes,
-    message: Message<'_>,
-) -> Result<Next, DecodeError> {
-    let mut reader = message.reader().with_context(&session.orb.client);
-    let request = RequestHeader::decode(&mut reader)?;
     if session.cancelled.is_any()
         && request.response == Response::FromTarget
         && session.cancelled.forget(request.request_id)
     {
+        deadline::leave();
         session.orb.state.note_cancelled();
         session.state.note_answered();
         return Ok(Next::Done);
     }
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    Ok(upcall::serve(
-        &request,
-        arguments,
-        reply,
-        times.arrived_ns,
-        workspace,
-    ))
+    let next = upcall::serve(&request, arguments, reply, times.arrived_ns, workspace);
+    if has_deadline {
+        deadline::leave();
+    }
+    Ok(next)
 }
 
 /// Replies to a request with a system exception; sends nothing for a oneway.
@@ -230,7 +209,7 @@ pub(super) fn other(
             let request_id = message.reader().primitive()?;
             // Otherwise it has its reply already.
             if session.state.has_taken() {
-                session.cancelled.note(request_id);
+                session.cancel(request_id);
             }
             session.state.note_answered();
             Ok(Next::Done)

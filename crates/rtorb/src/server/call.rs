@@ -4,7 +4,7 @@ use super::servant::Servant;
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException};
-use crate::timing::{Arrivals, OperationTiming, TimedUpcall};
+use crate::timing::{OperationTiming, ServantTiming, TimedUpcall};
 use core::any::Any;
 use rtorb_core::Responder;
 use rtorb_wire::cdr::CharCodeSet;
@@ -83,18 +83,20 @@ impl Responder for OrbResponder<'_> {
 
 impl OrbResponder<'_> {
     /// Starts the timing of a call of the annotated operation at index `place`.
+    ///
+    /// # Errors
+    /// The call is refused, as [`TimedUpcall::begin`] says.
     #[inline]
     pub(crate) fn begin_timing(
         &mut self,
         timings: &'static [OperationTiming],
         place: usize,
-        arrivals: &Arrivals,
-    ) {
+        servant: &ServantTiming,
+    ) -> Result<(), SystemException> {
         let watch = &self.reply.orb.timing;
-        let arrived_ns = self.arrived_ns;
-        self.timing = Some(TimedUpcall::begin(
-            watch, timings, place, arrivals, arrived_ns,
-        ));
+        let (timing, begun) = TimedUpcall::begin(watch, timings, place, servant, self.arrived_ns);
+        self.timing = Some(timing);
+        begun
     }
 
     /// Sends a system exception.

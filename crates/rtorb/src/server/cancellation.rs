@@ -8,7 +8,7 @@ use crate::clock::coarse_monotonic_ns;
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use rtorb_os::sync::Mutex;
-use rtorb_wire::giop::{Header, MessageType};
+use rtorb_wire::giop::cancelled_requests;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
@@ -116,12 +116,8 @@ pub(super) fn is_cancelled(number: u32) -> bool {
         return false;
     }
     let mut unread = [0; LOOK_BYTES];
-    let count = session.stream.look(&mut unread);
-    let is_cancelled = cancels(
-        &unread[..count],
-        request_id,
-        session.orb.limits.message_bytes_max,
-    );
+    let count = session.stream.peek(&mut unread).unwrap_or(0);
+    let is_cancelled = cancelled_requests(&unread[..count]).any(|id| id == request_id);
     if is_cancelled {
         session.cancelled.note(request_id);
     }
@@ -136,21 +132,6 @@ fn find(number: u32) -> Option<Arc<Session>> {
         }
         session.upgrade()
     })
-}
-
-/// True if a CancelRequest for that request is among the messages that are there.
-fn cancels(mut unread: &[u8], request_id: u32, bytes_max: usize) -> bool {
-    while let Ok(Some(header)) = Header::parse(unread, bytes_max) {
-        let is_cancel = header.message_type == MessageType::CancelRequest;
-        if is_cancel && header.reader(unread).primitive::<u32>() == Ok(request_id) {
-            return true;
-        }
-        match unread.get(header.message_bytes()..) {
-            Some(rest) => unread = rest,
-            None => return false,
-        }
-    }
-    false
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::call::Reply;
 use super::manager_state::PoaManagerState;
 use super::names::NameCache;
 use super::object_key::ObjectKey;
+use super::object_table::ActiveObject;
 use super::server_core::ServerCore;
 use super::thread_priority::ThreadPriority;
 use super::upcall;
@@ -12,7 +13,7 @@ use crate::connection::{CollocatedRequest, Outcome, ServantCall};
 use crate::exception::{COLLOCATED_DEPTH, CompletionStatus, ExceptionKind, SystemException};
 use crate::realtime::{CallPriority, ThreadpoolId, UpcallPriority};
 use core::cell::{Cell, RefCell};
-use rtorb_os::slab::Key;
+use rtorb_os::slab::{Entered, Key};
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
@@ -61,39 +62,46 @@ pub(crate) fn place_of(orb: &ServerCore, object_key: &[u8]) -> Option<Key> {
     }
 }
 
-/// Calls the servant at a place on the calling thread, without a request. Returns false if the object needs one: it is not there, its
-/// calls have a priority of their own, its servant takes requests only, or the request will be refused.
+/// Calls the servant at a place on the calling thread, without a request. The call is not made if the object needs one: it is not
+/// there, its calls have a priority of their own, its servant takes requests only, or the request will be refused.
 ///
 /// The call fails with UNKNOWN if the servant panics.
-pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantCall) -> bool {
+pub(crate) fn call_servant(orb: &ServerCore, place: Key, call: &mut dyn ServantCall) {
     let Some(object) = orb.objects.enter(place) else {
-        return false;
+        return;
     };
     let has_no_priority = matches!(object.priority, CallPriority::AsItIs);
     if !has_no_priority || object.pool != ThreadpoolId::OWN {
-        return false;
+        return;
     }
     // A request that the manager does not admit, or that is too deep, gets the exception.
     if object.manager.get() != PoaManagerState::Active {
-        return false;
+        return;
     }
+    let Some(traits) = object.servant.traits() else {
+        return;
+    };
     let Some(_nesting) = Nesting::enter(orb.limits.collocated_depth_max) else {
-        return false;
+        return;
     };
     let priority = UpcallPriority::unchanged();
-    let lent = &mut *call;
-    let called = upcall::in_servant(orb.upcall, move || {
-        // The closure owns the object: if this is its last use, its servant is dropped here, and may panic.
-        let traits = object.servant.traits();
-        traits.is_some_and(|traits| lent.call(traits))
-    });
+    if let Err(panicked) = upcall::in_servant(orb.upcall, || call.call(traits)) {
+        call.fail(panicked);
+    }
+    if let Some(removed) = Entered::leave(object) {
+        drop_after(orb, removed, call);
+    }
     if priority.was_changed() {
         give_back(orb, &priority);
     }
-    called.unwrap_or_else(|panicked| {
+}
+
+/// Drops an object that was removed while the call used it. The call fails if its servant panics then.
+#[cold]
+fn drop_after(orb: &ServerCore, removed: ActiveObject, call: &mut dyn ServantCall) {
+    if let Err(panicked) = upcall::in_servant(orb.upcall, || drop(removed)) {
         call.fail(panicked);
-        true
-    })
+    }
 }
 
 /// Gives the application's thread back the scheduling that the servant has changed.

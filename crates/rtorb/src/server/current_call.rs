@@ -3,6 +3,9 @@
 use super::upcall;
 use crate::clock::monotonic_ns;
 use crate::deadline;
+use crate::distributable;
+use crate::exception::{CompletionStatus, SystemException, local};
+use crate::timing::is_asked_to_stop;
 use core::marker::PhantomData;
 use std::time::{Duration, Instant};
 
@@ -36,6 +39,20 @@ impl CurrentCall {
             deadline_ns: deadline::inherited_ns(),
             thread: PhantomData,
         })
+    }
+
+    /// Returns an error once the servant should stop: its [distributable thread](crate::rt::DistributableThread) is cancelled; or it has
+    /// executed longer than its `@worst_case_time`, and the ORB or the adapter has the policy
+    /// [`Overrun::Stop`](crate::timing::Overrun::Stop). A servant that works long asks again and again, and returns the error.
+    ///
+    /// # Errors
+    /// THREAD_CANCELLED; TIMEOUT, COMPLETED_MAYBE.
+    pub fn check(&self) -> Result<(), SystemException> {
+        distributable::check()?;
+        if is_asked_to_stop() {
+            return Err(local::STOPPED_BY_BUDGET.with_completion(CompletionStatus::Maybe));
+        }
+        Ok(())
     }
 
     /// Returns the time by which the client needs the reply, if it has said so. Calls that the servant makes inherit it.

@@ -4,7 +4,7 @@
 
 use super::session::Session;
 use crate::clock::monotonic_ns;
-use crate::poller::{Bell, EventRoom, ONCE, Polled, Poller, Token};
+use crate::poller::{Bell, ONCE, Polled, Poller, Token};
 use crate::transport::{Listener, Stream};
 use core::time::Duration;
 use rtorb_os::sync::Mutex;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// Everything that the threads of a server or lane wait for.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
-    poller: Poller,
+    /// Reports events; [`event`](Self::event) has their meaning.
+    pub(crate) poller: Poller,
     send_timeout_ns: u64,
     schedule: Mutex<Schedule>,
 }
@@ -89,16 +90,6 @@ impl EventLoop {
     /// Reports [`Event::Help`] to one of the threads.
     pub(crate) fn call_for_help(&self) {
         self.poller.ring();
-    }
-
-    /// Waits for events, at most `timeout_ns`; returns none after the timeout or a signal.
-    #[inline]
-    pub(crate) fn wait<'r>(
-        &self,
-        room: &'r mut EventRoom,
-        timeout_ns: Option<u64>,
-    ) -> &'r [epoll::Event] {
-        self.poller.wait(room, timeout_ns)
     }
 
     /// The meaning of an event; `None` if the loop has handled it.

@@ -1,12 +1,14 @@
 //! A client's connection, shared by all threads that reply on it: its state, its stream, and the replies that wait to be sent.
 
 use super::cancellation::{self, CancelledRequests};
+use super::client_watch::ClientWatches;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::poller::Token;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
 use crate::transport::Stream;
+use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
@@ -39,6 +41,7 @@ pub(crate) struct Session {
     /// Held while a thread that does not send alone sends, and while the event loop is told what to watch for.
     sending: Mutex<Sending>,
     registration: SetOnce<Registration>,
+    pub(super) client_watches: ClientWatches,
     own: Weak<Session>,
 }
 
@@ -86,6 +89,7 @@ impl Session {
                 deadline_ns: 0,
             }),
             registration: SetOnce::new(),
+            client_watches: ClientWatches::default(),
             own: Weak::clone(own),
         });
         cancellation::register(&session);
@@ -152,6 +156,11 @@ impl Session {
 
     pub(crate) fn token(&self) -> Option<Token> {
         self.registration.get().map(|watch| watch.token)
+    }
+
+    /// The connection as the watchdog knows it.
+    pub(super) fn as_watched(&self) -> Weak<dyn WatchedClient> {
+        Weak::<Self>::clone(&self.own)
     }
 
     /// True if an event loop watches the connection.

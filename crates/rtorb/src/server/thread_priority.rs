@@ -22,7 +22,7 @@ enum CurrentPriority {
     Resting,
     /// A native priority that was set for a call.
     At(NativePriority),
-    /// Unknown, because a servant has changed it.
+    /// Unknown, because a servant has changed it, or because a demotion lasts.
     Unknown,
 }
 
@@ -158,6 +158,12 @@ impl ThreadPriority {
             self.take(rt, call.native)?;
         }
         Ok(UpcallPriority::set(call.priority))
+    }
+
+    /// Notes that the thread does not have the priority of its call any more, and has to leave the one that it has.
+    #[cold]
+    pub(super) fn note_changed(&mut self) {
+        self.now = CurrentPriority::Unknown;
     }
 
     /// Ends a call, whatever its outcome.

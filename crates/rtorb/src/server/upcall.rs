@@ -8,6 +8,7 @@ use super::session::Session;
 use super::target::{self, NO_SUCH_OBJECT, Target};
 use super::thread_priority::{Called, ThreadPriority};
 use super::workspace::Workspace;
+use crate::distributable;
 use crate::exception::{CompletionStatus, SystemException, local};
 use crate::realtime::{
     CallPriority, NativePriority, Priority, RtCore, ThreadpoolId, UpcallPriority,
@@ -15,7 +16,7 @@ use crate::realtime::{
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use core::cell::Cell;
 use rtorb_core::Responder as _;
-use rtorb_wire::giop::{ReplyStatus, RequestHeader, contexts};
+use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, ReplyStatus, RequestHeader, contexts};
 use rtorb_wire::{Encode, Reader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -100,16 +101,37 @@ fn answer<'m>(
         timing: None,
     };
     let mut call = ServerCall::new(arguments, responder);
-    let answered = invoke(
-        request,
-        &mut call,
-        &mut workspace.names,
-        &mut workspace.priority,
-    );
+    let (names, priority) = (&mut workspace.names, &mut workspace.priority);
+    let is_of_thread =
+        !request.contexts.is_empty() && request.contexts.find(DISTRIBUTABLE_THREAD).is_some();
+    let answered = if is_of_thread {
+        invoke_in_thread(request, &mut call, names, priority)
+    } else {
+        invoke(request, &mut call, names, priority)
+    };
     if let Err(exception) = answered {
         call.responder.send_exception(&exception);
     }
     call.responder.reply
+}
+
+/// Calls the servant as the distributable thread of the request.
+#[cold]
+fn invoke_in_thread<'m>(
+    request: &RequestHeader<'m>,
+    call: &mut ServerCall<'m>,
+    names: &mut NameCache,
+    thread: &mut ThreadPriority,
+) -> Result<(), SystemException> {
+    let session = call.responder.reply.session;
+    let id = request.request_id;
+    let origin = session.map(|session| session.origin(id));
+    let _adopted = distributable::adopt(request.contexts, origin)?;
+    if session.is_some_and(|session| session.cancelled.forget(id)) {
+        return Err(local::THREAD_CANCELLED);
+    }
+    let _watch = session.map(super::session::Session::watch_client);
+    invoke(request, call, names, thread)
 }
 
 // Always: it is in the path of every call, and its other callers are rare.
@@ -153,8 +175,10 @@ fn invoke<'m>(
         // Still at the priority of the call, as its results are.
         call.responder.send_exception(&exception);
     }
-    if let Some(timing) = call.responder.timing.take() {
-        timing.end(&orb.timing, &orb.rt);
+    if let Some(timing) = call.responder.timing.take()
+        && !timing.end(&orb.timing, &orb.rt)
+    {
+        thread.note_changed();
     }
     thread.end(&orb.rt, &running);
     Ok(())

@@ -247,7 +247,7 @@ impl Serving {
             }
         }
         let mut room = [MaybeUninit::uninit(); 64];
-        for event in events.wait(&mut room, Some(0)) {
+        for event in events.poller.wait(&mut room, Some(0)) {
             events.event(event, &server.listeners);
         }
     }

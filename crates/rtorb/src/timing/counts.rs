@@ -1,5 +1,6 @@
 //! Lock-free counters of an ORB's annotated operations, in a table by the number of the operation.
 
+use super::arrivals::CallAdmission;
 use super::watch::TimingSide;
 use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +16,7 @@ pub struct OperationCounts {
     pub operation: &'static OperationTiming,
     /// The side of the call.
     pub side: TimingSide,
-    /// Calls that ended, whether with a result or an exception.
+    /// Calls that ended, whether with a result or an exception. Refused calls are not among them.
     pub calls: u64,
     /// Calls that executed longer than the worst case. Servers only.
     pub overruns: u64,
@@ -23,6 +24,14 @@ pub struct OperationCounts {
     pub deadline_misses: u64,
     /// Calls that arrived at a servant less than a period after the one before. Servers only.
     pub early_arrivals: u64,
+    /// Calls whose threads were demoted, because the servant executed longer than the worst case. Servers only.
+    pub demotions: u64,
+    /// Calls whose servants were asked to stop, because they executed longer than the worst case. Servers only.
+    pub stops: u64,
+    /// Calls that were served later, because they arrived too early. Servers only.
+    pub delays: u64,
+    /// Calls that were refused: because they arrived too early, or because the host refused what their budgets need. Servers only.
+    pub refusals: u64,
     /// The longest execution. Only servers measure it, and only for an operation with a worst case.
     pub worst_execution: Option<Duration>,
     /// The longest time from the arrival of a call to its end.
@@ -55,6 +64,10 @@ pub(super) struct Counters {
     pub(super) overruns: AtomicU64,
     pub(super) deadline_misses: AtomicU64,
     pub(super) early_arrivals: AtomicU64,
+    pub(super) demotions: AtomicU64,
+    pub(super) stops: AtomicU64,
+    delays: AtomicU64,
+    refusals: AtomicU64,
     worst_execution_ns: AtomicU64,
     worst_response_ns: AtomicU64,
 }
@@ -142,6 +155,20 @@ impl Counters {
         }
     }
 
+    /// Counts a call that is not served at once.
+    #[inline]
+    pub(super) fn add_admission(&self, admission: CallAdmission) {
+        match admission {
+            CallAdmission::Served => {}
+            CallAdmission::Delayed => {
+                self.delays.fetch_add(1, Ordering::Relaxed);
+            }
+            CallAdmission::Refused => {
+                self.refusals.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
     fn snapshot(&self, operation: &'static OperationTiming, side: TimingSide) -> OperationCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let judges_execution = side == TimingSide::Server && operation.worst_ns.is_some();
@@ -153,6 +180,10 @@ impl Counters {
             overruns: count(&self.overruns),
             deadline_misses: count(&self.deadline_misses),
             early_arrivals: count(&self.early_arrivals),
+            demotions: count(&self.demotions),
+            stops: count(&self.stops),
+            delays: count(&self.delays),
+            refusals: count(&self.refusals),
             worst_execution: judges_execution.then(|| Duration::from_nanos(worst_execution_ns)),
             worst_response: Duration::from_nanos(count(&self.worst_response_ns)),
         }

@@ -1,14 +1,20 @@
 //! Measures the calls of annotated operations, and calls the application's hook for violations.
 
+use super::arrivals::{CallAdmission, ServantTiming};
+use super::budget::{Allowance, Budget, BudgetOutcome};
 use super::counts::{CounterTable, OperationCounters, OperationCounts};
+use super::enforcement::{Enforcement, Overrun};
+use super::enforcer::{Enforcer, replace_current};
 use crate::clock::monotonic_ns;
 use crate::deadline::DeadlineScope;
+use crate::exception::{SystemException, local};
 use crate::realtime::{Priority, RtCore, caller_priority};
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_core::timing::OperationTiming;
 use rtorb_os::clock::thread_cpu_ns;
+use rtorb_os::sched::apply_policy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,21 +80,19 @@ pub(crate) struct TimingSettings {
     pub(crate) clock: ExecutionClock,
     /// True if the deadline of an operation is that of its calls.
     pub(crate) bounds_calls: bool,
+    /// What adapters without a choice of their own do about calls beyond their times.
+    pub(crate) enforcement: Enforcement,
     pub(crate) hook: Option<Hook>,
 }
 
-/// Measures the calls of an ORB's annotated operations.
-#[derive(Default)]
+/// Measures the calls of an ORB's annotated operations, and enforces their times.
 pub(crate) struct TimingCounters {
     counts: CounterTable,
-    settings: TimingSettings,
+    pub(crate) settings: TimingSettings,
+    pub(super) enforcer: Enforcer,
     /// True once a servant with annotated operations is activated.
     serves: AtomicBool,
 }
-
-/// The arrival time of the last call of a servant, for each annotated operation of its interface.
-#[derive(Debug)]
-pub(crate) struct Arrivals(Box<[AtomicU64]>);
 
 /// A call of an annotated operation that a servant executes.
 #[derive(Debug)]
@@ -102,6 +106,20 @@ pub(crate) struct TimedUpcall {
     executed_ns: Option<u64>,
     /// Time since the previous call, if there is a period.
     gap_ns: Option<u64>,
+    admission: CallAdmission,
+    /// True while the budget of this call is that of the thread.
+    has_budget: bool,
+    enforced: Enforced,
+}
+
+/// What was done about the overrun of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Enforced {
+    Nothing,
+    Demotion,
+    /// A demotion from which the host does not let the thread return.
+    LastingDemotion,
+    Stop,
 }
 
 thread_local! {
@@ -110,10 +128,12 @@ thread_local! {
 }
 
 impl TimingCounters {
-    pub(crate) fn new(settings: TimingSettings) -> Self {
+    pub(crate) fn new(settings: TimingSettings, enforcer: Enforcer) -> Self {
         Self {
+            counts: CounterTable::default(),
             settings,
-            ..Self::default()
+            enforcer,
+            serves: AtomicBool::new(false),
         }
     }
 
@@ -124,12 +144,24 @@ impl TimingCounters {
         }
     }
 
-    /// Allocates the counters of operations before they are served.
-    pub(crate) fn prepare_serving(&self, operations: &'static [OperationTiming]) {
+    /// Allocates the counters of operations before they are served, and starts the enforcing thread if one of them has a budget.
+    ///
+    /// # Errors
+    /// As [`Enforcer::start`].
+    pub(crate) fn prepare_serving(
+        &self,
+        operations: &'static [OperationTiming],
+        overrun: Overrun,
+    ) -> Result<(), SystemException> {
+        let has_worst_case = |operation: &OperationTiming| operation.worst_ns.is_some();
+        if overrun != Overrun::Count && operations.iter().any(has_worst_case) {
+            self.enforcer.start(overrun)?;
+        }
         for operation in operations {
             self.counts.entry(operation).note_served();
             self.serves.store(true, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     /// Returns the current time if queued requests need their time of arrival, and 0 otherwise.
@@ -190,49 +222,88 @@ impl TimingCounters {
     }
 }
 
-impl Arrivals {
-    /// Makes the arrival times of `operations` operations, none of which has been called.
-    pub(crate) fn new(operations: usize) -> Self {
-        Self((0..operations).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    /// Records a call of the operation at `place`; returns the time since the previous one.
-    fn note(&self, place: usize, arrived_ns: u64) -> Option<u64> {
-        // Several threads may serve calls at once: the latest arrival stays.
-        let before_ns = self.0.get(place)?.fetch_max(arrived_ns, Ordering::Relaxed);
-        (before_ns > 0).then(|| arrived_ns.abs_diff(before_ns))
-    }
-}
-
 impl TimedUpcall {
-    /// Begins a call of the operation at `place` of `timings`; `arrived_ns` is 0 for a request that did not wait in a queue.
+    /// Begins a call of the operation at `place` of `timings`, unless it is refused; `arrived_ns` is 0 for a request that did not wait
+    /// in a queue. The call is to be [ended](Self::end) in any case.
+    ///
+    /// # Errors
+    /// TRANSIENT for a call before its time; NO_RESOURCES or NO_PERMISSION if the host refuses what its budget needs.
     #[inline(never)]
     pub(crate) fn begin(
         watch: &TimingCounters,
         timings: &'static [OperationTiming],
         place: usize,
-        arrivals: &Arrivals,
+        servant: &ServantTiming,
         arrived_ns: u64,
-    ) -> Self {
+    ) -> (Self, Result<(), SystemException>) {
         let operation = &timings[place];
         let began_ns = monotonic_ns();
-        let arrived_ns = match arrived_ns {
-            0 => began_ns,
-            arrived_ns => arrived_ns,
-        };
-        let gap_ns = operation
-            .period_ns
-            .and_then(|_| arrivals.note(place, arrived_ns));
-        let asks_cpu = watch.settings.clock == ExecutionClock::Cpu && operation.worst_ns.is_some();
-        Self {
+        let mut call = Self {
             operation,
-            arrived_ns,
+            arrived_ns: if arrived_ns == 0 {
+                began_ns
+            } else {
+                arrived_ns
+            },
             began_ns,
-            // Read after the other clock, so that elapsed time is never less than execution time.
-            cpu_began_ns: asks_cpu.then(thread_cpu_ns),
+            cpu_began_ns: None,
             executed_ns: None,
-            gap_ns,
+            gap_ns: None,
+            admission: CallAdmission::Served,
+            has_budget: false,
+            enforced: Enforced::Nothing,
+        };
+        let admitted = call.admit(watch, place, servant);
+        if admitted.is_err() {
+            call.admission = CallAdmission::Refused;
         }
+        (call, admitted)
+    }
+
+    /// Waits for the time of the call, and begins to measure its execution.
+    #[inline]
+    fn admit(
+        &mut self,
+        watch: &TimingCounters,
+        place: usize,
+        servant: &ServantTiming,
+    ) -> Result<(), SystemException> {
+        if let Some(period_ns) = self.operation.period_ns {
+            let arrival = servant.admit(place, self.arrived_ns, period_ns);
+            (self.gap_ns, self.admission) = (arrival.gap_ns, arrival.admission);
+            match arrival.admission {
+                CallAdmission::Served => {}
+                CallAdmission::Delayed => self.began_ns = monotonic_ns(),
+                CallAdmission::Refused => return Err(local::CALLED_TOO_SOON),
+            }
+        }
+        let Some(worst_ns) = self.operation.worst_ns else {
+            return Ok(());
+        };
+        let overrun = servant.enforcement.overrun;
+        let budget = match overrun {
+            Overrun::Count => None,
+            _ => watch.enforcer.budget_here()?,
+        };
+        if watch.settings.clock == ExecutionClock::Cpu {
+            // Read after the other clock, so that elapsed time is never less than execution time.
+            self.cpu_began_ns = Some(thread_cpu_ns());
+        }
+        if let Some(budget) = budget {
+            self.begin_budget(budget, worst_ns, overrun);
+        }
+        Ok(())
+    }
+
+    fn begin_budget(&mut self, budget: Arc<Budget>, worst_ns: u64, overrun: Overrun) {
+        budget.begin(&Allowance {
+            worst_ns,
+            began_ns: self.began_ns,
+            cpu_began_ns: self.cpu_began_ns,
+            overrun,
+        });
+        replace_current(Some(budget));
+        self.has_budget = true;
     }
 
     /// Records that the servant has returned.
@@ -247,26 +318,62 @@ impl TimedUpcall {
             Some(began_ns) if elapsed_ns > worst_ns => thread_cpu_ns().saturating_sub(began_ns),
             _ => elapsed_ns,
         });
+        if self.has_budget {
+            self.end_budget();
+        }
     }
 
-    /// Counts the call: its reply is sent, or the servant of a oneway has returned.
+    /// Ends the budget, and returns the thread from a demotion: results are sent at the priority of the call.
     #[inline(never)]
-    pub(crate) fn end(self, watch: &TimingCounters, rt: &RtCore) {
-        let response_ns = monotonic_ns().saturating_sub(self.arrived_ns);
+    fn end_budget(&mut self) {
+        self.has_budget = false;
+        let outcome = replace_current(None).map(|budget| budget.end());
+        self.enforced = match outcome {
+            None | Some(BudgetOutcome::Kept) => Enforced::Nothing,
+            Some(BudgetOutcome::Stopped) => Enforced::Stop,
+            Some(BudgetOutcome::Demoted(before)) if apply_policy(before).is_ok() => {
+                Enforced::Demotion
+            }
+            Some(BudgetOutcome::Demoted(_)) => Enforced::LastingDemotion,
+        };
+    }
+
+    /// Counts the call: its reply is sent, or the servant of a oneway has returned. Returns false if the thread has kept the lower
+    /// priority of a demotion.
+    #[inline(never)]
+    pub(crate) fn end(mut self, watch: &TimingCounters, rt: &RtCore) -> bool {
+        if self.has_budget {
+            // The servant has panicked.
+            self.end_budget();
+        }
         let operation = self.operation;
         let server = &watch.counts.entry(operation).server;
-        server.add(response_ns, self.executed_ns);
         let observer = Observer {
             watch,
             rt,
             operation,
             side: TimingSide::Server,
         };
+        server.add_admission(self.admission);
         if let (Some(limit_ns), Some(observed_ns)) = (operation.period_ns, self.gap_ns)
             && observed_ns < limit_ns
         {
             let limit = TimingLimit::Period;
             observer.report(limit, &server.early_arrivals, limit_ns, observed_ns);
+        }
+        if self.admission == CallAdmission::Refused {
+            return true;
+        }
+        let response_ns = monotonic_ns().saturating_sub(self.arrived_ns);
+        server.add(response_ns, self.executed_ns);
+        match self.enforced {
+            Enforced::Nothing => {}
+            Enforced::Demotion | Enforced::LastingDemotion => {
+                server.demotions.fetch_add(1, Ordering::Relaxed);
+            }
+            Enforced::Stop => {
+                server.stops.fetch_add(1, Ordering::Relaxed);
+            }
         }
         if let (Some(limit_ns), Some(observed_ns)) = (operation.worst_ns, self.executed_ns)
             && observed_ns > limit_ns
@@ -275,6 +382,7 @@ impl TimedUpcall {
             observer.report(limit, &server.overruns, limit_ns, observed_ns);
         }
         observer.judge_response(&server.deadline_misses, response_ns);
+        self.enforced != Enforced::LastingDemotion
     }
 }
 

@@ -2,15 +2,13 @@
 
 use super::Stream;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect as connect_socket,
-    sockopt,
 };
 use rustix::net::{listen as listen_socket, socket_with};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Connects to a socket file. Waits until `until_ns` of the monotonic clock at the latest for a place in the server's queue.
 pub(crate) fn connect(path: &Path, until_ns: u64) -> Result<Stream, Errno> {
@@ -19,19 +17,27 @@ pub(crate) fn connect(path: &Path, until_ns: u64) -> Result<Stream, Errno> {
 
 /// Returns a socket that is connected to a socket file, as [`connect`] does.
 pub(super) fn connect_socket_to(path: &Path, until_ns: u64) -> Result<OwnedFd, Errno> {
-    let socket = stream_socket(SocketFlags::CLOEXEC)?;
-    let left_ns = until_ns.saturating_sub(monotonic_ns());
-    if left_ns == 0 {
-        return Err(Errno::TIMEDOUT);
+    let address = SocketAddrUnix::new(path)?;
+    let socket = stream_socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+    let mut now_ns = monotonic_ns();
+    // The system's own timeout is in ticks of up to 10 ms: a call would end later than its deadline.
+    while now_ns < until_ns {
+        match connect_socket(&socket, &address) {
+            Err(Errno::AGAIN) => sleep_until(until_ns.min(now_ns + QUEUE_IS_FULL_NS)),
+            Err(Errno::INTR) => {}
+            connected => {
+                connected?;
+                ioctl_fionbio(&socket, false)?;
+                return Ok(socket);
+            }
+        }
+        now_ns = monotonic_ns();
     }
-    // The system counts microseconds, and takes zero for no timeout.
-    let timeout = Duration::from_nanos(left_ns).max(Duration::from_micros(1));
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
-    connect_socket(&socket, &SocketAddrUnix::new(path)?)?;
-    // The timeout is for connecting alone: a request has the timeout of its call.
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
-    Ok(socket)
+    Err(Errno::TIMEDOUT)
 }
+
+/// How soon a client tries again when the server's queue is full, in nanoseconds.
+const QUEUE_IS_FULL_NS: u64 = 1_000_000;
 
 /// The file of a listening socket, with its identity.
 #[derive(Debug)]
@@ -106,6 +112,8 @@ fn stream_socket(flags: SocketFlags) -> Result<OwnedFd, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{OFlags, fcntl_getfl};
+    use rustix::net::{accept, sockopt};
 
     #[test]
     fn sending_may_take_longer_than_connecting() {
@@ -115,5 +123,29 @@ mod tests {
         let stream = connect(&path, monotonic_ns() + 1_000_000_000).expect("it listens");
         let timeout = sockopt::socket_timeout(&stream, sockopt::Timeout::Send);
         assert_eq!(timeout, Ok(None));
+        let flags = fcntl_getfl(&stream).expect("it is open");
+        assert!(!flags.contains(OFlags::NONBLOCK));
+    }
+
+    #[test]
+    fn a_client_gets_a_place_in_a_queue_that_was_full() {
+        let folder = tempfile::tempdir().expect("the host has a folder");
+        let path = folder.path().join("socket");
+        let socket = stream_socket(SocketFlags::CLOEXEC).expect("the host has sockets");
+        bind(&socket, &SocketAddrUnix::new(&path).expect("short")).expect("it is free");
+        listen_socket(&socket, 0).expect("it is bound");
+        let _first = connect(&path, u64::MAX).expect("there is one place");
+        let soon_ns = monotonic_ns() + 5 * QUEUE_IS_FULL_NS;
+        assert_eq!(connect(&path, soon_ns).err(), Some(Errno::TIMEDOUT));
+        assert!(monotonic_ns() >= soon_ns);
+        let path = &path;
+        std::thread::scope(|scope| {
+            let second = scope.spawn(move || connect(path, u64::MAX));
+            accept(&socket).expect("the first client");
+            second
+                .join()
+                .expect("no panic")
+                .expect("there is a place again");
+        });
     }
 }

@@ -6,6 +6,7 @@
 
 use super::waiter::{Waiter, Woken};
 use super::{Lead, ReplySource};
+use crate::clock::monotonic_ns;
 
 /// Waits until the reply to a request is with `waiter`; false if `deadline_ns` passed first.
 pub(crate) fn await_reply(
@@ -57,8 +58,10 @@ fn lead(
 /// Each leader delivers every reply that is received whole before it stops: the next one begins by waiting.
 fn read_until(source: &dyn ReplySource, waiter: &Waiter, deadline_ns: Option<u64>) -> bool {
     while !waiter.has_reply() {
-        match source.stream().await_readable(deadline_ns) {
+        match source.stream().await_readable(waiter.look_by(deadline_ns)) {
             Ok(true) => {}
+            // It only looks whether it is cancelled.
+            Ok(false) if deadline_ns.is_some_and(|at_ns| monotonic_ns() < at_ns) => {}
             Ok(false) => return false,
             Err(errno) => {
                 source.fail(errno);

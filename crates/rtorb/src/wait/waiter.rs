@@ -1,7 +1,8 @@
 //! A thread that waits on a shared connection, and the place for its reply.
 
+use crate::clock::monotonic_ns;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rtorb_os::futex;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::connection::ReplyError;
@@ -13,6 +14,8 @@ pub(crate) struct Waiter {
     /// One of the states below. Only this thread sleeps on this word, so a wake-up wakes no other thread.
     state: AtomicU32,
     pub(crate) delivery: Mutex<Delivery>,
+    /// True if another thread may cancel the wait.
+    is_cancellable: AtomicBool,
 }
 
 /// The result of a wait for a reply.
@@ -24,6 +27,9 @@ pub(crate) struct Delivery {
     /// Why there is none.
     pub(crate) error: Option<ReplyError>,
 }
+
+/// How long a thread waits at a socket at a time if another thread may cancel the wait, in nanoseconds.
+const LOOK_NS: u64 = 50_000_000;
 
 /// The reason why a thread woke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +53,21 @@ impl Waiter {
     /// Begins to wait for another reply.
     pub(crate) fn begin(&self) {
         self.state.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// Says whether another thread may cancel the wait.
+    pub(crate) fn set_cancellable(&self, is_cancellable: bool) {
+        self.is_cancellable.store(is_cancellable, Ordering::Relaxed);
+    }
+
+    /// Returns until when the thread may wait at a socket. There, nobody can wake it; so it looks now and then whether it is cancelled.
+    #[inline]
+    pub(crate) fn look_by(&self, deadline_ns: Option<u64>) -> Option<u64> {
+        if !self.is_cancellable.load(Ordering::Relaxed) {
+            return deadline_ns;
+        }
+        let look_ns = monotonic_ns().saturating_add(LOOK_NS);
+        Some(deadline_ns.map_or(look_ns, |at_ns| at_ns.min(look_ns)))
     }
 
     /// Delivers a reply, or the reason why there is none, and wakes the thread.

@@ -10,15 +10,19 @@
 
 use super::Unwatched;
 use crate::clock::monotonic_ns;
-use crate::poller::{Polled, Poller};
+use crate::poller::{ONCE, Polled, Poller, Token};
 use crate::realtime::ClientThread;
 use crate::transport::Stream;
 use crate::transport::shared_memory::PeerWatch;
+use core::fmt::Debug;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
 /// The thread that ends waits. It starts with the first call that has a timeout, or with the first peer to be watched.
@@ -34,6 +38,8 @@ struct Shared {
     waits: Mutex<Vec<Watched>>,
     /// The peers of connections through shared memory.
     peers: PeerWatch,
+    /// The clients of requests that can be cancelled, each at the place of its number.
+    clients: Mutex<Vec<Weak<dyn WatchedClient>>>,
     /// The thread sleeps here. It exists from the start of the thread on.
     poller: SetOnce<Poller>,
     stop: AtomicBool,
@@ -54,12 +60,37 @@ pub(crate) struct Wait {
     deadline_ns: AtomicU64,
 }
 
+/// A client whose connection no thread reads while it serves a request of a distributable thread.
+pub(crate) trait WatchedClient: Debug + Send + Sync {
+    /// Looks for cancellations among the bytes that have arrived and are not read.
+    fn look(&self);
+}
+
+/// Has the watchdog end waits early.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchdogBell(Arc<Shared>);
+
+impl WatchdogBell {
+    /// Ends a wait that is in progress at `at_ns`, if it does not end before.
+    pub(crate) fn end_by(&self, wait: &Arc<Wait>, at_ns: u64) {
+        wait.shorten(at_ns);
+        self.0.add(wait, u64::MAX);
+        self.0.wake();
+    }
+}
+
 /// The watchdog sleeps at least this many nanoseconds between two checks. Otherwise one short timeout would keep a processor
 /// busy, perhaps with an urgent thread, as long as its connection is open.
 const REST_NS: u64 = 200_000;
 
 /// How soon the watchdog looks again at a thread that it woke because its peer is gone, in nanoseconds.
 const AGAIN_NS: u64 = 10_000_000;
+
+/// The events of a client that is not watched: the kernel reports its end all the same, but only once.
+const UNWATCHED: EventFlags = EventFlags::ET;
+
+/// Clients that are watched at most: as many as a process has descriptors.
+const CLIENTS_MAX: usize = 1 << 20;
 
 /// Ended peers that one system call reports at most.
 const EVENTS_MAX: usize = 16;
@@ -84,6 +115,18 @@ impl Wait {
     pub(crate) fn begin(&self, deadline_ns: u64) {
         self.deadline_ns
             .store(deadline_ns.clamp(1, SHUT - 1), Ordering::Release);
+    }
+
+    /// Has a wait in progress end at `at_ns`, unless it ends before.
+    #[cold]
+    fn shorten(&self, at_ns: u64) {
+        let shorter = |deadline_ns| {
+            let is_longer = deadline_ns != IDLE && deadline_ns != ENDED && deadline_ns > at_ns;
+            is_longer.then_some(at_ns.max(1))
+        };
+        let _ = self
+            .deadline_ns
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, shorter);
     }
 
     /// Ends the wait; false if the watchdog has ended it first, and has shut the stream.
@@ -138,16 +181,7 @@ impl Watchdog {
     /// Watches the waits of a connection from now on. Each of them lasts at least `timeout_ns`, or is followed by
     /// [`check_waits`](Self::check_waits).
     pub(crate) fn watch(&self, wait: &Arc<Wait>, timeout_ns: u64) -> Result<(), Unwatched> {
-        let watched = Watched {
-            wait: Arc::downgrade(wait),
-            timeout_ns,
-        };
-        {
-            let mut waits = self.shared.waits.lock();
-            waits
-                .retain(|known| known.wait.strong_count() > 0 && !known.wait.ptr_eq(&watched.wait));
-            waits.push(watched);
-        }
+        self.shared.add(wait, timeout_ns);
         // On virtual time the simulation looks instead.
         #[cfg(test)]
         if crate::tests::clock::is_virtual() {
@@ -159,6 +193,49 @@ impl Watchdog {
     /// Has the thread check the waits that began before.
     pub(crate) fn check_waits(&self) {
         self.shared.wake();
+    }
+
+    /// Returns what has the thread end [watched](Self::watch) waits early.
+    pub(crate) fn bell(&self) -> WatchdogBell {
+        WatchdogBell(Arc::clone(&self.shared))
+    }
+
+    /// Gives a client a number, by which the thread looks at it while it [is watched](Self::begin_look).
+    pub(crate) fn add_client(
+        &self,
+        client: Weak<dyn WatchedClient>,
+        socket: impl AsFd,
+    ) -> Result<u32, Unwatched> {
+        let poller = self.start()?;
+        let mut clients = self.shared.clients.lock();
+        // An event of a client that is gone makes the thread look at the next one at its place once too often.
+        let free = clients.iter().position(|it| it.strong_count() == 0);
+        let place = free.unwrap_or(clients.len());
+        if place >= CLIENTS_MAX {
+            return Err(Errno::NOBUFS.into());
+        }
+        let number = place as u32;
+        poller.add(socket, Token::number(number), UNWATCHED)?;
+        match clients.get_mut(place) {
+            Some(known) => *known = client,
+            None => clients.push(client),
+        }
+        Ok(number)
+    }
+
+    /// Looks at a client whenever bytes arrive from it, and at once if some have arrived.
+    pub(crate) fn begin_look(&self, number: u32, socket: impl AsFd) {
+        if let Some(poller) = self.shared.poller.get() {
+            // It fails only if the socket is not registered.
+            let _ = poller.change(socket, Token::number(number), ONCE | EventFlags::RDHUP);
+        }
+    }
+
+    /// Looks at the client no more.
+    pub(crate) fn end_look(&self, number: u32, socket: impl AsFd) {
+        if let Some(poller) = self.shared.poller.get() {
+            let _ = poller.change(socket, Token::number(number), UNWATCHED);
+        }
     }
 
     /// Wakes the threads that sleep on this connection when its peer is gone. For a socket the kernel does that.
@@ -204,6 +281,7 @@ impl Shared {
         Self {
             waits: Mutex::default(),
             peers: PeerWatch::new(),
+            clients: Mutex::default(),
             poller: SetOnce::new(),
             stop: AtomicBool::new(false),
         }
@@ -235,10 +313,34 @@ impl Shared {
         poller.set_timer(until_ns);
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         for event in poller.wait(&mut room, None) {
-            if let Polled::Entry(token, flags) = Polled::of(event) {
-                self.peers.note_end(token, flags);
+            match Polled::of(event) {
+                Polled::Entry(token, flags) => self.peers.note_end(token, flags),
+                Polled::Numbered(number) => self.look_at_client(number),
+                Polled::Bell | Polled::Timer => {}
             }
         }
+    }
+
+    #[cold]
+    fn look_at_client(&self, number: u32) {
+        let client = self.clients.lock().get(number as usize).cloned();
+        if let Some(client) = client.and_then(|client| client.upgrade()) {
+            client.look();
+        }
+    }
+
+    /// Watches the waits of a connection, each of which lasts at least `timeout_ns`.
+    fn add(&self, wait: &Arc<Wait>, timeout_ns: u64) {
+        let wait = Arc::downgrade(wait);
+        let mut waits = self.waits.lock();
+        let known = waits.iter().position(|known| known.wait.ptr_eq(&wait));
+        // A wait that ends early does not make the others of its connection longer.
+        let known_ns = known.map_or(u64::MAX, |place| waits.swap_remove(place).timeout_ns);
+        waits.retain(|known| known.wait.strong_count() > 0);
+        waits.push(Watched {
+            wait,
+            timeout_ns: timeout_ns.min(known_ns),
+        });
     }
 
     /// Ends the waits that are due and returns when to look again; `None` if there is no connection.

@@ -12,6 +12,8 @@ mod collocated;
 mod connection_thread;
 mod deadline_lanes;
 mod dispatch_conformance;
+mod distributable_threads;
+mod enforcement;
 mod local_exceptions;
 mod object_keys;
 mod ourselves;

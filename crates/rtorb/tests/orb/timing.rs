@@ -9,7 +9,7 @@ use rtorb::rt::{Policy, PriorityModel};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::timing::TimingSide::{Client, Server};
 use rtorb::timing::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};
-use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, PoaPolicies};
+use rtorb::{Deadlines, DispatchStrategy, ExceptionKind, Orb, OrbBuilder, PoaPolicies};
 use rtorb_os::sched::current_affinity;
 use rtorb_tests::clockwork::{Works, counted, execute};
 use rtorb_tests::relay::{Served, has_priorities, priority};
@@ -43,6 +43,11 @@ fn serve(builder: OrbBuilder) -> (Served, Clockwork) {
     let object = served.root.activate(Works::default());
     let object = object.expect("there is room");
     (served, object)
+}
+
+/// A client whose calls take as long as they take.
+fn counting() -> OrbBuilder {
+    Orb::builder().deadlines(Deadlines::Count)
 }
 
 /// The object as a client has it, and the client's ORB.
@@ -177,7 +182,7 @@ fn calls_that_come_too_soon_are_counted_for_each_servant() {
 fn what_waits_for_a_thread_has_arrived_before() {
     let dispatch = DispatchStrategy::WorkerPool;
     let (served, object) = serve(Orb::builder().dispatch(dispatch).pool_threads(1));
-    let (_orb, object) = client(Orb::builder(), &object);
+    let (_orb, object) = client(counting(), &object);
     object.plain().expect("it is served");
     object.finish_after(BEYOND_US).expect("it is sent");
     object.set_setting(3).expect("it is served, behind that");
@@ -218,7 +223,7 @@ fn a_violation_tells_the_priority_of_the_call() {
         .expect("they go together")
         .activate(Works::default());
     let object: Clockwork = object.expect("there is room");
-    let (builder, at_client) = telling(Orb::builder().priority_mapping(TimeSharing));
+    let (builder, at_client) = telling(counting().priority_mapping(TimeSharing));
     let (orb, object) = client(builder, &object);
     let current = orb.rt_current();
     current

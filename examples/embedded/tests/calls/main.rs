@@ -5,3 +5,4 @@ mod cubit;
 mod desk;
 mod guests;
 mod link;
+mod periods;

@@ -1,6 +1,6 @@
 //! The threads of what the clock or something outside begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -81,17 +81,16 @@ impl Roots {
         let (tell_ready, ready) = channel();
         let mut waiting = Vec::new();
         for (index, behaviour) in performer.plan.behaviours.iter().enumerate() {
-            let gap_ns = match behaviour.begins {
-                Begins::Periodic { period_ns } => (period_ns, 0),
-                Begins::Sporadic { gap_ns } => (gap_ns, gap_ns / 2),
-                Begins::TwoWay | Begins::OneWay | Begins::Event => continue,
+            let seed = performer.plan.seed ^ u64::from(behaviour.number);
+            let Some(arrivals) = Arrivals::of(behaviour.begins, seed) else {
+                continue;
             };
             let (start, barrier) = channel();
             let root = Root {
                 orb: orb.clone(),
                 performer: Arc::clone(performer),
                 index,
-                arrivals: Arrivals::new(gap_ns, performer.plan.seed ^ u64::from(behaviour.number)),
+                arrivals,
                 ready: tell_ready.clone(),
                 barrier,
             };
@@ -179,7 +178,8 @@ impl Root {
     fn perform_all(&mut self, times: Times) -> Released {
         let patience_ns = self.arrivals.least_ns.saturating_mul(BACKLOG_JOBS);
         let mut released = Released::default();
-        let mut release_ns = times.start_ns;
+        let mut release_ns = times.start_ns.saturating_add(self.arrivals.offset_ns);
+        self.arrivals.note(release_ns);
         while release_ns < times.end_ns {
             if monotonic_ns() < release_ns {
                 sleep_until(release_ns);
@@ -198,7 +198,7 @@ impl Root {
                 self.performer.perform(self.index, &job);
             }
             released.arrivals += 1;
-            release_ns = release_ns.saturating_add(self.arrivals.next_gap_ns());
+            release_ns = self.arrivals.next_ns(release_ns);
         }
         released
     }
@@ -210,16 +210,57 @@ struct Arrivals {
     least_ns: u64,
     /// So much longer at most.
     more_ns: u64,
+    /// The first arrival, after the start.
+    offset_ns: u64,
     numbers: SplitMix64,
+    window_ns: u64,
+    /// The latest arrivals, as many as a window may have; none without a burst.
+    latest_ns: VecDeque<u64>,
+    latest_max: usize,
 }
 
 impl Arrivals {
-    fn new((least_ns, more_ns): (u64, u64), seed: u64) -> Self {
-        Self {
+    /// Returns the arrivals of a root; `None` of a behaviour that is called.
+    fn of(begins: Begins, seed: u64) -> Option<Self> {
+        let (least_ns, more_ns, offset_ns, burst) = match begins {
+            Begins::Periodic {
+                period_ns,
+                offset_ns,
+            } => (period_ns, 0, offset_ns, None),
+            Begins::Sporadic { gap_ns, burst } => (gap_ns, gap_ns / 2, 0, burst),
+            Begins::TwoWay | Begins::OneWay | Begins::Event => return None,
+        };
+        let latest_max = burst.map_or(0, |burst| burst.jobs as usize);
+        Some(Self {
             least_ns: least_ns.max(1),
             more_ns,
+            offset_ns,
             numbers: SplitMix64::seeded(seed),
+            window_ns: burst.map_or(0, |burst| burst.window_ns),
+            latest_ns: VecDeque::with_capacity(latest_max),
+            latest_max,
+        })
+    }
+
+    /// Records an arrival.
+    fn note(&mut self, release_ns: u64) {
+        if self.latest_max > 0 {
+            if self.latest_ns.len() == self.latest_max {
+                self.latest_ns.pop_front();
+            }
+            self.latest_ns.push_back(release_ns);
         }
+    }
+
+    /// Returns the next arrival, and records it.
+    fn next_ns(&mut self, release_ns: u64) -> u64 {
+        let mut next_ns = release_ns.saturating_add(self.next_gap_ns());
+        if self.latest_max > 0 && self.latest_ns.len() == self.latest_max {
+            let full_ns = self.latest_ns.front().copied().unwrap_or(0);
+            next_ns = next_ns.max(full_ns.saturating_add(self.window_ns));
+        }
+        self.note(next_ns);
+        next_ns
     }
 
     /// Half of them as short as may be: what is bounded is the worst.
@@ -268,16 +309,46 @@ const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::plan::BurstLimit;
 
     #[test]
     fn gaps_are_never_shorter_and_often_as_short_as_may_be() {
-        let mut arrivals = Arrivals::new((1_000, 500), 7);
+        let sporadic = Begins::Sporadic {
+            gap_ns: 1_000,
+            burst: None,
+        };
+        let mut arrivals = Arrivals::of(sporadic, 7).expect("a root");
         let gaps: Vec<u64> = (0..1_000).map(|_| arrivals.next_gap_ns()).collect();
         assert!(gaps.iter().all(|gap| (1_000..=1_500).contains(gap)));
         assert!(gaps.iter().filter(|gap| **gap == 1_000).count() > 400);
         assert!(gaps.iter().any(|gap| *gap > 1_400));
-        let mut periodic = Arrivals::new((1_000, 0), 7);
+        let periodic = Begins::Periodic {
+            period_ns: 1_000,
+            offset_ns: 300,
+        };
+        let mut periodic = Arrivals::of(periodic, 7).expect("a root");
+        assert_eq!(periodic.offset_ns, 300);
         assert!((0..100).all(|_| periodic.next_gap_ns() == 1_000));
+        assert!(Arrivals::of(Begins::TwoWay, 7).is_none());
+    }
+
+    #[test]
+    fn a_window_has_no_more_arrivals_than_its_burst() {
+        let sporadic = Begins::Sporadic {
+            gap_ns: 100,
+            burst: Some(BurstLimit {
+                jobs: 3,
+                window_ns: 1_000,
+            }),
+        };
+        let mut arrivals = Arrivals::of(sporadic, 7).expect("a root");
+        arrivals.note(0);
+        let next = |last: &u64| Some(arrivals.next_ns(*last));
+        let all: Vec<u64> = core::iter::successors(Some(0), next).take(300).collect();
+        assert!(all.windows(2).all(|pair| pair[1] - pair[0] >= 100));
+        assert!(all.windows(4).all(|four| four[3] - four[0] >= 1_000));
+        let dense = all.windows(3).filter(|three| three[2] - three[0] == 200);
+        assert!(dense.count() > 10, "bursts happen");
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn a_callee_runs_at_its_callers_priorities_and_knows_who_called() {
 fn what_cannot_be_run_is_refused_with_what_to_do() {
     let system = system(TWO);
     let mut deadlines = system.clone();
-    deadlines.nodes[0].scheduling = SchedulingPolicy::EarliestDeadline;
+    deadlines.nodes[0].scheduling = vec![SchedulingPolicy::EarliestDeadline];
     let checked = checked(&system, None);
     let refused = Plan::of(&deadlines, &checked, (1, 1)).unwrap_err();
     assert!(

@@ -117,18 +117,13 @@ impl<'a> Advice<'a> {
         // The jobs in one second; only their ratio matters.
         let others = (0..steps.len()).filter(counts);
         others
-            .map(|other| {
-                (
-                    other,
-                    1_000_000_000_u64.div_ceil(steps[other].task.period_ns),
-                )
-            })
+            .map(|other| (other, steps[other].task.arrivals().jobs_in(1_000_000_000)))
             .collect()
     }
 
     /// Returns the least reduction of a behaviour's execution that suffices, if there is one.
     fn shorter(&mut self, target: MissedDeadline, behaviour: usize) -> Option<u64> {
-        let worst_ns = self.view.system.behaviours[behaviour].execution.worst_ns();
+        let worst_ns = self.view.system.behaviours[behaviour].urgent_ns();
         let without = |by: u64| {
             self.view
                 .grown(&self.analysis.steps, behaviour, -i128::from(by))

@@ -79,6 +79,7 @@ fn behaviour(view: &View<'_>, analysis: &Analysis, index: usize) -> BehaviourBou
     let response = analysis.found[activation.done].response;
     let deadline_ns = view.goals.deadlines_ns[worst];
     let bound_ns = response.bound_ns();
+    let trigger = view.system.behaviours[activation.root].trigger;
     BehaviourBound {
         behaviour: behaviour.name.clone(),
         root: view.system.behaviours[activation.root].name.clone(),
@@ -86,6 +87,8 @@ fn behaviour(view: &View<'_>, analysis: &Analysis, index: usize) -> BehaviourBou
         priority: analysis.priorities[owner],
         assigned: view.goals.owners[owner].given.is_none() && analysis.priorities[owner].is_some(),
         period_ns: period_ns(&view.system.behaviours[activation.root]),
+        jobs: trigger.burst().jobs,
+        offset_ns: trigger.offset_ns(),
         deadline_ns,
         bound_ns,
         slack_ns: slack_ns(response, deadline_ns),
@@ -110,6 +113,8 @@ fn never_begun(view: &View<'_>, index: usize, processor: String) -> BehaviourBou
         priority: behaviour.priority,
         assigned: false,
         period_ns: 0,
+        jobs: 1,
+        offset_ns: None,
         deadline_ns: behaviour.deadline_ns.unwrap_or(0),
         bound_ns: None,
         slack_ns: None,

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::super::report::{Assumption, BehaviourBound, ChainBound, Share, Standing};
+use super::super::system::{Enforcement, System};
 use super::super::verdict::rounded_up;
 use super::advice::{Advice, MissedDeadline};
 use super::steps::{Analysis, View};
 use super::{bounds, processor_use};
 use crate::holistic::SchedulingPolicy;
+use crate::times::text_of_ns;
 use crate::{Response, Task, Utilisation};
 
 /// The number of misses with advice: the first ones need correction first.
@@ -156,11 +158,9 @@ pub(super) fn of_priorities(
     };
     let mut assumptions: Vec<Assumption> = about.into_iter().map(whole).collect();
     for (index, node) in view.system.nodes.iter().enumerate() {
-        if node.scheduling != SchedulingPolicy::FixedPriority {
-            continue;
-        }
         let here = |segment: &super::super::composition::Segment| {
-            view.composition.processors[segment.processor].node == index
+            let processor = &view.composition.processors[segment.processor];
+            processor.node == index && processor.scheduling == SchedulingPolicy::FixedPriority
         };
         let segments = view.composition.segments.iter().zip(&view.goals.owner_of);
         let used = segments
@@ -186,6 +186,40 @@ pub(super) fn of_priorities(
         });
     }
     assumptions
+}
+
+/// Returns the assumptions about offsets and enforcement.
+pub(super) fn of_releases(system: &System) -> Vec<Assumption> {
+    let mut assumptions = Vec::new();
+    let offsets = system
+        .behaviours
+        .iter()
+        .filter_map(|one| one.trigger.offset_ns());
+    if offsets.count() > 1 {
+        assumptions.push(
+            "behaviours with an offset on one node are released by one clock, and begin to count at the same moment. Offsets on \
+             different nodes are not related"
+                .to_owned(),
+        );
+    }
+    for behaviour in &system.behaviours {
+        let (what, budget) = match behaviour.enforcement {
+            Enforcement::Count => continue,
+            Enforcement::Demote(budget) => (
+                "goes on below all real-time work, and has no bound in that job",
+                budget,
+            ),
+            Enforcement::Stop(budget) => ("stops", budget),
+        };
+        assumptions.push(format!(
+            "{} {what} at most {} after its budget of {}",
+            behaviour.name,
+            text_of_ns(budget.granularity_ns),
+            text_of_ns(budget.budget_ns)
+        ));
+    }
+    let whole = |what| Assumption { node: None, what };
+    assumptions.into_iter().map(whole).collect()
 }
 
 /// The number of real-time priorities of Linux.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::composition::{Activation, Composition};
-use super::super::system::{Behaviour, System, Trigger};
+use super::super::system::{Behaviour, System};
 use crate::Criticality;
 use crate::holistic::SchedulingPolicy;
 
@@ -95,13 +95,9 @@ impl Owner {
     }
 }
 
-/// Returns the period or gap of a behaviour; 0 if it is called.
+/// Returns the period, gap or window of a behaviour; 0 if it is called.
 pub(super) fn period_ns(behaviour: &Behaviour) -> u64 {
-    match behaviour.trigger {
-        Trigger::Periodic { period_ns } => period_ns,
-        Trigger::Sporadic { gap_ns } => gap_ns,
-        Trigger::Called => 0,
-    }
+    behaviour.trigger.period_ns().unwrap_or(0)
 }
 
 /// Returns the owners in the order of the system, without the deadlines of their callees, and the owner of each segment.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::composition::Activation;
 use super::super::report::{ComponentLoading, LaneLoading, Loading};
 use super::super::system::{CallWay, Trigger};
-use super::goals::period_ns;
 use super::steps::{Analysis, View};
 
 /// The threads of lanes by priority, the most urgent last.
@@ -109,9 +108,9 @@ fn threads(view: &View<'_>, analysis: &Analysis, owner: usize) -> u32 {
     }
     let at_once = |&activation: &usize| {
         let activation = &view.composition.activations[activation];
-        let period_ns = period_ns(&view.system.behaviours[activation.root]);
+        let arrivals = analysis.steps[activation.done].task.arrivals();
         let bound_ns = analysis.found[activation.done].response.bound_ns();
-        let jobs = bound_ns.map_or(1, |ns| ns.div_ceil(period_ns.max(1)).max(1));
+        let jobs = bound_ns.map_or(1, |ns| arrivals.jobs_in(ns.into()).max(1));
         u32::try_from(jobs).unwrap_or(u32::MAX)
     };
     let activations = view.goals.of_behaviour[behaviour].iter();

@@ -6,6 +6,7 @@ use super::super::report::{Assumption, Layer, ProcessorUse};
 use super::steps::{Analysis, View};
 use crate::Utilisation;
 use crate::holistic::SchedulingPolicy;
+use crate::utilisation::share;
 
 /// Above this utilisation, real-time work competes with the 50 ms of each second that Linux reserves for other work.
 const THROTTLED_MILLIONTHS: u64 = 950_000;
@@ -19,7 +20,7 @@ pub(super) fn processors(view: &View<'_>, analysis: &Analysis) -> Vec<ProcessorU
             shares[step.processor]
                 .entry(layer)
                 .or_default()
-                .add(step.task.period_ns, ns);
+                .add(share(step.task.arrivals(), ns));
         }
     }
     let used = |(processor, layers): (
@@ -40,6 +41,7 @@ pub(super) fn processors(view: &View<'_>, analysis: &Analysis) -> Vec<ProcessorU
                 SchedulingPolicy::FixedPriority => "fixed_priority",
                 SchedulingPolicy::EarliestDeadline => "earliest_deadline",
             },
+            levels: processor.levels,
             utilisation_millionths: all.millionths(),
             layers_millionths: by_layer,
         }
@@ -81,7 +83,7 @@ struct Shares {
 }
 
 impl Shares {
-    fn add(&mut self, period_ns: u64, ns: u64) {
+    fn add(&mut self, (ns, period_ns): (u64, u64)) {
         let sum = self.by_period.entry(period_ns).or_default();
         *sum = sum.saturating_add(ns);
     }
@@ -90,7 +92,7 @@ impl Shares {
         other
             .by_period
             .iter()
-            .for_each(|(&period_ns, &ns)| self.add(period_ns, ns));
+            .for_each(|(&period_ns, &ns)| self.add((ns, period_ns)));
     }
 
     fn millionths(&self) -> u64 {

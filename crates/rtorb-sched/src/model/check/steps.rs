@@ -5,8 +5,9 @@ use super::super::report::Layer;
 use super::super::system::System;
 use super::blocking::{BlockingSection, Levels, Lockers};
 use super::goals::{Goals, period_ns};
+use crate::edf;
 use crate::holistic::{SchedulingPolicy, Step, StepResponse, holistic, interference};
-use crate::{SearchLimits, Task};
+use crate::{Phase, SearchLimits, Task};
 
 /// The input of all parts of a check.
 pub(super) struct View<'a> {
@@ -25,6 +26,8 @@ pub(super) struct Analysis {
     pub(super) priorities: Vec<Option<i16>>,
     pub(super) steps: Vec<Step>,
     pub(super) policies: Vec<SchedulingPolicy>,
+    /// The segment that blocks each segment on the last level of a lane, if one does.
+    pub(super) level_holders: Vec<Option<usize>>,
     pub(super) found: Vec<StepResponse>,
 }
 
@@ -78,8 +81,9 @@ impl<'a> View<'a> {
         let found = holistic(&steps, &policies, self.limits);
         Analysis {
             priorities,
-            steps,
             policies,
+            level_holders: self.level_holders(&steps),
+            steps,
             found,
         }
     }
@@ -112,9 +116,11 @@ impl<'a> View<'a> {
     pub(super) fn steps(&self, level: Levels<'_>) -> Vec<Step> {
         let segments = 0..self.composition.segments.len();
         let mut steps: Vec<Step> = segments.map(|index| self.step(index, level)).collect();
+        self.add_level_blocking(&mut steps);
         for (index, &(processor, place)) in self.interrupts.iter().enumerate() {
             let interrupt = &self.composition.processors[processor].interrupts[place];
-            let task = Task::periodic(interrupt.period_ns, interrupt.cost.ns);
+            let task =
+                Task::periodic(interrupt.period_ns, interrupt.cost.ns).with_burst(interrupt.burst);
             let task = match self.composition.processors[processor].scheduling {
                 SchedulingPolicy::FixedPriority => task,
                 SchedulingPolicy::EarliestDeadline => task.with_deadline(1),
@@ -133,13 +139,18 @@ impl<'a> View<'a> {
 
     fn step(&self, index: usize, level: Levels<'_>) -> Step {
         let segment = &self.composition.segments[index];
-        let blocking_ns = self.waits(index, level).into_iter().map(|wait| wait.ns);
-        let blocking_ns = blocking_ns.fold(sum_ns(&segment.blocking), u64::saturating_add);
+        let blocking_ns = self.section_blocking_ns(index, level);
         let worst_ns = sum_ns(&segment.execution).saturating_add(self.locks(index).ns);
         let owner = &self.goals.owners[self.goals.owner_of[index]];
-        let period_ns = period_ns(&self.system.behaviours[segment.root]);
+        let root = &self.system.behaviours[segment.root];
+        let task = Task::periodic(period_ns(root), worst_ns).with_burst(root.trigger.burst());
+        let clock = self.system.placement(segment.root).node;
+        let phase = root.trigger.offset_ns();
+        let task = phase.map_or(task, |offset_ns| {
+            task.with_phase(Phase { offset_ns, clock })
+        });
         Step {
-            task: Task::periodic(period_ns, worst_ns)
+            task: task
                 .with_deadline(owner.deadline_ns)
                 .with_jitter(sum_ns(&segment.jitter))
                 .with_blocking(blocking_ns),
@@ -148,6 +159,43 @@ impl<'a> View<'a> {
             after: segment.after,
             delay_ns: sum_ns(&segment.delay),
             transaction: segment.root,
+        }
+    }
+
+    /// Returns the blocking of a segment by the kernel and by sections.
+    fn section_blocking_ns(&self, index: usize, level: Levels<'_>) -> u64 {
+        let kernel_ns = sum_ns(&self.composition.segments[index].blocking);
+        let waits = self.waits(index, level).into_iter().map(|wait| wait.ns);
+        waits.fold(kernel_ns, u64::saturating_add)
+    }
+
+    /// Returns the segment that blocks each segment on the last level of its lane for longest, if one does.
+    fn level_holders(&self, steps: &[Step]) -> Vec<Option<usize>> {
+        let mut holders = vec![None; self.composition.segments.len()];
+        for (processor, what) in self.composition.processors.iter().enumerate() {
+            let Some(levels) = what.levels else { continue };
+            let here = (0..holders.len()).filter(|&index| steps[index].processor == processor);
+            let here: Vec<usize> = here.collect();
+            // A segment that another one releases may have any jitter.
+            let task = |&index: &usize| match steps[index].after {
+                Some(_) => steps[index].task.with_jitter(u64::MAX),
+                None => steps[index].task,
+            };
+            let tasks: Vec<Task> = here.iter().map(task).collect();
+            for (&index, holder) in here.iter().zip(edf::level_holders(&tasks, levels)) {
+                holders[index] = holder.map(|holder| here[holder]);
+            }
+        }
+        holders
+    }
+
+    /// Sets the blocking of segments in lanes with levels.
+    fn add_level_blocking(&self, steps: &mut [Step]) {
+        for (index, holder) in self.level_holders(steps).into_iter().enumerate() {
+            let Some(holder) = holder else { continue };
+            let sections_ns = self.section_blocking_ns(index, &|_| 1);
+            let holder_ns = steps[holder].task.worst_ns;
+            steps[index].task.blocking_ns = sections_ns.saturating_add(holder_ns);
         }
     }
 
@@ -239,6 +287,7 @@ impl<'a> View<'a> {
             let grown = i128::from(*worst_ns) + by_ns * i128::from(times);
             *worst_ns = u64::try_from(grown.max(0)).unwrap_or(u64::MAX);
         }
+        self.add_level_blocking(&mut steps);
         steps
     }
 

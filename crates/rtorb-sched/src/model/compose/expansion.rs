@@ -156,7 +156,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
             Layer::Application,
             &format!("execution of {}", described.name),
             branch.times,
-            described.execution.worst_ns(),
+            described.urgent_ns(),
         );
         let code = Part {
             code_of: Some(behaviour),

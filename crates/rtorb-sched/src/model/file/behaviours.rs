@@ -3,12 +3,13 @@
 use toml::Spanned;
 
 use super::names::Names;
-use super::tables::{BehaviourTable, ExecutionTable, File};
+use super::tables::{BehaviourTable, BurstTable, EnforcementName, ExecutionTable, File};
 use super::timing::{self, AnnotatedOperation, Annotations, AtLine};
 use super::values::Time;
 use super::{LineError, Lines, Place, Stopped};
 use crate::model::system::{
-    Behaviour, Bucket, Execution, Resource, Section, System, Timing, Trigger,
+    ArrivalBurst, Behaviour, Bucket, Budget, Enforcement, Execution, Resource, Section, System,
+    Timing, Trigger,
 };
 use crate::task::Criticality;
 use crate::times::text_of_ns;
@@ -56,6 +57,7 @@ fn unreadable(name: String, component: usize, line: usize) -> Behaviour {
         component,
         trigger: Trigger::Called,
         execution: Execution::Fixed { ns: 1 },
+        enforcement: Enforcement::Count,
         deadline_ns: None,
         criticality: Criticality::default(),
         priority: None,
@@ -82,7 +84,8 @@ impl BehaviourReader<'_> {
         line: Place,
         system: &System,
     ) -> Result<Behaviour, LineError> {
-        let execution = self.execution(line)?;
+        let enforcement = self.enforcement()?;
+        let execution = self.execution(line, enforcement)?;
         let deadline = self.positive(self.table.deadline.as_ref(), "a deadline")?;
         let criticality = self.table.criticality.as_ref();
         let criticality = criticality.map(|given| AtLine {
@@ -95,6 +98,7 @@ impl BehaviourReader<'_> {
             trigger: self.trigger()?,
             sections: self.sections(&execution, system)?,
             execution,
+            enforcement,
             deadline_ns: timing::deadline(deadline, self.operation())?,
             criticality: timing::criticality(criticality, self.operation())?,
             priority: self
@@ -142,11 +146,17 @@ impl BehaviourReader<'_> {
         for given in period.iter().chain(&gap) {
             timing::check_period(*given, self.operation())?;
         }
+        let offset_ns = self.offset(period)?;
+        let burst = self.burst(gap)?;
         match (period, gap) {
             (Some(period), None) => Ok(Trigger::Periodic {
                 period_ns: period.value,
+                offset_ns,
             }),
-            (None, Some(gap)) => Ok(Trigger::Sporadic { gap_ns: gap.value }),
+            (None, Some(gap)) => Ok(Trigger::Sporadic {
+                gap_ns: gap.value,
+                burst,
+            }),
             (None, None) => Ok(Trigger::Called),
             (Some(period), Some(gap)) => Err(LineError::at(
                 gap.line,
@@ -158,7 +168,87 @@ impl BehaviourReader<'_> {
         }
     }
 
-    fn execution(&self, line: Place) -> Result<Execution, LineError> {
+    /// Returns the static offset, which only a period can have.
+    fn offset(&self, period: Option<AtLine<u64>>) -> Result<Option<u64>, LineError> {
+        let Some(offset) = &self.table.offset else {
+            return Ok(None);
+        };
+        let offset_ns = offset.get_ref().0;
+        let reason = match period {
+            None => {
+                "an offset is the arrival of the first job of a period: write a period, or remove it"
+                    .to_owned()
+            }
+            Some(period) if offset_ns >= period.value => format!(
+                "an offset is shorter than the period, which is {} in line {}: write what is left of it",
+                text_of_ns(period.value),
+                period.line
+            ),
+            Some(_) => return Ok(Some(offset_ns)),
+        };
+        Err(LineError::at(self.lines.of(offset), reason))
+    }
+
+    /// Returns the bound on jobs that follow each other after the minimum gap.
+    fn burst(&self, gap: Option<AtLine<u64>>) -> Result<Option<ArrivalBurst>, LineError> {
+        let Some(burst) = &self.table.burst else {
+            return Ok(None);
+        };
+        let Some(gap) = gap else {
+            let reason = "a burst is of jobs that something outside releases: write a minimum_gap, the least time between two of them";
+            return Err(LineError::at(self.lines.of(burst), reason));
+        };
+        let BurstTable { jobs, window } = burst.get_ref();
+        let window = self.positive(Some(window), "a window")?;
+        let AtLine { value, line } = window.expect("it is given");
+        let jobs_ns = gap.value.saturating_mul(jobs.0);
+        if value < jobs_ns {
+            let reason = format!(
+                "{} jobs with a minimum gap of {} (line {}) fill {}: write a longer window, or remove the burst, which bounds nothing",
+                jobs.0,
+                text_of_ns(gap.value),
+                gap.line,
+                text_of_ns(jobs_ns)
+            );
+            return Err(LineError::at(line, reason));
+        }
+        Ok(Some(ArrivalBurst {
+            jobs: jobs.small(),
+            window_ns: value,
+        }))
+    }
+
+    /// Returns what happens to a job that exceeds its budget, which is the annotated execution if the file gives none.
+    fn enforcement(&self) -> Result<Enforcement, LineError> {
+        let Some(given) = &self.table.enforcement else {
+            return Ok(Enforcement::Count);
+        };
+        let table = given.get_ref();
+        let budget = self.positive(table.budget.as_ref(), "a budget")?;
+        if table.policy == EnforcementName::Count {
+            return Ok(Enforcement::Count);
+        }
+        let annotated_ns = self.operation.and_then(|timing| timing.worst_ns);
+        let Some(budget_ns) = budget.map(|budget| budget.value).or(annotated_ns) else {
+            let reason = "its budget is missing: write budget = \"2ms\", or annotate its operation with @worst_case_time";
+            return Err(LineError::at(self.lines.of(given), reason));
+        };
+        let Some(granularity) = &table.granularity else {
+            let reason = "its granularity is missing: write the longest time from the end of the budget to its enforcement, such as \
+                          granularity = \"4ms\", the tick of a kernel that looks at CPU time once a tick, or the longest time between two checks of the token";
+            return Err(LineError::at(self.lines.of(given), reason));
+        };
+        let budget = Budget {
+            budget_ns,
+            granularity_ns: granularity.get_ref().0,
+        };
+        Ok(match table.policy {
+            EnforcementName::Stop => Enforcement::Stop(budget),
+            _ => Enforcement::Demote(budget),
+        })
+    }
+
+    fn execution(&self, line: Place, enforcement: Enforcement) -> Result<Execution, LineError> {
         let given = match &self.table.execution {
             Some(table) => {
                 let at = self.lines.of(table);
@@ -169,7 +259,10 @@ impl BehaviourReader<'_> {
             }
             None => None,
         };
-        timing::execution(given, self.operation()).unwrap_or_else(|| {
+        // A longer execution does not count where the annotated one is enforced.
+        let operation = self.operation();
+        let promised = operation.filter(|_| given.is_none() || enforcement == Enforcement::Count);
+        timing::execution(given, promised).unwrap_or_else(|| {
             Err(LineError::at(
                 line,
                 "its execution time is missing: write execution = \"2ms\", or annotate its operation with @worst_case_time",

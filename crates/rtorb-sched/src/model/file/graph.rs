@@ -143,7 +143,10 @@ fn set_trigger(
     }
     // An annotated operation without callers in the file is called from outside, at most as often as its interface allows.
     if let Some(gap_ns) = timing.and_then(|timing| timing.period_ns) {
-        behaviour.trigger = Trigger::Sporadic { gap_ns };
+        behaviour.trigger = Trigger::Sporadic {
+            gap_ns,
+            burst: None,
+        };
         return Ok(());
     }
     let reason = format!(
@@ -280,11 +283,10 @@ fn check_promise(
     let mut roots = Vec::new();
     while let Some((rank, times)) = ahead.pop_last() {
         let behaviour = order[rank];
-        match system.behaviours[behaviour].trigger {
-            Trigger::Periodic { period_ns } | Trigger::Sporadic { gap_ns: period_ns } => {
-                roots.push(Task::periodic(period_ns, times * least_ns));
-            }
-            Trigger::Called => {}
+        let trigger = system.behaviours[behaviour].trigger;
+        if let Some(period_ns) = trigger.period_ns() {
+            let root = Task::periodic(period_ns, times * least_ns);
+            roots.push(root.with_burst(trigger.burst()));
         }
         for caller in &callers[behaviour] {
             let sum = ahead.entry(ranks[caller.behaviour]).or_insert(0);

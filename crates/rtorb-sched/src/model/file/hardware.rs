@@ -8,6 +8,7 @@ use toml::Spanned;
 use super::names::Names;
 use super::tables::{
     ChannelTable, ComponentTable, File, LinkTable, MutexName, NodeTable, SchedulingName,
+    SchedulingNames,
 };
 use super::values::Integer;
 use super::{LineError, Lines, Place};
@@ -45,6 +46,12 @@ fn node_of(
     if let Some(path) = &table.profile {
         check_path(path, lines)?;
     }
+    let scheduling = scheduling(table, lines)?;
+    let by_deadline = scheduling.contains(&SchedulingPolicy::EarliestDeadline);
+    if let (Some(levels), false) = (&table.levels, by_deadline) {
+        let reason = "levels are for lanes that dispatch by deadline: write scheduling = \"edf\", or remove them";
+        return Err(LineError::at(lines.of(levels), reason));
+    }
     Ok(Node {
         name: table.name.get_ref().clone(),
         cpus: table.cpus.map_or(1, Integer::small),
@@ -52,13 +59,37 @@ fn node_of(
             .profile
             .as_ref()
             .map(|path| folder.join(path.get_ref())),
-        scheduling: match table.scheduling {
-            SchedulingName::FixedPriority => SchedulingPolicy::FixedPriority,
-            SchedulingName::Edf => SchedulingPolicy::EarliestDeadline,
-        },
+        scheduling,
+        levels: table.levels.as_ref().map(|levels| levels.get_ref().small()),
         tick_ns,
         line: place.line,
     })
+}
+
+/// Returns the policy of each CPU.
+fn scheduling(table: &NodeTable, lines: &Lines) -> Result<Vec<SchedulingPolicy>, LineError> {
+    let cpus = table.cpus.map_or(1, Integer::small);
+    let count = usize::try_from(cpus).expect("few");
+    let policy = |name: &SchedulingName| match name {
+        SchedulingName::FixedPriority => SchedulingPolicy::FixedPriority,
+        SchedulingName::Edf => SchedulingPolicy::EarliestDeadline,
+    };
+    let Some(given) = &table.scheduling else {
+        return Ok(vec![SchedulingPolicy::FixedPriority; count]);
+    };
+    match given.get_ref() {
+        SchedulingNames::All(name) => Ok(vec![policy(name); count]),
+        SchedulingNames::Each(names) if names.len() == count => {
+            Ok(names.iter().map(policy).collect())
+        }
+        SchedulingNames::Each(names) => {
+            let reason = format!(
+                "there are {} policies for {cpus} CPUs: write one for each CPU, or one name for all",
+                names.len()
+            );
+            Err(LineError::at(lines.of(given), reason))
+        }
+    }
 }
 
 /// Checks the path of a file.

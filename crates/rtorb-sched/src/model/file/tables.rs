@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
 use crate::task::Criticality;
@@ -46,8 +46,8 @@ pub(super) struct NodeTable {
     pub(super) name: Spanned<String>,
     pub(super) cpus: Option<Integer<1, 1024>>,
     pub(super) profile: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(super) scheduling: SchedulingName,
+    pub(super) scheduling: Option<Spanned<SchedulingNames>>,
+    pub(super) levels: Option<Spanned<Integer<1, 98>>>,
     pub(super) tick: Option<Spanned<Time>>,
 }
 
@@ -57,6 +57,37 @@ pub(super) enum SchedulingName {
     #[default]
     FixedPriority,
     Edf,
+}
+
+/// One policy for all CPUs of a node, or one for each.
+pub(super) enum SchedulingNames {
+    All(SchedulingName),
+    Each(Vec<SchedulingName>),
+}
+
+impl<'de> Deserialize<'de> for SchedulingNames {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        struct SchedulingVisitor;
+        impl<'de> Visitor<'de> for SchedulingVisitor {
+            type Value = SchedulingNames;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "\"fixed-priority\" or \"edf\" for all CPUs, or one for each, such as [\"fixed-priority\", \"edf\"]",
+                )
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<SchedulingNames, E> {
+                let name = SchedulingName::deserialize(name.into_deserializer());
+                name.map(SchedulingNames::All)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<SchedulingNames, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(names)).map(SchedulingNames::Each)
+            }
+        }
+        value.deserialize_any(SchedulingVisitor)
+    }
 }
 
 #[derive(Deserialize)]
@@ -108,7 +139,10 @@ pub(super) enum MutexName {
 pub(super) struct BehaviourTable {
     pub(super) name: Spanned<String>,
     pub(super) period: Option<Spanned<Time>>,
+    pub(super) offset: Option<Spanned<Time>>,
     pub(super) minimum_gap: Option<Spanned<Time>>,
+    pub(super) burst: Option<Spanned<BurstTable>>,
+    pub(super) enforcement: Option<Spanned<EnforcementTable>>,
     pub(super) execution: Option<Spanned<ExecutionTable>>,
     pub(super) deadline: Option<Spanned<Time>>,
     pub(super) criticality: Option<Spanned<Criticality>>,
@@ -119,6 +153,29 @@ pub(super) struct BehaviourTable {
     pub(super) sections: Vec<SectionTable>,
     #[serde(default)]
     pub(super) calls: Vec<CallTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BurstTable {
+    pub(super) jobs: Integer<2, 1000>,
+    pub(super) window: Spanned<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EnforcementTable {
+    pub(super) policy: EnforcementName,
+    pub(super) budget: Option<Spanned<Time>>,
+    pub(super) granularity: Option<Spanned<Time>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum EnforcementName {
+    Count,
+    Demote,
+    Stop,
 }
 
 #[derive(Deserialize)]

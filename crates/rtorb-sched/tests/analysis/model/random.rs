@@ -1,5 +1,6 @@
 //! Random systems with random costs, from a seed.
 
+use rtorb_sched::Burst;
 use rtorb_sched::model::{Composition, Interrupt, Layer, Part, Platform, System, compose};
 
 use super::system;
@@ -162,7 +163,11 @@ pub(crate) fn composed(draw: &mut Draw, system: &System) -> Composition {
             ("release of that", 9_000_000),
         ] {
             let cost = part(Layer::OperatingSystem, what, 1, draw.below(9_000));
-            processor.interrupts.push(Interrupt { period_ns, cost });
+            processor.interrupts.push(Interrupt {
+                period_ns,
+                burst: Burst::NONE,
+                cost,
+            });
         }
     }
     for segment in &mut composed.segments {

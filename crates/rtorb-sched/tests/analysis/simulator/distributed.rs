@@ -95,16 +95,19 @@ impl Run<'_> {
             if self.steps[index].after.is_some() {
                 continue;
             }
-            let mut arrival_ns = self.course.offsets_ns[index];
-            while arrival_ns < self.course.horizon_ns {
-                self.release(index, arrival_ns, arrival_ns);
-                let task = &self.steps[index].task;
-                let pause = if self.course.at_worst {
+            let task = self.steps[index].task;
+            let mut begun_ns = self.course.offsets_ns[index];
+            while begun_ns < self.course.horizon_ns {
+                for job in 0..u64::from(task.burst.jobs) {
+                    let arrival_ns = begun_ns + job * task.burst.gap_ns;
+                    self.release(index, arrival_ns, arrival_ns);
+                }
+                let pause = if self.course.at_worst || task.phase.is_some() {
                     0
                 } else {
                     self.course.chances.up_to(task.period_ns / 3)
                 };
-                arrival_ns += task.period_ns + pause;
+                begun_ns += task.period_ns + pause;
             }
         }
     }

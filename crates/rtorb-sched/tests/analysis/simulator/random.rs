@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rtorb_sched::holistic::{SchedulingPolicy, Step};
-use rtorb_sched::{SearchLimits, Task};
+use rtorb_sched::{Burst, Phase, SearchLimits, Task};
 
 /// A transaction before its steps have indices: period, the root's jitter in percent, and for each step the distance to its
 /// predecessor, processor, level, share of the processor in thousandths, delay, deadline in percent.
@@ -91,6 +91,43 @@ pub(crate) const BOTH: &[SchedulingPolicy] = &[
     SchedulingPolicy::FixedPriority,
     SchedulingPolicy::EarliestDeadline,
 ];
+
+/// Gives some transactions bursts and others static offsets, which are drawn from the seed. Periods become harmonic, so that offsets
+/// say something.
+pub(crate) fn with_bursts_and_offsets(mut set: Transactions) -> Transactions {
+    let transactions = set.steps.iter().map(|step| step.transaction).max();
+    for transaction in 0..=transactions.unwrap_or(0) {
+        let seed = set
+            .seed
+            .rotate_left(7 * u32::try_from(transaction).expect("few"));
+        let (kind, drawn) = (seed % 4, seed / 4);
+        for step in set
+            .steps
+            .iter_mut()
+            .filter(|step| step.transaction == transaction)
+        {
+            let task = &mut step.task;
+            if kind < 2 {
+                let harmonic = [10, 20, 40, 80];
+                task.period_ns = *harmonic
+                    .iter()
+                    .find(|period| task.period_ns <= **period)
+                    .expect("80 at most");
+                task.phase = Some(Phase {
+                    offset_ns: drawn % task.period_ns,
+                    clock: usize::from(kind == 0 && drawn % 5 == 0),
+                });
+            } else if kind == 2 {
+                let jobs = u32::try_from(drawn % 3).expect("small") + 1;
+                let most_ns = task.period_ns / u64::from(jobs);
+                let gap_ns = drawn / 3 % (most_ns + 1);
+                task.worst_ns = (task.worst_ns / u64::from(jobs)).max(1);
+                task.burst = Burst { jobs, gap_ns };
+            }
+        }
+    }
+    set
+}
 
 /// Small sets are decided within these limits or not at all.
 pub(crate) const LIMITS: SearchLimits = SearchLimits {

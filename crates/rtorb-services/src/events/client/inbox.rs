@@ -162,5 +162,5 @@ fn octets(arrival: &Arrival) -> usize {
 /// The greatest number of unused arrivals.
 const KEPT_MAX: usize = 256;
 
-/// Larger events are freed: four times what a channel accepts by default.
+/// The largest event whose memory is kept: four times what a channel accepts by default.
 const KEPT_BYTES_MAX: usize = 64 << 10;

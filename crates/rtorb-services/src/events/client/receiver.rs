@@ -71,7 +71,7 @@ impl Receiver {
         self.inbox.missed()
     }
 
-    /// Has the channel discard the receiver's events until [`resume`](Self::resume).
+    /// Asks the channel to discard the receiver's events until [`resume`](Self::resume).
     ///
     /// # Errors
     /// If the channel cannot be reached.

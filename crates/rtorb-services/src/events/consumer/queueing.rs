@@ -1,6 +1,6 @@
 //! Which events a consumer gets, and what happens to events for which the queue has no room.
 
-use super::state::{Departure, Phase, State};
+use super::state::{ConsumerState, Departure, Phase};
 use super::{Consumer, Held, WaitForRoom, nanoseconds};
 use crate::events::config::WhenFull;
 use crate::events::event::{Incoming, Message, Octets};
@@ -22,7 +22,7 @@ impl Consumer {
             state.counts.discarded.unsendable += 1;
             return state;
         };
-        let State {
+        let ConsumerState {
             subscription,
             filter_output,
             has_seen_text,
@@ -42,7 +42,7 @@ impl Consumer {
 
     /// Queues the events of timeouts that are due.
     pub(super) fn expire<'c>(self: &'c Arc<Self>, mut state: Held<'c>, now_ns: u64) -> Held<'c> {
-        let State {
+        let ConsumerState {
             subscription,
             filter_output,
             has_seen_text,
@@ -146,5 +146,5 @@ fn in_one_code_set(message: Message<'_>) -> Option<(Option<CharCodeSet>, Cow<'_,
     Some((Some(CANONICAL), Cow::Owned(bytes.message().octets.to_vec())))
 }
 
-/// It has all characters.
+/// The code set of remembered text: it has all characters.
 const CANONICAL: CharCodeSet = CharCodeSet::Utf8;

@@ -1,14 +1,16 @@
 //! Sending for a consumer: one thread at a time sends as much as the connection takes and the turn allows.
 
-use super::state::{CurrentMessage, Departure, Phase, SendAction, SendJob, SendState, State};
+use super::state::{
+    ConsumerState, CurrentMessage, Departure, Phase, SendAction, SendJob, SendState,
+};
 use super::{Consumer, Dispatch, Held, TurnResult};
-use crate::events::connection::{NotSent, Progress};
+use crate::events::connection::{NotSent, SendProgress};
 use crate::events::event::Message;
 use rtorb_os::clock::{coarse_monotonic_ns, monotonic_ns};
 use std::sync::Arc;
 
 /// What a thread that sends does next.
-enum Next {
+enum SendStep {
     Continue,
     /// The connection takes no more.
     Block,
@@ -93,9 +95,9 @@ impl Consumer {
                 self.room.notify_all(&self.state);
             }
             let next_action = match next {
-                Next::Continue => state.next_action(&mut outgoing),
-                Next::Block => return self.block(state, outgoing),
-                Next::Stop => None,
+                SendStep::Continue => state.next_action(&mut outgoing),
+                SendStep::Block => return self.block(state, outgoing),
+                SendStep::Stop => None,
             };
             let Some(next_action) = next_action else {
                 state.stop_sending(SendState::Idle, outgoing);
@@ -112,39 +114,43 @@ impl Consumer {
     }
 
     /// Notes the fate of the current message.
-    fn note_sent(self: &Arc<Self>, state: &mut Held<'_>, sent: Result<Progress, NotSent>) -> Next {
+    fn note_sent(
+        self: &Arc<Self>,
+        state: &mut Held<'_>,
+        sent: Result<SendProgress, NotSent>,
+    ) -> SendStep {
         let next = match sent {
-            Ok(Progress::Whole) => {
+            Ok(SendProgress::Whole) => {
                 state.note_delivered(coarse_monotonic_ns());
-                Next::Continue
+                SendStep::Continue
             }
-            Ok(Progress::Partly) => {
+            Ok(SendProgress::Partly) => {
                 if let CurrentMessage::Unsent(form) = state.current {
                     state.current = CurrentMessage::PartlySent(form);
                 }
-                Next::Block
+                SendStep::Block
             }
-            Err(NotSent::Busy) => Next::Block,
+            Err(NotSent::Busy) => SendStep::Block,
             Err(NotSent::Unsendable) => {
                 let events = state.drop_current();
                 state.counts.discarded.unsendable += events;
-                Next::Continue
+                SendStep::Continue
             }
             Err(NotSent::Broken) => {
                 self.reopen(state);
-                Next::Stop
+                SendStep::Stop
             }
             Err(NotSent::BrokenMeanwhile) => {
                 let events = state.drop_current();
                 state.counts.discarded.broken += events;
                 self.reopen(state);
-                Next::Stop
+                SendStep::Stop
             }
         };
         if state.phase == Phase::Departed {
             let events = state.drop_current();
             state.counts.discarded.gone += events;
-            return Next::Stop;
+            return SendStep::Stop;
         }
         next
     }
@@ -161,7 +167,7 @@ impl Consumer {
         }
     }
 
-    /// Has the keeper open the connection again, or ends the consumer if its connection breaks too often.
+    /// Asks the keeper to open the connection again, or ends the consumer if its connection breaks too often.
     fn reopen(self: &Arc<Self>, state: &mut Held<'_>) {
         if state.phase != Phase::Open {
             return;
@@ -182,7 +188,7 @@ impl Consumer {
     }
 
     /// The time of its turn among the consumers of its lane.
-    fn turn_ns(&self, state: &State) -> u64 {
+    fn turn_ns(&self, state: &ConsumerState) -> u64 {
         let Some(after_ns) = state.turn_after_ns else {
             return 0;
         };
@@ -192,7 +198,7 @@ impl Consumer {
 }
 
 /// True if messages wait that could be sent and no thread or timer attends to them.
-fn needs_sender(state: &State) -> bool {
+fn needs_sender(state: &ConsumerState) -> bool {
     state.may_send() && state.send_state == SendState::Idle && state.has_messages()
 }
 

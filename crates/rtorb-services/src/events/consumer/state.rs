@@ -16,7 +16,7 @@ pub(crate) struct Service {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ConsumerState {
     pub(super) phase: Phase,
     pub(super) send_state: SendState,
     pub(super) is_suspended: bool,
@@ -25,7 +25,7 @@ pub(super) struct State {
     pub(super) is_filtered: bool,
     /// True while the lookup table may bring events that only a former subscription wanted.
     pub(super) may_be_stale: bool,
-    /// As in [`Service`].
+    /// The turn of the subscription, as in [`Service`].
     pub(super) turn_after_ns: Option<u64>,
     former: FormerCounts,
     /// The output of the filter. Its memory is reused.
@@ -102,11 +102,11 @@ pub(super) enum SendAction {
 /// Why a consumer departed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// It disconnected, or the channel ended.
+    /// The consumer disconnected, or the channel ended.
     Disconnected,
-    /// It does not exist, or its connection cannot be opened.
+    /// The consumer does not exist, or its connection cannot be opened.
     Dead,
-    /// It took nothing for too long.
+    /// The consumer took nothing for too long.
     Hung,
     /// Its queue was full and [`WhenFull::Disconnect`](crate::events::WhenFull::Disconnect) was chosen.
     Full,
@@ -119,7 +119,7 @@ struct FormerCounts {
     timeouts_missed: u64,
 }
 
-impl State {
+impl ConsumerState {
     pub(super) fn new(service: Service, config: &ChannelConfig, now_ns: u64) -> Self {
         Self {
             phase: Phase::Opening,

@@ -1,7 +1,7 @@
 //! Tests of a consumer with a simulated connection, which blocks, breaks and delays as the test says.
 
 use super::*;
-use crate::events::connection::{NotSent, Progress};
+use crate::events::connection::{NotSent, SendProgress};
 use crate::events::event::{self, Message, Octets, event_of};
 use crate::events::filter::Subscription;
 use crate::events::filter::{FilterKind, FilterLimits, types};
@@ -74,7 +74,7 @@ fn first_source(message: &Message<'_>) -> i32 {
 }
 
 impl ConsumerConnection for FakeConnection {
-    fn push(&self, message: Message<'_>) -> Result<Progress, NotSent> {
+    fn push(&self, message: Message<'_>) -> Result<SendProgress, NotSent> {
         let mut state = self.0.lock();
         assert_eq!(state.rest, None, "the rest of the last message goes first");
         let mut sources = core::mem::take(&mut state.spare);
@@ -92,30 +92,30 @@ impl ConsumerConnection for FakeConnection {
             Manner::Takes => state.taken.push(sources),
             Manner::Clogged => {
                 state.rest = Some(sources);
-                return Ok(Progress::Partly);
+                return Ok(SendProgress::Partly);
             }
             Manner::Busy => return Err(NotSent::Busy),
             Manner::Broken => return Err(NotSent::Broken),
             Manner::BrokenMeanwhile => return Err(NotSent::BrokenMeanwhile),
             Manner::Refuses => return Err(NotSent::Unsendable),
         }
-        Ok(Progress::Whole)
+        Ok(SendProgress::Whole)
     }
 
-    fn flush(&self) -> Result<Progress, SystemException> {
+    fn flush(&self) -> Result<SendProgress, SystemException> {
         let mut state = self.0.lock();
         if core::mem::take(&mut state.has_lost) {
             return Err(rtorb::ExceptionKind::CommFailure.into());
         }
         match state.manner {
-            Manner::Clogged | Manner::Busy => Ok(Progress::Partly),
+            Manner::Clogged | Manner::Busy => Ok(SendProgress::Partly),
             Manner::Broken | Manner::BrokenMeanwhile => {
                 Err(rtorb::ExceptionKind::CommFailure.into())
             }
             Manner::Takes | Manner::Refuses => {
                 let rest = state.rest.take();
                 state.taken.extend(rest);
-                Ok(Progress::Whole)
+                Ok(SendProgress::Whole)
             }
         }
     }

@@ -162,7 +162,7 @@ const COUNT_BYTES: usize = 4;
 /// The largest alignment of a CDR type.
 const LARGEST_ALIGNMENT: usize = 8;
 
-/// More than the ORB accepts in a message.
+/// The bound on the bytes of a push: more than the ORB accepts in a message.
 const BYTES_MAX: usize = 1 << 31;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::key::Key;
 use super::kind::FilterKind;
 use super::limits::FilterLimits;
 use super::timeout::{NS_PER_UNIT, Recurrence, Timeout};
-use super::tree::{Construct, Masks, Node, Tree};
+use super::tree::{Construct, FilterTree, Masks, Node};
 use super::types;
 use crate::stubs::rtec_event::rtec_base::HandleT;
 use crate::stubs::rtec_event::rtec_event_channel_admin::Dependency;
@@ -14,7 +14,7 @@ use crate::stubs::rtec_event::rtec_event_comm::EventHeader;
 /// The parsed list.
 #[derive(Debug)]
 pub(super) struct Read {
-    pub(super) trees: Vec<Tree>,
+    pub(super) trees: Vec<FilterTree>,
     pub(super) rt_infos: Vec<HandleT>,
 }
 
@@ -62,7 +62,7 @@ struct Reading<'a> {
 
 /// A tree while it is parsed.
 #[derive(Default)]
-struct Draft {
+struct PartialTree {
     nodes: Vec<Node>,
     timeouts: Vec<Timeout>,
 }
@@ -90,8 +90,8 @@ enum Below {
 
 impl Reading<'_> {
     /// Entries outside of groups are one disjunction; each group is a tree of its own.
-    fn trees(&mut self) -> Result<Vec<Tree>, SubscriptionError> {
-        let mut loose = Draft::default();
+    fn trees(&mut self) -> Result<Vec<FilterTree>, SubscriptionError> {
+        let mut loose = PartialTree::default();
         loose.nodes.push(Node {
             construct: Construct::Disjunction,
             parent: 0,
@@ -102,7 +102,7 @@ impl Reading<'_> {
             if header.r#type == types::GLOBAL {
                 self.at += 1;
             } else if types::begins_group(header.r#type) {
-                let mut draft = Draft::default();
+                let mut draft = PartialTree::default();
                 self.entry(&mut draft, Place::OUTSIDE)?;
                 groups.push(draft);
             } else {
@@ -111,7 +111,7 @@ impl Reading<'_> {
             }
         }
         let loose = (loose.nodes.len() > 1).then_some(loose);
-        let drafts: Vec<Draft> = loose.into_iter().chain(groups).collect();
+        let drafts: Vec<PartialTree> = loose.into_iter().chain(groups).collect();
         let remembering = drafts
             .iter()
             .filter(|draft| draft.remembers())
@@ -123,12 +123,12 @@ impl Reading<'_> {
             ..*self.limits
         };
         Ok((drafts.into_iter())
-            .map(|draft| Tree::new(draft.nodes, draft.timeouts, &share))
+            .map(|draft| FilterTree::new(draft.nodes, draft.timeouts, &share))
             .collect())
     }
 
     /// Parses one entry with its operands and children.
-    fn entry(&mut self, draft: &mut Draft, place: Place) -> Result<(), SubscriptionError> {
+    fn entry(&mut self, draft: &mut PartialTree, place: Place) -> Result<(), SubscriptionError> {
         let entry = self.at;
         let header = self.dependencies[entry].event.header;
         if place.depth > self.limits.depth_max {
@@ -173,7 +173,7 @@ impl Reading<'_> {
 
     fn group(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut PartialTree,
         place: Place,
         entry: usize,
     ) -> Result<(), SubscriptionError> {
@@ -246,7 +246,7 @@ impl Reading<'_> {
     /// A negation or a bitmask with the child that follows.
     fn only_child(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut PartialTree,
         place: Place,
         entry: usize,
         construct: Construct,
@@ -280,7 +280,7 @@ impl Reading<'_> {
 
     fn timeout(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut PartialTree,
         place: Place,
         entry: usize,
     ) -> Result<(), SubscriptionError> {
@@ -339,7 +339,7 @@ impl Reading<'_> {
     /// An entry for events or timeouts; its `rt_info` counts.
     fn leaf(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut PartialTree,
         place: Place,
         entry: usize,
         construct: Construct,
@@ -363,7 +363,7 @@ impl Reading<'_> {
     }
 }
 
-impl Draft {
+impl PartialTree {
     fn open(&mut self, construct: Construct, parent: usize) -> usize {
         let node = self.nodes.len();
         self.nodes.push(Node {

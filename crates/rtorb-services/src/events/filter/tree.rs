@@ -37,9 +37,9 @@ pub(super) struct Node {
 }
 
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct FilterTree {
     nodes: Vec<Node>,
-    /// For each child of a conjunction, whether its events are there.
+    /// True for each child of a conjunction whose events are there.
     given: Vec<bool>,
     conjunctions: Vec<Conjunction>,
     pub(super) timeouts: Vec<Timeout>,
@@ -90,7 +90,7 @@ struct Shown<'a> {
     place: Option<usize>,
 }
 
-impl Tree {
+impl FilterTree {
     /// Builds a tree from nodes in the order of the list, the root first.
     pub(super) fn new(nodes: Vec<Node>, timeouts: Vec<Timeout>, limits: &FilterLimits) -> Self {
         let mut tree = Self {

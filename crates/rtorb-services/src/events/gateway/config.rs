@@ -87,14 +87,14 @@ impl fmt::Display for End {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum News {
-    /// It is connected to both channels.
+    /// The gateway is connected to both channels.
     Connected,
-    /// It has changed its subscription to what the consumers there want.
+    /// The gateway has subscribed to what the consumers of the other channel want.
     Subscribed {
         /// The number of entries; 0 is no subscription.
         entries: usize,
     },
-    /// It could not connect or subscribe.
+    /// The gateway could not connect or subscribe.
     Failed {
         /// The channel.
         end: End,
@@ -110,7 +110,7 @@ pub enum News {
         /// The exception; `None` if the channel disconnected it.
         exception: Option<SystemException>,
     },
-    /// It ends after `tries_max` attempts.
+    /// The gateway has made `tries_max` attempts, and ends.
     GaveUp,
 }
 

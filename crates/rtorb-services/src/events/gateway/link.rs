@@ -9,7 +9,7 @@ use rtorb_os::clock::monotonic_ns;
 
 use super::config::{End, Ends, GatewayConfig, News};
 use super::message::ForwardedMessage;
-use super::work_queue::{Next, SubscribedEntry, WorkQueue};
+use super::work_queue::{GatewayWork, SubscribedEntry, WorkQueue};
 use crate::events::client::{
     ConnectError, connect_consumer, connect_supplier, consumer_refused, is_there,
 };
@@ -86,13 +86,13 @@ impl Link {
         loop {
             let next = self.work.next(ping_ns);
             let done = match next {
-                Next::Stop => return LinkEnd::Stopped,
-                Next::Lost(end) => {
+                GatewayWork::Stop => return LinkEnd::Stopped,
+                GatewayWork::Lost(end) => {
                     let exception = None;
                     return LinkEnd::Lost { end, exception };
                 }
-                Next::Forward(message) => self.pass(&message),
-                Next::Subscribe(wanted) => {
+                GatewayWork::Forward(message) => self.pass(&message),
+                GatewayWork::Subscribe(wanted) => {
                     let entries = wanted.len();
                     match self.subscribe(wanted, config.rt_info) {
                         Ok(()) => tell(&News::Subscribed { entries }),
@@ -104,7 +104,7 @@ impl Link {
                     }
                     Ok(())
                 }
-                Next::Nothing => Ok(()),
+                GatewayWork::Nothing => Ok(()),
             };
             let done = done.and_then(|()| {
                 if monotonic_ns() >= ping_ns {

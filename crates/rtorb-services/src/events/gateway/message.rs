@@ -10,7 +10,7 @@ use crate::stubs::rtec_event::rtec_event_comm::{Event, EventHeader};
 /// The arguments of a push to forward.
 #[derive(Debug)]
 pub(super) struct ForwardedMessage {
-    /// As GIOP 1.2 encodes them in this machine's byte order, beginning at a multiple of 8.
+    /// The events as GIOP 1.2 encodes them in this machine's byte order, from a multiple of 8.
     octets: Vec<u8>,
     /// The code set of strings in anys.
     char_code_set: CharCodeSet,

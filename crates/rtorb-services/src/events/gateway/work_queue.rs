@@ -12,16 +12,16 @@ use super::message::{ForwardedMessage, TtlResult};
 /// The gateway's thread shares it with the objects that the channels call.
 #[derive(Debug)]
 pub(super) struct WorkQueue {
-    state: Mutex<State>,
+    state: Mutex<WorkState>,
     changed: Condvar,
     pushes_max: usize,
     bytes_max: usize,
-    counts: Counts,
+    counts: WorkCounts,
     ended: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WorkState {
     /// The number of the current connection. Late calls for an earlier connection are ignored.
     link: u64,
     pushes: VecDeque<ForwardedMessage>,
@@ -41,7 +41,7 @@ pub(super) struct SubscribedEntry {
 
 /// The next work of the gateway's thread.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum GatewayWork {
     Forward(ForwardedMessage),
     Subscribe(Vec<SubscribedEntry>),
     Lost(End),
@@ -51,7 +51,7 @@ pub(super) enum Next {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct WorkCounts {
     received: AtomicU64,
     forwarded: AtomicU64,
     expired: AtomicU64,
@@ -64,11 +64,11 @@ struct Counts {
 impl WorkQueue {
     pub(super) fn new(pushes_max: usize, bytes_max: usize) -> Self {
         Self {
-            state: Mutex::new(State::default()),
+            state: Mutex::new(WorkState::default()),
             changed: Condvar::new(),
             pushes_max,
             bytes_max,
-            counts: Counts::default(),
+            counts: WorkCounts::default(),
             ended: AtomicBool::new(false),
         }
     }
@@ -138,24 +138,24 @@ impl WorkQueue {
     }
 
     /// Waits for work until `deadline_ns`. A changed subscription goes before waiting pushes.
-    pub(super) fn next(&self, deadline_ns: u64) -> Next {
+    pub(super) fn next(&self, deadline_ns: u64) -> GatewayWork {
         let mut state = self.state.lock();
         loop {
             if state.stop {
-                return Next::Stop;
+                return GatewayWork::Stop;
             }
             if let Some(end) = state.lost.take() {
-                return Next::Lost(end);
+                return GatewayWork::Lost(end);
             }
             if let Some(wanted) = state.wanted.take() {
-                return Next::Subscribe(wanted);
+                return GatewayWork::Subscribe(wanted);
             }
             if let Some(message) = state.pushes.pop_front() {
                 state.octets -= message.octets();
-                return Next::Forward(message);
+                return GatewayWork::Forward(message);
             }
             if monotonic_ns() >= deadline_ns {
-                return Next::Nothing;
+                return GatewayWork::Nothing;
             }
             self.changed.wait_until(&mut state, deadline_ns);
         }
@@ -249,7 +249,7 @@ mod tests {
         let statistics = work.statistics();
         assert_eq!((statistics.received, statistics.discarded_full), (3, 1));
         let sizes: Vec<usize> = std::iter::from_fn(|| match work.next(0) {
-            Next::Forward(message) => Some(message.octets()),
+            GatewayWork::Forward(message) => Some(message.octets()),
             _ => None,
         })
         .collect();
@@ -266,8 +266,8 @@ mod tests {
         work.put(link, taken(100));
         work.put(link, taken(110));
         assert_eq!(work.statistics().discarded_full, 2);
-        assert!(matches!(work.next(0), Next::Forward(message) if message.octets() > 110));
-        assert!(matches!(work.next(0), Next::Nothing));
+        assert!(matches!(work.next(0), GatewayWork::Forward(message) if message.octets() > 110));
+        assert!(matches!(work.next(0), GatewayWork::Nothing));
     }
 
     #[test]
@@ -280,12 +280,12 @@ mod tests {
         work.put(first, taken(1));
         work.lose(first, End::From);
         work.want(first, Vec::new());
-        assert!(matches!(work.next(0), Next::Nothing));
+        assert!(matches!(work.next(0), GatewayWork::Nothing));
         assert_eq!(work.statistics().discarded_lost, 2);
         work.lose(second, End::To);
         work.put(second, taken(1));
-        assert!(matches!(work.next(0), Next::Lost(End::To)));
+        assert!(matches!(work.next(0), GatewayWork::Lost(End::To)));
         work.stop();
-        assert!(matches!(work.next(0), Next::Stop));
+        assert!(matches!(work.next(0), GatewayWork::Stop));
     }
 }

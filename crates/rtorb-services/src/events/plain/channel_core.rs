@@ -16,8 +16,8 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 
 use super::config::{PlainConfig, PlainStatistics};
-use super::consumer::Consumer;
-use super::counts::Counts;
+use super::consumer::QueuedConsumer;
+use super::counts::PlainCounts;
 use super::goodbyes::{Goodbye, Goodbyes};
 use super::value;
 use crate::events::client::{ConnectError, connect_consumer, connect_supplier, is_there};
@@ -33,20 +33,20 @@ pub(super) struct PlainCore {
     config: PlainConfig,
     poa: Poa,
     channel: rtec::EventChannel,
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
     changed: Condvar,
     /// The proxy for suppliers' events, while connected.
     supply: Mutex<Option<rtec::ProxyPushConsumer>>,
     pub(super) consumer_admin: OnceLock<ConsumerAdmin>,
     pub(super) supplier_admin: OnceLock<SupplierAdmin>,
-    pub(super) counts: Arc<Counts>,
+    pub(super) counts: Arc<PlainCounts>,
 }
 
-struct State {
+struct ChannelState {
     last_number: u64,
-    suppliers: BTreeMap<u64, Proxy<Supplier>>,
+    suppliers: BTreeMap<u64, Proxy<SupplierClient>>,
     /// With the connected consumers.
-    consumers: BTreeMap<u64, Proxy<Option<Arc<Consumer>>>>,
+    consumers: BTreeMap<u64, Proxy<Option<Arc<QueuedConsumer>>>>,
     /// Threads of consumers whose proxy is removed. They count as consumers until they end.
     ending_threads: usize,
     goodbyes: Goodbyes,
@@ -59,7 +59,7 @@ struct State {
     changes: u64,
 }
 
-impl State {
+impl ChannelState {
     /// Admits a new proxy of the kind that `proxies` returns. `activate` makes its object.
     fn admit<C>(
         &mut self,
@@ -85,7 +85,7 @@ impl State {
 
 /// The client of a proxy for suppliers.
 #[derive(Clone)]
-enum Supplier {
+enum SupplierClient {
     Awaited,
     Connected(Option<plain::PushSupplier>),
 }
@@ -105,14 +105,14 @@ pub(super) enum Notify {
 
 /// The connection to the channel as a consumer.
 #[derive(Default)]
-struct Link {
+struct ChannelLink {
     consumer: Option<(PushConsumer, rtec::ProxyPushSupplier)>,
 }
 
 impl PlainCore {
     pub(super) fn new(poa: Poa, channel: rtec::EventChannel, config: PlainConfig) -> Self {
         let channel = channel.with_timeout(config.push_timeout);
-        let state = State {
+        let state = ChannelState {
             last_number: 0,
             suppliers: BTreeMap::new(),
             consumers: BTreeMap::new(),
@@ -170,7 +170,7 @@ impl PlainCore {
         state.admit(
             is_full,
             |state| &mut state.suppliers,
-            Supplier::Awaited,
+            SupplierClient::Awaited,
             activate,
         )
     }
@@ -184,10 +184,10 @@ impl PlainCore {
     ) -> Option<bool> {
         let mut state = self.state.lock();
         let client = &mut state.suppliers.get_mut(&number)?.client;
-        if let Supplier::Connected(_) = client {
+        if let SupplierClient::Connected(_) = client {
             return Some(false);
         }
-        *client = Supplier::Connected(supplier);
+        *client = SupplierClient::Connected(supplier);
         self.note(state);
         Some(true)
     }
@@ -197,7 +197,7 @@ impl PlainCore {
         let mut state = self.state.lock();
         let removed = state.suppliers.remove(&number);
         if let Some(Proxy {
-            client: Supplier::Connected(Some(supplier)),
+            client: SupplierClient::Connected(Some(supplier)),
             ..
         }) = &removed
         {
@@ -210,7 +210,7 @@ impl PlainCore {
     pub(super) fn is_connected_supplier(&self, number: u64) -> bool {
         let state = self.state.lock();
         let proxy = state.suppliers.get(&number);
-        proxy.is_some_and(|proxy| matches!(proxy.client, Supplier::Connected(_)))
+        proxy.is_some_and(|proxy| matches!(proxy.client, SupplierClient::Connected(_)))
     }
 
     /// Admits a new proxy for a consumer. `activate` makes its object.
@@ -226,7 +226,11 @@ impl PlainCore {
 
     /// Connects a consumer to its proxy. The caller starts its thread, which calls [`thread_ended`](Self::thread_ended). Returns
     /// `Some(false)` if another consumer is connected, `None` if the proxy does not exist.
-    pub(super) fn connect_consumer(&self, number: u64, consumer: &Arc<Consumer>) -> Option<bool> {
+    pub(super) fn connect_consumer(
+        &self,
+        number: u64,
+        consumer: &Arc<QueuedConsumer>,
+    ) -> Option<bool> {
         let mut state = self.state.lock();
         let client = &mut state.consumers.get_mut(&number)?.client;
         if client.is_some() {
@@ -304,7 +308,7 @@ impl PlainCore {
     }
 
     /// Wakes the threads that wait for a change.
-    fn note(&self, mut state: MutexGuard<'_, State>) {
+    fn note(&self, mut state: MutexGuard<'_, ChannelState>) {
         state.changes += 1;
         drop(state);
         self.changed.notify_all(&self.state);
@@ -314,7 +318,7 @@ impl PlainCore {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let state = self.state.lock();
         let suppliers = state.suppliers.values();
-        let suppliers = suppliers.filter(|it| matches!(it.client, Supplier::Connected(_)));
+        let suppliers = suppliers.filter(|it| matches!(it.client, SupplierClient::Connected(_)));
         let consumers = state.consumers.values().flat_map(|it| &it.client);
         PlainStatistics {
             suppliers: suppliers.count() as u64,
@@ -332,7 +336,7 @@ impl PlainCore {
 
     /// The work of the thread until it is stopped. Between two calls to clients it looks at the channel and at the end.
     pub(super) fn work(self: &Arc<Self>) {
-        let mut link = Link::default();
+        let mut link = ChannelLink::default();
         let mut pings = VecDeque::new();
         let ping_ns = self.config.ping_every.as_nanos() as u64;
         let mut next_ping_ns = monotonic_ns() + ping_ns;
@@ -363,7 +367,7 @@ impl PlainCore {
                 next_ping_ns.min(next_link_ns)
             };
             let mut state = self.state.lock();
-            let has_news = |state: &State| has_worked || state.stop || state.changes != seen;
+            let has_news = |state: &ChannelState| has_worked || state.stop || state.changes != seen;
             while !has_news(&state) && monotonic_ns() < until_ns {
                 self.changed.wait_until(&mut state, until_ns);
             }
@@ -375,7 +379,7 @@ impl PlainCore {
     }
 
     /// Connects to the channel as needed. Returns false if it must try again.
-    fn relink(self: &Arc<Self>, link: &mut Link) -> bool {
+    fn relink(self: &Arc<Self>, link: &mut ChannelLink) -> bool {
         let (has_consumers, lost) = {
             let mut state = self.state.lock();
             let lost = std::mem::take(&mut state.lost);
@@ -431,7 +435,7 @@ impl PlainCore {
         }
     }
 
-    fn unsubscribe(&self, link: &mut Link) {
+    fn unsubscribe(&self, link: &mut ChannelLink) {
         if let Some((object, proxy)) = link.consumer.take() {
             let _ = proxy.disconnect_push_supplier();
             let _ = self.poa.deactivate(object.as_object());
@@ -445,7 +449,7 @@ impl PlainCore {
     }
 
     /// Queues a notification, or counts it as dropped.
-    fn add_goodbye(&self, state: &mut State, goodbye: Goodbye) {
+    fn add_goodbye(&self, state: &mut ChannelState, goodbye: Goodbye) {
         if !state.goodbyes.add(goodbye) {
             (self.counts.goodbyes_dropped).fetch_add(1, Ordering::Relaxed);
         }
@@ -476,7 +480,7 @@ impl PlainCore {
         let state = self.state.lock();
         let proxies = state.suppliers.iter();
         let connected = proxies.filter_map(|(number, proxy)| match &proxy.client {
-            Supplier::Connected(Some(supplier)) => Some((*number, supplier.clone())),
+            SupplierClient::Connected(Some(supplier)) => Some((*number, supplier.clone())),
             _ => None,
         });
         connected.collect()
@@ -496,7 +500,7 @@ impl PlainCore {
     }
 
     /// Notices that the channel has dropped this client or was restarted.
-    fn ask_channel(&self, link: &mut Link) {
+    fn ask_channel(&self, link: &mut ChannelLink) {
         let supply = self.supply.lock().clone();
         if supply.is_some_and(|proxy| is_there(proxy.as_object()).is_err()) {
             *self.supply.lock() = None;
@@ -509,7 +513,7 @@ impl PlainCore {
         }
     }
 
-    fn end(&self, link: &mut Link) {
+    fn end(&self, link: &mut ChannelLink) {
         self.unsubscribe(link);
         if let Some(proxy) = self.supply.lock().take() {
             let _ = proxy.disconnect_push_consumer();
@@ -521,7 +525,7 @@ impl PlainCore {
             goodbyes.extend(std::iter::from_fn(|| state.goodbyes.take()));
             for proxy in std::mem::take(&mut state.suppliers).into_values() {
                 objects.push(proxy.object);
-                if let Supplier::Connected(Some(supplier)) = proxy.client {
+                if let SupplierClient::Connected(Some(supplier)) = proxy.client {
                     goodbyes.push(Goodbye::Supplier(supplier));
                 }
             }
@@ -584,7 +588,7 @@ impl fmt::Debug for PlainCore {
     }
 }
 
-impl State {
+impl ChannelState {
     fn has_consumers(&self) -> bool {
         self.consumers.values().any(|it| it.client.is_some())
     }
@@ -595,7 +599,7 @@ struct FanOut(Arc<PlainCore>);
 
 impl PushConsumerServant for FanOut {
     fn push(&self, events: &[Event]) -> Result<(), SystemException> {
-        let consumers: Vec<Arc<Consumer>> = {
+        let consumers: Vec<Arc<QueuedConsumer>> = {
             let state = self.0.state.lock();
             let proxies = state.consumers.values();
             proxies.filter_map(|it| it.client.clone()).collect()
@@ -654,7 +658,7 @@ mod tests {
         core.admit_consumer(|_| Ok(object.clone()))?;
         let number = core.state.lock().last_number;
         let object = PlainConsumer::unchecked_narrow(object.clone());
-        let consumer = Arc::new(Consumer::new(core.config(), &core.counts, &object));
+        let consumer = Arc::new(QueuedConsumer::new(core.config(), &core.counts, &object));
         assert_eq!(core.connect_consumer(number, &consumer), Some(true));
         Ok(number)
     }

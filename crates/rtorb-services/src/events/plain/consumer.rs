@@ -9,39 +9,43 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex};
 
 use super::config::PlainConfig;
-use super::counts::Counts;
+use super::counts::PlainCounts;
 use crate::stubs::cos_event::cos_event_comm::PushConsumer;
 
 /// A connected plain consumer.
-pub(super) struct Consumer {
+pub(super) struct QueuedConsumer {
     object: PushConsumer,
-    counts: Arc<Counts>,
-    queue: Mutex<Queue>,
+    counts: Arc<PlainCounts>,
+    queue: Mutex<ConsumerQueue>,
     changed: Condvar,
     events_max: usize,
     bytes_max: usize,
 }
 
 #[derive(Default)]
-struct Queue {
+struct ConsumerQueue {
     waiting: VecDeque<(Arc<Any>, usize)>,
     octets: usize,
     ended: bool,
 }
 
 /// The next work of a consumer's thread.
-pub(super) enum Next {
+pub(super) enum ConsumerWork {
     Push(Arc<Any>),
     Ask,
     End,
 }
 
-impl Consumer {
-    pub(super) fn new(config: &PlainConfig, counts: &Arc<Counts>, object: &PushConsumer) -> Self {
+impl QueuedConsumer {
+    pub(super) fn new(
+        config: &PlainConfig,
+        counts: &Arc<PlainCounts>,
+        object: &PushConsumer,
+    ) -> Self {
         Self {
             object: object.with_timeout(config.push_timeout),
             counts: Arc::clone(counts),
-            queue: Mutex::new(Queue::default()),
+            queue: Mutex::new(ConsumerQueue::default()),
             changed: Condvar::new(),
             events_max: config.queue_events,
             bytes_max: config.queue_bytes,
@@ -83,18 +87,18 @@ impl Consumer {
         self.queue.lock().ended
     }
 
-    pub(super) fn next(&self, ask_ns: u64) -> Next {
+    pub(super) fn next(&self, ask_ns: u64) -> ConsumerWork {
         let mut queue = self.queue.lock();
         loop {
             if queue.ended {
-                return Next::End;
+                return ConsumerWork::End;
             }
             if let Some((any, octets)) = queue.waiting.pop_front() {
                 queue.octets -= octets;
-                return Next::Push(any);
+                return ConsumerWork::Push(any);
             }
             if monotonic_ns() >= ask_ns {
-                return Next::Ask;
+                return ConsumerWork::Ask;
             }
             self.changed.wait_until(&mut queue, ask_ns);
         }

@@ -10,7 +10,7 @@ use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::spawn;
 
 use super::channel_core::{Notify, PlainCore, refused};
-use super::consumer::{Consumer, Next};
+use super::consumer::{ConsumerWork, QueuedConsumer};
 use crate::events::client::is_there;
 use crate::stubs::cos_event::cos_event_channel_admin::{
     AlreadyConnected, ProxyPushSupplier, ProxyPushSupplierConnectPushConsumerError,
@@ -23,7 +23,7 @@ use crate::stubs::cos_event::cos_event_comm::{
 /// Makes an unconnected proxy.
 pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushSupplier, SystemException> {
     let object = core.admit_consumer(|number| {
-        let proxy = Proxy {
+        let proxy = PlainConsumerProxy {
             core: Arc::clone(core),
             number,
         };
@@ -33,26 +33,30 @@ pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushSupplier, Syste
     Ok(ProxyPushSupplier::unchecked_narrow(object))
 }
 
-struct Proxy {
+struct PlainConsumerProxy {
     core: Arc<PlainCore>,
     number: u64,
 }
 
-impl PushSupplierServant for Proxy {
+impl PushSupplierServant for PlainConsumerProxy {
     fn disconnect_push_supplier(&self) -> Result<(), SystemException> {
         self.core.end_consumer(self.number, Notify::Consumer);
         Ok(())
     }
 }
 
-impl ProxyPushSupplierServant for Proxy {
+impl ProxyPushSupplierServant for PlainConsumerProxy {
     /// A nil consumer is BAD_PARAM (CosEvent 1.2, 2.3.5); TypeError is for typed consumers alone.
     fn connect_push_consumer(
         &self,
         push_consumer: Option<&PushConsumer>,
     ) -> Result<(), ProxyPushSupplierConnectPushConsumerError> {
         let object = push_consumer.ok_or(local::NIL_ARGUMENT)?;
-        let consumer = Arc::new(Consumer::new(self.core.config(), &self.core.counts, object));
+        let consumer = Arc::new(QueuedConsumer::new(
+            self.core.config(),
+            &self.core.counts,
+            object,
+        ));
         match self.core.connect_consumer(self.number, &consumer) {
             Some(true) => {}
             Some(false) => return Err(AlreadyConnected.into()),
@@ -76,7 +80,7 @@ impl ProxyPushSupplierServant for Proxy {
 /// A consumer's thread. Dropping it, also by a panic, frees the consumer's place.
 struct Worker {
     core: Arc<PlainCore>,
-    consumer: Arc<Consumer>,
+    consumer: Arc<QueuedConsumer>,
     number: u64,
 }
 
@@ -94,9 +98,9 @@ impl Worker {
         let mut failures = 0;
         loop {
             let answer = match self.consumer.next(ask_ns) {
-                Next::End => break,
-                Next::Ask => is_there(self.consumer.object().as_object()),
-                Next::Push(any) => match self.push(&any) {
+                ConsumerWork::End => break,
+                ConsumerWork::Ask => is_there(self.consumer.object().as_object()),
+                ConsumerWork::Push(any) => match self.push(&any) {
                     Ok(()) => {
                         counts.delivered.fetch_add(1, Ordering::Relaxed);
                         Ok(())

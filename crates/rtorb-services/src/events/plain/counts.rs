@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct PlainCounts {
     pub(super) pushed: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) received: AtomicU64,

@@ -18,7 +18,7 @@ use crate::stubs::cos_event::cos_event_comm::{
 /// Makes an unconnected proxy.
 pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushConsumer, SystemException> {
     let object = core.admit_supplier(|number| {
-        let proxy = Proxy {
+        let proxy = PlainSupplierProxy {
             core: Arc::clone(core),
             number,
         };
@@ -28,12 +28,12 @@ pub(super) fn activate(core: &Arc<PlainCore>) -> Result<ProxyPushConsumer, Syste
     Ok(ProxyPushConsumer::unchecked_narrow(object))
 }
 
-struct Proxy {
+struct PlainSupplierProxy {
     core: Arc<PlainCore>,
     number: u64,
 }
 
-impl PushConsumerServant for Proxy {
+impl PushConsumerServant for PlainSupplierProxy {
     fn push(&self, data: &Any) -> Result<(), PushConsumerPushError> {
         if !self.core.is_connected_supplier(self.number) {
             return Err(Disconnected.into());
@@ -47,7 +47,7 @@ impl PushConsumerServant for Proxy {
     }
 }
 
-impl ProxyPushConsumerServant for Proxy {
+impl ProxyPushConsumerServant for PlainSupplierProxy {
     /// A nil supplier is valid; it cannot be notified when the connection ends (CosEvent 1.2, 2.3.4).
     fn connect_push_supplier(
         &self,

@@ -10,7 +10,7 @@ pub struct Subscriber(pub(super) u64);
 
 /// A subscriber and its keys.
 #[derive(Clone, Debug)]
-pub(super) struct Entry<T> {
+pub(super) struct SubscriberEntry<T> {
     pub(super) subscriber: Subscriber,
     pub(super) urgency: i32,
     pub(super) keys: Vec<Key>,
@@ -18,11 +18,9 @@ pub(super) struct Entry<T> {
 }
 
 #[derive(Debug)]
-pub(super) struct Table<T> {
+pub(super) struct SubscriptionTable<T> {
     /// The most urgent first.
     values: Box<[T]>,
-    /// Their urgencies.
-    urgencies: Box<[i32]>,
     /// Indices of `values`: all lists one behind the other, each ascending.
     places: Box<[u32]>,
     /// Subscribers with exactly this key, wildcards included.
@@ -47,9 +45,9 @@ struct List {
     end: usize,
 }
 
-impl<T: Clone> Table<T> {
+impl<T: Clone> SubscriptionTable<T> {
     /// Builds the table from entries in order of urgency, the most urgent first.
-    pub(super) fn new(entries: &[Entry<T>]) -> Self {
+    pub(super) fn new(entries: &[SubscriberEntry<T>]) -> Self {
         let mut listing = Listing { places: Vec::new() };
         let by_key = listing.lists(entries, Key::packed);
         let everyone = listing.lists(entries, |_| 0);
@@ -61,12 +59,11 @@ impl<T: Clone> Table<T> {
             by_type: listing.lists(entries, |key| of(key.event_type)),
             places: listing.places.into(),
             values: entries.iter().map(|entry| entry.value.clone()).collect(),
-            urgencies: entries.iter().map(|entry| entry.urgency).collect(),
         }
     }
 }
 
-impl<T> Table<T> {
+impl<T> SubscriptionTable<T> {
     #[inline]
     pub(super) fn matching(&self, event: Key) -> Matching<'_, T> {
         Matching {
@@ -127,7 +124,7 @@ struct Listing {
 
 impl Listing {
     /// Makes a list for each value of `number`.
-    fn lists<T>(&mut self, entries: &[Entry<T>], number: impl Fn(Key) -> u64) -> Lists {
+    fn lists<T>(&mut self, entries: &[SubscriberEntry<T>], number: impl Fn(Key) -> u64) -> Lists {
         let mut pairs: Vec<(u64, u32)> = (entries.iter().zip(0_u32..))
             .flat_map(|(entry, place)| entry.keys.iter().map(move |key| (key, place)))
             .map(|(key, place)| (number(*key), place))
@@ -148,19 +145,25 @@ impl Listing {
 /// The subscribers of an event, the most urgent first, each once.
 #[derive(Debug)]
 pub struct Matching<'a, T> {
-    table: &'a Table<T>,
+    table: &'a SubscriptionTable<T>,
     merged: Merged<'a>,
 }
 
-impl<T> Matching<'_, T> {
-    /// Skips subscribers that are more urgent than this; the cost grows with the logarithm of their number.
-    pub fn skip_above(&mut self, urgency: i32) {
-        let urgencies = &self.table.urgencies;
-        let begin = urgencies.partition_point(|&other| other > urgency) as u32;
+impl<'a, T> Matching<'a, T> {
+    /// Skips the first subscribers, for which `is_skipped` is true; it is false for all behind them. The cost grows with the
+    /// logarithm of their number.
+    pub fn skip_first(&mut self, is_skipped: impl Fn(&T) -> bool) {
         for list in &mut self.merged.0 {
-            let passed = list.partition_point(|&place| place < begin);
+            let passed =
+                list.partition_point(|&place| is_skipped(&self.table.values[place as usize]));
             *list = &list[passed..];
         }
+    }
+
+    /// The next subscriber, which stays the next.
+    pub fn peek(&self) -> Option<&'a T> {
+        let place = self.merged.first()?;
+        Some(&self.table.values[place as usize])
     }
 }
 
@@ -178,12 +181,19 @@ impl<'a, T> Iterator for Matching<'a, T> {
 #[derive(Debug)]
 struct Merged<'a>([&'a [u32]; 4]);
 
+impl Merged<'_> {
+    #[inline]
+    fn first(&self) -> Option<u32> {
+        self.0.iter().filter_map(|list| list.first()).min().copied()
+    }
+}
+
 impl Iterator for Merged<'_> {
     type Item = u32;
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        let first = *self.0.iter().filter_map(|list| list.first()).min()?;
+        let first = self.first()?;
         for list in &mut self.0 {
             if list.first() == Some(&first) {
                 *list = &list[1..];

@@ -87,14 +87,28 @@ proptest! {
         let snapshot = subscriptions.snapshot();
         let mut matching = snapshot.matching(event);
         let first: Vec<usize> = matching.by_ref().take(taken).copied().collect();
-        matching.skip_above(urgency);
+        matching.skip_first(|place| entries[*place].0 > urgency);
+        let next = matching.peek().copied();
         let rest: Vec<usize> = matching.copied().collect();
         let all = naive(&entries, event);
         let (expected_first, others) = all.split_at(taken.min(all.len()));
         prop_assert_eq!(first, expected_first);
+        prop_assert_eq!(next, rest.first().copied());
         let others = others.iter().copied().filter(|place| entries[*place].0 <= urgency);
         prop_assert_eq!(rest, others.collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn all_urgencies_change_at_once_and_equals_keep_their_order() {
+    let subscriptions = Subscriptions::new();
+    for (place, urgency) in [5, 9, 5, 9].into_iter().enumerate() {
+        subscriptions.insert(urgency, &[Key::ANY], place);
+    }
+    let before = subscriptions.snapshot();
+    subscriptions.reorder(|place| if *place < 2 { 3 } else { 7 });
+    assert_eq!(before.all(), [1, 3, 0, 2]);
+    assert_eq!(matching(&subscriptions, key(1, 16)), [3, 2, 1, 0]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub struct FailedLine {
 }
 
 impl Load {
-    /// More connections do not make a load faster, and may cost a server thread each.
+    /// The greatest number of connections of a load: more do not make it faster, and may cost a server thread each.
     pub const CONNECTIONS_MAX: usize = 256;
     /// Further failures are only counted.
     pub const NOT_BOUND_MAX: usize = 20;

@@ -31,9 +31,9 @@ pub enum Step<'a> {
 pub enum Inside<'a> {
     /// Its bindings follow.
     Follows,
-    /// It is listed under this other name.
+    /// The context is listed under this other name.
     Listed(&'a [NameComponent]),
-    /// It is deeper than the walk goes.
+    /// The context is deeper than the walk goes.
     TooDeep,
 }
 

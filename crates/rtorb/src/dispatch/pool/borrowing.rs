@@ -1,7 +1,8 @@
 //! Help for a lane whose threads are all busy: a dynamic thread of its own, or a thread that a less urgent lane lends.
 //!
-//! `standby` is the state of a lane that may need help or lend threads. `relief` watches lanes whose threads are all busy. The
-//! relief thread (`relieving`) starts dynamic threads and calls lenders. `waiting` raises a thread before it is called.
+//! `standby` is the state of a lane that may need help or lend threads; its transitions are those of
+//! [`LoanState`](rtorb_os::loan_state::LoanState), which has models. `relief` watches lanes whose threads are all busy. The relief
+//! thread (`relieving`) starts dynamic threads and calls lenders. `waiting` raises a thread before it is called.
 //!
 //! # A lane that needs help
 //!

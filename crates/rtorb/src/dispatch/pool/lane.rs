@@ -14,7 +14,7 @@ use crate::server::{
 };
 use crate::strategies::RequestOrder;
 use crate::transport::Listener;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use rtorb_os::Refused;
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::slab::{Entered, Slab};
@@ -285,8 +285,7 @@ impl Lane {
     /// True if it has more queued and running requests than threads that serve no other lane.
     pub(super) fn lacks_thread(&self) -> bool {
         // A thread that adds a request or removes a thread does so before it checks: of two at once, one sees both changes.
-        fence(Ordering::SeqCst);
-        let lent = self.standby.as_ref().map_or(0, Standby::lent);
+        let lent = self.standby.as_ref().map_or(0, |it| it.loans.lent());
         let threads = self.thread_count().saturating_sub(lent);
         self.queue()
             .is_some_and(|queue| queue.room.accepted() > threads)
@@ -353,7 +352,7 @@ impl Lane {
         room: &'r mut EventRoom,
         timeout_ns: Option<u64>,
     ) -> &'r [epoll::Event] {
-        self.events.wait(room, timeout_ns)
+        self.events.poller.wait(room, timeout_ns)
     }
 
     /// The meaning of an event; `None` for one that is handled here.
@@ -364,12 +363,12 @@ impl Lane {
 
     /// True if the lane wants a thread of another lane.
     pub(super) fn wants_help(&self) -> bool {
-        self.standby.as_ref().is_some_and(Standby::wants_help)
+        self.standby.as_ref().is_some_and(|it| it.loans.wants())
     }
 
     /// Ends asking the relief thread for help; returns true if the lane asked.
     pub(super) fn end_asking(&self) -> bool {
-        self.standby.as_ref().is_some_and(Standby::end_asking)
+        self.standby.as_ref().is_some_and(|it| it.loans.answer())
     }
 
     /// Wakes one of its idle threads to help another lane.

@@ -131,7 +131,7 @@ impl<'p> LaneThread<'p> {
 
     #[inline]
     fn end_idle(&mut self) {
-        if self.standby.end_idle() {
+        if self.standby.loans.end_idle() {
             self.server.pool.watch_while_busy(self.server.lane);
         }
         self.is_lent |= self.standby.take_raised(self.place);
@@ -148,20 +148,20 @@ impl<'p> LaneThread<'p> {
     #[cold]
     fn help(&mut self) {
         let (standby, pool) = (self.standby, self.server.pool);
-        standby.clear_call();
+        standby.loans.respond();
         for &number in &standby.borrowers {
             let lane = &pool.lanes[number];
             if lane.wants_help() {
                 let entered = lane.enter();
                 // It is raised before it claims the help: from then on, no thread in between delays it.
                 let is_urgent = entered && self.run_as(lane);
-                if lane.standby.as_ref().is_some_and(Standby::claim_help) && is_urgent {
-                    standby.lend();
+                if lane.standby.as_ref().is_some_and(|it| it.loans.claim()) && is_urgent {
+                    standby.loans.lend();
                     if self.server.lane.lacks_thread() {
                         pool.ask_for_help(self.server.lane);
                     }
                     self.serve_one_of(lane);
-                    standby.take_back();
+                    standby.loans.take_back();
                 }
                 if entered {
                     pool.leave(lane);
@@ -206,7 +206,7 @@ impl<'p> LaneThread<'p> {
     /// Repeats a call that was meant for a lane's own threads, to the thread that waits by then.
     fn repeat_call_of(&self, lane: &Lane) {
         if let Some(standby) = &lane.standby {
-            standby.clear_call();
+            standby.loans.respond();
             standby.lower_waiting(lane.threads.policy);
         }
         self.server.pool.repeat_calls(lane);

@@ -6,6 +6,7 @@ use super::lane::Lane;
 use crate::server::ServerCore;
 use crate::transport::Listener;
 use core::sync::atomic::{AtomicBool, Ordering};
+use rtorb_os::Refused;
 use rtorb_os::sync::Mutex;
 use rtorb_os::thread::JoinHandle;
 use rustix::io::Errno;
@@ -20,7 +21,8 @@ pub(crate) struct Pool {
     pub(crate) lanes: Vec<Lane>,
     /// For pools in which a lane can get help.
     pub(super) relief: Option<Relief>,
-    pub(super) has_begun: AtomicBool,
+    /// Whether the host allowed the static threads, once they were started.
+    pub(super) begun: Mutex<Option<Result<(), Refused>>>,
     stopping: AtomicBool,
     /// The static threads.
     threads: Mutex<Vec<JoinHandle<Option<()>>>>,
@@ -46,7 +48,7 @@ impl Pool {
             relief: Relief::of(&lanes)?,
             config,
             lanes,
-            has_begun: AtomicBool::new(false),
+            begun: Mutex::default(),
             stopping: AtomicBool::new(false),
             threads: Mutex::default(),
         }))

@@ -38,17 +38,17 @@ pub(crate) fn would_wait_for_itself(endpoint: &Endpoint) -> bool {
     would_wait.unwrap_or(false)
 }
 
-/// Starts all static threads of a pool at the first call.
+/// Starts all static threads of a pool at the first call. Later calls return what the first one returned.
 ///
 /// # Errors
 /// When the host refuses a thread or its scheduling; no thread is left running then.
 pub(crate) fn begin(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
-    if pool.has_begun.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
-    start(orb, pool).inspect_err(|_| {
-        pool.stop();
-        pool.join();
+    // The lock is held meanwhile, so that another caller waits for the outcome. No thread of the pool takes it.
+    *pool.begun.lock().get_or_insert_with(|| {
+        start(orb, pool).inspect_err(|_| {
+            pool.stop();
+            pool.join();
+        })
     })
 }
 

@@ -33,12 +33,9 @@ impl Relief {
         Ok(Some(Self { poller }))
     }
 
-    /// Watches a lane while, and only while, all its threads are busy.
-    ///
-    /// A thread calls this when it changes that. Two threads could reach the kernel in the wrong order, so each checks again.
+    /// Watches a lane while, and only while, all its threads are busy. A thread calls this when it changes that.
     pub(super) fn watch_while_busy(&self, lane: &Lane, standby: &Standby) {
-        loop {
-            let has_idle = standby.has_idle();
+        standby.loans.report_idle(|has_idle| {
             let interest = if has_idle {
                 EventFlags::empty()
             } else {
@@ -46,18 +43,12 @@ impl Relief {
             };
             // It cannot fail: the lane was added.
             let _ = self.poller.change(&lane.events, token_of(lane), interest);
-            if has_idle {
-                standby.give_up_help();
-            }
-            if standby.has_idle() == has_idle {
-                return;
-            }
-        }
+        });
     }
 
     /// Asks the relief thread to help a lane.
     pub(super) fn ask(&self, standby: &Standby) {
-        if standby.begin_asking() {
+        if standby.loans.ask() {
             self.ring();
         }
     }

@@ -1,7 +1,6 @@
 //! The relief thread: it starts a dynamic thread for a lane whose threads are all busy, or calls a thread of a less urgent lane.
 
 use super::relief::Relief;
-use super::standby::Standby;
 use crate::dispatch::pool::lane::Lane;
 use crate::dispatch::pool::running::Pool;
 use rtorb_os::thread::JoinHandle;
@@ -56,10 +55,10 @@ fn borrow(pool: &Pool, lane: &Lane) {
     let Some(standby) = lane.standby.as_ref().filter(|standby| standby.borrows()) else {
         return;
     };
-    // The flag is set before the search: a thread that becomes idle meanwhile is either found here or sees the flag.
-    standby.want_help();
+    // It wants a thread before the search: one that becomes idle meanwhile is either found here or sees that.
+    standby.loans.want();
     let mut lenders = standby.lenders.iter().map(|&number| &pool.lanes[number]);
-    let idle = lenders.find(|lender| lender.standby.as_ref().is_some_and(Standby::has_idle));
+    let idle = lenders.find(|lender| lender.standby.as_ref().is_some_and(|it| it.loans.call()));
     if let Some(lender) = idle {
         raise(lender, lane);
         lender.call();

@@ -4,8 +4,7 @@ use super::waiting::WaitingThread;
 use crate::dispatch::pool::config::PoolConfig;
 use crate::realtime::Priority;
 use core::cmp::Ordering;
-use core::sync::atomic::Ordering::SeqCst;
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use rtorb_os::loan_state::LoanState;
 use rtorb_os::sched::SchedPolicy;
 
 /// The state of a lane that may need help or lend threads.
@@ -17,18 +16,10 @@ pub(crate) struct Standby {
     pub(crate) borrowers: Vec<usize>,
     /// The lanes that lend it threads, the least urgent first.
     pub(super) lenders: Vec<usize>,
-    /// The number of its threads that wait.
-    idle: AtomicU32,
     /// Its threads by number, if it lends them.
     waiting: Box<[WaitingThread]>,
-    /// The number of its threads that serve other lanes.
-    lent: AtomicU32,
-    /// A thread was called for another lane, and none has responded yet.
-    called: AtomicBool,
-    /// The lane wants one more thread.
-    wanting: AtomicBool,
-    /// The lane has asked the relief thread for help.
-    asking: AtomicBool,
+    /// What it needs and lends.
+    pub(crate) loans: LoanState,
 }
 
 impl Standby {
@@ -55,12 +46,8 @@ impl Standby {
             is_relieved,
             borrowers,
             lenders,
-            idle: AtomicU32::new(0),
             waiting: (0..threads).map(|_| WaitingThread::default()).collect(),
-            lent: AtomicU32::new(0),
-            called: AtomicBool::new(false),
-            wanting: AtomicBool::new(false),
-            asking: AtomicBool::new(false),
+            loans: LoanState::new(),
         })
     }
 
@@ -69,46 +56,19 @@ impl Standby {
         !self.lenders.is_empty()
     }
 
-    pub(super) fn has_idle(&self) -> bool {
-        self.idle.load(SeqCst) > 0
-    }
-
-    /// Notes that the calling thread, number `place` of the lane, begins to wait; true if it is the first one.
+    /// Counts the calling thread, number `place` of the lane, as idle; returns true if it is the first one.
+    #[inline]
     pub(crate) fn begin_idle(&self, place: u32) -> bool {
         if let Some(waiting) = self.waiting.get(place as usize) {
             waiting.begin();
         }
-        self.idle.fetch_add(1, SeqCst) == 0
+        self.loans.begin_idle()
     }
 
-    /// Notes that the calling thread stops waiting; true if it was the last one.
-    pub(crate) fn end_idle(&self) -> bool {
-        self.idle.fetch_sub(1, SeqCst) == 1
-    }
-
-    /// Counts one more thread that serves another lane.
-    pub(crate) fn lend(&self) {
-        self.lent.fetch_add(1, SeqCst);
-    }
-
-    /// Counts a thread that has returned from another lane.
-    pub(crate) fn take_back(&self) {
-        self.lent.fetch_sub(1, SeqCst);
-    }
-
-    pub(crate) fn lent(&self) -> u32 {
-        self.lent.load(SeqCst)
-    }
-
-    /// Ends the raising of the calling thread by others; true if it was raised.
+    /// Ends the raising of the calling thread by others; returns true if it was raised.
     pub(crate) fn take_raised(&self, place: u32) -> bool {
         let waiting = self.waiting.get(place as usize);
         waiting.is_some_and(WaitingThread::end)
-    }
-
-    /// Notes that a called thread has responded, so that the next call raises threads again.
-    pub(crate) fn clear_call(&self) {
-        self.called.swap(false, SeqCst);
     }
 
     /// Lowers the raised threads that still wait, after another thread has responded to the call.
@@ -117,45 +77,15 @@ impl Standby {
             return;
         };
         for waiting in &self.waiting {
-            waiting.lower(own, || self.called.load(SeqCst));
+            waiting.lower(own, || self.loans.is_called());
         }
     }
 
-    /// Raises all waiting threads, because any of them may respond.
+    /// Raises all waiting threads, because any of them may respond to a call.
     pub(super) fn raise(&self, priority: Option<Priority>, policy: SchedPolicy) {
-        self.called.store(true, SeqCst);
         for waiting in &self.waiting {
             waiting.raise(priority, policy);
         }
-    }
-
-    /// Notes that the lane wants one more thread.
-    pub(super) fn want_help(&self) {
-        self.wanting.store(true, SeqCst);
-    }
-
-    /// Notes that the lane has a thread again, and wants none.
-    pub(super) fn give_up_help(&self) {
-        self.wanting.store(false, SeqCst);
-    }
-
-    /// Notes that the lane asks the relief thread for help; false if it asks already.
-    pub(super) fn begin_asking(&self) -> bool {
-        !self.asking.swap(true, SeqCst)
-    }
-
-    /// Ends asking the relief thread for help; returns true if the lane asked.
-    pub(crate) fn end_asking(&self) -> bool {
-        self.asking.swap(false, SeqCst)
-    }
-
-    pub(crate) fn wants_help(&self) -> bool {
-        self.wanting.load(SeqCst)
-    }
-
-    /// Claims the help that the lane wants; true for one thread only.
-    pub(crate) fn claim_help(&self) -> bool {
-        self.wants_help() && self.wanting.swap(false, SeqCst)
     }
 }
 

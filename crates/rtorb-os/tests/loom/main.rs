@@ -1,8 +1,11 @@
-//! The slab, the ring with its admission, the recheck lock and the waiting word under loom, which tries the interleavings of a few threads and what each may read.
+//! The slab, the ring with its admission, the recheck lock, the waiting word and the state of loans under loom, which tries the
+//! interleavings of a few threads and what each may read.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p rtorb-os --release loom`. Loom reports a read beside a write, a value dropped twice or
 //! never, and a sleep that nobody ends.
 #![cfg(loom)]
+
+mod loans;
 
 use loom::model::Builder;
 use loom::sync::Arc;

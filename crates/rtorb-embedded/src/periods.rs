@@ -1,0 +1,81 @@
+//! The periods of operations: a server with a clock refuses calls that come too soon.
+
+use crate::server::Object;
+use alloc::vec;
+use alloc::vec::Vec;
+use rtorb_core::exception::{SystemException, local};
+
+/// A clock of the application that never goes back.
+pub trait Clock: Sync {
+    /// Returns the time in nanoseconds, from any beginning.
+    fn now_ns(&self) -> u64;
+}
+
+/// An annotation that a server without an operating system cannot enforce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotEnforced {
+    /// The operation with `@worst_case_time`: nothing here can interrupt a servant.
+    pub operation: &'static str,
+}
+
+/// The times of the last calls that were served, for each object and each annotated operation of its interface.
+pub(crate) struct Periods<'o> {
+    clock: &'o dyn Clock,
+    served_ns: Vec<Vec<Option<u64>>>,
+}
+
+impl<'o> Periods<'o> {
+    /// The periods of objects that have not been called.
+    pub(crate) fn new(objects: &[Object<'_>], clock: &'o dyn Clock) -> Result<Self, NotEnforced> {
+        let timings = |object: &Object<'_>| object.servant.timings();
+        let mut all = objects.iter().flat_map(timings);
+        if let Some(timing) = all.find(|timing| timing.worst_case_time().is_some()) {
+            return Err(NotEnforced {
+                operation: timing.name(),
+            });
+        }
+        let of_object = |object| vec![None; timings(object).len()];
+        Ok(Self {
+            clock,
+            served_ns: objects.iter().map(of_object).collect(),
+        })
+    }
+
+    /// Admits a call of the object at `place`.
+    ///
+    /// # Errors
+    /// TRANSIENT if the period since the last call that was served is not over.
+    pub(crate) fn admit(
+        &mut self,
+        place: usize,
+        object: &Object<'_>,
+        operation: &[u8],
+    ) -> Result<(), SystemException> {
+        let Some(number) = object.servant.timing_of(operation) else {
+            return Ok(());
+        };
+        let timing = object.servant.timings().get(number);
+        let period_ns = timing.and_then(|timing| timing.period_ns);
+        let served_ns = self
+            .served_ns
+            .get_mut(place)
+            .and_then(|of_object| of_object.get_mut(number));
+        let (Some(period_ns), Some(served_ns)) = (period_ns, served_ns) else {
+            return Ok(());
+        };
+        let now_ns = self.clock.now_ns();
+        if served_ns.is_some_and(|served_ns| now_ns.saturating_sub(served_ns) < period_ns) {
+            return Err(local::CALLED_TOO_SOON);
+        }
+        *served_ns = Some(now_ns);
+        Ok(())
+    }
+}
+
+impl core::fmt::Debug for Periods<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Periods")
+            .field("served_ns", &self.served_ns)
+            .finish_non_exhaustive()
+    }
+}

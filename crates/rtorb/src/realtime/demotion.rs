@@ -1,0 +1,74 @@
+//! Demotions of serving threads. While a thread is demoted, what sets its policy only changes the one to which it returns.
+
+use core::cell::RefCell;
+use rtorb_os::Refused;
+use rtorb_os::sched::{SchedPolicy, apply_policy, apply_policy_to, current_policy_of};
+use rtorb_os::sync::Mutex;
+use std::sync::Arc;
+
+/// The demotion of one thread, if it is demoted. The lock is held while a policy is set, so that two threads that set one agree.
+#[derive(Debug, Default)]
+pub(crate) struct Demotion(Mutex<Option<Demoted>>);
+
+#[derive(Debug)]
+struct Demoted {
+    to: SchedPolicy,
+    returns_to: SchedPolicy,
+}
+
+thread_local! {
+    /// The demotion to which this thread is subject.
+    static CURRENT: RefCell<Option<Arc<Demotion>>> = const { RefCell::new(None) };
+}
+
+impl Demotion {
+    /// Demotes the thread with that number if `is_due`, and if it is not that low already. Returns without effect if the host refuses.
+    ///
+    /// The thread must not end during the call if `is_due` returns true.
+    pub(crate) fn begin(&self, thread_id: u32, to: SchedPolicy, is_due: impl FnOnce() -> bool) {
+        let mut demoted = self.0.lock();
+        if !is_due() {
+            return;
+        }
+        let returns_to = current_policy_of(thread_id);
+        if returns_to.priority() > to.priority() && apply_policy_to(thread_id, to).is_ok() {
+            *demoted = Some(Demoted { to, returns_to });
+        }
+    }
+
+    /// Ends the demotion. Returns the policy to which the thread is to return, if it is demoted.
+    pub(crate) fn end(&self) -> Option<SchedPolicy> {
+        self.0.lock().take().map(|demoted| demoted.returns_to)
+    }
+
+    /// Sets the policy of the calling thread, whose demotion this is: now, or when the demotion ends.
+    fn apply(&self, policy: SchedPolicy) -> Result<(), Refused> {
+        let mut demoted = self.0.lock();
+        let Some(demoted) = demoted.as_mut() else {
+            return apply_policy(policy);
+        };
+        demoted.returns_to = policy;
+        if policy.priority() < demoted.to.priority() {
+            return apply_policy(policy);
+        }
+        Ok(())
+    }
+}
+
+/// Makes the calling thread subject to a demotion, or to none.
+pub(crate) fn set_demotion(demotion: Option<Arc<Demotion>>) {
+    // A thread that ends is not subject to any.
+    let _ = CURRENT.try_with(|current| current.replace(demotion));
+}
+
+/// Sets the policy of the calling thread: at once, or when its demotion ends.
+pub(super) fn apply(policy: SchedPolicy) -> Result<(), Refused> {
+    let deferred = CURRENT.try_with(|current| {
+        let current = current.borrow();
+        current.as_ref().map(|demotion| demotion.apply(policy))
+    });
+    deferred
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| apply_policy(policy))
+}

@@ -1,0 +1,383 @@
+//! Calls of the object of a reference, which follow the object when it has moved.
+
+use super::route_choice::{UNUSABLE, permits_other_route};
+use super::timeout::CallTime;
+use super::{ObjectRef, SyncScope};
+use crate::clock::monotonic_ns;
+use crate::connection::{self, Arguments, Invocation, InvocationKind, Outcome, Results};
+use crate::deadline::DeadlineScope;
+use crate::distributable::{self, ThreadCall};
+use crate::exception::{Cause, CompletionStatus, ExceptionKind, Phase, SystemException, local};
+use crate::timing::OperationTiming;
+use core::sync::atomic::Ordering;
+use rtorb_wire::connection::Deadline;
+use rtorb_wire::giop::{ReplyStatus, Response};
+use rtorb_wire::ior::Ior;
+use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, Writer};
+use std::sync::Arc;
+
+/// The request of a call, without its arguments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'x> {
+    pub(super) kind: InvocationKind<'x>,
+    pub(super) operation: &'x str,
+    pub(super) response: Response,
+    /// The time of the call that this request is a part of; `None` for a call that begins now.
+    pub(super) time: Option<CallTime>,
+}
+
+impl<'x> Asked<'x> {
+    pub(super) const fn operation(operation: &'x str, response: Response) -> Self {
+        Self {
+            kind: InvocationKind::Operation,
+            operation,
+            response,
+            time: None,
+        }
+    }
+
+    /// Returns true if the calling thread may serve the request.
+    #[inline]
+    fn may_be_direct(&self) -> bool {
+        connection::may_be_collocated(self.kind, self.response)
+    }
+}
+
+impl ObjectRef {
+    /// Asks the object whether it has the interface with that repository id (`_is_a`).
+    ///
+    /// # Errors
+    /// A system exception if the call fails.
+    pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
+        self.invoke("_is_a", |w| repository_id.encode(w), bool::decode)
+    }
+
+    /// Asks whether the object is gone for good (`_non_existent`).
+    ///
+    /// # Errors
+    /// A system exception if the server cannot be reached: the object may still exist.
+    pub fn non_existent(&self) -> Result<bool, SystemException> {
+        let mut time = self.begin();
+        let mut ask = |operation| {
+            let asked = self.ask_whether_gone(InvocationKind::Operation, operation, time);
+            time.is_delayed = true;
+            asked
+        };
+        let reply = match ask("_non_existent") {
+            // GIOP 1.0 and 1.1 use the older name. omniORB has only the new one in all versions.
+            Err(exception) if exception.kind == ExceptionKind::BadOperation => ask("_not_existent"),
+            reply => reply,
+        };
+        match reply {
+            Err(exception) if exception.kind == ExceptionKind::ObjectNotExist => Ok(true),
+            reply => reply,
+        }
+    }
+
+    /// Calls an operation that raises no user exception.
+    ///
+    /// Generated code calls this. `arguments` runs again if the request has to be sent again.
+    ///
+    /// # Errors
+    /// A system exception, from the object, its server or this ORB.
+    #[inline]
+    pub fn invoke<'a, T>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+        result: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, SystemException> {
+        self.invoke_raising(operation, arguments, result, |_, _| Ok(None))
+    }
+
+    /// Calls an operation that may raise user exceptions.
+    ///
+    /// `raised` decodes an exception by its repository id. If the operation does not declare the exception, it returns `None`, and the
+    /// caller gets UNKNOWN (CORBA 3, 4.12.4, minor 1).
+    ///
+    /// # Errors
+    /// A user exception, or a system exception as [`invoke`](Self::invoke).
+    #[inline]
+    pub fn invoke_raising<'a, T, E: From<SystemException>>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+        result: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+        raised: impl FnOnce(&str, &mut Reader<'_>) -> Result<Option<E>, DecodeError>,
+    ) -> Result<T, E> {
+        let mut result = Some(result);
+        let mut raised = Some(raised);
+        let mut reply = None;
+        self.invoke_at(
+            Asked::operation(operation, Response::FromTarget),
+            &arguments,
+            &mut |status, r| {
+                reply = match (status, result.take(), raised.take()) {
+                    (ReplyStatus::NoException, Some(result), _) => Some(Ok(result(r)?)),
+                    (_, _, Some(raised)) => {
+                        let id = r.str()?;
+                        let exception = raised(&id, r)?.unwrap_or_else(|| {
+                            let unknown = SystemException::omg(ExceptionKind::Unknown, 1);
+                            unknown.with_completion(CompletionStatus::Yes).into()
+                        });
+                        Some(Err(exception))
+                    }
+                    _ => None,
+                };
+                Ok(())
+            },
+        )?;
+        reply.unwrap_or_else(|| Err(local::CONTRADICTION.into()))
+    }
+
+    /// Sends a oneway. `Ok` means that the transport has taken it; with [`SyncScope::None`], that the connection sends it without
+    /// blocking a thread.
+    ///
+    /// # Errors
+    /// A system exception if it could not be sent.
+    #[inline]
+    pub fn invoke_oneway<'a>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+    ) -> Result<(), SystemException> {
+        match self.inner.sync_scope {
+            SyncScope::WithTransport => {
+                let asked = Asked::operation(operation, Response::None);
+                self.invoke_at(asked, &arguments, &mut |_, _| Ok(()))
+            }
+            SyncScope::None => self.send_at_once(operation, &arguments).map(|_| ()),
+        }
+    }
+
+    /// Sends a oneway as [`invoke_oneway`](Self::invoke_oneway) does with [`SyncScope::None`], independent of the reference's own
+    /// scope. Returns true if the transport has taken all of it, as [`flush`](Self::flush) does.
+    ///
+    /// # Errors
+    /// As with [`SyncScope::None`].
+    #[inline]
+    pub fn invoke_oneway_at_once<'a>(
+        &self,
+        operation: &str,
+        arguments: impl Fn(&mut Writer<'a>) -> Result<(), EncodeError>,
+    ) -> Result<bool, SystemException> {
+        self.send_at_once(operation, &arguments)
+    }
+
+    /// Support API for generated code. Not public.
+    ///
+    /// Calls an annotated operation, and counts how long it takes.
+    #[doc(hidden)]
+    #[inline]
+    pub fn timed<T>(&self, operation: &'static OperationTiming, call: impl FnOnce() -> T) -> T {
+        let core = &self.inner.client.core;
+        core.timing.call(operation, &core.rt, call)
+    }
+
+    /// Calls an operation without arguments that returns true if the object is gone. A LocateReply counts as false.
+    pub(super) fn ask_whether_gone(
+        &self,
+        kind: InvocationKind<'_>,
+        operation: &str,
+        time: CallTime,
+    ) -> Result<bool, SystemException> {
+        let asked = Asked {
+            kind,
+            time: Some(time),
+            ..Asked::operation(operation, Response::FromTarget)
+        };
+        let mut is_gone = false;
+        self.invoke_at(asked, &|_| Ok(()), &mut |status, r| {
+            if status != ReplyStatus::NoException {
+                return Err(DecodeError::BadTag {
+                    what: "the status of a reply",
+                    value: status as u32,
+                });
+            }
+            is_gone = bool::decode(r)?;
+            Ok(())
+        })?;
+        Ok(is_gone)
+    }
+
+    /// Invokes the object, for a distributable thread if the calling thread runs one.
+    pub(super) fn invoke_at<'a>(
+        &self,
+        asked: Asked<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
+        if distributable::is_within() && matches!(asked.kind, InvocationKind::Operation) {
+            return self.invoke_in_thread(asked, arguments, results);
+        }
+        self.invoke_and_follow(asked, arguments, results)
+    }
+
+    /// Invokes the object for the distributable thread that the calling thread runs.
+    #[cold]
+    fn invoke_in_thread<'a>(
+        &self,
+        asked: Asked<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
+        let order = self.inner.client.core.byte_order;
+        let call = ThreadCall::begin(asked.response == Response::None, order)?;
+        let call = call.ok_or(local::CONTRADICTION)?;
+        let _inherited = DeadlineScope::enter(call.deadline_ns());
+        let mut time = asked.time.unwrap_or_else(|| self.begin());
+        time.deadline = ThreadCall::deadline_of_wait(time.deadline);
+        let asked = Asked {
+            kind: InvocationKind::OfThread(&call),
+            time: Some(time),
+            ..asked
+        };
+        let ended = self.invoke_and_follow(asked, arguments, results);
+        call.end(ended)
+    }
+
+    /// Invokes the object, and follows it if it has moved. One deadline bounds all requests.
+    // Always: it is in the path of every call, and its other caller is rare.
+    #[inline(always)]
+    fn invoke_and_follow<'a>(
+        &self,
+        asked: Asked<'_>,
+        arguments: Arguments<'_, 'a>,
+        results: Results<'_>,
+    ) -> Result<(), SystemException> {
+        let core = &self.inner.client.core;
+        core.check_open()?;
+        let mut is_readdressed = false;
+        let mut target = self.inner.forward();
+        let mut time = match asked.time {
+            Some(time) => time,
+            None if self.inner.is_direct && target.is_none() && asked.may_be_direct() => {
+                CallTime::DIRECT
+            }
+            None => self.begin(),
+        };
+        if time.is_delayed && time.deadline.has_passed(monotonic_ns()) {
+            let late = SystemException::omg(ExceptionKind::Timeout, 2);
+            return Err(self.not_followed(late, Phase::Send, time.deadline));
+        }
+        let mut was_known = target.is_some();
+        let mut steps_left = core.limits.forwards_max;
+        loop {
+            let inner = target.as_ref().map_or(&self.inner, |target| &target.inner);
+            let invocation = Invocation {
+                kind: asked.kind,
+                response: asked.response,
+                deadline: time.deadline,
+                is_delayed: time.is_delayed,
+                expiry_ns: time.expiry_ns,
+                ..inner.oneway(asked.operation)?
+            };
+            let ended = inner.try_routes(invocation, arguments, results);
+            match ended {
+                Ok(Outcome::Done) => return Ok(()),
+                //= GIOP 1.2 §15.6
+                //# A client sends a forwarded request again to the reference of the reply.
+                Ok(Outcome::Forward(ior)) => {
+                    target = Some(self.forwarded_to(*ior)?);
+                    was_known = false;
+                }
+                Ok(Outcome::Readdress(mode)) if !is_readdressed => {
+                    is_readdressed = true;
+                    steps_left = steps_left.saturating_add(1);
+                    let next = inner.readdressed(mode);
+                    self.follow(&next);
+                    target = Some(next);
+                }
+                Ok(Outcome::Readdress(_)) => {
+                    let exception = ExceptionKind::NoImplement.into();
+                    return Err(self.not_followed(exception, Phase::AwaitReply, time.deadline));
+                }
+                // The forwarded location failed: the original one may know a new location.
+                Err(exception) if was_known && ends_forward(&exception) => {
+                    self.inner.is_forwarded.store(false, Ordering::Release);
+                    *self.inner.forward.lock() = None;
+                    target = None;
+                    was_known = false;
+                }
+                Err(exception) if exception.kind == ExceptionKind::Timeout => {
+                    return Err(self.timed_out(exception));
+                }
+                Err(exception) => return Err(exception),
+            }
+            if time.deadline == Deadline::NONE {
+                time = self.begin();
+            }
+            time.is_delayed = true;
+            let exception = if time.deadline.has_passed(monotonic_ns()) {
+                SystemException::omg(ExceptionKind::Timeout, 2)
+            } else if steps_left == 0 {
+                ExceptionKind::Transient.into()
+            } else {
+                steps_left -= 1;
+                continue;
+            };
+            return Err(self.not_followed(exception, Phase::Forward, time.deadline));
+        }
+    }
+
+    /// Makes the reference of the object's new location, and sends later calls there.
+    #[cold]
+    fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
+        let overrides = Arc::clone(&self.inner.overrides);
+        let client = self.inner.client.clone();
+        let next = Self::with_policies(client, ior, overrides, self.inner.timeout);
+        if next.inner.routes.is_empty() && next.inner.binding.is_none() {
+            return Err(UNUSABLE);
+        }
+        self.follow(&next);
+        Ok(next)
+    }
+
+    /// Adds the likely cause to a timeout: a callback from the server waits for this ORB, which no thread runs.
+    #[cold]
+    fn timed_out(&self, mut exception: SystemException) -> SystemException {
+        if !self.inner.client.host.has_unserved_client() {
+            return exception;
+        }
+        match &mut exception.cause {
+            Some(cause) if cause.phase == Phase::AwaitReply => cause.phase = Phase::AwaitUnserved,
+            Some(_) => {}
+            // The timeout was the server's.
+            None => return self.not_followed(exception, Phase::AwaitUnserved, Deadline::NONE),
+        }
+        exception
+    }
+
+    /// Sends later calls by that reference.
+    #[cold]
+    fn follow(&self, next: &Self) {
+        *self.inner.forward.lock() = Some(next.clone());
+        self.inner.is_forwarded.store(true, Ordering::Release);
+    }
+
+    /// Returns the exception of a call that does not follow its object any further.
+    #[cold]
+    fn not_followed(
+        &self,
+        exception: SystemException,
+        phase: Phase,
+        deadline: Deadline,
+    ) -> SystemException {
+        let route = self.inner.routes.first();
+        exception.with_cause(Cause {
+            phase,
+            endpoint: route.map(|route| Arc::clone(&route.endpoint.endpoint)),
+            elapsed: deadline.elapsed(monotonic_ns()),
+            errno: None,
+        })
+    }
+}
+
+/// Returns true if the forwarded location of an object is no longer valid.
+//= GIOP 1.2 §15.4.3.2
+//# When the place that a forward names fails, the client goes back to the original reference.
+fn ends_forward(exception: &SystemException) -> bool {
+    let is_gone = exception.kind == ExceptionKind::ObjectNotExist
+        && exception.completed == CompletionStatus::No;
+    is_gone || permits_other_route(exception)
+}

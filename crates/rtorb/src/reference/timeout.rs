@@ -1,0 +1,201 @@
+//! How long the calls of a reference may take.
+
+use super::{Inner, ObjectRef};
+use crate::clock::monotonic_ns;
+use crate::connection::ClientCore;
+use crate::deadline::{self, NONE_NS};
+use crate::wait;
+use rtorb_wire::connection::{Deadline, timeout_ns};
+use std::time::{Duration, Instant};
+
+/// The timeout of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timeout {
+    /// The ORB's timeout.
+    OfOrb,
+    /// The reference's own timeout; `None` for no timeout.
+    Own(Option<Duration>),
+    /// A deadline of each call, which the server learns.
+    Deadline(Duration),
+    /// One deadline for all calls, which their servers learn.
+    EndTime(Deadline),
+    /// One deadline for all calls, which stays in this process.
+    Until(Deadline),
+}
+
+/// The deadline of a call, and whether it may have passed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallTime {
+    pub(super) deadline: Deadline,
+    /// True if the call began earlier, so the deadline may have passed.
+    pub(super) is_delayed: bool,
+    /// The deadline that the server learns; [`NONE_NS`] if it learns none.
+    pub(super) expiry_ns: u64,
+}
+
+impl CallTime {
+    /// The time of a call on the calling thread, which has no deadline.
+    pub(super) const DIRECT: Self = Self {
+        deadline: Deadline::NONE,
+        is_delayed: false,
+        expiry_ns: NONE_NS,
+    };
+}
+
+impl Timeout {
+    /// Returns true if the application set a timeout, for the reference or for the ORB.
+    pub(super) fn is_chosen(self, core: &ClientCore) -> bool {
+        match self {
+            Self::OfOrb => core.is_timeout_chosen,
+            Self::Own(timeout) => timeout.is_some(),
+            Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => true,
+        }
+    }
+
+    /// Returns the timeout of a call that begins now and whose deadline no server learns, in nanoseconds, `u64::MAX` for none; `None` if
+    /// its deadline is another.
+    #[inline]
+    fn of_calls(self, core: &ClientCore) -> Option<u64> {
+        match self {
+            Self::OfOrb => Some(core.round_trip_ns),
+            Self::Own(timeout) => Some(timeout_ns(timeout)),
+            Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => None,
+        }
+    }
+
+    /// Returns the time of a call that begins now and inherits a deadline, [`NONE_NS`] for none.
+    #[inline(never)]
+    fn call_time(self, core: &ClientCore, inherited_ns: u64) -> CallTime {
+        let now_ns = monotonic_ns();
+        let (own, has_begun, is_told) = match self {
+            Self::OfOrb => (Deadline::after(now_ns, core.round_trip_ns), false, false),
+            Self::Own(timeout) => (Deadline::new(now_ns, timeout), false, false),
+            Self::Deadline(deadline) => (Deadline::new(now_ns, Some(deadline)), false, true),
+            Self::EndTime(end) => (end, true, true),
+            Self::Until(end) => (end, true, false),
+        };
+        let deadline = own.no_later_than(inherited_ns);
+        let is_told = is_told || inherited_ns != NONE_NS;
+        let at_ns = deadline.at_ns().unwrap_or(NONE_NS);
+        // What is left of an inherited deadline varies from call to call: the watchdog must not look as often as the least of it.
+        let has_little_left = deadline != own && at_ns < now_ns.saturating_add(LITTLE_NS);
+        CallTime {
+            deadline,
+            is_delayed: has_begun || has_little_left,
+            expiry_ns: if is_told { at_ns } else { NONE_NS },
+        }
+    }
+}
+
+/// An inherited deadline that is nearer needs the watchdog's attention.
+const LITTLE_NS: u64 = 1_000_000;
+
+impl ObjectRef {
+    /// Returns a reference to the same object with another timeout of each call (RelativeRoundtripTimeout); `None` for no
+    /// timeout.
+    ///
+    /// The timeout bounds the whole call, from its beginning to the result: resolving the host name, connecting, further endpoints,
+    /// forwards, sending, waiting, and sending again. See [`OrbBuilder::round_trip_timeout`](crate::OrbBuilder::round_trip_timeout).
+    #[must_use]
+    //= RT-CORBA 1.2 §Invocation Timeout
+    //# A client may bound the time of a call, which then fails with TIMEOUT.
+    pub fn with_timeout(&self, timeout: impl Into<Option<Duration>>) -> Self {
+        Self::of(Inner {
+            timeout: Timeout::Own(timeout.into()),
+            ..self.inner.copy()
+        })
+    }
+
+    /// Returns a reference to the same object whose calls have that deadline: so long after the beginning of a call its result is
+    /// useful.
+    ///
+    /// Like a [timeout](Self::with_timeout), which it replaces, it bounds the whole call. In addition it travels with the request: the
+    /// server does not begin a call that has expired, the servant can ask [how much time is left](crate::CurrentCall::remaining), and the
+    /// calls that it makes inherit that. If a call of a servant has a deadline of its own too, the earlier one counts.
+    ///
+    /// ```no_run
+    /// # fn close(valve: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+    /// use std::time::Duration;
+    /// valve.with_deadline(Duration::from_millis(5)).invoke("close", |_| Ok(()), |_| Ok(()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self::of(Inner {
+            timeout: Timeout::Deadline(deadline),
+            ..self.inner.copy()
+        })
+    }
+
+    /// Returns a reference to the same object whose calls all end by `end`: for several calls that are one step to the application,
+    /// or a deadline that counts from an earlier release.
+    ///
+    /// A call after `end` fails with TIMEOUT. Like [`with_deadline`](Self::with_deadline), the servers learn it.
+    ///
+    /// ```no_run
+    /// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+    /// use std::time::{Duration, Instant};
+    /// let end = Instant::now() + Duration::from_millis(20);
+    /// for valve in [one, other] {
+    ///     valve.with_end_time(end).invoke("open", |_| Ok(()), |_| Ok(()))?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_end_time(&self, end: Instant) -> Self {
+        let left = end.saturating_duration_since(Instant::now());
+        Self::of(Inner {
+            timeout: Timeout::EndTime(Deadline::new(monotonic_ns(), Some(left))),
+            ..self.inner.copy()
+        })
+    }
+
+    /// Returns a reference to the same object whose calls all end by `end`, of which no server learns.
+    pub(crate) fn with_end(&self, end: Deadline) -> Self {
+        Self::of(Inner {
+            timeout: Timeout::Until(end),
+            ..self.inner.copy()
+        })
+    }
+
+    /// Returns the timeout that the application set for calls through this reference: the reference's own or its deadline, the time left until its
+    /// [end time](Self::with_end_time), or the ORB's. `None` if it set none, or no timeout.
+    pub fn chosen_timeout(&self) -> Option<Duration> {
+        let core = &self.inner.client.core;
+        match self.inner.timeout {
+            Timeout::OfOrb => core.chosen_timeout(),
+            Timeout::Own(timeout) => timeout,
+            Timeout::Deadline(deadline) => Some(deadline),
+            Timeout::EndTime(deadline) | Timeout::Until(deadline) => {
+                let left_ns = deadline.at_ns()?.saturating_sub(monotonic_ns());
+                Some(Duration::from_nanos(left_ns))
+            }
+        }
+    }
+
+    /// Returns the time of a call that begins now.
+    #[inline]
+    pub(super) fn begin(&self) -> CallTime {
+        let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
+        match (timeout.of_calls(core), deadline::inherited_ns()) {
+            (Some(timeout_ns), NONE_NS) => CallTime {
+                deadline: wait::deadline(timeout_ns),
+                is_delayed: false,
+                expiry_ns: NONE_NS,
+            },
+            (_, inherited_ns) => timeout.call_time(core, inherited_ns),
+        }
+    }
+
+    /// Returns the deadline of a oneway that waits for nothing, which its server learns; [`NONE_NS`] for none.
+    #[inline]
+    pub(super) fn expiry_ns(&self) -> u64 {
+        let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
+        match (timeout.of_calls(core), deadline::inherited_ns()) {
+            (Some(_), NONE_NS) => NONE_NS,
+            (_, inherited_ns) => timeout.call_time(core, inherited_ns).expiry_ns,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Watching the clients of distributable threads, which may cancel them while no thread reads their connections.
+
+use super::session::Session;
+use crate::distributable::{self, Origin};
+use crate::wait::watchdog::WatchedClient;
+use core::ptr;
+use rtorb_os::sync::Mutex;
+use rtorb_wire::giop::cancelled_requests;
+
+/// Whether the client of a connection is watched.
+#[derive(Debug, Default)]
+pub(super) struct ClientWatches(Mutex<WatchState>);
+
+#[derive(Debug, Default)]
+struct WatchState {
+    /// The client's number at the watchdog, once it has one.
+    number: Option<u32>,
+    /// Requests of distributable threads that are being served.
+    served: u32,
+}
+
+/// Unread bytes of a connection that are searched for a CancelRequest.
+const PEEKED_BYTES: usize = 4 << 10;
+
+/// The time in which the client of a request is watched. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct ClientWatch<'s>(&'s Session);
+
+impl Session {
+    /// Returns the name of a request of this connection among all of the process.
+    pub(super) fn origin(&self, request_id: u32) -> Origin {
+        Origin {
+            session: ptr::from_ref(self).addr(),
+            request_id,
+        }
+    }
+
+    /// Cancels a request: one that waits is dropped when its turn comes, and the thread of one that is served is told.
+    #[cold]
+    pub(super) fn cancel(&self, request_id: u32) {
+        // Noted first: a thread that begins the request meanwhile is found here, or finds the note.
+        self.cancelled.note(request_id);
+        distributable::cancel_request(self.origin(request_id));
+    }
+
+    /// Has the watchdog look for cancellations while the calling thread serves a request and does not read.
+    ///
+    /// Through shared memory nothing looks: a cancellation is found when a thread reads the connection.
+    //= RT-CORBA 1.2 §Distributable Threads
+    //# A cancellation reaches a distributable thread wherever it is, also within a call.
+    pub(super) fn watch_client(&self) -> ClientWatch<'_> {
+        let watchdog = &self.orb.client.core.watchdog;
+        let mut state = self.client_watches.0.lock();
+        state.served += 1;
+        if self.stream.memory().is_none() && state.served == 1 {
+            if state.number.is_none() {
+                // If the host refuses, cancellations are found when a thread reads the connection.
+                state.number = watchdog.add_client(self.as_watched(), &self.stream).ok();
+            }
+            if let Some(number) = state.number {
+                watchdog.begin_look(number, &self.stream);
+            }
+        }
+        ClientWatch(self)
+    }
+}
+
+impl Drop for ClientWatch<'_> {
+    fn drop(&mut self) {
+        let session = self.0;
+        let mut state = session.client_watches.0.lock();
+        state.served -= 1;
+        if let Some(number) = state.number.filter(|_| state.served == 0) {
+            let watchdog = &session.orb.client.core.watchdog;
+            watchdog.end_look(number, &session.stream);
+        }
+    }
+}
+
+/// It finds a CancelRequest whose bytes are not received yet, and behind whole messages only. One that was received together with its
+/// request is found when a thread reads on, or when the client ends the connection.
+impl WatchedClient for Session {
+    fn look(&self) {
+        let mut bytes = [0; PEEKED_BYTES];
+        match self.stream.peek(&mut bytes) {
+            // The client is gone, and nobody waits for the thread any more.
+            Ok(0) => distributable::cancel_all_of(ptr::from_ref(self).addr()),
+            Ok(count) => cancelled_requests(&bytes[..count]).for_each(|id| self.cancel(id)),
+            Err(_) => {}
+        }
+    }
+}
