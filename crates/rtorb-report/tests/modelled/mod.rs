@@ -61,6 +61,8 @@ fn checked() -> CheckReport {
         priority: Some(60),
         assigned: false,
         period_ns: 50_000_000,
+        jobs: 1,
+        offset_ns: 0,
         deadline_ns: 50_000_000,
         bound_ns: Some(bound_ns),
         slack_ns: i64::try_from(50_000_000 - bound_ns).ok(),
