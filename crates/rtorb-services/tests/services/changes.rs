@@ -305,9 +305,12 @@ fn consumers_that_share_a_lane_cannot_part() {
     assert_eq!(lanes, [29, 29]);
 }
 
+/// Makes the source of priorities of a channel from a service.
+type Source = fn(&Scheduling) -> Arc<dyn PrioritySource>;
+
 #[test]
 fn events_that_would_break_a_deadline_are_refused() {
-    let sources: [fn(&Scheduling) -> Arc<dyn PrioritySource>; 2] = [
+    let sources: [Source; 2] = [
         |service| Arc::new(service.clone()),
         |service| {
             let orb = Orb::builder().build().expect("an ORB");
