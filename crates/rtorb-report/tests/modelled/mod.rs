@@ -62,7 +62,7 @@ fn checked() -> CheckReport {
         assigned: false,
         period_ns: 50_000_000,
         jobs: 1,
-        offset_ns: 0,
+        offset_ns: None,
         deadline_ns: 50_000_000,
         bound_ns: Some(bound_ns),
         slack_ns: i64::try_from(50_000_000 - bound_ns).ok(),

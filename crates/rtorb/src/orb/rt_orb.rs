@@ -369,7 +369,7 @@ mod tests {
             let (end, ended) = std::sync::mpsc::channel::<()>();
             // A thread that calls wait for, which the host keeps from becoming more urgent.
             let thread = ClientThread::new(rt, &ThreadConfig::default());
-            let thread = thread.spawn("waits", move || drop(ended.recv()));
+            let thread = thread.spawn("waits", move || _ = ended.recv());
             rt.keep_above(50).expect("best effort");
             assert_eq!(orb.rt_current().the_priority(), Priority::new(60));
             drop(end);
