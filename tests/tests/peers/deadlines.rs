@@ -1,7 +1,7 @@
 //! Deadlines with other ORBs: JacORB knows those of CORBA Messaging, and no ORB is disturbed by ours.
 
 use rtorb::giop::Version;
-use rtorb::{DeadlineForm, ExceptionKind, Orb};
+use rtorb::{DeadlineForm, ExceptionKind, Orb, Strategies};
 use rtorb_tests::ours::{Ours, Wide, check_cubit, check_desk};
 use rtorb_tests::peers::jacorb::jacorb;
 use rtorb_tests::peers::jdk::jdk_orb;
@@ -9,6 +9,7 @@ use rtorb_tests::peers::omniorb::{Endpoint, omniorb};
 use rtorb_tests::scratch::Scratch;
 use rtorb_tests::stubs::Cubit;
 use rtorb_tests::stubs::exchange::Desk;
+use std::thread;
 use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(100);
@@ -69,6 +70,21 @@ fn omniorb_serves_calls_with_deadlines_in_every_version() {
 }
 
 #[test]
+fn a_call_that_is_given_up_leaves_the_connection_to_the_calls_of_others() {
+    let (Some(omniorb), Some(jacorb)) = (omniorb(), jacorb()) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let (_omniorb, of_omniorb) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &[]);
+    let (_jacorb, of_jacorb) = jacorb.serve("DeskServer", &scratch);
+    for reference in [of_omniorb, of_jacorb] {
+        for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+            check_others(&reference, version);
+        }
+    }
+}
+
+#[test]
 fn the_jdks_orb_serves_calls_with_deadlines() {
     let Some(jdk) = jdk_orb() else { return };
     let scratch = Scratch::new();
@@ -103,4 +119,21 @@ fn check_cubits_and_desks(cubit: &str, desk: &str, version: Version) {
         assert_eq!(given_up.kind, ExceptionKind::Timeout, "{form}");
         check_desk(&desk, wide);
     }
+}
+
+/// Gives a call up while another thread waits for its reply on the same connection.
+fn check_others(reference: &str, version: Version) {
+    let shared = Orb::builder().connection(Strategies::MINICOOL.connection);
+    let orb = shared.max_giop_version(version).build();
+    let orb = orb.expect("the ORB can be built");
+    let desk: Desk = orb.string_to_reference(reference).expect("a Desk");
+    assert!(desk.name().is_ok(), "both threads find one connection");
+    thread::scope(|scope| {
+        let other = scope.spawn(|| desk.sleep(500));
+        let given_up = desk.with_deadline(SHORT).sleep(500);
+        let given_up = given_up.expect_err("the servant sleeps longer");
+        assert_eq!(given_up.kind, ExceptionKind::Timeout);
+        let ended = other.join().expect("no panic");
+        assert_eq!(ended, Ok(()), "{version:?}: {reference}");
+    });
 }
