@@ -32,7 +32,7 @@ pub(super) struct Levels<J> {
     /// The number of levels up to the highest one that is taken. An idle level below it had a job that ended while the job above was
     /// suspended.
     height: usize,
-    waiting: BinaryHeap<Waiting<J>>,
+    waiting: BinaryHeap<WaitingJob<J>>,
     /// The number of jobs that have arrived.
     arrived: u64,
 }
@@ -49,7 +49,7 @@ type Ranked = (Urgency, u64);
 
 /// A job that waits.
 #[derive(Clone, Debug)]
-struct Waiting<J> {
+struct WaitingJob<J> {
     rank: Ranked,
     job: J,
 }
@@ -72,7 +72,7 @@ impl<J> Levels<J> {
         if self.may_begin(rank) {
             return Some(self.begin(rank, job));
         }
-        self.waiting.push(Waiting { rank, job });
+        self.waiting.push(WaitingJob { rank, job });
         None
     }
 
@@ -112,23 +112,23 @@ impl<J> Levels<J> {
     }
 }
 
-impl<J> Ord for Waiting<J> {
+impl<J> Ord for WaitingJob<J> {
     /// The heap has its greatest element on top: the most urgent job.
     fn cmp(&self, other: &Self) -> Ordering {
         other.rank.cmp(&self.rank)
     }
 }
 
-impl<J> PartialOrd for Waiting<J> {
+impl<J> PartialOrd for WaitingJob<J> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<J> PartialEq for Waiting<J> {
+impl<J> PartialEq for WaitingJob<J> {
     fn eq(&self, other: &Self) -> bool {
         self.rank == other.rank
     }
 }
 
-impl<J> Eq for Waiting<J> {}
+impl<J> Eq for WaitingJob<J> {}
