@@ -156,6 +156,9 @@ local! {
         CALLED_TOO_SOON = RTORB | 0x18,
             "the operation is called more often than its @period allows: call it at most once in a period, or let the server delay or \
              only count early calls (-ORBEarlyCalls)";
+        /// A waiting request gave its place in a full queue to a more critical one.
+        SHED = RTORB | 0x19,
+            "the server is overloaded, and served more critical requests (@criticality) instead: try again later, or call less often";
     }
     Timeout {
         /// A change did not begin in time.
