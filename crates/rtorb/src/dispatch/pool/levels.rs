@@ -20,8 +20,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::urgency::Urgency;
-use core::cmp::Ordering;
+use super::urgency::{Importance, Urgency};
+use crate::timing::Criticality;
+use core::cmp::{Ordering, Reverse};
+use core::mem;
 use std::collections::BinaryHeap;
 
 /// The jobs that run and those that wait.
@@ -51,6 +53,7 @@ type Ranked = (Urgency, u64);
 #[derive(Clone, Debug)]
 struct WaitingJob<J> {
     rank: Ranked,
+    criticality: Criticality,
     job: J,
 }
 
@@ -66,13 +69,17 @@ impl<J> Levels<J> {
     }
 
     /// Adds a job. Returns it with its level if it shall begin now; otherwise it waits.
-    pub(super) fn arrive(&mut self, urgency: Urgency, job: J) -> Option<Start<J>> {
-        let rank = (urgency, self.arrived);
+    pub(super) fn arrive(&mut self, importance: Importance, job: J) -> Option<Start<J>> {
+        let rank = (importance.urgency, self.arrived);
         self.arrived += 1;
         if self.may_begin(rank) {
             return Some(self.begin(rank, job));
         }
-        self.waiting.push(WaitingJob { rank, job });
+        self.waiting.push(WaitingJob {
+            rank,
+            criticality: importance.criticality,
+            job,
+        });
         None
     }
 
@@ -96,6 +103,31 @@ impl<J> Levels<J> {
     /// Takes out the most urgent job that waits, without beginning it.
     pub(super) fn pop(&mut self) -> Option<J> {
         self.waiting.pop().map(|waiting| waiting.job)
+    }
+
+    /// The waiting jobs that are less critical than `than`.
+    pub(super) fn less_critical(&self, than: Criticality) -> impl Iterator<Item = &J> {
+        self.waiting_below(than).map(|waiting| &waiting.job)
+    }
+
+    /// Takes out the least critical job that waits, if it is less critical than `than`; of several, the least urgent.
+    ///
+    /// It looks at each waiting job, and makes no heap call.
+    #[cold]
+    pub(super) fn shed(&mut self, than: Criticality) -> Option<J> {
+        let order = |waiting: &&WaitingJob<J>| (waiting.criticality, Reverse(waiting.rank));
+        let least = self.waiting_below(than).min_by_key(order)?.rank;
+        let mut waiting = mem::take(&mut self.waiting).into_vec();
+        let place = waiting.iter().position(|waiting| waiting.rank == least);
+        let shed = place.map(|place| waiting.swap_remove(place).job);
+        self.waiting = waiting.into();
+        shed
+    }
+
+    fn waiting_below(&self, than: Criticality) -> impl Iterator<Item = &WaitingJob<J>> {
+        self.waiting
+            .iter()
+            .filter(move |waiting| waiting.criticality < than)
     }
 
     /// True if a level is free above the stack, and the job is more urgent than the top.
