@@ -256,7 +256,7 @@ impl SharedConnection {
 
     /// Tells the server that nobody waits for a request any more, if no other thread sends and the socket takes it at once. A
     /// connection with a thread of its own sends only what is in its queue. Before GIOP 1.2 nothing is sent: omniORB closes the
-    /// connection then, which ends the calls of other threads.
+    /// connection then, and calls of other threads may be lost.
     #[cold]
     fn cancel_now(&self, invocation: &Invocation<'_>, request_id: u32) {
         if self.signal.get().is_some() || invocation.route.version < Version::V1_2 {
