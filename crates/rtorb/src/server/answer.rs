@@ -161,9 +161,9 @@ pub(super) fn taken_request(
         }
         deadline::enter(times.deadline_ns);
     }
+    // The client of a distributable thread waits for THREAD_CANCELLED.
     if session.cancelled.is_any()
         && request.response == Response::FromTarget
-        // The client of a distributable thread waits for THREAD_CANCELLED.
         && request.contexts.find(DISTRIBUTABLE_THREAD).is_none()
         && session.cancelled.forget(request.request_id)
     {

@@ -34,7 +34,7 @@ pub(super) struct Levels<J> {
     /// The number of levels up to the highest one that is taken. An idle level below it had a job that ended while the job above was
     /// suspended.
     height: usize,
-    waiting: BinaryHeap<Waiting<J>>,
+    waiting: BinaryHeap<WaitingJob<J>>,
     /// The number of jobs that have arrived.
     arrived: u64,
 }
@@ -51,7 +51,7 @@ type Ranked = (Urgency, u64);
 
 /// A job that waits.
 #[derive(Clone, Debug)]
-struct Waiting<J> {
+struct WaitingJob<J> {
     rank: Ranked,
     criticality: Criticality,
     job: J,
@@ -75,7 +75,7 @@ impl<J> Levels<J> {
         if self.may_begin(rank) {
             return Some(self.begin(rank, job));
         }
-        self.waiting.push(Waiting {
+        self.waiting.push(WaitingJob {
             rank,
             criticality: importance.criticality,
             job,
@@ -115,7 +115,7 @@ impl<J> Levels<J> {
     /// It looks at each waiting job, and makes no heap call.
     #[cold]
     pub(super) fn shed(&mut self, than: Criticality) -> Option<J> {
-        let order = |waiting: &&Waiting<J>| (waiting.criticality, Reverse(waiting.rank));
+        let order = |waiting: &&WaitingJob<J>| (waiting.criticality, Reverse(waiting.rank));
         let least = self.waiting_below(than).min_by_key(order)?.rank;
         let mut waiting = mem::take(&mut self.waiting).into_vec();
         let place = waiting.iter().position(|waiting| waiting.rank == least);
@@ -124,7 +124,7 @@ impl<J> Levels<J> {
         shed
     }
 
-    fn waiting_below(&self, than: Criticality) -> impl Iterator<Item = &Waiting<J>> {
+    fn waiting_below(&self, than: Criticality) -> impl Iterator<Item = &WaitingJob<J>> {
         self.waiting
             .iter()
             .filter(move |waiting| waiting.criticality < than)
@@ -144,23 +144,23 @@ impl<J> Levels<J> {
     }
 }
 
-impl<J> Ord for Waiting<J> {
+impl<J> Ord for WaitingJob<J> {
     /// The heap has its greatest element on top: the most urgent job.
     fn cmp(&self, other: &Self) -> Ordering {
         other.rank.cmp(&self.rank)
     }
 }
 
-impl<J> PartialOrd for Waiting<J> {
+impl<J> PartialOrd for WaitingJob<J> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<J> PartialEq for Waiting<J> {
+impl<J> PartialEq for WaitingJob<J> {
     fn eq(&self, other: &Self) -> bool {
         self.rank == other.rank
     }
 }
 
-impl<J> Eq for Waiting<J> {}
+impl<J> Eq for WaitingJob<J> {}
