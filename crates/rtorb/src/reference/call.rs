@@ -232,12 +232,11 @@ impl ObjectRef {
             time: Some(time),
             ..asked
         };
-        let ended = self.invoke_and_follow(asked, arguments, results);
+        let ended = self.invoke_at(asked, arguments, results);
         call.end(ended)
     }
 
     /// Invokes the object, and follows it if it has moved. One deadline bounds all requests.
-    // Always: it is in the path of every call, and its other caller is rare.
     #[inline(always)]
     fn invoke_and_follow<'a>(
         &self,
