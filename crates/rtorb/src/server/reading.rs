@@ -5,7 +5,7 @@ use super::request::TakenRequest;
 use super::session::Session;
 use super::workspace::Workspace;
 use rtorb_wire::connection::{CodeSetState, ReceiveError, Receiver, Side};
-use rtorb_wire::giop::{MessageType, RequestHeader};
+use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, MessageType, RequestHeader};
 use rustix::io::Errno;
 
 /// The state of reading a connection. One thread at a time has it.
@@ -168,8 +168,9 @@ impl Reading {
             });
         }
         let request = RequestHeader::decode(&mut message.reader())?;
-        if session.cancelled.is_any() {
-            // A client uses the id of a request again that has its reply.
+        if session.cancelled.is_any() && request.contexts.find(DISTRIBUTABLE_THREAD).is_none() {
+            // A client uses the id of a request again that has its reply. The watchdog may have found the cancellation of a
+            // distributable thread before its request is taken.
             session.cancelled.forget(request.request_id);
         }
         let code_sets = &mut self.code_sets;
