@@ -189,6 +189,14 @@ impl ObjectRef {
         }
     }
 
+    /// Returns true if the end of a call is a deadline, its own or an inherited one, and no timeout.
+    pub(super) fn is_by_deadline(&self, end: Deadline) -> bool {
+        matches!(
+            self.inner.timeout,
+            Timeout::Deadline(_) | Timeout::EndTime(_)
+        ) || end.at_ns() == Some(deadline::inherited_ns())
+    }
+
     /// Returns the deadline of a oneway that waits for nothing, which its server learns; [`NONE_NS`] for none.
     #[inline]
     pub(super) fn expiry_ns(&self) -> u64 {

@@ -14,8 +14,8 @@ use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
-    self, Expiry, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Response, Version,
-    contexts,
+    self, DISTRIBUTABLE_THREAD, Expiry, LocateRequestHeader, LocateStatus, MessageType,
+    RequestHeader, Response, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -169,8 +169,10 @@ pub(super) fn taken_request(
         }
         deadline::enter(times.deadline_ns);
     }
+    // The client of a distributable thread waits for THREAD_CANCELLED.
     if session.cancelled.is_any()
         && request.response == Response::FromTarget
+        && request.contexts.find(DISTRIBUTABLE_THREAD).is_none()
         && session.cancelled.forget(request.request_id)
     {
         deadline::leave();
