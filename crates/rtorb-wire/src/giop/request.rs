@@ -98,10 +98,16 @@ impl<'m> RequestHeader<'m> {
     /// Not inlined, so that the common case is short enough to be inlined.
     #[inline(never)]
     fn read_with_contexts(&mut self, r: &mut Reader<'m>) -> Result<(), DecodeError> {
-        *self = match Self::decode_plain::<1>(r) {
-            Some(plain) => plain,
-            None => Self::decode_any(r)?,
-        };
+        if let Some(plain) = Self::decode_plain::<1>(r) {
+            *self = plain;
+            return Ok(());
+        }
+        self.read_any(r)
+    }
+
+    #[inline(never)]
+    fn read_any(&mut self, r: &mut Reader<'m>) -> Result<(), DecodeError> {
+        *self = Self::decode_any(r)?;
         Ok(())
     }
 
@@ -164,7 +170,7 @@ impl<'m> RequestHeader<'m> {
     //= GIOP 1.2 §15.4.2.1
     //# A request of GIOP 1.0 is service contexts, its id, whether a reply is expected, object key, operation and principal.
     //# GIOP 1.1 has 3 reserved bytes before the object key.
-    #[inline(never)]
+    #[inline]
     fn decode_any(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
         let minor = r.giop_minor();
         let first = (minor < 2)

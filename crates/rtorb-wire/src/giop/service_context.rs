@@ -57,7 +57,7 @@ impl<'m> ServiceContexts<'m> {
         })
     }
 
-    /// Decodes a list with one context at the begin of `bytes`, which are at a multiple of 4. Returns also where it ends; `None` for any
+    /// Decodes a list with one context at the beginning of `bytes`, which are at a multiple of 4. Returns also where it ends; `None` for any
     /// other list.
     #[inline]
     pub(super) fn decode_one(bytes: &'m [u8], order: ByteOrder) -> Option<(Self, usize)> {
@@ -114,7 +114,7 @@ impl<'m> ServiceContexts<'m> {
             .map(|context| context.data)
     }
 
-    /// True if there is a context with another id.
+    /// False if there is no context, or only one, which has that id.
     #[inline(always)]
     pub fn has_other_than(&self, id: u32) -> bool {
         self.count != 0 && self.only().is_none_or(|(only, _)| only != id)

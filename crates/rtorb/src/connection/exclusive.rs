@@ -35,7 +35,7 @@ pub(crate) fn call<'a>(
     arguments: Arguments<'_, 'a>,
     results: Results<'_>,
 ) -> Result<Outcome, SystemException> {
-    if let Some(mut own) = take(invocation) {
+    if let Some(mut own) = take::<true>(invocation) {
         match own.connection.call(invocation, arguments, results) {
             Ok(outcome) => {
                 keep_if_sound(own, invocation);
@@ -70,7 +70,7 @@ pub(super) fn at_once<T>(
     invocation: &Invocation<'_>,
     act: impl FnOnce(&mut SingleConnection) -> T,
 ) -> Option<T> {
-    let mut own = take(invocation)?;
+    let mut own = take::<false>(invocation)?;
     if own.connection.has_ended_idle(coarse_monotonic_ns()) {
         return None;
     }
@@ -108,9 +108,10 @@ impl Own {
 /// Takes this thread's connection for the invocation out of the table, if it has a free one.
 ///
 /// A connection in use is not in the table. So a nested call on the same thread opens another connection.
-// Always: it is in the path of every call, and its other caller is rare.
+///
+/// The two callers have code of their own, which is inlined in the path of every call.
 #[inline(always)]
-fn take(invocation: &Invocation<'_>) -> Option<Box<Own>> {
+fn take<const IS_CALL: bool>(invocation: &Invocation<'_>) -> Option<Box<Own>> {
     IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
         let place = idle.iter().rposition(|own| own.serves(invocation))?;

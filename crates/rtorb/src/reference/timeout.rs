@@ -176,8 +176,7 @@ impl ObjectRef {
     }
 
     /// Returns the time of a call that begins now.
-    // Always: it is in the path of every call, and its other callers are rare.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin(&self) -> CallTime {
         let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
         match (timeout.of_calls(core), deadline::inherited_ns()) {
