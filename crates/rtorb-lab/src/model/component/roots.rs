@@ -76,8 +76,7 @@ struct Waiting {
 }
 
 impl Roots {
-    /// Starts a thread a root, each of which practises and then waits.
-    /// One that is in `released` sends its jobs to that object.
+    /// Starts a thread a root, each of which practises and then waits. One that is in `released` sends its jobs to that object.
     pub(super) fn spawn(
         orb: &Orb,
         performer: &Arc<Performer>,
@@ -294,7 +293,13 @@ impl Arrivals {
         let mut next_ns = release_ns.saturating_add(self.next_gap_ns());
         if self.latest_max > 0 && self.latest_ns.len() == self.latest_max {
             let full_ns = self.latest_ns.front().copied().unwrap_or(0);
-            next_ns = next_ns.max(full_ns.saturating_add(self.window_ns));
+            let earliest_ns = full_ns.saturating_add(self.window_ns);
+            // Half of the bursts begin as late as to depend on none before: gaps that a window has once made longer would stay so.
+            next_ns = if next_ns < earliest_ns && self.numbers.draw_below(2) == 1 {
+                release_ns.saturating_add(self.window_ns)
+            } else {
+                next_ns.max(earliest_ns)
+            };
         }
         self.note(next_ns);
         next_ns
