@@ -45,7 +45,7 @@ pub(crate) fn send(link: &mut dyn Link, message: &Writer<'_>) -> Result<(), Link
 /// What a receiver of messages of at most that many octets takes.
 pub(crate) fn limits(message_bytes_max: usize) -> ReceiveLimits {
     ReceiveLimits {
-        message_bytes_max: message_bytes_max,
+        message_bytes_max,
         fragmented_messages_max: 1,
     }
 }

@@ -1,9 +1,9 @@
 //! The periods of operations: a server with a clock refuses calls that come too soon.
 
-use crate::server::Object;
 use alloc::vec;
 use alloc::vec::Vec;
 use rtorb_core::exception::{SystemException, local};
+use rtorb_core::timing::OperationTiming;
 
 /// A clock of the application that never goes back.
 pub trait Clock: Sync {
@@ -25,42 +25,40 @@ pub(crate) struct Periods<'o> {
 }
 
 impl<'o> Periods<'o> {
-    /// The periods of objects that have not been called.
-    pub(crate) fn new(objects: &[Object<'_>], clock: &'o dyn Clock) -> Result<Self, NotEnforced> {
-        let timings = |object: &Object<'_>| object.servant.timings();
-        let mut all = objects.iter().flat_map(timings);
+    /// The periods of objects that have not been called, from the annotated operations of each.
+    pub(crate) fn new(
+        objects: impl Iterator<Item = &'static [OperationTiming]> + Clone,
+        clock: &'o dyn Clock,
+    ) -> Result<Self, NotEnforced> {
+        let mut all = objects.clone().flatten();
         if let Some(timing) = all.find(|timing| timing.worst_case_time().is_some()) {
             return Err(NotEnforced {
                 operation: timing.name(),
             });
         }
-        let of_object = |object| vec![None; timings(object).len()];
         Ok(Self {
             clock,
-            served_ns: objects.iter().map(of_object).collect(),
+            served_ns: objects
+                .map(|operations| vec![None; operations.len()])
+                .collect(),
         })
     }
 
-    /// Admits a call of the object at `place`.
+    /// Admits a call of the annotated operation with that number, of the object at `place`.
     ///
     /// # Errors
     /// TRANSIENT if the period since the last call that was served is not over.
     pub(crate) fn admit(
         &mut self,
         place: usize,
-        object: &Object<'_>,
-        operation: &[u8],
+        number: usize,
+        operation: &OperationTiming,
     ) -> Result<(), SystemException> {
-        let Some(number) = object.servant.timing_of(operation) else {
-            return Ok(());
-        };
-        let timing = object.servant.timings().get(number);
-        let period_ns = timing.and_then(|timing| timing.period_ns);
         let served_ns = self
             .served_ns
             .get_mut(place)
             .and_then(|of_object| of_object.get_mut(number));
-        let (Some(period_ns), Some(served_ns)) = (period_ns, served_ns) else {
+        let (Some(period_ns), Some(served_ns)) = (operation.period_ns, served_ns) else {
             return Ok(());
         };
         let now_ns = self.clock.now_ns();

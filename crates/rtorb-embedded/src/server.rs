@@ -38,6 +38,22 @@ pub struct Object<'o> {
     pub servant: &'o dyn Skeleton,
 }
 
+impl Object<'_> {
+    /// Admits a call of the object, which is at `place` in the table, unless it comes too soon.
+    fn check_period(
+        &self,
+        operation: &[u8],
+        periods: &mut Periods<'_>,
+        place: usize,
+    ) -> Result<(), SystemException> {
+        let number = self.servant.timing_of(operation);
+        let timing = number.and_then(|number| Some((number, self.servant.timings().get(number)?)));
+        timing.map_or(Ok(()), |(number, timing)| {
+            periods.admit(place, number, timing)
+        })
+    }
+}
+
 /// A servant together with its interface. A [`Tie`] is one.
 pub trait Skeleton: Sync {
     /// Calls the operation with that name.
@@ -137,7 +153,8 @@ impl<'o> Server<'o> {
     /// # Errors
     /// If an operation of an object has `@worst_case_time`, which needs an operating system.
     pub fn enforce_periods(mut self, clock: &'o dyn Clock) -> Result<Self, NotEnforced> {
-        self.periods = Some(Periods::new(self.objects, clock)?);
+        let timings = self.objects.iter().map(|object| object.servant.timings());
+        self.periods = Some(Periods::new(timings, clock)?);
         Ok(self)
     }
 
@@ -227,7 +244,7 @@ impl<'m> Answer<'m, '_> {
         let object = place.and_then(|place| self.objects.get(place));
         let admitted = match (self.periods, place, object) {
             (Some(periods), Some(place), Some(object)) => {
-                periods.admit(place, object, request.operation)
+                object.check_period(request.operation, periods, place)
             }
             _ => Ok(()),
         };

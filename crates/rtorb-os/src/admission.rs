@@ -5,8 +5,8 @@ use crate::atomics::{AtomicU32, AtomicU64, Ordering};
 /// Decides which requests a queue accepts.
 ///
 /// One thread [admits](Self::admit) requests and adds them to the queue. Any thread takes one out, which it [notes](Self::note_taken),
-/// and notes [when it is served](Self::note_served). A request that was admitted and could not be added is
-/// [withdrawn](Self::withdraw), so that it takes no room for ever.
+/// and notes [when it is served](Self::note_served). A request that was admitted and is not served is [withdrawn](Self::withdraw), so
+/// that it takes no room for ever.
 #[derive(Debug)]
 pub struct Admission {
     /// The number of requests that were admitted and not served yet.
@@ -45,7 +45,14 @@ impl Admission {
         fits
     }
 
-    /// Subtracts a request that was admitted and could not be added to the queue.
+    /// Returns true if `bytes` bytes fit once waiting requests of `freed` bytes are [withdrawn](Self::withdraw).
+    #[cold]
+    pub fn would_fit(&self, bytes: u64, freed: u64) -> bool {
+        let waiting = self.bytes.load(Ordering::Relaxed).saturating_sub(freed);
+        bytes <= self.bytes_max.saturating_sub(waiting)
+    }
+
+    /// Subtracts a request that was admitted, and that no thread takes out of the queue.
     #[cold]
     pub fn withdraw(&self, bytes: u64) {
         self.note_taken(bytes);

@@ -121,7 +121,8 @@ impl<T> Slab<T> {
     }
 
     /// Looks up an entry and keeps it until the guard is dropped; `None` if it was removed, or has 2^29 guards.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub fn enter(&self, key: Key) -> Option<Entered<'_, T>> {
         let slot = self.slot(key.index)?;
         let state = slot.state.fetch_add(1, Ordering::Acquire);

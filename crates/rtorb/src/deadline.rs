@@ -2,7 +2,7 @@
 
 use crate::clock::{monotonic_ns, utc_offset};
 use core::cell::Cell;
-use rtorb_wire::giop::{Expiry, ServiceContexts};
+use rtorb_wire::giop::Expiry;
 
 thread_local! {
     static INHERITED_NS: Cell<u64> = const { Cell::new(NONE_NS) };
@@ -59,12 +59,11 @@ pub(crate) struct RequestDeadline {
     pub(crate) arrived_ns: u64,
 }
 
-/// Returns the deadline of a request that has just arrived with these contexts; `None` if they have none.
+/// Returns the deadline of a request that has just arrived and expires so; `None` if it does not expire.
 ///
 /// An end time counts with its inaccuracy, so that no request is refused that may be in time. Remaining time counts from the arrival.
-#[inline(never)]
-pub(crate) fn of_request(contexts: ServiceContexts<'_>) -> Option<RequestDeadline> {
-    let expiry = Expiry::of(contexts);
+#[inline]
+pub(crate) fn of_request(expiry: Expiry) -> Option<RequestDeadline> {
     if expiry.is_never() {
         return None;
     }

@@ -283,6 +283,12 @@ impl Orb {
         self.core.adapters.server.state.refused()
     }
 
+    /// Returns the number of requests that waited in a full queue and gave their places to more critical ones (`@criticality`). Each was
+    /// refused with TRANSIENT.
+    pub fn requests_shed(&self) -> u64 {
+        self.core.adapters.server.state.shed()
+    }
+
     /// Returns the number of requests whose deadline had passed before a servant was called. Each was refused with TIMEOUT, or served
     /// if [`deadlines`](OrbBuilder::deadlines) are only counted.
     pub fn requests_expired(&self) -> u64 {

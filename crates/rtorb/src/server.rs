@@ -50,5 +50,5 @@ pub(crate) use servant::{ObjectAdapter, Servant};
 pub(crate) use server_core::{ServerCore, ServerState, bind, next_upcall, not_opened};
 pub(crate) use session::Session;
 pub(crate) use thread_priority::ThreadPriority;
-pub(crate) use upcall::{is_in_servant, is_in_upcall, propagated};
+pub(crate) use upcall::{is_in_servant, is_in_upcall, propagated, site};
 pub(crate) use workspace::Workspace;

@@ -40,17 +40,29 @@ impl JacOrb {
     ///
     /// It does not get ready.
     pub fn serve(&self, class: &str, scratch: &Path) -> (Running, String) {
-        let file = scratch.join(format!("{class}.ior"));
-        Running::until_written(self.java(class).arg(&file), &file)
+        self.serve_with(&[], class, scratch)
     }
 
-    /// Runs `CubitClient` or `DeskClient` against `reference`, and answers its lines, one a check, all of them right.
+    /// Starts a server whose adapters have one thread each.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn serve_by_one_thread(&self, class: &str, scratch: &Path) -> (Running, String) {
+        let threads = [
+            "-Djacorb.poa.thread_pool_min=1",
+            "-Djacorb.poa.thread_pool_max=1",
+        ];
+        self.serve_with(&threads, class, scratch)
+    }
+
+    /// Runs `CubitClient`, `DeskClient` or `DeadlineClient` against `reference`, and answers its lines, one a check, all of them right.
     ///
     /// # Panics
     ///
     /// A check was wrong.
     pub fn call(&self, class: &str, reference: &str, options: &[&str]) -> Vec<String> {
-        let printed = output_of(self.java(class).arg(reference).args(options));
+        let printed = output_of(self.java(&[], class).arg(reference).args(options));
         let lines: Vec<_> = printed.lines().map(str::to_owned).collect();
         assert!(
             lines.iter().all(|line| line.starts_with("ok ")),
@@ -60,7 +72,12 @@ impl JacOrb {
         lines
     }
 
-    fn java(&self, class: &str) -> Command {
+    fn serve_with(&self, properties: &[&str], class: &str, scratch: &Path) -> (Running, String) {
+        let file = scratch.join(format!("{class}.ior"));
+        Running::until_written(self.java(properties, class).arg(&file), &file)
+    }
+
+    fn java(&self, properties: &[&str], class: &str) -> Command {
         let mut command = Command::new("java");
         command.args([
             "-Dorg.omg.CORBA.ORBClass=org.jacorb.orb.ORB",
@@ -71,6 +88,7 @@ impl JacOrb {
             "-Djacorb.log.default.verbosity=0",
         ]);
         command
+            .args(properties)
             .args(["-cp", &self.class_path, class])
             .stderr(std::process::Stdio::null());
         command

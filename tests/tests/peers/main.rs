@@ -1,6 +1,7 @@
 //! The ORB and its services with other ORBs, as client and as server of each.
 
 mod client_strategies;
+mod deadlines;
 mod distributable_threads;
 mod dynamic_calls;
 mod dynamic_servants;

@@ -11,6 +11,7 @@ mod colours;
 mod completions;
 mod contestants;
 mod cubit;
+mod deadlines;
 mod events;
 mod idl;
 mod ior;

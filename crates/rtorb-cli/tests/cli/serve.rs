@@ -462,7 +462,7 @@ fn a_recording_has_a_largest_size() {
     let asked = bench.path("asked.jsonl");
     let server = bench.valve(
         "valve.json",
-        &["--record", asked.to_str().unwrap(), "--octets-max", "250"],
+        &["--record", asked.to_str().unwrap(), "--bytes-max", "250"],
     );
     for _ in 0..3 {
         assert_eq!(

@@ -83,9 +83,9 @@ impl SystemException {
             (ExceptionKind::Timeout, Some(Phase::AwaitUnserved)) => Some(
                 "a callback waits for this ORB: call `Orb::run` in another thread before the call",
             ),
-            (ExceptionKind::Timeout, _) => {
-                Some("raise the timeout, or find out what holds the server")
-            }
+            (ExceptionKind::Timeout, _) => Some(
+                "allow more time, by the timeout or the deadline of the call, or find out what holds the server",
+            ),
             (ExceptionKind::CommFailure, _) if self.minor == exception::NOT_UNDERSTOOD => Some(
                 "the server did not understand a message of this client, and does not say why (MessageError): look at its log, and \
                  try an older GIOP version (`OrbBuilder::max_giop_version`, or corbaloc:iiop:1.0@HOST:PORT/KEY)",

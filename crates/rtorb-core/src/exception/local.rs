@@ -60,6 +60,8 @@ local! {
     ThreadCancelled {
         /// A distributable thread was cancelled.
         THREAD_CANCELLED = RTORB | 0x10, "the distributable thread was cancelled: undo what is begun, and return to where it began";
+        /// The client has cancelled the call that a servant serves.
+        CALL_CANCELLED = RTORB | 0x11, "the client has given the call up, and nobody waits for its result: undo what is begun, and return";
     }
     InvObjref {
         /// An initial reference is not there.
@@ -154,6 +156,9 @@ local! {
         CALLED_TOO_SOON = RTORB | 0x18,
             "the operation is called more often than its @period allows: call it at most once in a period, or let the server delay or \
              only count early calls (-ORBEarlyCalls)";
+        /// A waiting request gave its place in a full queue to a more critical one.
+        SHED = RTORB | 0x19,
+            "the server is overloaded, and served more critical requests (@criticality) instead: try again later, or call less often";
     }
     Timeout {
         /// A change did not begin in time.

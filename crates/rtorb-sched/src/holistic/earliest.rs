@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::Step;
 use super::counts::{Interferer, lead_ns};
 use super::relatives::Relation;
-use super::search::{Budget, LatestJob, Subject, fixed_point};
+use super::search::{LatestJob, StepBudget, Subject, fixed_point};
 use crate::arrivals::Arrivals;
 use crate::limits::SearchLimits;
 use crate::stream::Stream;
@@ -73,7 +73,7 @@ impl DeadlineDemand {
             blockings: order.iter().map(blocking).collect(),
             busy_ns: None,
         };
-        let mut budget = Budget(limits.steps_max);
+        let mut budget = StepBudget(limits.steps_max);
         lane.busy_ns = lane.busy_period(&mut budget).filter(|_| !overflowed);
         lane
     }
@@ -84,14 +84,14 @@ impl DeadlineDemand {
         &self,
         subject: &Subject<'_>,
         known: LatestJob,
-        budget: &mut Budget,
+        budget: &mut StepBudget,
     ) -> (LatestJob, bool) {
         let mut latest = known;
         let complete = DeadlineSearch::new(self, subject).all_jobs(budget, &mut latest);
         (latest, complete.is_some())
     }
 
-    fn busy_period(&self, budget: &mut Budget) -> Option<u64> {
+    fn busy_period(&self, budget: &mut StepBudget) -> Option<u64> {
         let blocking_ns = self.blockings.iter().map(|blocking| blocking.ns).max()?;
         let mut busy_ns = 1;
         fixed_point(&mut busy_ns, budget, |window| {
@@ -211,7 +211,7 @@ impl<'a> DeadlineSearch<'a> {
     }
 
     /// Analyses each arrival that may be the worst; `None` if the search ended early.
-    fn all_jobs(&self, budget: &mut Budget, latest: &mut LatestJob) -> Option<()> {
+    fn all_jobs(&self, budget: &mut StepBudget, latest: &mut LatestJob) -> Option<()> {
         let first = -i128::from(self.jitter_ns);
         self.look_at(first, budget, latest)?;
         let mut limit = i128::from(self.lane.busy_ns?);
@@ -239,7 +239,7 @@ impl<'a> DeadlineSearch<'a> {
     fn look_at(
         &self,
         arrival_ns: i128,
-        budget: &mut Budget,
+        budget: &mut StepBudget,
         latest: &mut LatestJob,
     ) -> Option<u64> {
         let mut window_ns = 1;
@@ -260,7 +260,7 @@ impl<'a> DeadlineSearch<'a> {
         window_ns: &mut u64,
         arrival_ns: i128,
         family: &[Relative],
-        budget: &mut Budget,
+        budget: &mut StepBudget,
     ) -> Option<()> {
         let due_ns = arrival_ns + i128::from(self.deadline_ns);
         let due = |stream: &DeadlineStream| {

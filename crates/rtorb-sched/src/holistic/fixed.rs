@@ -2,7 +2,7 @@
 
 use super::counts::Interferer;
 use super::relatives::Relation;
-use super::search::{Budget, LatestJob, Subject, fixed_point};
+use super::search::{LatestJob, StepBudget, Subject, fixed_point};
 use crate::stream::{Stream, StreamSet, demand_in};
 use crate::task::Task;
 use crate::utilisation::share;
@@ -31,7 +31,11 @@ impl LevelDemand {
 
     /// Returns the job with the longest response of those analysed, and whether all candidates were analysed. The step must have
     /// been added.
-    pub(super) fn worst(&self, subject: &Subject<'_>, budget: &mut Budget) -> (LatestJob, bool) {
+    pub(super) fn worst(
+        &self,
+        subject: &Subject<'_>,
+        budget: &mut StepBudget,
+    ) -> (LatestJob, bool) {
         let search = FixedSearch::new(self, subject);
         let mut latest = LatestJob {
             arrival_ns: -i128::from(subject.own_jitter_ns()),
@@ -80,7 +84,7 @@ impl<'a> FixedSearch<'a> {
     }
 
     /// Analyses each arrival that may be the worst; `None` if the search ended early.
-    fn all_jobs(&self, budget: &mut Budget, latest: &mut LatestJob) -> Option<()> {
+    fn all_jobs(&self, budget: &mut StepBudget, latest: &mut LatestJob) -> Option<()> {
         let mut arrival_ns = latest.arrival_ns;
         let mut busy_ns = None;
         loop {
@@ -157,7 +161,7 @@ impl<'a> FixedSearch<'a> {
     }
 
     /// Returns the length of the longest busy period of these levels, which is at least the known one.
-    fn busy_period(&self, known_ns: u64, budget: &mut Budget) -> Option<u64> {
+    fn busy_period(&self, known_ns: u64, budget: &mut StepBudget) -> Option<u64> {
         let mut busy_ns = known_ns;
         fixed_point(&mut busy_ns, budget, |window| {
             demand_in(self.streams, window)?.checked_add(self.blocking_ns)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::earliest::DeadlineDemand;
 use super::fixed::LevelDemand;
 use super::relatives::{Relatives, relatives};
-use super::search::{Budget, LatestJob, Subject};
+use super::search::{LatestJob, StepBudget, Subject};
 use super::{SchedulingPolicy, Step, StepResponse};
 use crate::limits::SearchLimits;
 use crate::response::Response;
@@ -211,7 +211,7 @@ impl<'a> Rounds<'a> {
                 continue;
             }
             for &index in level {
-                let mut budget = Budget(self.limits.steps_max);
+                let mut budget = StepBudget(self.limits.steps_max);
                 let subject = self.subject(index);
                 let decided = match release {
                     ReleaseState::Unbounded => None,
@@ -233,7 +233,7 @@ impl<'a> Rounds<'a> {
             .for_each(|&index| self.seen_ns[index] = self.jitter_ns[index]);
         let all = DeadlineDemand::new(self.steps, &self.seen_ns, order, self.limits);
         for &index in order {
-            let mut budget = Budget(self.limits.steps_max);
+            let mut budget = StepBudget(self.limits.steps_max);
             let known = self.worst[index];
             let subject = self.subject(index);
             let decided = match release {

@@ -59,9 +59,9 @@ impl Subject<'_> {
 
 /// The remaining evaluations of demand for one step.
 #[derive(Clone, Copy)]
-pub(super) struct Budget(pub(super) u32);
+pub(super) struct StepBudget(pub(super) u32);
 
-impl Budget {
+impl StepBudget {
     pub(super) fn spend(&mut self) -> Option<()> {
         self.0 = self.0.checked_sub(1)?;
         Some(())
@@ -72,7 +72,7 @@ impl Budget {
 /// the length reached.
 pub(super) fn fixed_point(
     window_ns: &mut u64,
-    budget: &mut Budget,
+    budget: &mut StepBudget,
     needed: impl Fn(u64) -> Option<u64>,
 ) -> Option<()> {
     loop {

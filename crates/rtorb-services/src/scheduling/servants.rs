@@ -1,6 +1,6 @@
 //! The admission of servants whose operations have times in IDL, by the analysis of a system.
 
-use rtorb::codegen::{Criticality as Annotated, OperationTiming};
+use rtorb::timing::{Criticality as Annotated, OperationTiming};
 use rtorb::{AdmittedServant, ServantAdmission};
 use rtorb_os::sync::Mutex;
 use rtorb_sched::{CallGraph, Criticality, Operation, SearchLimits, admit};

@@ -72,6 +72,23 @@ impl UtcTime {
         self.ticks.saturating_add(self.inaccuracy_ticks)
     }
 
+    /// The time in the only context of a request, if [`end_times`](Self::end_times) made that context on a host of this byte order.
+    #[inline]
+    fn only_in(contexts: ServiceContexts<'_>) -> Option<Self> {
+        let (INVOCATION_POLICIES, data) = contexts.only()? else {
+            return None;
+        };
+        let data: &[u8; END_TIMES_BYTES] = data.try_into().ok()?;
+        let [t0, t1, t2, t3, t4, t5, t6, t7, l0, l1, l2, l3, h0, h1] = *data[24..].first_chunk()?;
+        let ticks = u64::from_ne_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+        let low = u32::from_ne_bytes([l0, l1, l2, l3]);
+        let time = Self {
+            ticks,
+            inaccuracy_ticks: u64::from(u16::from_ne_bytes([h0, h1])) << 32 | u64::from(low),
+        };
+        is_same(data, &time.end_times()).then_some(time)
+    }
+
     /// The data of an [`INVOCATION_POLICIES`] context that says this time twice: as RequestEndTime and as ReplyEndTime.
     #[inline]
     //= CORBA 3 §22.2
@@ -102,6 +119,17 @@ impl UtcTime {
     }
 }
 
+/// Compares word by word: a call of `memcmp` costs more.
+#[inline(always)]
+fn is_same(one: &[u8; END_TIMES_BYTES], other: &[u8; END_TIMES_BYTES]) -> bool {
+    let words = |bytes| <[u8]>::as_chunks::<8>(bytes).0.iter().copied();
+    let pairs = words(one).zip(words(other));
+    let difference = pairs.fold(0, |difference, (one, other)| {
+        difference | (u64::from_ne_bytes(one) ^ u64::from_ne_bytes(other))
+    });
+    difference == 0
+}
+
 /// The encapsulation of a `UtcT`.
 const UTC_BYTES: u32 = 24;
 
@@ -125,6 +153,16 @@ impl Expiry {
         end: None,
         remaining_ns: None,
     };
+
+    /// As [`of`](Self::of), at once, if the only context is one that this ORB makes of an end time; `None` for all others.
+    #[inline]
+    pub fn of_own(contexts: ServiceContexts<'_>) -> Option<Self> {
+        let end = UtcTime::only_in(contexts)?;
+        Some(Self {
+            end: Some(end),
+            remaining_ns: None,
+        })
+    }
 
     /// Finds out when a request with these contexts expires. Contexts and policies that are malformed or unknown say nothing.
     pub fn of(contexts: ServiceContexts<'_>) -> Self {

@@ -1,6 +1,7 @@
 //! Requests: object, operation, and whether the client waits for a reply.
 
-use super::contexts::{self, PRIORITY_BYTES, RT_CORBA_PRIORITY};
+use super::contexts::{self, INVOCATION_POLICIES, PRIORITY_BYTES, RT_CORBA_PRIORITY};
+use super::expiry::{END_TIMES_BYTES, UtcTime};
 use super::service_context::{ServiceContext, ServiceContexts, write_contexts};
 use super::{Address, BODY_ALIGNMENT, HEADER_BYTES, MessageType, Target, Version, begin_message};
 use crate::cdr::ByteOrder;
@@ -57,6 +58,15 @@ pub struct RequestHeader<'m> {
 }
 
 impl<'m> RequestHeader<'m> {
+    /// A header to [read](Self::read) into.
+    pub const EMPTY: Self = Self {
+        request_id: 0,
+        response: Response::None,
+        target: Target::Key(&[]),
+        operation: &[],
+        contexts: ServiceContexts::EMPTY,
+    };
+
     /// Decodes the header of a request and leaves `r` at the body.
     ///
     /// # Errors
@@ -64,19 +74,44 @@ impl<'m> RequestHeader<'m> {
     // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
     pub fn decode(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
-        match Self::decode_plain(r) {
-            Some(plain) => Ok(plain),
-            None => Self::decode_any(r),
+        let mut header = Self::EMPTY;
+        header.read(r)?;
+        Ok(header)
+    }
+
+    /// As [`decode`](Self::decode), in place: a header that is moved costs each call 40 instructions.
+    ///
+    /// # Errors
+    /// When the bytes are not such a header.
+    // Always inline: every call uses it.
+    #[inline(always)]
+    pub fn read(&mut self, r: &mut Reader<'m>) -> Result<(), DecodeError> {
+        match Self::decode_plain::<0>(r) {
+            Some(plain) => {
+                *self = plain;
+                Ok(())
+            }
+            None => self.read_with_contexts(r),
         }
     }
 
-    /// The header of nearly every request: GIOP 1.2, the object by its key, no service contexts.
+    /// Not inlined, so that the common case is short enough to be inlined.
+    #[inline(never)]
+    fn read_with_contexts(&mut self, r: &mut Reader<'m>) -> Result<(), DecodeError> {
+        *self = match Self::decode_plain::<1>(r) {
+            Some(plain) => plain,
+            None => Self::decode_any(r)?,
+        };
+        Ok(())
+    }
+
+    /// The header of nearly every request: GIOP 1.2, the object by its key, and `CONTEXTS` service contexts: none or one.
     ///
     /// The header begins at position 12, so multiples of 4 in it are aligned to 4. [`decode_any`](Self::decode_any) reads every
     /// other header, and reports malformed ones.
     // Always inline: every call uses it, and other callers are rare.
     #[inline(always)]
-    fn decode_plain(r: &mut Reader<'m>) -> Option<Self> {
+    fn decode_plain<const CONTEXTS: usize>(r: &mut Reader<'m>) -> Option<Self> {
         if r.giop_minor() < 2 || r.position() != HEADER_BYTES {
             return None;
         }
@@ -101,9 +136,16 @@ impl<'m> RequestHeader<'m> {
         else {
             return None;
         };
-        let header_end = (name_start + name_bytes).next_multiple_of(4) + 4;
-        let [0, 0, 0, 0] = bytes.get(header_end - 4..header_end)? else {
-            return None;
+        let count_at = (name_start + name_bytes).next_multiple_of(4);
+        let (contexts, header_end) = if CONTEXTS == 0 {
+            let [0, 0, 0, 0] = bytes.get(count_at..count_at + 4)? else {
+                return None;
+            };
+            (ServiceContexts::EMPTY, count_at + 4)
+        } else {
+            let (contexts, length) =
+                ServiceContexts::decode_one(bytes.get(count_at..)?, r.order())?;
+            (contexts, count_at + length)
         };
         let body = (HEADER_BYTES + header_end).next_multiple_of(BODY_ALIGNMENT) - HEADER_BYTES;
         let request_id = r.number([i0, i1, i2, i3]);
@@ -113,11 +155,10 @@ impl<'m> RequestHeader<'m> {
             response,
             target: Target::Key(key),
             operation,
-            contexts: ServiceContexts::EMPTY,
+            contexts,
         })
     }
 
-    /// Not inlined, so that the common case is short enough to be inlined.
     //= GIOP 1.2 §15.4.2.1
     //# A request of GIOP 1.2 is its id, response flags, 3 reserved bytes, target address, operation and service contexts.
     //= GIOP 1.2 §15.4.2.1
@@ -274,6 +315,33 @@ impl RequestPrefix {
         context[..4].copy_from_slice(&id);
         context[4..8].copy_from_slice(&bytes);
         context[8..].copy_from_slice(&contexts::priority(priority));
+        Ok(())
+    }
+
+    /// As [`begin_request`](Self::begin_request), with one service context: the end time of the call.
+    ///
+    /// # Errors
+    /// When the message would exceed its limit.
+    #[inline]
+    pub fn begin_request_with_end_time(
+        &self,
+        w: &mut Writer<'_>,
+        request_id: u32,
+        response: Response,
+        operation: &str,
+        end: UtcTime,
+    ) -> Result<(), EncodeError> {
+        self.begin_request(w, request_id, response, operation)?;
+        let count_at = w.len() - 4;
+        w.patch_u32(count_at, 1);
+        let (id, bytes) = (
+            w.ordered(INVOCATION_POLICIES),
+            w.ordered(END_TIMES_BYTES as u32),
+        );
+        let context = w.block::<{ 8 + END_TIMES_BYTES }>()?;
+        context[..4].copy_from_slice(&id);
+        context[4..8].copy_from_slice(&bytes);
+        context[8..].copy_from_slice(&end.end_times());
         Ok(())
     }
 }

@@ -57,6 +57,32 @@ impl<'m> ServiceContexts<'m> {
         })
     }
 
+    /// Decodes a list with one context at the begin of `bytes`, which are at a multiple of 4. Returns also where it ends; `None` for any
+    /// other list.
+    #[inline]
+    pub(super) fn decode_one(bytes: &'m [u8], order: ByteOrder) -> Option<(Self, usize)> {
+        let &[c0, c1, c2, c3, _, _, _, _, l0, l1, l2, l3] = bytes.first_chunk()?;
+        let length = order.convert(u32::from_ne_bytes([l0, l1, l2, l3])) as usize;
+        if order.convert(u32::from_ne_bytes([c0, c1, c2, c3])) != 1 {
+            return None;
+        }
+        let end = length.checked_add(4 + CONTEXT_BYTES_MIN)?;
+        let contexts = Self {
+            bytes: bytes.get(4..end)?,
+            count: 1,
+            order,
+        };
+        Some((contexts, end))
+    }
+
+    /// The id and the data of the context, if there is one only and it is in the byte order of this host.
+    #[inline]
+    pub(super) fn only(&self) -> Option<(u32, &'m [u8])> {
+        let (&[i0, i1, i2, i3, _, _, _, _], data) = self.bytes.split_first_chunk()?;
+        let is_native = self.order == ByteOrder::NATIVE;
+        (self.count == 1 && is_native).then_some((u32::from_ne_bytes([i0, i1, i2, i3]), data))
+    }
+
     /// Decodes the list at the end of a GIOP 1.2 header, and leaves `r` at the body.
     #[inline]
     pub(super) fn decode_last(r: &mut Reader<'m>) -> Result<Self, DecodeError> {
@@ -80,9 +106,18 @@ impl<'m> ServiceContexts<'m> {
         if self.count == 0 {
             return None;
         }
+        if let Some((only, data)) = self.only() {
+            return (only == id).then_some(data);
+        }
         self.iter()
             .find(|context| context.id == id)
             .map(|context| context.data)
+    }
+
+    /// True if there is a context with another id.
+    #[inline(always)]
+    pub fn has_other_than(&self, id: u32) -> bool {
+        self.count != 0 && self.only().is_none_or(|(only, _)| only != id)
     }
 
     /// The number of contexts.

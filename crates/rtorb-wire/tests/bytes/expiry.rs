@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rtorb_wire::giop::{
     Expiry, Header, RequestHeader, RequestPrefix, RequestStart, Response, ServiceContext, UtcTime,
-    Version, begin_request, contexts, end_message, remaining_time,
+    Version, begin_request, contexts, encode_body, end_message, remaining_time,
 };
 use rtorb_wire::{ByteOrder, Writer};
 
@@ -47,7 +47,10 @@ fn expiry(list: &[(u32, &[u8])], version: Version, order: ByteOrder) -> Expiry {
     let bytes = w.to_bytes();
     let header = Header::parse(&bytes, 1 << 20).unwrap().unwrap();
     let request = RequestHeader::decode(&mut header.reader(&bytes)).unwrap();
-    Expiry::of(request.contexts)
+    let found = Expiry::of(request.contexts);
+    let own = Expiry::of_own(request.contexts);
+    assert!(own.is_none_or(|own| own == found), "{own:?}, {found:?}");
+    found
 }
 
 const LATEST: Version = Version::V1_2;
@@ -131,6 +134,85 @@ fn a_prefix_begins_the_same_request_as_the_long_way() {
                 .unwrap();
             end_message(&mut w).unwrap();
             assert_eq!(w.to_bytes(), whole.to_bytes());
+            if contexts.len() == 1 {
+                let mut w = Writer::new(Vec::new(), 1000).with_order(order);
+                prefix
+                    .begin_request_with_end_time(&mut w, 6, response, "op", TIME)
+                    .unwrap();
+                end_message(&mut w).unwrap();
+                assert_eq!(w.to_bytes(), whole.to_bytes());
+            }
+        }
+    }
+}
+
+/// The expiry that is found at once in a request with these contexts, in the byte order of this host.
+fn found_at_once(list: &[ServiceContext<'_>]) -> Option<Expiry> {
+    let start = RequestStart {
+        request_id: 6,
+        response: Response::FromTarget,
+        object_key: b"a key",
+        operation: "op",
+        contexts: list,
+    };
+    let mut w = Writer::new(Vec::new(), 1000);
+    begin_request(&mut w, LATEST, &start).unwrap();
+    end_message(&mut w).unwrap();
+    let bytes = w.to_bytes();
+    let header = Header::parse(&bytes, 1000).unwrap().unwrap();
+    let request = RequestHeader::decode(&mut header.reader(&bytes)).unwrap();
+    Expiry::of_own(request.contexts)
+}
+
+#[test]
+fn only_a_lone_context_as_this_orb_makes_it_is_read_at_once() {
+    let id = contexts::INVOCATION_POLICIES;
+    let data = TIME.end_times();
+    let own = ServiceContext { id, data: &data };
+    let found = found_at_once(&[own]).expect("it is its own");
+    assert_eq!((found.end, found.remaining_ns), (Some(TIME), None));
+    for list in [&[][..], &[own, own], &[ServiceContext { id: 6, ..own }]] {
+        assert_eq!(found_at_once(list), None);
+    }
+    for at in 0..data.len() {
+        let mut other = data;
+        other[at] ^= 0x40;
+        let other = ServiceContext { id, data: &other };
+        assert_eq!(found_at_once(&[other]), None, "byte {at}");
+    }
+    for cut in 0..data.len() {
+        let data = &data[..cut];
+        assert_eq!(found_at_once(&[ServiceContext { id, data }]), None);
+    }
+}
+
+#[test]
+fn the_body_is_found_behind_a_context_of_any_length() {
+    for (order, length) in (0..80).flat_map(|n| [(ByteOrder::Little, n), (ByteOrder::Big, n)]) {
+        let data: Vec<u8> = (0..length).collect();
+        let context = ServiceContext { id: 9, data: &data };
+        for contexts in [&[context][..], &[context, context]] {
+            let start = RequestStart {
+                request_id: 7,
+                response: Response::FromTarget,
+                object_key: b"a key",
+                operation: "op",
+                contexts,
+            };
+            let mut w = Writer::new(Vec::new(), 1000).with_order(order);
+            begin_request(&mut w, LATEST, &start).unwrap();
+            encode_body(&mut w, LATEST, |w| w.primitive(0x0102_0304_0506_0708_u64)).unwrap();
+            end_message(&mut w).unwrap();
+            let bytes = w.to_bytes();
+            let header = Header::parse(&bytes, 1000).unwrap().unwrap();
+            let mut r = header.reader(&bytes);
+            let request = RequestHeader::decode(&mut r).unwrap();
+            assert_eq!((request.request_id, request.operation), (7, &b"op"[..]));
+            assert!(request.contexts.iter().eq(contexts.iter().copied()));
+            assert_eq!(request.contexts.find(9), Some(&data[..]));
+            assert_eq!(request.contexts.find(8), None);
+            assert!(request.contexts.has_other_than(8));
+            assert_eq!(r.primitive(), Ok(0x0102_0304_0506_0708_u64));
         }
     }
 }

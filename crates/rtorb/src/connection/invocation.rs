@@ -184,10 +184,15 @@ impl Invocation<'_> {
         prefix: &RequestPrefix,
         request_id: u32,
     ) -> Result<(), EncodeError> {
+        let (response, operation) = (self.response, self.operation);
+        if self.priority.is_none()
+            && let Some(end) = self.end_time()
+        {
+            return prefix.begin_request_with_end_time(w, request_id, response, operation, end);
+        }
         let mut room = [0; END_TIMES_BYTES];
         let deadline = self.deadline_context(&mut room);
         let priority = self.priority.map(|own| contexts::priority(own.get()));
-        let (response, operation) = (self.response, self.operation);
         match &priority {
             None => prefix.begin_request_with(w, request_id, response, operation, &[deadline]),
             Some(data) => {
@@ -198,25 +203,34 @@ impl Invocation<'_> {
         }
     }
 
-    /// Makes the service context that tells the deadline, in a form that the server can use.
-    fn deadline_context<'r>(&self, room: &'r mut [u8; END_TIMES_BYTES]) -> ServiceContext<'r> {
-        let sends_end_time = match self.core.deadline_form {
+    /// The deadline as an end time; `None` if the server learns the time that is left.
+    #[inline]
+    fn end_time(&self) -> Option<UtcTime> {
+        let is_sent = match self.core.deadline_form {
             DeadlineForm::Auto => self.route.endpoint.is_on_this_host,
             DeadlineForm::EndTime => true,
             DeadlineForm::RemainingTime => false,
         };
-        let now_ns = self.now_ns();
-        if sends_end_time {
-            let offset = utc_offset(now_ns);
+        is_sent.then(|| {
+            let offset = utc_offset(self.now_ns());
             let unix_ns = self.expiry_ns.wrapping_add(offset.offset_ns);
-            *room = UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns).end_times();
+            UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns)
+        })
+    }
+
+    /// Makes the service context that tells the deadline, in a form that the server can use.
+    fn deadline_context<'r>(&self, room: &'r mut [u8; END_TIMES_BYTES]) -> ServiceContext<'r> {
+        if let Some(end) = self.end_time() {
+            *room = end.end_times();
             return ServiceContext {
                 id: contexts::INVOCATION_POLICIES,
                 data: room,
             };
         }
         let data = &mut room[..REMAINING_TIME_BYTES];
-        data.copy_from_slice(&remaining_time(self.expiry_ns.saturating_sub(now_ns)));
+        data.copy_from_slice(&remaining_time(
+            self.expiry_ns.saturating_sub(self.now_ns()),
+        ));
         ServiceContext {
             id: contexts::REMAINING_TIME,
             data,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// A queue of requests, oldest first, with a bound on their number and on their bytes.
 #[derive(Debug)]
 pub(super) struct SendQueue {
-    requests: VecDeque<QueuedRequest>,
+    requests: VecDeque<UnsentRequest>,
     /// The bytes of all requests, in the same order.
     outbox: Outbox,
     requests_max: usize,
@@ -30,7 +30,7 @@ enum Oldest {
 
 /// A request in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct QueuedRequest {
+pub(super) struct UnsentRequest {
     pub(super) request_id: u32,
     /// True if its thread waits only until it is sent.
     pub(super) is_oneway: bool,
@@ -108,7 +108,7 @@ impl SendQueue {
             OutboxError::NoMemory { .. } => QueueError::NoMemory,
             _ => QueueError::Full,
         })?;
-        self.requests.push_back(QueuedRequest {
+        self.requests.push_back(UnsentRequest {
             request_id,
             is_oneway,
             bytes: self.outbox.len() - before,
@@ -136,7 +136,7 @@ impl SendQueue {
     }
 
     /// Removes the request that was being sent.
-    pub(super) fn finish(&mut self) -> Option<QueuedRequest> {
+    pub(super) fn finish(&mut self) -> Option<UnsentRequest> {
         if self.oldest == Oldest::Unsent {
             return None;
         }
@@ -168,7 +168,7 @@ impl SendQueue {
     }
 
     /// Removes the newest request unless some of it may be sent.
-    pub(super) fn give_up_newest(&mut self) -> Option<QueuedRequest> {
+    pub(super) fn give_up_newest(&mut self) -> Option<UnsentRequest> {
         let newest = *self.requests.back()?;
         let given_up = self.give_up(newest.request_id)?;
         (given_up == GivenUp::Unsent).then_some(newest)

@@ -26,7 +26,7 @@ use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use rtorb_wire::Writer;
 use rtorb_wire::connection::{ClientState, Pending, Receiver, Reply, ReplyError, Side};
-use rtorb_wire::giop::Response;
+use rtorb_wire::giop::{Response, Version};
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
 
@@ -255,10 +255,11 @@ impl SharedConnection {
     }
 
     /// Tells the server that nobody waits for a request any more, if no other thread sends and the socket takes it at once. A
-    /// connection with a thread of its own sends only what is in its queue.
+    /// connection with a thread of its own sends only what is in its queue. Before GIOP 1.2 nothing is sent: omniORB closes the
+    /// connection then, which ends the calls of other threads.
     #[cold]
     fn cancel_now(&self, invocation: &Invocation<'_>, request_id: u32) {
-        if self.signal.get().is_some() {
+        if self.signal.get().is_some() || invocation.route.version < Version::V1_2 {
             return;
         }
         if let Some(_turn) = self.sending.try_lock()

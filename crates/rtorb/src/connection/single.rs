@@ -166,42 +166,32 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
-        if let InvocationKind::OfThread(call) = invocation.kind {
-            return self.await_cancellable(invocation, call, request_id, results);
+        let of_thread = match invocation.kind {
+            InvocationKind::OfThread(call) => Some(call),
+            _ => None,
+        };
+        if let Some(call) = of_thread {
+            self.begin_cancellable(invocation, call, request_id);
         }
-        self.await_reply(invocation, request_id, results)
-    }
-
-    /// Reads the reply to a request of a distributable thread, unless that is cancelled.
-    #[cold]
-    fn await_cancellable(
-        &mut self,
-        invocation: &Invocation<'_>,
-        call: &ThreadCall,
-        request_id: u32,
-        results: Results<'_>,
-    ) -> Result<Outcome, CallError> {
-        let bell = invocation.core.watchdog.bell();
-        let form = (invocation.route.version, invocation.core.byte_order);
-        call.begin_wait(ActiveCall::single(&self.wait, bell, request_id, form));
-        let ended = self.await_reply(invocation, request_id, results);
-        call.end_wait();
-        ended
-    }
-
-    #[inline(always)]
-    fn await_reply(
-        &mut self,
-        invocation: &Invocation<'_>,
-        request_id: u32,
-        results: Results<'_>,
-    ) -> Result<Outcome, CallError> {
         let (stream, state) = (&self.wait.stream, &self.state);
-        self.incoming
+        let ended = self
+            .incoming
             .reply(stream, invocation.deadline, |message, rest| {
                 state.note_reply(message.header.message_type);
                 read_reply(invocation, request_id, message, rest, results)
-            })
+            });
+        if let Some(call) = of_thread {
+            call.end_wait();
+        }
+        ended
+    }
+
+    /// Lets a cancellation of the distributable thread end the wait for the reply to its request.
+    #[cold]
+    fn begin_cancellable(&self, invocation: &Invocation<'_>, call: &ThreadCall, request_id: u32) {
+        let bell = invocation.core.watchdog.bell();
+        let form = (invocation.route.version, invocation.core.byte_order);
+        call.begin_wait(ActiveCall::single(&self.wait, bell, request_id, form));
     }
 
     /// Writes a request, sends it by `send`, and returns its id.
@@ -236,13 +226,12 @@ impl SingleConnection {
         let watchdog = &invocation.core.watchdog;
         let is_shorter = self.watched_ns > timeout_ns && !invocation.is_delayed;
         if is_shorter || self.watched_ns == UNWATCHED_NS {
-            // A delayed call may have little time left. That is no reason to check so often later: each delayed call asks for it.
-            let timeout_ns = if invocation.is_delayed {
-                timeout_ns.max(DELAYED_NS_MIN)
-            } else {
-                // Less, because what is left of an inherited deadline is a little shorter from call to call.
-                timeout_ns - timeout_ns / 8
-            };
+            // Less, because what is left of an inherited deadline is a little shorter from call to call.
+            let mut timeout_ns = timeout_ns - timeout_ns / 8;
+            if invocation.is_delayed {
+                // It may have little time left. That is no reason to check so often later: each delayed call asks for it.
+                timeout_ns = timeout_ns.max(DELAYED_NS_MIN);
+            }
             let watched = watchdog.watch(&self.wait, timeout_ns);
             let endpoint = &invocation.route.endpoint.endpoint;
             watched.map_err(|unwatched| unwatched.at(endpoint))?;

@@ -88,6 +88,7 @@ impl ThreadCall {
     }
 
     /// Notes that the wait has ended.
+    #[cold]
     pub(crate) fn end_wait(&self) {
         self.visit.end_call();
     }

@@ -232,12 +232,11 @@ impl ObjectRef {
             time: Some(time),
             ..asked
         };
-        let ended = self.invoke_and_follow(asked, arguments, results);
+        let ended = self.invoke_at(asked, arguments, results);
         call.end(ended)
     }
 
     /// Invokes the object, and follows it if it has moved. One deadline bounds all requests.
-    // Always: it is in the path of every call, and its other caller is rare.
     #[inline(always)]
     fn invoke_and_follow<'a>(
         &self,
@@ -300,7 +299,7 @@ impl ObjectRef {
                     was_known = false;
                 }
                 Err(exception) if exception.kind == ExceptionKind::Timeout => {
-                    return Err(self.timed_out(exception));
+                    return Err(self.timed_out(exception, time.deadline));
                 }
                 Err(exception) => return Err(exception),
             }
@@ -333,9 +332,14 @@ impl ObjectRef {
         Ok(next)
     }
 
-    /// Adds the likely cause to a timeout: a callback from the server waits for this ORB, which no thread runs.
+    /// Adds to a timeout what ended the call, if that was a deadline, and the likely cause: a callback from the server waits for this
+    /// ORB, which no thread runs.
     #[cold]
-    fn timed_out(&self, mut exception: SystemException) -> SystemException {
+    fn timed_out(&self, exception: SystemException, deadline: Deadline) -> SystemException {
+        let mut exception = match exception.cause {
+            Some(_) => self.say_deadline(exception, deadline),
+            None => exception,
+        };
         if !self.inner.client.host.has_unserved_client() {
             return exception;
         }
@@ -364,12 +368,22 @@ impl ObjectRef {
         deadline: Deadline,
     ) -> SystemException {
         let route = self.inner.routes.first();
-        exception.with_cause(Cause {
+        let exception = exception.with_cause(Cause {
             phase,
             endpoint: route.map(|route| Arc::clone(&route.endpoint.endpoint)),
             elapsed: deadline.elapsed(monotonic_ns()),
             errno: None,
-        })
+        });
+        self.say_deadline(exception, deadline)
+    }
+
+    /// Adds to the TIMEOUT of this client that the call's deadline has passed, if that and no timeout ended the call.
+    fn say_deadline(&self, exception: SystemException, deadline: Deadline) -> SystemException {
+        let is_timeout = exception.kind == ExceptionKind::Timeout;
+        if is_timeout && self.is_by_deadline(deadline) && deadline.has_passed(monotonic_ns()) {
+            return exception.with_detail("the deadline of the call passed");
+        }
+        exception
     }
 }
 

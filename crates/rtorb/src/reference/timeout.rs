@@ -176,7 +176,8 @@ impl ObjectRef {
     }
 
     /// Returns the time of a call that begins now.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub(super) fn begin(&self) -> CallTime {
         let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
         match (timeout.of_calls(core), deadline::inherited_ns()) {
@@ -187,6 +188,14 @@ impl ObjectRef {
             },
             (_, inherited_ns) => timeout.call_time(core, inherited_ns),
         }
+    }
+
+    /// Returns true if the end of a call is a deadline, its own or an inherited one, and no timeout.
+    pub(super) fn is_by_deadline(&self, end: Deadline) -> bool {
+        matches!(
+            self.inner.timeout,
+            Timeout::Deadline(_) | Timeout::EndTime(_)
+        ) || end.at_ns() == Some(deadline::inherited_ns())
     }
 
     /// Returns the deadline of a oneway that waits for nothing, which its server learns; [`NONE_NS`] for none.

@@ -4,7 +4,7 @@ use super::call::Reply;
 use super::reading::Next;
 use super::session::Session;
 use super::target::{self, Target};
-use super::upcall;
+use super::upcall::{self, site};
 use super::workspace::Workspace;
 use crate::clock::monotonic_ns;
 use crate::deadline;
@@ -14,8 +14,8 @@ use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
-    self, LocateRequestHeader, LocateStatus, MessageType, RequestHeader, Response, Version,
-    contexts,
+    self, DISTRIBUTABLE_THREAD, Expiry, LocateRequestHeader, LocateStatus, MessageType,
+    RequestHeader, Response, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,14 +23,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Serves a request in the thread that reads the connection.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
-pub(super) fn request(
+pub(super) fn request<const SITE: u8>(
     session: &Session,
     workspace: &mut Workspace,
     code_sets: &mut CodeSetState,
     message: Message<'_>,
 ) -> Result<Next, DecodeError> {
     let mut reader = message.reader().with_context(&session.orb.client);
-    let request = RequestHeader::decode(&mut reader)?;
+    let mut request = RequestHeader::EMPTY;
+    request.read(&mut reader)?;
     let version = message.header.version;
     if !request.contexts.is_empty()
         && !begin_in_place(session, workspace, code_sets, version, &request)
@@ -40,7 +41,7 @@ pub(super) fn request(
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, version, &request, char_code_set);
-    let next = upcall::serve(&request, arguments, reply, 0, workspace);
+    let next = upcall::serve::<SITE>(&request, arguments, reply, 0, workspace);
     if !request.contexts.is_empty() {
         deadline::leave();
     }
@@ -57,6 +58,13 @@ fn begin_in_place(
     version: Version,
     request: &RequestHeader<'_>,
 ) -> bool {
+    if let Some(expiry) = Expiry::of_own(request.contexts)
+        && let Some(deadline) = deadline::of_request(expiry)
+        && !deadline.has_passed()
+    {
+        deadline::enter(deadline.at_ns);
+        return true;
+    }
     match begin(session, workspace, code_sets, request) {
         Ok(deadline_ns) => {
             deadline::enter(deadline_ns);
@@ -94,7 +102,7 @@ fn begin_with_contexts(
     request: &RequestHeader<'_>,
 ) -> Result<u64, SystemException> {
     note_named(session, workspace, code_sets, request)?;
-    let Some(deadline) = deadline::of_request(request.contexts) else {
+    let Some(deadline) = deadline::of_request(Expiry::of(request.contexts)) else {
         return Ok(deadline::NONE_NS);
     };
     if deadline.has_passed() {
@@ -161,8 +169,10 @@ pub(super) fn taken_request(
         }
         deadline::enter(times.deadline_ns);
     }
+    // The client of a distributable thread waits for THREAD_CANCELLED.
     if session.cancelled.is_any()
         && request.response == Response::FromTarget
+        && request.contexts.find(DISTRIBUTABLE_THREAD).is_none()
         && session.cancelled.forget(request.request_id)
     {
         deadline::leave();
@@ -172,7 +182,8 @@ pub(super) fn taken_request(
     }
     let arguments = reader.with_char_code_set(char_code_set);
     let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    let next = upcall::serve(&request, arguments, reply, times.arrived_ns, workspace);
+    let next =
+        upcall::serve::<{ site::TAKEN }>(&request, arguments, reply, times.arrived_ns, workspace);
     if has_deadline {
         deadline::leave();
     }

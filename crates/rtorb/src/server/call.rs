@@ -173,9 +173,17 @@ impl<'m> Reply<'m> {
 
     /// Sends the reply before the upcall to a client that waits only for the arrival of its request (SYNC_WITH_SERVER). A proxy has
     /// the reply of another server.
-    #[inline]
+    // Always: it is in the path of every call.
+    #[inline(always)]
     pub(super) fn send_early(&mut self, out: &mut Vec<u8>, servant: &dyn Servant) {
-        if self.response == Response::BeforeInvocation && !servant.is_proxy() {
+        if self.response == Response::BeforeInvocation {
+            self.send_unless_proxy(out, servant);
+        }
+    }
+
+    #[cold]
+    fn send_unless_proxy(&mut self, out: &mut Vec<u8>, servant: &dyn Servant) {
+        if !servant.is_proxy() {
             let _ = self.send(out, ReplyStatus::NoException, |_| Ok(()));
         }
     }

@@ -3,6 +3,7 @@
 use super::closing::close_all;
 use super::reading::{Next, Reading};
 use super::session::Session;
+use super::upcall::site;
 use super::workspace::Workspace;
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -23,7 +24,10 @@ impl ServedConnection {
     /// Waits for requests and serves them until the connection has ended, and sends CloseConnection if the ORB ends it.
     pub(crate) fn serve_to_the_end(&mut self, workspace: &mut Workspace) {
         loop {
-            match self.reading.serve_next(&self.session, workspace) {
+            match self
+                .reading
+                .serve_next::<{ site::CONNECTION }>(&self.session, workspace)
+            {
                 Next::Done => {}
                 Next::Over => break,
                 Next::Incomplete => match self.reading.receive(&self.session) {

@@ -41,14 +41,18 @@ impl CurrentCall {
         })
     }
 
-    /// Returns an error once the servant should stop: its [distributable thread](crate::rt::DistributableThread) is cancelled; or it has
-    /// executed longer than its `@worst_case_time`, and the ORB or the adapter has the policy
-    /// [`Overrun::Stop`](crate::timing::Overrun::Stop). A servant that works long asks again and again, and returns the error.
+    /// Returns an error once the servant should stop: its [distributable thread](crate::rt::DistributableThread) is cancelled; its client
+    /// has [given the call up](Self::is_cancelled); or it has executed longer than its `@worst_case_time`, and the ORB or the adapter
+    /// has the policy [`Overrun::Stop`](crate::timing::Overrun::Stop). A servant that works long asks again and again, and returns the
+    /// error.
     ///
     /// # Errors
-    /// THREAD_CANCELLED; TIMEOUT, COMPLETED_MAYBE.
+    /// THREAD_CANCELLED, with COMPLETED_MAYBE if the client has given the call up; TIMEOUT, COMPLETED_MAYBE.
     pub fn check(&self) -> Result<(), SystemException> {
         distributable::check()?;
+        if self.is_cancelled() {
+            return Err(local::CALL_CANCELLED.with_completion(CompletionStatus::Maybe));
+        }
         if is_asked_to_stop() {
             return Err(local::STOPPED_BY_BUDGET.with_completion(CompletionStatus::Maybe));
         }
@@ -63,8 +67,9 @@ impl CurrentCall {
 
     /// Returns true if the client has given the call up (CancelRequest): nobody waits for its result.
     ///
-    /// A call through shared memory that is served by the thread that reads does not learn of it, nor does a collocated one. A
-    /// thread that alone reads a connection looks at most once in a tick of the coarse clock (4 ms as a rule), by one system call.
+    /// A call through shared memory that is served by the thread that reads does not learn of it, nor does a collocated one, nor one
+    /// whose CancelRequest was received together with its request by the thread that serves it. A thread that alone reads a
+    /// connection looks at most once in a tick of the coarse clock (4 ms as a rule), by one system call.
     pub fn is_cancelled(&self) -> bool {
         upcall::is_cancelled()
     }

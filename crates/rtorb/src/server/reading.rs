@@ -95,10 +95,14 @@ impl Reading {
         self.receiver.is_empty()
     }
 
-    /// Serves the next message in place, if it is complete.
-    #[inline]
-    pub(crate) fn serve_next(&mut self, session: &Session, workspace: &mut Workspace) -> Next {
-        let next = match self.try_serve_next(session, workspace) {
+    /// Serves the next message in place, if it is complete. Each `SITE` has code of its own.
+    #[inline(always)]
+    pub(crate) fn serve_next<const SITE: u8>(
+        &mut self,
+        session: &Session,
+        workspace: &mut Workspace,
+    ) -> Next {
+        let next = match self.try_serve_next::<SITE>(session, workspace) {
             Ok(next) => next,
             Err(error) => return ended(session, error),
         };
@@ -127,8 +131,8 @@ impl Reading {
         }
     }
 
-    #[inline]
-    fn try_serve_next(
+    #[inline(always)]
+    fn try_serve_next<const SITE: u8>(
         &mut self,
         session: &Session,
         workspace: &mut Workspace,
@@ -139,7 +143,9 @@ impl Reading {
         session.state.note_message(message.header.version);
         if message.header.message_type == MessageType::Request {
             let code_sets = &mut self.code_sets;
-            return Ok(answer::request(session, workspace, code_sets, message)?);
+            return Ok(answer::request::<SITE>(
+                session, workspace, code_sets, message,
+            )?);
         }
         answer::other(session, workspace, message)
     }

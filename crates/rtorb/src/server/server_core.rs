@@ -61,6 +61,8 @@ pub(crate) struct ServerState {
     is_served: AtomicBool,
     /// Requests without room in a queue.
     refused: AtomicU64,
+    /// Requests that gave their places in a queue to more critical ones.
+    shed: AtomicU64,
     /// Requests whose deadline had passed before they were dispatched.
     expired: AtomicU64,
     /// Requests that were cancelled before they were dispatched.
@@ -86,6 +88,16 @@ impl ServerState {
     /// The number of requests refused so.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request that gives its place in a queue to a more critical one.
+    pub(crate) fn note_shed(&self) {
+        self.shed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of requests shed so.
+    pub(crate) fn shed(&self) -> u64 {
+        self.shed.load(Ordering::Relaxed)
     }
 
     /// Counts a request that its client has cancelled before it was dispatched.

@@ -18,7 +18,8 @@ pub(super) const NO_SUCH_OBJECT: SystemException =
     SystemException::omg(ExceptionKind::ObjectNotExist, 1);
 
 /// The active object of a key.
-#[inline]
+// Always: it is in the path of every call, and its other callers are rare.
+#[inline(always)]
 pub(super) fn find<'o>(
     orb: &'o ServerCore,
     key: &[u8],

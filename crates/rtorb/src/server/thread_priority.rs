@@ -126,7 +126,7 @@ impl ThreadPriority {
     ///
     /// # Errors
     /// NO_PERMISSION when the host does not let the thread return from the priority of an earlier call.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_as_it_is(
         &mut self,
         rt: &RtCore,
@@ -167,7 +167,7 @@ impl ThreadPriority {
     }
 
     /// Ends a call, whatever its outcome.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end(&mut self, rt: &RtCore, running: &UpcallPriority) {
         if running.was_changed() {
             if self.is_resting_caller() {

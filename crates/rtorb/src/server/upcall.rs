@@ -50,10 +50,25 @@ pub(super) fn is_cancelled() -> bool {
 /// The number of the connection of a collocated call.
 const NO_CONNECTION: u32 = 0;
 
+/// The callers of [`serve`], each of which has code of its own: what two callers share is not inlined, which costs 60 to 200
+/// instructions a call.
+pub(crate) mod site {
+    /// A thread that serves one connection.
+    pub(crate) const CONNECTION: u8 = 0;
+    /// A thread of a lane, in place.
+    pub(crate) const LANE: u8 = 1;
+    /// A thread that serves requests that were taken out.
+    pub(crate) const TAKEN: u8 = 2;
+    /// The thread of a collocated client.
+    pub(crate) const COLLOCATED: u8 = 3;
+    /// Any thread, with a request of a distributable thread.
+    pub(crate) const DISTRIBUTABLE: u8 = 4;
+}
+
 /// Serves one request: calls the servant and sends the reply. `arrived_ns` is when a request arrived that had to wait; else 0.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
-pub(super) fn serve<'m>(
+pub(super) fn serve<'m, const SITE: u8>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
     reply: Reply<'m>,
@@ -61,7 +76,7 @@ pub(super) fn serve<'m>(
     workspace: &'m mut Workspace,
 ) -> Next {
     cancellation::note_request(request.request_id);
-    let reply = answer(request, arguments, reply, arrived_ns, workspace);
+    let reply = answer::<SITE>(request, arguments, reply, arrived_ns, workspace);
     if let Some(session) = reply.session
         && !reply.is_sent
     {
@@ -81,12 +96,12 @@ pub(super) fn serve_collocated<'m>(
     reply: Reply<'m>,
     workspace: &'m mut Workspace,
 ) -> usize {
-    answer(request, arguments, reply, 0, workspace).octets
+    answer::<{ site::COLLOCATED }>(request, arguments, reply, 0, workspace).octets
 }
 
 /// Calls the servant and sends the reply; returns the state of the reply.
 #[inline(always)]
-fn answer<'m>(
+fn answer<'m, const SITE: u8>(
     request: &RequestHeader<'m>,
     arguments: Reader<'m>,
     reply: Reply<'m>,
@@ -102,17 +117,24 @@ fn answer<'m>(
     };
     let mut call = ServerCall::new(arguments, responder);
     let (names, priority) = (&mut workspace.names, &mut workspace.priority);
-    let is_of_thread =
-        !request.contexts.is_empty() && request.contexts.find(DISTRIBUTABLE_THREAD).is_some();
-    let answered = if is_of_thread {
+    let has_contexts = request
+        .contexts
+        .has_other_than(contexts::INVOCATION_POLICIES);
+    let answered = if has_contexts && is_of_thread(request) {
         invoke_in_thread(request, &mut call, names, priority)
     } else {
-        invoke(request, &mut call, names, priority)
+        invoke::<SITE>(request, &mut call, names, priority)
     };
     if let Err(exception) = answered {
         call.responder.send_exception(&exception);
     }
     call.responder.reply
+}
+
+/// True if a distributable thread makes the request.
+#[cold]
+fn is_of_thread(request: &RequestHeader<'_>) -> bool {
+    request.contexts.find(DISTRIBUTABLE_THREAD).is_some()
 }
 
 /// Calls the servant as the distributable thread of the request.
@@ -131,12 +153,12 @@ fn invoke_in_thread<'m>(
         return Err(local::THREAD_CANCELLED);
     }
     let _watch = session.map(super::session::Session::watch_client);
-    invoke(request, call, names, thread)
+    invoke::<{ site::DISTRIBUTABLE }>(request, call, names, thread)
 }
 
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
-fn invoke<'m>(
+fn invoke<'m, const SITE: u8>(
     request: &RequestHeader<'m>,
     call: &mut ServerCall<'m>,
     names: &mut NameCache,
@@ -204,7 +226,8 @@ pub(super) fn in_servant<T>(upcall: u64, run: impl FnOnce() -> T) -> Result<T, S
 const FAILED: SystemException = local::SERVANT_PANICKED.with_completion(CompletionStatus::Maybe);
 
 /// Gives the thread the priority of the call, as the object's priority model says.
-#[inline]
+// Always: it is in the path of every call.
+#[inline(always)]
 fn begin<'m>(
     rt: &RtCore,
     object: &ActiveObject,

@@ -4,6 +4,7 @@ use super::scripted::{Act, cancelled};
 use super::world::{Sending, World, call, client_strategies, object};
 use crate::clock::{monotonic_ns, sleep_until, utc_offset};
 use crate::codegen::Interface;
+use crate::deadline::DeadlineScope;
 use crate::endpoint::Endpoint;
 use crate::exception::{Phase, local};
 use crate::poa::ServedBy;
@@ -211,6 +212,7 @@ fn a_call_that_inherits_a_passed_deadline_is_not_sent() {
         (nested.kind, nested.completed),
         (ExceptionKind::Timeout, CompletionStatus::No)
     );
+    assert!(says_deadline(&nested), "{nested}");
     assert_eq!(nested.cause.expect("a cause").phase, Phase::Send);
     assert_eq!(inner.seen.lock().len(), 0);
 }
@@ -291,10 +293,14 @@ fn a_client_that_gives_up_tells_the_server() {
         let silent = world.script(|_| vec![]);
         let object = object(&world, builder(), &silent);
         cancelled();
-        for bounded in [object.with_timeout(MOMENT), object.with_deadline(MOMENT)] {
+        for (bounded, is_deadline) in [
+            (object.with_timeout(MOMENT), false),
+            (object.with_deadline(MOMENT), true),
+        ] {
             let begun_ns = monotonic_ns();
             let failed = call(&bounded).expect_err("nobody replies");
             assert_eq!(failed.kind, ExceptionKind::Timeout, "{strategy}");
+            assert_eq!(says_deadline(&failed), is_deadline, "{failed}");
             assert_eq!(failed.cause.expect("a cause").phase, Phase::AwaitReply);
             let took = Duration::from_nanos(monotonic_ns() - begun_ns);
             assert!(took < MOMENT * 2, "{strategy}: {took:?}");
@@ -302,4 +308,22 @@ fn a_client_that_gives_up_tells_the_server() {
             assert_eq!(cancelled().len(), 1, "{strategy}");
         }
     }
+}
+
+#[test]
+fn a_timeout_says_whether_the_deadline_passed_or_the_timeout_before_it() {
+    let world = World::perfect();
+    let silent = world.script(|_| vec![]);
+    let object = object(&world, Orb::builder(), &silent);
+    for (timeout, is_deadline) in [(MOMENT / 2, false), (MOMENT * 2, true)] {
+        let inherited = DeadlineScope::enter(monotonic_ns() + MOMENT.as_nanos() as u64);
+        let failed = call(&object.with_timeout(timeout)).expect_err("nobody replies");
+        drop(inherited);
+        assert_eq!(failed.kind, ExceptionKind::Timeout);
+        assert_eq!(says_deadline(&failed), is_deadline, "{failed}");
+    }
+}
+
+fn says_deadline(failed: &SystemException) -> bool {
+    failed.detail() == Some("the deadline of the call passed")
 }

@@ -7,6 +7,7 @@ mod adapters;
 mod addressing;
 mod bands;
 mod call_deadlines;
+mod cancelled_calls;
 mod client_faults;
 mod collocated;
 mod connection_thread;

@@ -10,13 +10,19 @@ use rtorb::{
     DispatchStrategy, ExceptionKind, Limits, ObjectRef, Orb, OrbBuilder, Poa, SystemException,
 };
 use rtorb_tests::ours::Ours;
-use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, LOCATE_REQUEST, Request, Stream};
+use rtorb_tests::raw::{CLOSE_CONNECTION, Connection, LOCATE_REQUEST, REQUEST, Request, Stream};
 use rtorb_tests::relay::{Served, has_priorities, lane, model, priority, relay, way};
 use rtorb_tests::running::until;
 use rtorb_tests::stubs::exchange::{Party, PartyServant};
+use rtorb_wire::giop::contexts::REMAINING_TIME;
+use rtorb_wire::giop::remaining_time;
 
 const TRANSIENT: &str = "IDL:omg.org/CORBA/TRANSIENT:1.0";
 const OBJECT_NOT_EXIST: &str = "IDL:omg.org/CORBA/OBJECT_NOT_EXIST:1.0";
+const TIMEOUT: &str = "IDL:omg.org/CORBA/TIMEOUT:1.0";
+/// The minor code of a request that expired before a servant was called.
+const EXPIRED: u32 = 0x7274_6012;
+const CANCEL_REQUEST: u8 = 2;
 const OMG_1: u32 = 0x4f4d_0001;
 const COMPLETED_NO: u32 = 1;
 
@@ -52,6 +58,61 @@ fn a_request_beyond_the_queue_is_transient_and_those_in_it_are_served() {
         }
         let again = others.ask(&closed.request(6)).expect("there is room again");
         assert_eq!((again.id, again.status), (6, 0), "{dispatch}");
+    }
+}
+
+//= GIOP 1.2 §15.4.4
+//% test
+#[test]
+fn a_request_that_is_cancelled_in_the_queue_is_dropped() {
+    for dispatch in QUEUED {
+        let closed = Closed::serve(Orb::builder(), dispatch);
+        let mut other = closed.known_client();
+        let mut busy = closed.call(1);
+        closed.until_entered(1);
+        let mut cancel = Stream::new(CANCEL_REQUEST, 2, false);
+        cancel.ulong(3);
+        for message in [closed.request(2), closed.request(3), cancel.message()] {
+            other.send(&message);
+        }
+        closed.until_read(&mut other);
+        closed.open();
+        other.send(&closed.request(4));
+        assert_eq!(busy.answer().map(|answer| answer.status), Some(0));
+        for id in [2, 4] {
+            let served = other.answer().expect("it waited");
+            assert_eq!((served.id, served.status), (id, 0), "{dispatch}");
+        }
+        assert_eq!(closed.ours.orb.requests_cancelled(), 1, "{dispatch}");
+        closed.until_entered(3);
+    }
+}
+
+#[test]
+fn a_request_that_expires_in_the_queue_gets_timeout_and_reaches_no_servant() {
+    for dispatch in QUEUED {
+        let closed = Closed::serve(Orb::builder(), dispatch);
+        let mut other = closed.known_client();
+        let mut busy = closed.call(1);
+        closed.until_entered(1);
+        for id in [2, 3] {
+            // It has not passed when the request arrives, and has when a thread takes the request out.
+            other.send(&closed.request_within(id, 1));
+        }
+        other.send(&closed.request_within(4, 1_000_000_000_000));
+        closed.until_read(&mut other);
+        assert_eq!(closed.ours.orb.requests_expired(), 0, "{dispatch}");
+        closed.open();
+        assert_eq!(busy.answer().map(|answer| answer.status), Some(0));
+        for id in [2, 3] {
+            let expired = other.answer().expect("an exception");
+            let expected = (TIMEOUT.to_owned(), EXPIRED, COMPLETED_NO);
+            assert_eq!((expired.id, expired.exception()), (id, expected));
+        }
+        let served = other.answer().expect("it has time");
+        assert_eq!((served.id, served.status), (4, 0), "{dispatch}");
+        assert_eq!(closed.ours.orb.requests_expired(), 2, "{dispatch}");
+        closed.until_entered(2);
     }
 }
 
@@ -258,6 +319,16 @@ impl Closed {
 
     fn request(&self, id: u32) -> Vec<u8> {
         self.get_level(id).empty()
+    }
+
+    /// A request whose deadline is so many nanoseconds after its arrival.
+    fn request_within(&self, id: u32, left_ns: u64) -> Vec<u8> {
+        let mut stream = Stream::new(REQUEST, 2, false);
+        stream.ulong(id).raw(&[3, 0, 0, 0]).ushort(0);
+        stream.octets(&self.key).string("_get_level");
+        let data = remaining_time(left_ns);
+        stream.ulong(1).ulong(REMAINING_TIME).octets(&data);
+        stream.message()
     }
 
     /// Waits until all that was sent has been read: the reading thread answers this itself.

@@ -6,7 +6,9 @@
 //! one, leaves the rest to others, and serves it without the lock. After a while in which requests came one by one, they are
 //! served in place again. The states are those of [`ServerConnection`](rtorb_wire::connection::ServerConnection).
 
-use crate::server::{Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Workspace};
+use crate::server::{
+    Next, Readiness, Reading, ServedConnection, Session, TakenRequest, Workspace, site,
+};
 use rtorb_os::recheck_lock::{RecheckGuard, RecheckLock};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -251,7 +253,10 @@ impl ConnectionReader {
         };
         while received != Received::End {
             loop {
-                match self.reading.serve_next(&of.session, workspace) {
+                match self
+                    .reading
+                    .serve_next::<{ site::LANE }>(&of.session, workspace)
+                {
                     Next::Over => return Served::Over,
                     Next::Incomplete => break,
                     Next::Done if of.session.state.has_unsent() => return Served::All,

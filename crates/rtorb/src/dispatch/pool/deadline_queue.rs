@@ -8,11 +8,12 @@ mod tests;
 
 use super::levels::{Levels, Start};
 use super::request_room::{Buffering, QueuedRequest, RequestRoom};
-use super::urgency::Urgency;
+use super::urgency::Importance;
 use crate::deadline::NONE_NS;
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
 use crate::strategies::RequestOrder;
+use crate::timing::Criticality;
 use rtorb_os::ring::{PopError, PushError, Ring};
 use rtorb_os::sync::Mutex;
 use std::sync::Arc;
@@ -46,18 +47,24 @@ impl DeadlineQueue {
 
     /// Adds `request`, and replaces it by memory for the next one. Wakes the thread of a level if the request begins now.
     ///
-    /// Without room, replies TRANSIENT 1, and counts that.
+    /// Without room, sheds less critical requests, or replies TRANSIENT 1; counts both.
     pub(super) fn put(
         &self,
         session: &Arc<Session>,
         request: &mut TakenRequest,
         workspace: &mut Workspace,
     ) {
-        let urgency = self.urgency(session, request, workspace);
+        let importance = self.importance(session, request, workspace);
         let levels = self.begun.len() as u32;
-        if let Some(queued) = self.room.admit(session, request, levels, workspace) {
-            let start = self.levels.lock().arrive(urgency, queued);
-            self.begin(start, workspace);
+        loop {
+            if let Some(queued) = self.room.admit(session, request, levels) {
+                let start = self.levels.lock().arrive(importance, queued);
+                return self.begin(start, workspace);
+            }
+            match self.take_less_critical(importance.criticality, request) {
+                Some(shed) => self.room.shed(shed, workspace),
+                None => return RequestRoom::refuse(session, request, workspace),
+            }
         }
     }
 
@@ -97,18 +104,30 @@ impl DeadlineQueue {
         }
     }
 
-    /// How urgent a request is that has just arrived. Its operation is looked up only if that matters.
-    fn urgency(
+    /// Takes out the least critical request that waits, if it is less critical than `than`, and if `request` has room without all of
+    /// those.
+    #[cold]
+    fn take_less_critical(
+        &self,
+        than: Criticality,
+        request: &TakenRequest,
+    ) -> Option<QueuedRequest> {
+        let mut levels = self.levels.lock();
+        let is_enough = self.room.would_fit(request, levels.less_critical(than));
+        is_enough.then(|| levels.shed(than)).flatten()
+    }
+
+    /// How urgent and how critical a request is that has just arrived. Its operation is looked up only if any is annotated.
+    fn importance(
         &self,
         session: &Session,
         request: &TakenRequest,
         workspace: &mut Workspace,
-    ) -> Urgency {
+    ) -> Importance {
         let deadline_ns = request.deadline_ns();
         // No operation that this ORB serves is annotated if the time of arrival does not matter.
-        let is_annotated = request.arrived_ns() != 0;
-        if !is_annotated || deadline_ns != NONE_NS && !Urgency::needs_timing(self.order) {
-            return Urgency::new(self.order, deadline_ns, None);
+        if request.arrived_ns() == 0 {
+            return Importance::new(self.order, deadline_ns, None);
         }
         let timing = request.examine(session, workspace, |object, header| {
             Ok(object.and_then(|object| object.servant.timing(header.operation)))
@@ -119,7 +138,7 @@ impl DeadlineQueue {
             NONE_NS => of_operation().unwrap_or(NONE_NS),
             deadline_ns => deadline_ns,
         };
-        Urgency::new(self.order, deadline_ns, timing)
+        Importance::new(self.order, deadline_ns, timing)
     }
 
     fn end(&self, level: usize) -> Option<Start<QueuedRequest>> {

@@ -20,8 +20,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::urgency::Urgency;
-use core::cmp::Ordering;
+use super::urgency::{Importance, Urgency};
+use crate::timing::Criticality;
+use core::cmp::{Ordering, Reverse};
+use core::mem;
 use std::collections::BinaryHeap;
 
 /// The jobs that run and those that wait.
@@ -32,7 +34,7 @@ pub(super) struct Levels<J> {
     /// The number of levels up to the highest one that is taken. An idle level below it had a job that ended while the job above was
     /// suspended.
     height: usize,
-    waiting: BinaryHeap<Waiting<J>>,
+    waiting: BinaryHeap<WaitingJob<J>>,
     /// The number of jobs that have arrived.
     arrived: u64,
 }
@@ -49,8 +51,9 @@ type Ranked = (Urgency, u64);
 
 /// A job that waits.
 #[derive(Clone, Debug)]
-struct Waiting<J> {
+struct WaitingJob<J> {
     rank: Ranked,
+    criticality: Criticality,
     job: J,
 }
 
@@ -66,13 +69,17 @@ impl<J> Levels<J> {
     }
 
     /// Adds a job. Returns it with its level if it shall begin now; otherwise it waits.
-    pub(super) fn arrive(&mut self, urgency: Urgency, job: J) -> Option<Start<J>> {
-        let rank = (urgency, self.arrived);
+    pub(super) fn arrive(&mut self, importance: Importance, job: J) -> Option<Start<J>> {
+        let rank = (importance.urgency, self.arrived);
         self.arrived += 1;
         if self.may_begin(rank) {
             return Some(self.begin(rank, job));
         }
-        self.waiting.push(Waiting { rank, job });
+        self.waiting.push(WaitingJob {
+            rank,
+            criticality: importance.criticality,
+            job,
+        });
         None
     }
 
@@ -98,6 +105,31 @@ impl<J> Levels<J> {
         self.waiting.pop().map(|waiting| waiting.job)
     }
 
+    /// The waiting jobs that are less critical than `than`.
+    pub(super) fn less_critical(&self, than: Criticality) -> impl Iterator<Item = &J> {
+        self.waiting_below(than).map(|waiting| &waiting.job)
+    }
+
+    /// Takes out the least critical job that waits, if it is less critical than `than`; of several, the least urgent.
+    ///
+    /// It looks at each waiting job, and makes no heap call.
+    #[cold]
+    pub(super) fn shed(&mut self, than: Criticality) -> Option<J> {
+        let order = |waiting: &&WaitingJob<J>| (waiting.criticality, Reverse(waiting.rank));
+        let least = self.waiting_below(than).min_by_key(order)?.rank;
+        let mut waiting = mem::take(&mut self.waiting).into_vec();
+        let place = waiting.iter().position(|waiting| waiting.rank == least);
+        let shed = place.map(|place| waiting.swap_remove(place).job);
+        self.waiting = waiting.into();
+        shed
+    }
+
+    fn waiting_below(&self, than: Criticality) -> impl Iterator<Item = &WaitingJob<J>> {
+        self.waiting
+            .iter()
+            .filter(move |waiting| waiting.criticality < than)
+    }
+
     /// True if a level is free above the stack, and the job is more urgent than the top.
     fn may_begin(&self, rank: Ranked) -> bool {
         let top = self.height.checked_sub(1).and_then(|top| self.running[top]);
@@ -112,23 +144,23 @@ impl<J> Levels<J> {
     }
 }
 
-impl<J> Ord for Waiting<J> {
+impl<J> Ord for WaitingJob<J> {
     /// The heap has its greatest element on top: the most urgent job.
     fn cmp(&self, other: &Self) -> Ordering {
         other.rank.cmp(&self.rank)
     }
 }
 
-impl<J> PartialOrd for Waiting<J> {
+impl<J> PartialOrd for WaitingJob<J> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<J> PartialEq for Waiting<J> {
+impl<J> PartialEq for WaitingJob<J> {
     fn eq(&self, other: &Self) -> bool {
         self.rank == other.rank
     }
 }
 
-impl<J> Eq for Waiting<J> {}
+impl<J> Eq for WaitingJob<J> {}

@@ -45,8 +45,8 @@ impl RequestQueue {
         threads: u32,
         workspace: &mut Workspace,
     ) {
-        let Some(queued) = self.room.admit(session, request, threads, workspace) else {
-            return;
+        let Some(queued) = self.room.admit(session, request, threads) else {
+            return RequestRoom::refuse(session, request, workspace);
         };
         if let Err(refused) = self.jobs.push(Job::Request(queued)) {
             self.withdraw(refused, workspace);

@@ -1,6 +1,6 @@
 //! The room of a queue: how many requests wait there, the memory for them, and the end of each.
 
-use crate::exception::{SystemException, local};
+use crate::exception::local;
 use crate::limits::Limits;
 use crate::server::{Session, TakenRequest, Workspace};
 use core::mem;
@@ -38,9 +38,6 @@ pub(super) struct QueuedRequest {
     pub(super) request: TakenRequest,
 }
 
-/// The reply to a request without room in the queue (CORBA 3: a discarded request).
-const NO_ROOM: SystemException = local::NO_ROOM;
-
 impl RequestRoom {
     /// Empty room of a queue for so many threads; its bounds are at most those of the ORB's limits.
     pub(super) fn new(buffering: Buffering, threads: u32, limits: &Limits) -> Self {
@@ -76,9 +73,8 @@ impl RequestRoom {
         self.of_connection_max.is_some() && session.is_held()
     }
 
-    /// Takes `request` in, and replaces it by memory for the next one. `threads` is the current number of threads.
-    ///
-    /// Without room, replies TRANSIENT 1, and counts that.
+    /// Takes `request` in, and replaces it by memory for the next one; `None` without room. `threads` is the current number of
+    /// threads.
     // Always: a queue puts the result where it stays, and nothing is moved.
     #[inline(always)]
     pub(super) fn admit(
@@ -86,10 +82,8 @@ impl RequestRoom {
         session: &Arc<Session>,
         request: &mut TakenRequest,
         threads: u32,
-        workspace: &mut Workspace,
     ) -> Option<QueuedRequest> {
         if !self.admission.admit(request.octets() as u64, threads) {
-            refuse(session, request, workspace);
             return None;
         }
         session.state.take();
@@ -98,6 +92,30 @@ impl RequestRoom {
             session: Arc::clone(session),
             request: mem::replace(request, next),
         })
+    }
+
+    /// Returns true if `request` would have room without `shed`, which are waiting requests.
+    #[cold]
+    pub(super) fn would_fit<'q>(
+        &self,
+        request: &TakenRequest,
+        shed: impl Iterator<Item = &'q QueuedRequest>,
+    ) -> bool {
+        let octets = |queued: &QueuedRequest| queued.request.octets() as u64;
+        let mut shed = shed.peekable();
+        shed.peek().is_some()
+            && (self.admission).would_fit(request.octets() as u64, shed.map(octets).sum())
+    }
+
+    /// Replies TRANSIENT to a request that waited, and counts that: a more critical one takes its place.
+    #[cold]
+    pub(super) fn shed(&self, queued: QueuedRequest, workspace: &mut Workspace) {
+        let QueuedRequest { session, request } = queued;
+        session.orb.state.note_shed();
+        request.refuse(&session, workspace, &local::SHED);
+        self.admission.withdraw(request.octets() as u64);
+        session.note_served();
+        self.take_back(request);
     }
 
     /// Undoes what was counted for an admitted request that the queue did not take, and refuses the request, unless the queue is
@@ -114,7 +132,7 @@ impl RequestRoom {
         session.note_served();
         // A pool that is stopped tells its clients by CloseConnection that the request was not served.
         if !is_closed {
-            refuse(&session, &request, workspace);
+            Self::refuse(&session, &request, workspace);
         }
         self.take_back(request);
     }
@@ -151,15 +169,15 @@ impl RequestRoom {
         // It cannot fail: there is room for all of them.
         let _ = self.spare.push(request);
     }
-}
 
-/// Replies TRANSIENT 1 to a request without room, and counts it.
-#[cold]
-//= RT-CORBA 1.2 §Threadpools
-//# A request for which the buffer has no room is refused with TRANSIENT 1.
-fn refuse(session: &Session, request: &TakenRequest, workspace: &mut Workspace) {
-    session.orb.state.note_refused();
-    request.refuse(session, workspace, &NO_ROOM);
+    /// Replies TRANSIENT 1 to a request without room, and counts it.
+    #[cold]
+    //= RT-CORBA 1.2 §Threadpools
+    //# A request for which the buffer has no room is refused with TRANSIENT 1.
+    pub(super) fn refuse(session: &Session, request: &TakenRequest, workspace: &mut Workspace) {
+        session.orb.state.note_refused();
+        request.refuse(session, workspace, &local::NO_ROOM);
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How urgent a request is: what a lane's order makes of its deadline, and of the annotations of its operation.
+//! How urgent and how critical a request is: what a lane's order makes of its deadline, and of the annotations of its operation.
 
 use crate::strategies::RequestOrder;
 use crate::timing::{Criticality, OperationTiming};
@@ -13,41 +13,54 @@ pub(super) struct Urgency {
     by_ns: u64,
 }
 
-impl Urgency {
-    /// The urgency in `order` of a request with this deadline (`u64::MAX` for none), to an operation with these annotations.
-    ///
-    /// Requests without a deadline come after those that have one.
+/// What decides when a request runs, and whether it keeps its place in a full queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Importance {
+    pub(super) urgency: Urgency,
+    pub(super) criticality: Criticality,
+}
+
+impl Importance {
+    /// The importance in `order` of a request with this deadline (`u64::MAX` for none), to an operation with these annotations.
     pub(super) fn new(
         order: RequestOrder,
         deadline_ns: u64,
         timing: Option<&OperationTiming>,
     ) -> Self {
+        Self {
+            urgency: Urgency::new(order, deadline_ns, timing),
+            criticality: criticality(timing),
+        }
+    }
+}
+
+impl Urgency {
+    /// The urgency in `order` of a request with this deadline (`u64::MAX` for none), to an operation with these annotations.
+    ///
+    /// Requests without a deadline come after those that have one.
+    fn new(order: RequestOrder, deadline_ns: u64, timing: Option<&OperationTiming>) -> Self {
         let worst_ns = timing.and_then(|timing| timing.worst_ns).unwrap_or(0);
         // The laxity of two waiting requests shrinks at the same rate, so their order is that of the times by which they must begin.
         let begin_by_ns = match deadline_ns {
             u64::MAX => u64::MAX,
             _ => deadline_ns.saturating_sub(worst_ns),
         };
-        let criticality = timing.and_then(OperationTiming::criticality);
         let (criticality, by_ns) = match order {
-            RequestOrder::Fifo => (None, 0),
-            RequestOrder::EarliestDeadline => (None, deadline_ns),
-            RequestOrder::LeastLaxity => (None, begin_by_ns),
-            RequestOrder::MaximumUrgency => (criticality, begin_by_ns),
+            RequestOrder::Fifo => (UNSTATED, 0),
+            RequestOrder::EarliestDeadline => (UNSTATED, deadline_ns),
+            RequestOrder::LeastLaxity => (UNSTATED, begin_by_ns),
+            RequestOrder::MaximumUrgency => (criticality(timing), begin_by_ns),
         };
         Self {
-            criticality: Reverse(criticality.unwrap_or(UNSTATED)),
+            criticality: Reverse(criticality),
             by_ns,
         }
     }
+}
 
-    /// True if the order looks at annotations, so that the operation has to be looked up.
-    pub(super) fn needs_timing(order: RequestOrder) -> bool {
-        matches!(
-            order,
-            RequestOrder::LeastLaxity | RequestOrder::MaximumUrgency
-        )
-    }
+fn criticality(timing: Option<&OperationTiming>) -> Criticality {
+    let stated = timing.and_then(OperationTiming::criticality);
+    stated.unwrap_or(UNSTATED)
 }
 
 /// The criticality of an operation without the annotation, as in the analysis.

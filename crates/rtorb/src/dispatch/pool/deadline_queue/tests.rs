@@ -1,7 +1,8 @@
 //! Queues filled with requests of a simulated client, on virtual time. The test is the I/O thread and the thread of each level.
 
 use super::*;
-use crate::Orb;
+use crate::clock::monotonic_ns;
+use crate::exception::local;
 use crate::realtime::ThreadpoolId;
 use crate::server::{Admission, Next, ServedConnection, ServerCore, ThreadPriority};
 use crate::tests::servant::{Job, Log, Worker};
@@ -9,6 +10,7 @@ use crate::tests::world::World;
 use crate::transport::Stream;
 use crate::transport::resolver::Resolver;
 use crate::transport::tcp;
+use crate::{Deadlines, Orb, OrbBuilder};
 use rtorb_tests::raw::{self, REQUEST};
 use rtorb_wire::giop::contexts::REMAINING_TIME;
 use rtorb_wire::giop::remaining_time;
@@ -24,6 +26,10 @@ struct Exchange {
     connection: ServedConnection,
     workspace: Workspace,
     request: TakenRequest,
+    /// How long the servant needs for each call.
+    work: Duration,
+    /// Bytes that each request has behind its arguments.
+    filler: usize,
     replies: Vec<u8>,
 }
 
@@ -31,8 +37,12 @@ const LIMITS: fn(&mut Limits) = |limits| limits.queued_requests_max = 2_000;
 
 impl Exchange {
     fn new() -> Self {
+        Self::with(Orb::builder())
+    }
+
+    fn with(builder: OrbBuilder) -> Self {
         let world = World::perfect();
-        let orb = Orb::builder().limits(Limits::with(LIMITS)).build();
+        let orb = builder.limits(Limits::with(LIMITS)).build();
         let orb = orb.expect("an ORB");
         let log = Log::default();
         let poa = orb.root_poa().expect("it listens");
@@ -56,6 +66,8 @@ impl Exchange {
             connection,
             workspace: Workspace::new(ThreadPriority::keeping()),
             request: TakenRequest::with_room(),
+            work: Duration::ZERO,
+            filler: 0,
             replies: Vec::new(),
             orb,
         }
@@ -95,8 +107,11 @@ impl Exchange {
             }
         };
         let job = Job::small(number);
-        stream.align(8).ulong(number).align(8).raw(&[0; 8]);
+        let work_ns = self.work.as_nanos() as u64;
+        stream.align(8).ulong(number).align(8);
+        stream.raw(&work_ns.to_le_bytes());
         stream.octets(&vec![job.filler(); job.bytes]);
+        stream.raw(&vec![0; self.filler]);
         stream.message()
     }
 
@@ -105,10 +120,15 @@ impl Exchange {
         let mut next = queue.next(level).ok();
         while let Some(queued) = next {
             next = queue.serve(level, queued, &mut self.workspace);
-            let mut received = [0; 4096];
-            if let Ok(bytes) = self.client.receive_now(&mut received) {
-                self.replies.extend_from_slice(&received[..bytes]);
-            }
+            self.receive();
+        }
+    }
+
+    /// The client takes the replies.
+    fn receive(&mut self) {
+        let mut received = [0; 4096];
+        if let Ok(bytes) = self.client.receive_now(&mut received) {
+            self.replies.extend_from_slice(&received[..bytes]);
         }
     }
 
@@ -200,4 +220,160 @@ fn beyond_its_room_a_request_is_refused_and_a_closed_queue_serves_what_waits() {
     assert_eq!(exchange.count(b"CORBA/TRANSIENT"), 3);
     assert_eq!(queue.next(0).err(), Some(PopError::Closed));
     assert_eq!(exchange.connection.session.pool, ThreadpoolId::OWN);
+}
+
+/// A bound on waiting requests.
+fn bounded(requests_max: u32, bytes_max: u32) -> DeadlineQueue {
+    let bounds = Buffering {
+        requests_max,
+        bytes_max,
+        ..Buffering::default()
+    };
+    DeadlineQueue::new(
+        RequestOrder::EarliestDeadline,
+        bounds,
+        1,
+        &Limits::default(),
+    )
+}
+
+/// `vital` is very critical; `work` does not say, and so is of the middle.
+#[test]
+fn a_full_queue_sheds_the_least_critical_request_that_is_due_last_and_tells_its_caller() {
+    let mut exchange = Exchange::new();
+    let queue = bounded(3, 0);
+    for (number, operation, seconds) in [
+        (0, "work", 100),
+        (1, "work", 30),
+        (2, "work", 20),
+        (3, "vital", 50),
+        (4, "work", 10),
+        (5, "vital", 40),
+        (6, "vital", 90),
+        (7, "vital", 1),
+    ] {
+        exchange.call(
+            &queue,
+            operation,
+            number,
+            Some(Duration::from_secs(seconds)),
+        );
+        exchange.receive();
+    }
+    let orb = &exchange.orb;
+    // 4 is no more critical than what waits, and 7 is not either when 1 and 2 are shed.
+    assert_eq!((orb.requests_shed(), orb.requests_refused()), (2, 2));
+    let minors = [local::NO_ROOM, local::SHED].map(|it| exchange.count(&it.minor.to_ne_bytes()));
+    assert_eq!(minors, [2, 2], "told at once");
+    assert_eq!(queue.room.accepted(), 4);
+    exchange.serve_all(&queue, 0);
+    assert_eq!(exchange.log.numbers(), [0, 5, 3, 6]);
+    assert_eq!(exchange.count(b"GIOP"), 8, "each client has a reply");
+    assert_eq!(queue.room.accepted(), 0);
+}
+
+#[test]
+fn a_request_for_which_shedding_makes_too_little_room_is_refused_and_none_is_shed() {
+    let mut exchange = Exchange::new();
+    let size = exchange.message("vital", 0, Some(Duration::ZERO)).len() as u32;
+    let queue = bounded(10, 3 * size);
+    for (number, operation) in [(0, "work"), (1, "work"), (2, "vital")] {
+        exchange.call(&queue, operation, number, Some(Duration::from_secs(10)));
+    }
+    exchange.filler = 2 * size as usize;
+    exchange.call(&queue, "vital", 3, Some(Duration::from_secs(1)));
+    let shed = (
+        exchange.orb.requests_shed(),
+        exchange.orb.requests_refused(),
+    );
+    assert_eq!(shed, (0, 1));
+    exchange.filler = 0;
+    exchange.call(&queue, "vital", 4, Some(Duration::from_secs(20)));
+    exchange.call(&queue, "vital", 5, Some(Duration::from_secs(30)));
+    let shed = (
+        exchange.orb.requests_shed(),
+        exchange.orb.requests_refused(),
+    );
+    assert_eq!(shed, (1, 2), "0 has begun");
+    exchange.serve_all(&queue, 0);
+    assert_eq!(exchange.log.numbers(), [0, 2, 4]);
+}
+
+/// The calls of one kind in an overload.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    calls: u32,
+    in_time: u32,
+    late: u32,
+}
+
+/// Calls at 130 % of what the servant can do, every fourth of them very critical. Returns the outcomes of the very critical calls and of the
+/// others. A very critical call has the later deadline, so that the order alone does not help it.
+fn overload(exchange: &mut Exchange, queue: &DeadlineQueue) -> [Outcome; 2] {
+    const CALLS: u32 = 1_300;
+    const WORK: Duration = Duration::from_millis(10);
+    exchange.work = WORK;
+    let begun_ns = monotonic_ns();
+    let release_ns = |number| begun_ns + u64::from(number) * WORK.as_nanos() as u64 * 10 / 13;
+    let is_vital = |number| number % 4 == 0;
+    let due_ns = |number| {
+        let ms = if is_vital(number) { 250 } else { 200 };
+        release_ns(number) + ms * 1_000_000
+    };
+    let mut outcomes = [Outcome::default(), Outcome::default()];
+    let mut arriving = (0..CALLS).peekable();
+    let mut next = None;
+    loop {
+        while let Some(number) = arriving.next_if(|it| release_ns(*it) <= monotonic_ns()) {
+            let left = Duration::from_nanos(due_ns(number) - monotonic_ns());
+            let operation = if is_vital(number) { "vital" } else { "work" };
+            outcomes[usize::from(!is_vital(number))].calls += 1;
+            exchange.call(queue, operation, number, Some(left));
+            exchange.receive();
+        }
+        next = next.or_else(|| queue.begun[0].pop());
+        match (next.take(), arriving.peek()) {
+            (Some(queued), _) => {
+                let served = exchange.log.len();
+                next = queue.serve(0, queued, &mut exchange.workspace);
+                exchange.receive();
+                if let Some(number) = exchange.log.numbers().get(served) {
+                    let outcome = &mut outcomes[usize::from(!is_vital(*number))];
+                    let is_late = monotonic_ns() > due_ns(*number);
+                    *if is_late {
+                        &mut outcome.late
+                    } else {
+                        &mut outcome.in_time
+                    } += 1;
+                }
+            }
+            (None, Some(number)) => {
+                let wait_ns = release_ns(*number) - monotonic_ns();
+                exchange.world.pass(Duration::from_nanos(wait_ns));
+            }
+            (None, None) => return outcomes,
+        }
+    }
+}
+
+#[test]
+fn in_an_overload_the_very_critical_calls_are_in_time_and_every_other_caller_is_told() {
+    let mut exchange = Exchange::new();
+    let [vital, others] = overload(&mut exchange, &bounded(8, 0));
+    println!("shedding: very critical {vital:?}, others {others:?}");
+    assert_eq!((vital.in_time, vital.late), (vital.calls, 0));
+    assert_eq!(others.late, 0);
+    let orb = &exchange.orb;
+    let told = orb.requests_shed() + orb.requests_refused() + orb.requests_expired();
+    assert_eq!(u64::from(others.calls - others.in_time), told);
+    assert!(orb.requests_shed() > 50, "{}", orb.requests_shed());
+    let shed = exchange.count(&local::SHED.minor.to_ne_bytes());
+    assert_eq!(shed as u64, orb.requests_shed());
+    assert_eq!(exchange.count(b"GIOP") as u32, vital.calls + others.calls);
+
+    let mut exchange = Exchange::with(Orb::builder().deadlines(Deadlines::Count));
+    let queue = Exchange::queue(RequestOrder::EarliestDeadline, 1);
+    let [vital, others] = overload(&mut exchange, &queue);
+    println!("counting only: very critical {vital:?}, others {others:?}");
+    assert!(vital.late > vital.calls / 2, "{vital:?}");
 }

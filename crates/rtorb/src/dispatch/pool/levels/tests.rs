@@ -1,14 +1,14 @@
 //! Checks the levels against a plain simulation of EDF, and against all that two threads can do at once.
 
-use super::super::urgency::Urgency;
+use super::super::urgency::Importance;
 use super::*;
 use crate::strategies::RequestOrder;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// The urgency of a deadline.
-fn by(deadline_ns: u64) -> Urgency {
-    Urgency::new(RequestOrder::EarliestDeadline, deadline_ns, None)
+/// The importance of a deadline.
+fn by(deadline_ns: u64) -> Importance {
+    Importance::new(RequestOrder::EarliestDeadline, deadline_ns, None)
 }
 
 /// A job of the simulation; its number is its place in the list, which is in the order of arrival.
