@@ -364,7 +364,7 @@ mod tests {
         let all: Vec<u64> = core::iter::successors(Some(0), next).take(300).collect();
         assert!(all.windows(2).all(|pair| pair[1] - pair[0] >= 100));
         assert!(all.windows(4).all(|four| four[3] - four[0] >= 1_000));
-        let dense = all.windows(3).filter(|three| three[2] - three[0] < 400);
+        let dense = all.windows(3).filter(|three| three[2] - three[0] == 200);
         assert!(dense.count() > 10, "bursts happen");
     }
 
