@@ -76,7 +76,7 @@ impl Default for RunOptions {
 
 /// Runs a system that was checked: experiment `model/NAME`.
 ///
-/// Its threads have SCHED_FIFO at their CORBA priorities: they do not run where the host refuses that. All processes have ended when
+/// Its threads have SCHED_FIFO at their CORBA priorities, or at the levels of a lane that dispatches by deadline: they do not run where the host refuses that. All processes have ended when
 /// this returns.
 ///
 /// # Errors
@@ -163,10 +163,8 @@ fn interruption_from_ns(checked: &CheckReport) -> u64 {
 }
 
 fn refuse_without_real_time(plan: &Plan) -> Result<(), String> {
-    let priorities = plan.tree.places.iter().map(|place| place.priority);
-    let highest = priorities.max().unwrap_or(1);
     let config = rtorb_os::thread::ThreadConfig {
-        policy: Some(SchedPolicy::Fifo(highest)),
+        policy: Some(SchedPolicy::Fifo(plan.highest_priority())),
         ..Default::default()
     };
     // Only who tries knows: a container may keep the capability and refuse its use.

@@ -115,6 +115,35 @@ name = "only"
   priority = 30
 "#;
 
+/// At 20 ms, `quick` has a later deadline than `slow`, which executes.
+const BY_DEADLINE: &str = r#"
+name = "by-deadline"
+
+[[node]]
+name = "plant"
+scheduling = "edf"
+
+[[component]]
+name = "only"
+
+  [[component.resource]]
+  name = "log"
+  mutex = "inheritance"
+
+  [[component.behaviour]]
+  name = "quick"
+  period = "10ms"
+  execution = "2ms"
+  sections = [{ resource = "log", length = "20us" }]
+
+  [[component.behaviour]]
+  name = "slow"
+  period = "40ms"
+  deadline = "25ms"
+  execution = "18ms"
+  sections = [{ resource = "log", length = "20us" }]
+"#;
+
 fn system(text: &str) -> System {
     let no_idl = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
     System::parse(text, Path::new(""), &no_idl).unwrap()
@@ -224,4 +253,67 @@ fn what_is_overloaded_is_refused_and_really_misses_when_it_is_forced() {
         "{causes}"
     );
     assert!(judgement.next.iter().any(|one| one.contains("--runs")));
+}
+
+#[test]
+fn jobs_are_served_in_the_order_of_their_deadlines_and_accounted_for() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let system = system(BY_DEADLINE);
+    let checked = checked(&system);
+    assert_eq!(checked.standing, Standing::Holds);
+    let results = model::run(&system, &checked, &seconds(2), &context, &mut Silent).unwrap();
+    let judgement = results.judgement.as_ref().unwrap();
+    // A noisy host interrupts work more often than there is room for; no job is missing for that.
+    let mut remarks = judgement.remarks.iter();
+    assert!(remarks.all(|one| one.contains(" gaps")), "{judgement:?}");
+    let [quick, slow] = ["only.quick", "only.slow"].map(|name| of(judgement, name, name));
+    // A host that stood still skips releases, which are counted.
+    assert_eq!(quick.count + quick.skipped, 200, "{quick:?}");
+    assert_eq!(slow.count + slow.skipped, 50, "{slow:?}");
+    assert_eq!((quick.priority, slow.priority), (None, None));
+    assert!(slow.count > 0, "{slow:?}");
+    // 2 ms of its own, and what is left of the job with the earlier deadline: by priority it would not wait.
+    assert!(quick.worst_ns > Some(3_500_000), "{quick:?}");
+    // Two jobs preempt it.
+    assert!(slow.worst_ns > Some(21_500_000), "{slow:?}");
+    assert!(results.is_real_time(), "{:?}", results.scheduling);
+}
+
+#[test]
+fn what_only_deadlines_schedule_misses_by_priority() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/model");
+    let text = std::fs::read_to_string(folder.join("only-edf.toml")).unwrap();
+    let changes = [
+        ("scheduling = \"edf\"", ""),
+        ("levels = 4", ""),
+        ("\"optimal\"", "\"rms\""),
+    ];
+    let text = changes.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    let system = system(&text);
+    let checked = checked(&system);
+    assert_eq!(checked.first_miss.as_deref(), Some("tool.panel"));
+    let forced = RunOptions {
+        force: true,
+        ..seconds(1)
+    };
+    let results = model::run(&system, &checked, &forced, &context, &mut Silent).unwrap();
+    let judgement = results.judgement.unwrap();
+    // All are released together: the first job ends after 41.3 ms, whatever the host does.
+    let panel = of(&judgement, "tool.panel", "tool.panel");
+    assert_eq!(panel.count + panel.skipped, 25, "{panel:?}");
+    assert!(panel.misses > 0, "{panel:?}");
 }

@@ -18,9 +18,9 @@ use std::fs;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rtorb::rt::{Policy, PriorityModel, ThreadpoolLane};
+use rtorb::rt::{Policy, PriorityModel, RequestOrder, ThreadpoolLane};
 use rtorb::thread::ThreadConfig;
 use rtorb::{Orb, Poa, PoaPolicies, Strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushSupplier;
@@ -37,6 +37,7 @@ use servant::{Performer, Servant};
 use ways::{Failures, Way};
 use work::{Section, Work};
 
+mod gathering;
 pub(crate) mod roots;
 mod servant;
 mod ways;
@@ -86,6 +87,8 @@ pub(crate) struct Component {
     performer: Arc<Performer>,
     objects: BTreeMap<u32, String>,
     consumers: BTreeMap<u32, PushConsumer>,
+    /// The roots that a lane with levels serves, by their numbers.
+    released: BTreeMap<u32, Behaviour>,
     /// By which its own lanes are warmed.
     gatherer: Option<Behaviour>,
     proxies: Vec<ProxyPushSupplier>,
@@ -109,6 +112,7 @@ impl Component {
                 give_up_ns: AtomicU64::new(u64::MAX),
             },
             jobs: Kept::with_room(plan.jobs_max),
+            gathered: AtomicU32::new(0),
             failures: Failures::default(),
             ways: std::sync::OnceLock::new(),
             plan,
@@ -118,6 +122,7 @@ impl Component {
             performer,
             objects: BTreeMap::new(),
             consumers: BTreeMap::new(),
+            released: BTreeMap::new(),
             gatherer: None,
             proxies: Vec::new(),
             roots: Roots::default(),
@@ -153,6 +158,9 @@ impl Component {
         let Some(lane) = plan.lanes.first() else {
             return Ok(());
         };
+        if plan.levels.is_some() {
+            return self.activate_by_deadline(lane.0);
+        }
         let propagated = self.poa("propagated", PriorityModel::ClientPropagated, lane.0)?;
         self.gatherer = Some(
             propagated
@@ -177,6 +185,21 @@ impl Component {
             .map_err(|error| error.to_string())?;
             let reference = self.orb.object_to_string(object.as_object());
             self.objects.insert(behaviour.number, reference);
+        }
+        Ok(())
+    }
+
+    /// Makes the objects of a lane with levels: one for each root.
+    fn activate_by_deadline(&mut self, lane: u8) -> Result<(), String> {
+        let declared = self.poa("by deadline", PriorityModel::ServerDeclared, lane)?;
+        let activate = |servant| {
+            let object: Result<Behaviour, _> = declared.activate(servant);
+            object.map_err(|error| error.to_string())
+        };
+        self.gatherer = Some(activate(Servant::gathering(&self.performer))?);
+        for (index, behaviour) in self.performer.plan.behaviours.iter().enumerate() {
+            let object = activate(Servant::of(&self.performer, index))?;
+            self.released.insert(behaviour.number, object);
         }
         Ok(())
     }
@@ -240,9 +263,9 @@ impl Component {
         for lane in &self.performer.plan.lanes {
             let gatherer = self.gatherer.as_ref().ok_or("there is no object")?;
             in_all += lane.1;
-            roots::gather(&self.orb, gatherer, *lane, in_all)?;
+            gathering::gather((&self.orb, &self.performer), gatherer, *lane, in_all)?;
         }
-        self.roots = Roots::spawn(&self.orb, &self.performer)?;
+        self.roots = Roots::spawn(&self.orb, &self.performer, &self.released)?;
         match self.performer.failures.first() {
             None => Ok(()),
             Some(failure) => Err(failure),
@@ -301,6 +324,10 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
         Ok(ThreadpoolLane {
             lane_priority: corba(*priority)?,
             static_threads: *threads,
+            order: match plan.levels {
+                Some(_) => RequestOrder::EarliestDeadline,
+                None => RequestOrder::Fifo,
+            },
             ..ThreadpoolLane::default()
         })
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rtorb_results::judgement::{
     CpuObserved, Interruption, Judgement, Observed, ObservedStanding, Outlier,
 };
-use rtorb_sched::model::{CallWay, CheckReport, Standing, System};
+use rtorb_sched::model::{CallWay, CheckReport, SchedulingPolicy, Standing, System};
 
 use super::conductor::{Evidence, processor_name};
 use super::places::{self, Places};
@@ -145,8 +145,10 @@ impl Judge<'_> {
     fn nothing(&self, behaviour: usize, root: usize) -> Observed {
         let system = self.ran.system;
         let places = self.ran.plan.tree.places.iter();
+        let by_deadline =
+            system.scheduling(system.placement(behaviour)) == SchedulingPolicy::EarliestDeadline;
         let priority = places
-            .filter(|at| at.behaviour == behaviour && at.root == root)
+            .filter(|at| at.behaviour == behaviour && at.root == root && !by_deadline)
             .map(|at| i16::from(at.priority));
         Observed {
             root: system.behaviours[root].name.clone(),

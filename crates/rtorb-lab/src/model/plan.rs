@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use rtorb_sched::model::{
-    CallWay, CheckReport, ComponentLoading, Execution, Locking, SchedulingPolicy, System, Trigger,
+    CallWay, CheckReport, ComponentLoading, Execution, Locking, System, Trigger,
 };
 use serde::{Deserialize, Serialize};
 
 use super::tree::Tree;
+pub(crate) use by_deadline::Levels;
+
+mod by_deadline;
 
 /// What a component's process is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +19,8 @@ pub(crate) struct ComponentPlan {
     pub(crate) name: String,
     /// CORBA priorities and threads, the most urgent first.
     pub(crate) lanes: Vec<(u8, u32)>,
+    /// The levels of its only lane if that dispatches by deadline; `None` if its lanes serve requests in the order of their arrival.
+    pub(crate) levels: Option<Levels>,
     /// The ceiling of each resource of the component; `None` inherits.
     pub(crate) mutexes: Vec<Option<u8>>,
     /// What it does.
@@ -39,6 +44,8 @@ pub(crate) struct BehaviourPlan {
     pub(crate) begins: Begins,
     /// Of one that has one of its own.
     pub(crate) priority: Option<u8>,
+    /// The relative deadline of a root, in ns.
+    pub(crate) deadline_ns: u64,
     /// All at which it may run.
     pub(crate) runs_at: Vec<u8>,
     /// How many take at most how long, in ns: of a range or a fixed time, one.
@@ -143,6 +150,14 @@ pub(crate) struct Plan {
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 impl Plan {
+    /// Returns the highest native priority of a thread of the run.
+    pub(crate) fn highest_priority(&self) -> u8 {
+        let places = self.tree.places.iter().map(|place| place.priority);
+        let levels = self.components.iter().filter_map(|one| one.levels);
+        let all = places.chain(levels.map(Levels::releasing));
+        all.max().unwrap_or(1)
+    }
+
     /// What a run of that system for so long takes.
     ///
     /// # Errors
@@ -152,9 +167,10 @@ impl Plan {
         checked: &CheckReport,
         (duration_ns, seed): (u64, u64),
     ) -> Result<Self, String> {
-        refuse_deadline_scheduling(system)?;
         refuse_enforcement(system)?;
-        let priorities = own_priorities(system, checked)?;
+        let levels = (0..system.components.len()).map(|component| Levels::of(system, component));
+        let levels = levels.collect::<Result<Vec<_>, String>>()?;
+        let priorities = own_priorities(system, checked, &levels)?;
         let tree = Tree::of(system, &priorities)?;
         let numbered = Sources::of(system);
         let mut components = Vec::new();
@@ -163,9 +179,18 @@ impl Plan {
             let loading = loading.find(|loading| loading.component == component.name);
             components.push(ComponentPlan {
                 name: component.name.clone(),
-                lanes: lanes(system, &tree, index, loading)?,
+                lanes: match levels[index] {
+                    Some(levels) => vec![(levels.lowest(), levels.count)],
+                    None => lanes(system, &tree, index, loading)?,
+                },
+                levels: levels[index],
                 mutexes: mutexes(system, &tree, index),
-                behaviours: behaviours(system, &tree, (index, &priorities), &numbered)?,
+                behaviours: behaviours(
+                    system,
+                    &tree,
+                    (index, levels[index], &priorities),
+                    &numbered,
+                )?,
                 jobs_max: room(system, &tree, (index, duration_ns), |_| 1).min(JOBS_MAX),
                 gaps_max: room(system, &tree, (index, duration_ns), gaps_a_job).min(GAPS_MAX),
                 seed,
@@ -178,19 +203,6 @@ impl Plan {
             tree,
             priorities,
         })
-    }
-}
-
-fn refuse_deadline_scheduling(system: &System) -> Result<(), String> {
-    let mut nodes = system.nodes.iter();
-    let by_deadline = SchedulingPolicy::EarliestDeadline;
-    match nodes.find(|node| node.scheduling.contains(&by_deadline)) {
-        None => Ok(()),
-        Some(node) => Err(format!(
-            "node {} schedules by earliest deadlines: that can be analysed and not be run, for the threads of a run have fixed \
-             priorities. Write scheduling = \"fixed-priority\" at the node to run the system",
-            node.name
-        )),
     }
 }
 
@@ -207,7 +219,11 @@ fn refuse_enforcement(system: &System) -> Result<(), String> {
 }
 
 /// The file's, or what the analysis assigned. With the native mapping they are the host's too.
-fn own_priorities(system: &System, checked: &CheckReport) -> Result<Vec<Option<u8>>, String> {
+fn own_priorities(
+    system: &System,
+    checked: &CheckReport,
+    levels: &[Option<Levels>],
+) -> Result<Vec<Option<u8>>, String> {
     let assigned = |name: &str| {
         let mut known = checked
             .loading
@@ -217,6 +233,9 @@ fn own_priorities(system: &System, checked: &CheckReport) -> Result<Vec<Option<u
         known.find(|(known, _)| known == name).map(|(_, p)| *p)
     };
     let of = |(index, behaviour): (usize, &rtorb_sched::model::Behaviour)| {
+        if let Some(levels) = levels[behaviour.component] {
+            return Ok(Some(levels.lowest()));
+        }
         if begins(system, index)? == Begins::TwoWay {
             return Ok(None);
         }
@@ -340,17 +359,20 @@ fn mutexes(system: &System, tree: &Tree, component: usize) -> Vec<Option<u8>> {
 fn behaviours(
     system: &System,
     tree: &Tree,
-    (component, priorities): (usize, &[Option<u8>]),
+    (component, levels, priorities): (usize, Option<Levels>, &[Option<u8>]),
     sources: &Sources,
 ) -> Result<Vec<BehaviourPlan>, String> {
     let ours = system.behaviours.iter().enumerate();
     let ours = ours.filter(|(_, behaviour)| behaviour.component == component);
     ours.map(|(index, behaviour)| {
         let places = tree.places_of(index);
-        let runs_at: BTreeSet<u8> = places
-            .iter()
-            .map(|place| tree.places[place.place as usize].priority)
-            .collect();
+        let runs_at: BTreeSet<u8> = match levels {
+            Some(levels) => levels.priorities().collect(),
+            None => places
+                .iter()
+                .map(|place| tree.places[place.place as usize].priority)
+                .collect(),
+        };
         let resources = system.resources.iter().enumerate();
         let ours: Vec<usize> = resources
             .filter(|(_, resource)| resource.component == component)
@@ -367,6 +389,7 @@ fn behaviours(
             name: behaviour.name.clone(),
             begins: begins(system, index)?,
             priority: priorities[index],
+            deadline_ns: by_deadline::deadline_ns(system, index),
             runs_at: runs_at.into_iter().collect(),
             execution: drawn(&behaviour.execution),
             sections: behaviour

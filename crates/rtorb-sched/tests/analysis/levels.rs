@@ -205,7 +205,7 @@ fn too_few_levels_add_the_job_on_the_last_one_to_the_bound() {
         let found = report.behaviours.iter().find(|one| one.behaviour == name);
         found.expect("it is there").clone()
     };
-    let position = bound(&few, "axes.position");
+    let position = bound(&few, "tool.position");
     let blocking: Vec<_> = position
         .shares
         .iter()
@@ -214,23 +214,23 @@ fn too_few_levels_add_the_job_on_the_last_one_to_the_bound() {
     assert_eq!(blocking.len(), 1, "{:?}", position.shares);
     assert_eq!(
         (blocking[0].what.as_str(), blocking[0].ns),
-        ("coolant.flow on the last level", 4_800_000)
+        ("tool.coolant on the last level", 4_800_000)
     );
     let sum: i64 = position.shares.iter().map(|share| share.ns).sum();
     assert_eq!(position.bound_ns.map(|ns| ns as i64), Some(sum));
-    assert!(position.bound_ns > bound(&enough, "axes.position").bound_ns);
+    assert!(position.bound_ns > bound(&enough, "tool.position").bound_ns);
 }
 
 #[test]
 fn an_enforced_budget_bounds_what_others_wait_for() {
     let longer = (
-        "execution = \"3500us\"\n\n[[component]]\nname = \"spindle\"",
-        "execution = \"8ms\"\n\n[[component]]\nname = \"spindle\"",
+        "execution = \"3500us\"\n\n  [[component.behaviour]]\n  name = \"spindle\"",
+        "execution = \"8ms\"\n\n  [[component.behaviour]]\n  name = \"spindle\"",
     );
     assert_eq!(only_edf(&[longer]).standing, Standing::Misses);
     for policy in ["demote", "stop"] {
         let enforced = format!(
-            "execution = \"8ms\"\n  enforcement = {{ policy = \"{policy}\", budget = \"3ms\", granularity = \"500us\" }}\n\n[[component]]\nname = \"spindle\""
+            "execution = \"8ms\"\n  enforcement = {{ policy = \"{policy}\", budget = \"3ms\", granularity = \"500us\" }}\n\n  [[component.behaviour]]\n  name = \"spindle\""
         );
         let report = only_edf(&[(longer.0, &enforced)]);
         assert_eq!(report.standing, Standing::Holds, "{policy}");
@@ -252,8 +252,8 @@ fn an_offset_keeps_two_behaviours_apart() {
             ("levels = 4", ""),
             ("period = \"14ms\"", &format!("period = \"10ms\"{offset}")),
             (
-                "period = \"10ms\"\n  execution = \"3500us\"\n\n[[component]]\nname = \"spindle\"",
-                "period = \"10ms\"\n  offset = \"0ms\"\n  deadline = \"9ms\"\n  execution = \"3500us\"\n\n[[component]]\nname = \"spindle\"",
+                "period = \"10ms\"\n  execution = \"3500us\"\n\n  [[component.behaviour]]\n  name = \"spindle\"",
+                "period = \"10ms\"\n  offset = \"0ms\"\n  deadline = \"9ms\"\n  execution = \"3500us\"\n\n  [[component.behaviour]]\n  name = \"spindle\"",
             ),
             ("period = \"24ms\"", "period = \"250ms\""),
             ("period = \"40ms\"", "period = \"400ms\""),

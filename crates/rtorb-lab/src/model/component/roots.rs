@@ -5,10 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rtorb::Orb;
 use rtorb::thread::ThreadConfig;
+use rtorb::{ExceptionKind, Orb};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::{JoinHandle, spawn};
 
@@ -16,7 +16,7 @@ use super::idl::model::{Behaviour, Job};
 use super::servant::Performer;
 use crate::contestants::event_channel::rtec::take_priority;
 use crate::experiment::split_mix::SplitMix64;
-use crate::model::plan::{Begins, NOBODY};
+use crate::model::plan::{Begins, Levels, NOBODY};
 
 /// When a run begins and ends, in ns of CLOCK_MONOTONIC, which all processes of the host share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +76,12 @@ struct Waiting {
 }
 
 impl Roots {
-    /// Starts a thread a root, each of which practises and then waits.
-    pub(super) fn spawn(orb: &Orb, performer: &Arc<Performer>) -> Result<Self, String> {
+    /// Starts a thread a root, each of which practises and then waits. One that is in `released` sends its jobs to that object.
+    pub(super) fn spawn(
+        orb: &Orb,
+        performer: &Arc<Performer>,
+        released: &BTreeMap<u32, Behaviour>,
+    ) -> Result<Self, String> {
         let (tell_ready, ready) = channel();
         let mut waiting = Vec::new();
         for (index, behaviour) in performer.plan.behaviours.iter().enumerate() {
@@ -90,6 +94,7 @@ impl Roots {
                 orb: orb.clone(),
                 performer: Arc::clone(performer),
                 index,
+                object: released.get(&behaviour.number).cloned(),
                 arrivals,
                 ready: tell_ready.clone(),
                 barrier,
@@ -143,6 +148,8 @@ struct Root {
     orb: Orb,
     performer: Arc<Performer>,
     index: usize,
+    /// Of one whose jobs a lane with levels serves: the object that does them.
+    object: Option<Behaviour>,
     arrivals: Arrivals,
     ready: Sender<Result<(), String>>,
     barrier: Receiver<Times>,
@@ -162,16 +169,47 @@ impl Root {
 
     fn practise(&self) -> Result<(), String> {
         let behaviour = &self.performer.plan.behaviours[self.index];
-        let priority = behaviour.priority.ok_or("a root without a priority")?;
-        take_priority(&self.orb, priority)?;
-        self.performer.touch(self.index)?;
+        let of_lane = self.performer.plan.levels.map(Levels::releasing);
+        let priority = of_lane.or(behaviour.priority);
+        take_priority(&self.orb, priority.ok_or("a root without a priority")?)?;
         let job = Job {
             caller: NOBODY,
-            call: 0,
+            call: PRACTICE_CALL,
             number: 0,
-            release: 0,
+            release: monotonic_ns(),
         };
-        (0..PRACTICE_JOBS).try_for_each(|_| self.performer.practise(self.index, &job))
+        match &self.object {
+            None => {
+                self.performer.touch(self.index)?;
+                (0..PRACTICE_JOBS).try_for_each(|_| self.performer.practise(self.index, &job))
+            }
+            Some(object) => {
+                let object = object.with_end_time(Instant::now() + WARM_UP_TIMEOUT);
+                (0..PRACTICE_JOBS)
+                    .try_for_each(|_| object.run(&job, &[]))
+                    .map_err(|exception| exception.to_string())
+            }
+        }
+    }
+
+    /// Does a job, or has the lane do it by its deadline; returns whether it began in time.
+    fn release(&self, job: &Job) -> bool {
+        let Some(object) = &self.object else {
+            self.performer.perform(self.index, job);
+            return true;
+        };
+        let behaviour = &self.performer.plan.behaviours[self.index];
+        let deadline_ns = job.release.saturating_add(behaviour.deadline_ns);
+        let left = Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
+        match object.with_end_time(Instant::now() + left).start(job, &[]) {
+            Ok(()) => true,
+            Err(late) if late.kind == ExceptionKind::Timeout => false,
+            Err(failed) => {
+                let failures = &self.performer.failures;
+                failures.add(|| format!("{}: {failed}", behaviour.name));
+                true
+            }
+        }
     }
 
     /// Each job begins when it arrives, or at once if that is over; one that is far behind is left out.
@@ -186,16 +224,14 @@ impl Root {
             }
             let now_ns = monotonic_ns();
             let is_late = now_ns.saturating_sub(release_ns) > patience_ns;
-            if is_late || now_ns >= times.give_up_ns {
-                released.skipped += 1
-            } else {
-                let job = Job {
-                    caller: NOBODY,
-                    call: 0,
-                    number: released.arrivals as u32,
-                    release: release_ns,
-                };
-                self.performer.perform(self.index, &job);
+            let job = Job {
+                caller: NOBODY,
+                call: 0,
+                number: released.arrivals as u32,
+                release: release_ns,
+            };
+            if is_late || now_ns >= times.give_up_ns || !self.release(&job) {
+                released.skipped += 1;
             }
             released.arrivals += 1;
             release_ns = self.arrivals.next_ns(release_ns);
@@ -257,7 +293,13 @@ impl Arrivals {
         let mut next_ns = release_ns.saturating_add(self.next_gap_ns());
         if self.latest_max > 0 && self.latest_ns.len() == self.latest_max {
             let full_ns = self.latest_ns.front().copied().unwrap_or(0);
-            next_ns = next_ns.max(full_ns.saturating_add(self.window_ns));
+            let earliest_ns = full_ns.saturating_add(self.window_ns);
+            // Half of the bursts begin as late as to depend on none before: gaps that a window has once made longer would stay so.
+            next_ns = if next_ns < earliest_ns && self.numbers.draw_below(2) == 1 {
+                release_ns.saturating_add(self.window_ns)
+            } else {
+                next_ns.max(earliest_ns)
+            };
         }
         self.note(next_ns);
         next_ns
@@ -273,35 +315,10 @@ impl Arrivals {
     }
 }
 
-/// Has all threads of a lane open their ways, by as many calls at once; `in_all` have been made then, with those to other lanes.
-pub(super) fn gather(
-    orb: &Orb,
-    gatherer: &Behaviour,
-    (priority, threads): (u8, u32),
-    in_all: u32,
-) -> Result<(), String> {
-    let call = |_| {
-        let (orb, gatherer) = (orb.clone(), gatherer.clone());
-        let call = move || {
-            take_priority(&orb, priority)?;
-            gatherer
-                .gather(in_all)
-                .map_err(|exception| exception.to_string())
-        };
-        spawn("gather", &ThreadConfig::default(), call).map_err(|refused| refused.to_string())
-    };
-    let calls: Vec<_> = (0..threads).map(call).collect::<Result<_, _>>()?;
-    for call in calls {
-        let ended = call.join().ok().flatten().ok_or("a thread panicked")?;
-        ended.map_err(|what| {
-            format!("the {threads} threads of lane {priority} were not all reached: {what}")
-        })?;
-    }
-    Ok(())
-}
-
 const STACK_BYTES: usize = 512 << 10;
 const PRACTICE_JOBS: usize = 3;
+/// A root's job has call 0: this is none.
+const PRACTICE_CALL: u32 = 1;
 /// Periods by which a job may be late and still begin.
 const BACKLOG_JOBS: u64 = 8;
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(8);
@@ -347,7 +364,7 @@ mod tests {
         let all: Vec<u64> = core::iter::successors(Some(0), next).take(300).collect();
         assert!(all.windows(2).all(|pair| pair[1] - pair[0] >= 100));
         assert!(all.windows(4).all(|four| four[3] - four[0] >= 1_000));
-        let dense = all.windows(3).filter(|three| three[2] - three[0] < 400);
+        let dense = all.windows(3).filter(|three| three[2] - three[0] == 200);
         assert!(dense.count() > 10, "bursts happen");
     }
 

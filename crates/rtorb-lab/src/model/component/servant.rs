@@ -21,6 +21,8 @@ pub(super) struct Performer {
     pub(super) plan: ComponentPlan,
     pub(super) work: Work,
     pub(super) jobs: Kept<5>,
+    /// How many calls to the servant that gathers have begun.
+    pub(super) gathered: AtomicU32,
     /// Of each behaviour, once they are known.
     pub(super) ways: OnceLock<Vec<Vec<Way>>>,
     pub(super) failures: Failures,
@@ -100,6 +102,20 @@ impl Performer {
         Ok(())
     }
 
+    /// Waits until so many calls to the servant that gathers have begun in all.
+    pub(super) fn await_gathered(&self, calls: u32) -> Result<(), SystemException> {
+        let deadline_ns = monotonic_ns() + GATHER_NS_MAX;
+        let mut begun = self.gathered.load(Ordering::SeqCst);
+        while begun < calls {
+            if monotonic_ns() >= deadline_ns {
+                return Err(ExceptionKind::NoResources.into());
+            }
+            futex::wait(&self.gathered, begun, Some(deadline_ns));
+            begun = self.gathered.load(Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
     fn ways_of(&self, index: usize) -> &[Way] {
         let all = self.ways.get();
         all.and_then(|all| all.get(index))
@@ -119,7 +135,6 @@ pub(super) struct Servant {
     performer: Arc<Performer>,
     /// `None` of the one that gathers.
     index: Option<usize>,
-    inside: AtomicU32,
 }
 
 impl Servant {
@@ -127,7 +142,6 @@ impl Servant {
         Self {
             performer: Arc::clone(performer),
             index: Some(index),
-            inside: AtomicU32::new(0),
         }
     }
 
@@ -135,7 +149,6 @@ impl Servant {
         Self {
             performer: Arc::clone(performer),
             index: None,
-            inside: AtomicU32::new(0),
         }
     }
 
@@ -143,21 +156,6 @@ impl Servant {
         if let Some(index) = self.index {
             self.performer.perform(index, job);
         }
-    }
-
-    /// Waits until so many calls have come in all.
-    fn await_all(&self, threads: u32) -> Result<(), SystemException> {
-        let deadline_ns = monotonic_ns() + GATHER_NS_MAX;
-        let mut inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
-        futex::wake(&self.inside, u32::MAX);
-        while inside < threads {
-            if monotonic_ns() >= deadline_ns {
-                return Err(ExceptionKind::NoResources.into());
-            }
-            futex::wait(&self.inside, inside, Some(deadline_ns));
-            inside = self.inside.load(Ordering::SeqCst);
-        }
-        Ok(())
     }
 }
 
@@ -178,7 +176,10 @@ impl BehaviourServant for Servant {
     }
 
     fn gather(&self, threads: u32) -> Result<(), SystemException> {
-        self.await_all(threads)?;
+        let performer = &self.performer;
+        performer.gathered.fetch_add(1, Ordering::SeqCst);
+        futex::wake(&performer.gathered, i32::MAX as u32);
+        performer.await_gathered(threads)?;
         let own = current_policy();
         let behaviours = self.performer.plan.behaviours.iter().enumerate();
         for (index, behaviour) in behaviours {

@@ -180,6 +180,7 @@ mod tests {
             name: "a.b".to_owned(),
             begins: Begins::OneWay,
             priority: None,
+            deadline_ns: 1_000_000,
             runs_at: Vec::new(),
             execution: Vec::new(),
             sections: vec![(0, 200_000), (0, 300_000)],

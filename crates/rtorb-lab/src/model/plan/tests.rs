@@ -48,7 +48,13 @@ fn plan_of(text: &str) -> Result<Plan, String> {
 
 #[test]
 fn every_example_has_a_plan() {
-    for name in ["avionics", "two-receivers", "robot-arm", "overloaded"] {
+    for name in [
+        "avionics",
+        "two-receivers",
+        "robot-arm",
+        "overloaded",
+        "only-edf",
+    ] {
         let system = example(&format!("{name}.toml"));
         let checked = checked(&system, None);
         let plan = Plan::of(&system, &checked, (60_000_000_000, 1)).unwrap();
@@ -101,14 +107,7 @@ fn a_callee_runs_at_its_callers_priorities_and_knows_who_called() {
 #[test]
 fn what_cannot_be_run_is_refused_with_what_to_do() {
     let system = system(TWO);
-    let mut deadlines = system.clone();
-    deadlines.nodes[0].scheduling = vec![SchedulingPolicy::EarliestDeadline];
     let checked = checked(&system, None);
-    let refused = Plan::of(&deadlines, &checked, (1, 1)).unwrap_err();
-    assert!(
-        refused.contains("here schedules by earliest deadlines"),
-        "{refused}"
-    );
     let mut high = system.clone();
     high.behaviours[0].priority = Some(200);
     let refused = Plan::of(&high, &checked, (1, 1)).unwrap_err();
@@ -119,4 +118,60 @@ fn what_cannot_be_run_is_refused_with_what_to_do() {
         .retain(|lane| lane.priority != 40);
     let refused = Plan::of(&system, &no_lane, (1, 1)).unwrap_err();
     assert!(refused.contains("no lane"), "{refused}");
+}
+
+#[test]
+fn a_cpu_by_deadline_has_one_lane_with_levels() {
+    let mut system = example("only-edf.toml");
+    let checked = checked(&system, None);
+    let planned = |system: &System| Plan::of(system, &checked, (1_000_000_000, 1));
+    let plan = planned(&system).unwrap();
+    let [component] = &plan.components[..] else {
+        panic!("one component")
+    };
+    assert_eq!(component.lanes, [(40, 4)]);
+    assert_eq!(component.levels.map(Levels::releasing), Some(45));
+    assert_eq!(plan.highest_priority(), 45);
+    let deadlines = component.behaviours.iter().map(|one| one.deadline_ns);
+    let expected = [10, 14, 24, 40].map(|ms| ms * 1_000_000);
+    assert!(deadlines.eq(expected));
+    for behaviour in &component.behaviours {
+        assert_eq!(behaviour.runs_at, [40, 41, 42, 43], "{behaviour:?}");
+    }
+    // Without a number, as many as there are different deadlines.
+    system.nodes[0].levels = None;
+    system.behaviours[3].deadline_ns = Some(24_000_000);
+    let plan = planned(&system).unwrap();
+    assert_eq!(plan.components[0].lanes, [(40, 3)]);
+}
+
+#[test]
+fn what_one_lane_cannot_order_is_refused() {
+    let by_deadline = |from: &str, to: &str| {
+        let text = TWO.replace("name = \"here\"", "name = \"here\"\nscheduling = \"edf\"");
+        assert!(text.contains(from), "{from}");
+        plan_of(&text.replace(from, to)).unwrap_err()
+    };
+    let refused = by_deadline("2ms", "2ms");
+    assert!(
+        refused.contains("one and other share CPU 0 of here"),
+        "{refused}"
+    );
+    let mut system = example("only-edf.toml");
+    let checked = checked(&system, None);
+    let refused = |system: &System| Plan::of(system, &checked, (1, 1)).unwrap_err();
+    let mut calling = system.clone();
+    calling.behaviours[1].calls = vec![rtorb_sched::model::Call {
+        to: vec![2],
+        ..self::system(TWO).behaviours[0].calls[0].clone()
+    }];
+    let words = refused(&calling);
+    assert!(words.contains("tool.spindle calls or is called"), "{words}");
+    let mut ceiling = system.clone();
+    ceiling.resources = self::system(TWO).resources;
+    let words = refused(&ceiling);
+    assert!(words.contains("log of tool has a ceiling"), "{words}");
+    system.nodes[0].levels = Some(58);
+    let words = refused(&system);
+    assert!(words.contains("at most 57"), "{words}");
 }
