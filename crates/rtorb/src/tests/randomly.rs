@@ -5,6 +5,7 @@ use super::network::{Conditions, Cut, Direction, Fault, connections, cut_next, r
 use super::random::Random;
 use super::servant::{DEADLINE, Job, Worker};
 use super::world::{Sending, Server, World, client_strategies};
+use crate::ObjectRef;
 use crate::clock::monotonic_ns;
 use crate::giop::Version;
 use crate::{CompletionStatus, ExceptionKind, Limits, Orb, OrbBuilder, SystemException};
@@ -53,6 +54,17 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
+/// A reference whose calls have a timeout or a deadline, and how long that is.
+fn random_worker(object: &ObjectRef, random: &mut Random) -> (Worker, Duration) {
+    let timeout = random_timeout(random);
+    let bounded = if random.one_in(2) {
+        object.with_timeout(timeout)
+    } else {
+        object.with_deadline(timeout)
+    };
+    (Worker(bounded), timeout)
+}
+
 /// Runs a seed; returns a hash of all outcomes and their times.
 fn run(seed: u64, tally: &mut Tally) -> u64 {
     let mut random = Random(seed);
@@ -84,12 +96,7 @@ fn run(seed: u64, tally: &mut Tally) -> u64 {
     for number in 0..1 + random.below(24) as u32 {
         let bytes_max = conditions.pipe_bytes_max * 100;
         let job = random_job(&mut random, number, bytes_max.min(30_000));
-        let timeout = random_timeout(&mut random);
-        let worker = Worker(if random.one_in(2) {
-            object.with_timeout(timeout)
-        } else {
-            object.with_deadline(timeout)
-        });
+        let (worker, timeout) = random_worker(&object, &mut random);
         let begun_ns = monotonic_ns();
         let (done, is_oneway) = match random.below(10) {
             0 => (worker.note(job), true),
