@@ -1,5 +1,8 @@
 //! The real-time event channel: it filters, correlates and dispatches events from suppliers to consumers by priority.
 
+// Only a change of a schedule reorders a channel, and without schedules nothing asks for it.
+#![cfg_attr(not(feature = "scheduling"), allow(dead_code))]
+
 #[cfg(feature = "event-channel")]
 mod admin;
 #[cfg(feature = "event-channel")]
