@@ -121,7 +121,7 @@ impl Wait {
     #[cold]
     fn shorten(&self, at_ns: u64) {
         let shorter = |deadline_ns| {
-            let is_longer = deadline_ns != IDLE && deadline_ns != ENDED && deadline_ns > at_ns;
+            let is_longer = at_ns < deadline_ns && deadline_ns < SHUT;
             is_longer.then_some(at_ns.max(1))
         };
         let _ = self
@@ -129,13 +129,13 @@ impl Wait {
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, shorter);
     }
 
-    /// Ends the wait; false if the watchdog has ended it first, and has shut the stream.
+    /// Ends the wait; false if the watchdog has ended it first. Then the connection cannot be used again.
     #[inline]
     pub(crate) fn end(&self) -> bool {
         self.deadline_ns.swap(IDLE, Ordering::AcqRel) < SHUT
     }
 
-    /// True if the watchdog has ended the wait, and has shut the stream.
+    /// True if the watchdog has ended the wait.
     #[cold]
     pub(crate) fn has_ended(&self) -> bool {
         self.deadline_ns.load(Ordering::Acquire) >= SHUT
@@ -371,6 +371,8 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::resolver::Resolver;
+    use crate::transport::tcp;
     use rtorb_os::thread::{ThreadConfig, spawn};
 
     impl Watchdog {
@@ -382,6 +384,26 @@ mod tests {
 
     /// Longer than any sleep takes that something ends, in nanoseconds.
     const LONG_NS: u64 = 20_000_000_000;
+
+    #[test]
+    fn a_wait_that_has_ended_is_not_made_shorter() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let stream = tcp::connect(&Resolver::default(), "127.0.0.1", port, u64::MAX);
+        let wait = Wait::new(stream.expect("it listens"));
+        wait.begin(100);
+        wait.shorten(200);
+        assert_eq!(wait.end_if_due(99), Some(100));
+        wait.shorten(50);
+        for looks in [Some(60), None] {
+            assert_eq!(wait.end_if_due(60), looks);
+            wait.shorten(40);
+            assert!(wait.has_ended());
+        }
+        assert!(!wait.end(), "its connection is not used again");
+        wait.shorten(40);
+        assert!(!wait.has_ended(), "no thread waits");
+    }
 
     fn shared() -> Arc<Shared> {
         let shared = Shared::new();
