@@ -1,4 +1,8 @@
-//! Sending a finished message, by a client or a server.
+//! Sending a finished message, by a client or a server; a CancelRequest is one.
+
+mod cancel_request;
+
+pub(crate) use cancel_request::{CancelRequest, CancelSent};
 
 use crate::transport::{Stream, Unsent};
 use rtorb_wire::{Writer, giop};

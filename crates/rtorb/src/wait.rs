@@ -15,6 +15,7 @@ pub(crate) mod watchdog;
 use crate::clock::{coarse_monotonic_ns, monotonic_ns};
 use crate::endpoint::Endpoint;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::outgoing::CancelRequest;
 use crate::realtime::refusal;
 use crate::transport::Stream;
 use connection_thread::{ConnectionThreads, MessageInProgress, Remaining, ThreadSignal};
@@ -45,8 +46,8 @@ pub(crate) trait ReplySource: Debug + Send + Sync {
     /// Stops waiting for a reply. Returns false if the reply, or the reason why there is none, is being delivered.
     fn give_up(&self, request_id: u32) -> bool;
 
-    /// Ends the wait of a request that is cancelled, and tells the server so by `message` if the calling thread may send it.
-    fn cancel(&self, request_id: u32, message: &[u8]);
+    /// Ends the wait of a request that is cancelled, and tells the server so if the calling thread may send `cancel`.
+    fn cancel(&self, cancel: &CancelRequest);
 
     /// Sends queued requests without waiting, a bounded number of them. `message` keeps what the socket does not take.
     fn send_queued(&self, message: &mut MessageInProgress) -> Remaining;

@@ -7,9 +7,9 @@ use crate::clock::{monotonic_ns, utc_offset};
 use crate::deadline::NONE_NS;
 use crate::distributable::ThreadCall;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
+use crate::outgoing::CancelRequest;
 use crate::realtime::Priority;
 use crate::strategies::DeadlineForm;
-use crate::transport::Stream;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
@@ -102,23 +102,13 @@ impl<'x> Invocation<'x> {
     }
 }
 
-/// Sends a CancelRequest without waiting. Returns false if only a part of it is sent, so that the connection cannot be used again.
-//= GIOP 1.2 §15.4.4
-//# A client sends CancelRequest to say that it does not expect a reply any more.
-#[cold]
-pub(super) fn send_cancel(stream: &Stream, invocation: &Invocation<'_>, request_id: u32) -> bool {
-    let mut w = invocation.writer(Vec::new());
-    let version = invocation.route.version;
-    if giop::write_cancel_request(&mut w, version, request_id).is_err() {
-        return true;
-    }
-    let message = w.to_bytes();
-    // If the socket takes nothing, the server is not told. A broken one is found by the thread that reads.
-    let sent = stream.send_message_now(&message, &[]).unwrap_or(0);
-    sent == 0 || sent == message.len()
-}
-
 impl Invocation<'_> {
+    /// The message that cancels its request.
+    #[cold]
+    pub(super) fn cancel_request(&self, request_id: u32) -> CancelRequest {
+        CancelRequest::new(self.route.version, self.core.byte_order, request_id)
+    }
+
     /// A writer into `buffer` for messages of this invocation's connection.
     #[inline]
     pub(super) fn writer<'a>(&self, buffer: Vec<u8>) -> Writer<'a> {

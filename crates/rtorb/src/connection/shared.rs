@@ -9,13 +9,13 @@
 mod queued;
 
 use super::IDLE_NS;
-use super::invocation::{Arguments, Invocation, InvocationKind, send_cancel};
+use super::invocation::{Arguments, Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results, read_whole_reply};
 use super::send_queue::SendQueue;
 use crate::clock::monotonic_ns;
 use crate::distributable::{ActiveCall, ThreadCall};
 use crate::exception::SystemException;
-use crate::outgoing;
+use crate::outgoing::{self, CancelRequest, CancelSent};
 use crate::transport::Stream;
 use crate::wait::connection_thread::{MessageInProgress, Remaining, ThreadSignal};
 use crate::wait::read::failed;
@@ -26,7 +26,7 @@ use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 use rtorb_wire::Writer;
 use rtorb_wire::connection::{ClientState, Pending, Receiver, Reply, ReplyError, Side};
-use rtorb_wire::giop::{Response, Version};
+use rtorb_wire::giop::Response;
 use rustix::io::Errno;
 use std::sync::{Arc, Weak};
 
@@ -191,7 +191,7 @@ impl SharedConnection {
                 _ => self.await_reply(&caller),
             };
             if !is_delivered {
-                self.cancel_now(invocation, request_id);
+                self.send_cancel(&invocation.cancel_request(request_id), Mutex::try_lock);
                 // If the server is stuck with this request, later requests on this connection would be stuck too.
                 self.retire();
                 return Err(ReplyError::TimedOut.into());
@@ -219,9 +219,8 @@ impl SharedConnection {
         call: &ThreadCall,
         caller: &Caller<'_>,
     ) -> bool {
-        let form = (invocation.route.version, invocation.core.byte_order);
-        let source: Arc<dyn ReplySource> = Arc::<Self>::clone(self);
-        call.begin_wait(ActiveCall::shared(source, caller.request_id, form));
+        let cancel = invocation.cancel_request(caller.request_id);
+        call.begin_wait(ActiveCall::shared(Arc::<Self>::clone(self), cancel));
         caller.waiter.set_cancellable(true);
         let is_delivered = self.await_reply(caller);
         caller.waiter.set_cancellable(false);
@@ -254,16 +253,19 @@ impl SharedConnection {
         })
     }
 
-    /// Tells the server that nobody waits for a request any more, if no other thread sends and the socket takes it at once. A
-    /// connection with a thread of its own sends only what is in its queue. Before GIOP 1.2 nothing is sent: omniORB closes the
-    /// connection then, and calls of other threads may be lost.
+    /// Tells the server that nobody waits for a request any more, if the calling thread gets its `turn` to send, and the socket takes the
+    /// message at once. A connection with a thread of its own sends only what is in its queue.
     #[cold]
-    fn cancel_now(&self, invocation: &Invocation<'_>, request_id: u32) {
-        if self.signal.get().is_some() || invocation.route.version < Version::V1_2 {
+    fn send_cancel<'s>(
+        &'s self,
+        cancel: &CancelRequest,
+        turn: impl FnOnce(&'s Mutex<()>) -> Option<MutexGuard<'s, ()>>,
+    ) {
+        if self.signal.get().is_some() || !cancel.may_be_shared() {
             return;
         }
-        if let Some(_turn) = self.sending.try_lock()
-            && !send_cancel(&self.stream, invocation, request_id)
+        if let Some(_turn) = turn(&self.sending)
+            && cancel.send(&self.stream) == CancelSent::Part
         {
             self.fail(Errno::PIPE);
         }
@@ -429,24 +431,12 @@ impl ReplySource for SharedConnection {
     }
 
     #[cold]
-    fn cancel(&self, request_id: u32, message: &[u8]) {
-        // With `connection_thread` only that thread sends. A thread that the server keeps waiting must not hold the canceller up.
+    fn cancel(&self, cancel: &CancelRequest) {
+        // A thread that the server keeps waiting must not hold the canceller up.
         let turn_by_ns = Some(monotonic_ns().saturating_add(CANCEL_TURN_NS));
-        let is_sender = self.signal.get().is_none();
-        let turn = is_sender
-            .then(|| lock_until(&self.sending, turn_by_ns))
-            .flatten();
-        if turn.is_some() {
-            let sent = self.stream.send_message_now(message, &[]);
-            if sent != Ok(message.len()) {
-                // The next message must not follow a part of this one.
-                self.fail(sent.err().unwrap_or(Errno::AGAIN));
-                return;
-            }
-        }
-        drop(turn);
+        self.send_cancel(cancel, |sending| lock_until(sending, turn_by_ns));
         // The reply to a request that is not pending any more is dropped.
-        let entry = self.waiting.lock().pending.remove(request_id);
+        let entry = self.waiting.lock().pending.remove(cancel.request_id);
         if let Some(entry) = entry {
             entry.deliver_error(ReplyError::TimedOut);
         }

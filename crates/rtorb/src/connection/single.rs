@@ -1,6 +1,6 @@
 //! A connection that one thread at a time uses. The thread sends a request and reads the reply itself.
 
-use super::invocation::{Arguments, Invocation, InvocationKind, send_cancel};
+use super::invocation::{Arguments, Invocation, InvocationKind};
 use super::reply::{CallError, Outcome, Results, read_reply};
 use super::{IDLE_NS, opening};
 use crate::distributable::{ActiveCall, ThreadCall};
@@ -190,8 +190,8 @@ impl SingleConnection {
     #[cold]
     fn begin_cancellable(&self, invocation: &Invocation<'_>, call: &ThreadCall, request_id: u32) {
         let bell = invocation.core.watchdog.bell();
-        let form = (invocation.route.version, invocation.core.byte_order);
-        call.begin_wait(ActiveCall::single(&self.wait, bell, request_id, form));
+        let cancel = invocation.cancel_request(request_id);
+        call.begin_wait(ActiveCall::single(&self.wait, bell, cancel));
     }
 
     /// Writes a request, sends it by `send`, and returns its id.
@@ -293,8 +293,8 @@ impl SingleConnection {
         let error = error.when_late();
         if error == ReplyError::TimedOut {
             // The request is sent whole, and the watchdog has only ended receiving.
-            let request_id = self.state.last_request_id();
-            send_cancel(&self.wait.stream, invocation, request_id);
+            let cancel = invocation.cancel_request(self.state.last_request_id());
+            cancel.send(&self.wait.stream);
         }
         error.into()
     }

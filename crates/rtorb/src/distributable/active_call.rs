@@ -1,19 +1,16 @@
 //! What ends a call early whose distributable thread is cancelled.
 
 use crate::clock::monotonic_ns;
+use crate::outgoing::{CancelRequest, CancelSent};
 use crate::wait::ReplySource;
 use crate::wait::watchdog::{Wait, WatchdogBell};
-use rtorb_wire::giop::{self, Version};
-use rtorb_wire::{ByteOrder, Writer};
 use std::sync::Arc;
 
 /// A call that is sent, and waits for its reply.
 #[derive(Debug)]
 pub(crate) struct ActiveCall {
     way: Way,
-    request_id: u32,
-    /// The CancelRequest of the call.
-    cancel_request: [u8; CANCEL_REQUEST_BYTES],
+    cancel: CancelRequest,
 }
 
 /// How the thread of a call waits.
@@ -28,9 +25,6 @@ enum Way {
     Shared(Arc<dyn ReplySource>),
 }
 
-/// A message header, and the id of a request.
-const CANCEL_REQUEST_BYTES: usize = giop::HEADER_BYTES + 4;
-
 /// How long the server of a cancelled call has to reply before the call ends without a reply, in nanoseconds.
 ///
 /// A server of this ORB replies in the time of a message each way, so the connection remains. Another ORB may ignore CancelRequest:
@@ -39,36 +33,16 @@ pub(crate) const GRACE_NS: u64 = 50_000_000;
 
 impl ActiveCall {
     /// A call whose thread reads its own reply.
-    pub(crate) fn single(
-        wait: &Arc<Wait>,
-        watchdog: WatchdogBell,
-        request_id: u32,
-        form: (Version, ByteOrder),
-    ) -> Self {
+    pub(crate) fn single(wait: &Arc<Wait>, watchdog: WatchdogBell, cancel: CancelRequest) -> Self {
         let wait = Arc::clone(wait);
-        Self::new(Way::Single { wait, watchdog }, request_id, form)
+        let way = Way::Single { wait, watchdog };
+        Self { way, cancel }
     }
 
     /// A call on a connection of many threads.
-    pub(crate) fn shared(
-        source: Arc<dyn ReplySource>,
-        request_id: u32,
-        form: (Version, ByteOrder),
-    ) -> Self {
-        Self::new(Way::Shared(source), request_id, form)
-    }
-
-    fn new(way: Way, request_id: u32, (version, order): (Version, ByteOrder)) -> Self {
-        let mut w = Writer::new(Vec::new(), CANCEL_REQUEST_BYTES).with_order(order);
-        let written = giop::write_cancel_request(&mut w, version, request_id);
-        debug_assert!(written.is_ok(), "it has room");
-        let mut cancel_request = [0; CANCEL_REQUEST_BYTES];
-        cancel_request.copy_from_slice(&w.to_bytes());
-        Self {
-            way,
-            request_id,
-            cancel_request,
-        }
+    pub(crate) fn shared(source: Arc<dyn ReplySource>, cancel: CancelRequest) -> Self {
+        let way = Way::Shared(source);
+        Self { way, cancel }
     }
 
     /// Sends the server a CancelRequest. The call ends with its reply, or without one soon: after [`GRACE_NS`], or on a connection of
@@ -76,15 +50,14 @@ impl ActiveCall {
     pub(crate) fn cancel(&self) {
         match &self.way {
             Way::Single { wait, watchdog } => {
-                let sent = wait.stream.send_message_now(&self.cancel_request, &[]);
                 // A part of it cannot be taken back, and whoever does not take 16 bytes does not read.
-                let grace_ns = match sent {
-                    Ok(CANCEL_REQUEST_BYTES) => GRACE_NS,
-                    _ => 0,
+                let grace_ns = match self.cancel.send(&wait.stream) {
+                    CancelSent::Whole => GRACE_NS,
+                    CancelSent::Nothing | CancelSent::Part => 0,
                 };
                 watchdog.end_by(wait, monotonic_ns().saturating_add(grace_ns));
             }
-            Way::Shared(source) => source.cancel(self.request_id, &self.cancel_request),
+            Way::Shared(source) => source.cancel(&self.cancel),
         }
     }
 }

@@ -16,7 +16,9 @@ use rtorb_tests::running::until;
 use rtorb_tests::stubs::{Relay, RelayServant, Seen};
 use rtorb_wire::ByteOrder;
 use rtorb_wire::giop::Header;
-use rtorb_wire::giop::{DISTRIBUTABLE_THREAD, RequestHeader, SegmentParameter, ThreadContext};
+use rtorb_wire::giop::{
+    DISTRIBUTABLE_THREAD, RequestHeader, SegmentParameter, ThreadContext, Version,
+};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -606,5 +608,32 @@ fn a_cancelled_call_ends_even_if_its_server_never_replies() {
             let message = told.recv_timeout(LONG).expect("a CancelRequest");
             assert_eq!(message[7], CANCEL_REQUEST, "{connection:?}");
         }
+    }
+}
+
+/// omniORB closes a connection on a CancelRequest of GIOP 1.1, and calls of other threads may be lost.
+#[test]
+fn a_shared_connection_before_giop_1_2_gets_no_cancel_request() {
+    for wait in [WaitStrategy::Reactor, WaitStrategy::LeaderFollowers] {
+        let (fake, told) = told(false);
+        let builder = Orb::builder().connection(ConnectionStrategy::Multiplexed { wait });
+        let orb = builder.max_giop_version(Version::V1_1).build();
+        let orb = orb.expect("an ORB");
+        let relay = Relay::unchecked_narrow(orb.string_to_object(&fake.reference()).expect("one"));
+        let called = relay.clone();
+        let work = move || called.pass_on().map(|_| ());
+        let calling =
+            current_of(&orb).spawn(&SpawnOptions::default(), &ThreadConfig::default(), work);
+        let calling = calling.expect("a thread");
+        assert_eq!(told.recv_timeout(LONG).expect("a request")[7], REQUEST);
+        calling.thread().cancel().expect("it runs");
+        let cancelled = calling.join().expect("no panic");
+        let failed = cancelled.expect_err("no reply came");
+        assert_eq!(failed.kind, ExceptionKind::ThreadCancelled, "{wait:?}");
+        let short = Duration::from_millis(20);
+        let late = relay.with_timeout(short).pass_on();
+        assert_eq!(late.expect_err("no reply").kind, ExceptionKind::Timeout);
+        let next = told.recv_timeout(LONG).expect("the next request");
+        assert_eq!(next[7], REQUEST, "{wait:?}");
     }
 }
