@@ -48,6 +48,11 @@ pub(crate) struct Tie<I, S> {
     interface: PhantomData<fn() -> I>,
 }
 
+/// The annotations of an operation of `I`; `None` if it has none.
+fn timing_of<S, I: ServedBy<S>>(operation: &[u8]) -> Option<&'static OperationTiming> {
+    I::timings().get(I::timing_of(I::find_operation(operation)?)?)
+}
+
 impl<I: Interface, S> Tie<I, S> {
     pub(crate) fn new(
         servant: S,
@@ -86,7 +91,7 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, S> {
     }
 
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
-        I::timings().get(I::timing_of(I::find_operation(operation)?)?)
+        timing_of::<S, I>(operation)
     }
 
     fn repository_id(&self) -> &'static str {

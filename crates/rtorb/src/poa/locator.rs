@@ -2,7 +2,7 @@
 
 use super::adapter::Poa;
 use super::admission::AdmittedServant;
-use super::{PoaError, ServedBy, unknown_operation};
+use super::{PoaError, ServedBy, timing_of, unknown_operation};
 use crate::exception::{SystemException, local};
 use crate::reference::ObjectRef;
 use crate::server::{LocatedId, Servant, ServerCall};
@@ -70,7 +70,7 @@ where
     }
 
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {
-        I::timings().get(I::timing_of(I::find_operation(operation)?)?)
+        timing_of::<S, I>(operation)
     }
 
     fn repository_id(&self) -> &'static str {
