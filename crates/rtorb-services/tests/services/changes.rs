@@ -1,15 +1,15 @@
 //! Admission and changes of running systems: what breaks a deadline is refused and changes nothing, and a change loses nothing.
 
-use super::events::setup::{PATIENCE, Served, Serving, Supplier, event, number, subscription};
+use super::events::setup::{
+    PATIENCE, Served, Serving, Supplier, event, number, orb_for, subscription,
+};
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::exception::local;
 use rtorb::rt::Priority;
-use rtorb::{Collocation, DispatchStrategy, Orb, PoaError, SystemException};
+use rtorb::{Orb, PoaError, SystemException};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sync::Mutex;
-use rtorb_services::events::{
-    Channel, ChannelConfig, Dispatching, PrioritySource, WhenFull, strategies,
-};
+use rtorb_services::events::{Channel, ChannelConfig, Dispatching, PrioritySource, WhenFull};
 use rtorb_services::scheduling::{
     Admission, Description, RemoteScheduler, Scheduling, SchedulingConfig, SchedulingError,
     ServantSchedule, SystemChangeError,
@@ -109,15 +109,7 @@ impl System {
             },
             ..ChannelConfig::default()
         };
-        let orb = Orb::builder()
-            .strategies(strategies(DispatchStrategy::ThreadPerConnection))
-            .collocation(Collocation::Transport)
-            .listen("iiop://127.0.0.1:0")
-            .best_effort()
-            .on_warning(|_| {})
-            .limits(config.limits(rtorb::Limits::default()))
-            .build()
-            .expect("an ORB");
+        let orb = orb_for(&config);
         let scheduling = SchedulingConfig {
             description: Some(description),
             ..SchedulingConfig::default()

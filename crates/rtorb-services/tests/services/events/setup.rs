@@ -58,8 +58,9 @@ pub(crate) struct Served {
     pub(crate) serving: Serving,
 }
 
-pub(crate) fn serve(config: ChannelConfig) -> Served {
-    let orb = Orb::builder()
+/// An ORB for a channel.
+pub(crate) fn orb_for(config: &ChannelConfig) -> Orb {
+    Orb::builder()
         .strategies(strategies(DispatchStrategy::ThreadPerConnection))
         .collocation(Collocation::Transport)
         .listen("iiop://127.0.0.1:0")
@@ -67,7 +68,11 @@ pub(crate) fn serve(config: ChannelConfig) -> Served {
         .on_warning(|_| {})
         .limits(config.limits(rtorb::Limits::default()))
         .build()
-        .expect("an ORB");
+        .expect("an ORB")
+}
+
+pub(crate) fn serve(config: ChannelConfig) -> Served {
+    let orb = orb_for(&config);
     let channel = Channel::serve(&orb, config).expect("a channel");
     Served {
         channel,
