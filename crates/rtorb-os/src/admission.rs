@@ -5,8 +5,8 @@ use crate::atomics::{AtomicU32, AtomicU64, Ordering};
 /// Decides which requests a queue accepts.
 ///
 /// One thread [admits](Self::admit) requests and adds them to the queue. Any thread takes one out, which it [notes](Self::note_taken),
-/// and notes [when it is served](Self::note_served). A request that was admitted and is not served is [withdrawn](Self::withdraw), so
-/// that it takes no room for ever.
+/// and notes [when it is served](Self::note_served). A request that was admitted and will not be served is [withdrawn](Self::withdraw),
+/// which gives its room back.
 #[derive(Debug)]
 pub struct Admission {
     /// The number of requests that were admitted and not served yet.

@@ -61,7 +61,7 @@ local! {
         /// A distributable thread was cancelled.
         THREAD_CANCELLED = RTORB | 0x10, "the distributable thread was cancelled: undo what is begun, and return to where it began";
         /// The client has cancelled the call that a servant serves.
-        CALL_CANCELLED = RTORB | 0x11, "the client has given the call up, and nobody waits for its result: undo what is begun, and return";
+        CALL_CANCELLED = RTORB | 0x11, "the client has given up the call: undo what you have begun, and return";
     }
     InvObjref {
         /// An initial reference is not there.

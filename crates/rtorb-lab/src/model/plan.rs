@@ -76,7 +76,7 @@ pub(crate) enum Begins {
     Event,
 }
 
-/// At most so many arrivals within a window.
+/// A bound on the arrivals within a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BurstLimit {
     pub(crate) jobs: u32,

@@ -188,7 +188,7 @@ fn loom_loans_a_request_beside_a_loan_is_seen_by_one_of_both() {
     });
 }
 
-/// A group without a queue: its relief thread is told of a request while all threads are busy, once each time it asks.
+/// A group without a queue: the kernel watches for its requests while all its threads are busy.
 #[derive(Default)]
 struct Watched {
     loans: LoanState,

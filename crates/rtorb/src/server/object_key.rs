@@ -8,7 +8,7 @@ use rtorb_os::slab::Key;
 /// A transient object's key begins so: nothing that an adapter may be named.
 const MAGIC: [u8; 4] = [0, b'r', b't', 1];
 
-/// Octets of a transient object's key.
+/// The length of a transient object's key.
 pub(crate) const TRANSIENT_BYTES: usize = 20;
 
 /// What a key says.

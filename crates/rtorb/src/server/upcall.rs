@@ -117,10 +117,10 @@ fn answer<'m, const SITE: u8>(
     };
     let mut call = ServerCall::new(arguments, responder);
     let (names, priority) = (&mut workspace.names, &mut workspace.priority);
-    let has_contexts = request
+    let has_others = request
         .contexts
         .has_other_than(contexts::INVOCATION_POLICIES);
-    let answered = if has_contexts && is_of_thread(request) {
+    let answered = if has_others && is_of_thread(request) {
         invoke_in_thread(request, &mut call, names, priority)
     } else {
         invoke::<SITE>(request, &mut call, names, priority)
@@ -152,7 +152,7 @@ fn invoke_in_thread<'m>(
     if session.is_some_and(|session| session.cancelled.forget(id)) {
         return Err(local::THREAD_CANCELLED);
     }
-    let _watch = session.map(super::session::Session::watch_client);
+    let _watch = session.map(Session::watch_client);
     invoke::<{ site::DISTRIBUTABLE }>(request, call, names, thread)
 }
 

@@ -102,7 +102,7 @@ impl Performer {
         Ok(())
     }
 
-    /// Waits until so many calls to the servant that gathers have begun in all.
+    /// Waits until `calls` calls to the gathering servant have begun.
     pub(super) fn await_gathered(&self, calls: u32) -> Result<(), SystemException> {
         let deadline_ns = monotonic_ns() + GATHER_NS_MAX;
         let mut begun = self.gathered.load(Ordering::SeqCst);

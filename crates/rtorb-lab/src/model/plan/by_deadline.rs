@@ -71,7 +71,7 @@ pub(super) fn deadline_ns(system: &System, behaviour: usize) -> u64 {
     })
 }
 
-/// How many different relative deadlines the behaviours of a component have: with so many levels no job waits for one.
+/// Counts the different relative deadlines of a component's behaviours. With as many levels, no job waits for a free one.
 fn deadlines(system: &System, component: usize) -> u32 {
     let ours = (0..system.behaviours.len()).filter(|at| is_of(system, *at, component));
     let different: BTreeSet<u64> = ours.map(|at| deadline_ns(system, at)).collect();
