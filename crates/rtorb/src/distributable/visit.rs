@@ -99,29 +99,30 @@ pub(crate) fn is_cancelled(id: ThreadId) -> Option<bool> {
 
 /// Cancels all visits of a thread; returns false if it has none here.
 pub(crate) fn cancel(id: ThreadId) -> bool {
-    // Not under the lock of all visits: a cancellation sends.
-    let of_thread: Vec<_> = {
-        let visits = VISITS.lock();
-        visits.iter().filter(|it| it.id == id).cloned().collect()
-    };
+    let of_thread = visits_where(|visit| visit.id == id);
     of_thread.iter().for_each(|visit| visit.cancel());
     !of_thread.is_empty()
 }
 
 /// Cancels the thread that a request brought here, if the request is being served.
 pub(crate) fn cancel_request(origin: Origin) {
-    let is_meant = |visit: &Visit| visit.origin == Some(origin);
-    ids_where(is_meant).iter().for_each(|id| _ = cancel(*id));
+    cancel_threads_where(|visit| visit.origin == Some(origin));
 }
 
 /// Cancels all threads that requests of a connection brought here: its client is gone.
 pub(crate) fn cancel_all_of(session: usize) {
-    let is_meant = |visit: &Visit| visit.origin.is_some_and(|origin| origin.session == session);
-    ids_where(is_meant).iter().for_each(|id| _ = cancel(*id));
+    cancel_threads_where(|visit| visit.origin.is_some_and(|origin| origin.session == session));
 }
 
-fn ids_where(is_meant: impl Fn(&Visit) -> bool) -> Vec<ThreadId> {
+fn cancel_threads_where(is_meant: impl Fn(&Visit) -> bool) {
+    for visit in visits_where(is_meant) {
+        cancel(visit.id);
+    }
+}
+
+/// Returns visits, so that they are cancelled without the lock of all visits: a cancellation sends.
+fn visits_where(is_meant: impl Fn(&Visit) -> bool) -> Vec<Arc<Visit>> {
     let visits = VISITS.lock();
     let meant = visits.iter().filter(|visit| is_meant(visit));
-    meant.map(|visit| visit.id).collect()
+    meant.cloned().collect()
 }
