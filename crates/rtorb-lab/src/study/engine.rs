@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
+use rtorb_results::claim::Grounds;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::systems::Gathered;
 use rtorb_results::{LabelValue, Labels, LostRound, ObtainedScheduling, all_real_time, labels};
@@ -11,7 +12,7 @@ use rtorb_results::{LabelValue, Labels, LostRound, ObtainedScheduling, all_real_
 use super::{Answered, Cell, Conditions, Factor, Sampled, Study, Subject, Turn, Value};
 use crate::error::LabError;
 use crate::experiment::{
-    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, is_complete,
+    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, Said, is_complete,
 };
 
 impl<S: Subject> Study<S> {
@@ -57,6 +58,7 @@ impl<S: Subject> Study<S> {
             self.take_rounds(context, block, &mut subject, measured, progress)
         });
         measured.notes = subject.notes();
+        measured.absent = subject.absent();
         done
     }
 
@@ -151,6 +153,13 @@ impl<S: Subject> Experiment for Study<S> {
         self.services
     }
 
+    fn says(&self) -> Vec<Said<'_>> {
+        vec![Said {
+            says: &self.says,
+            planned: self.cells(Effort::Full),
+        }]
+    }
+
     fn amount(&self, effort: Effort) -> usize {
         let (rounds, samples) = self.amounts.of(effort);
         let of_cell = |cell: &Labels| match (self.run_ms)(&Cell::of(cell), effort) {
@@ -231,12 +240,23 @@ impl<S: Subject> Experiment for Study<S> {
             answers: measured.answers,
         };
         let findings = (self.findings)(&measured.cells, &conditions);
+        measured.cells.extend(findings.cells);
+        let said = self.says.evaluate(&Grounds {
+            cells: &measured.cells,
+            planned: &self.cells(context.effort),
+            rounds: self.amounts.of(context.effort).0,
+            is_emulated: context.effort.seeds().is_some(),
+            absent: &measured.absent,
+        });
+        let absent = measured.absent.iter().map(|(_, why)| why.clone());
+        measured.notes.extend(absent);
         let notes = (self.notes)(context).into_iter().chain(measured.notes);
         Ok(Outcome {
             complete,
-            series: [&measured.cells, &findings.cells]
+            series: measured
+                .cells
+                .series(&beside)
                 .into_iter()
-                .flat_map(|cells| cells.series(&beside))
                 .chain(findings.series.into_iter().map(|mut series| {
                     series.labels.extend(beside.clone());
                     series
@@ -247,14 +267,19 @@ impl<S: Subject> Experiment for Study<S> {
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
             plots: (self.plots)().into_iter().chain(findings.plots).collect(),
-            highlights: findings.highlights,
-            derived: findings.derived,
-            claims: findings.claims,
-            conclusions: findings.conclusions,
-            published: findings.published,
+            highlights: joined(said.highlights, findings.highlights),
+            derived: joined(said.derived, findings.derived),
+            claims: joined(said.claims, findings.claims),
+            conclusions: joined(said.conclusions, findings.conclusions),
+            published: joined(said.published, findings.published),
             notes: notes.chain(findings.notes).collect(),
         })
     }
+}
+
+fn joined<T>(mut declared: Vec<T>, computed: Vec<T>) -> Vec<T> {
+    declared.extend(computed);
+    declared
 }
 
 /// What the engine has of a run.
@@ -265,6 +290,7 @@ struct Measured {
     lost: Vec<LostRound>,
     numbers: BTreeMap<String, f64>,
     notes: Vec<String>,
+    absent: Vec<(Labels, String)>,
     answers: Vec<Answered>,
 }
 
@@ -278,6 +304,12 @@ impl Measured {
             if let (Some(marked), Some(warm_up)) = (marked, sampled.warm_up) {
                 self.cells.mark(&labels, marked + warm_up + 1, &times_ns);
             }
+        }
+        for (part, count, of) in sampled.counts {
+            let mut labels = cell.clone();
+            labels.extend(part);
+            self.cells.add_count(&labels, round, count, of);
+            self.cells.add_wrong(&labels, sampled.wrong);
         }
         for (name, number) in sampled.numbers {
             *self.numbers.entry(name).or_default() += number;
