@@ -73,7 +73,7 @@ impl MemoryLink {
     }
 
     /// Prepares the connection for an event loop: the socket becomes readable when bytes arrive.
-    pub(crate) fn be_polled(&self) {
+    pub(crate) fn register_for_polling(&self) {
         self.is_polled.store(true, Ordering::Relaxed);
         self.await_at_doorbell();
     }
