@@ -232,6 +232,7 @@ mod tests {
             budget_ns: 1_000_000_000,
             request_bytes,
             reply_bytes,
+            period_ns: 0,
         }
     }
 
