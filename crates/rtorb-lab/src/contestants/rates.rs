@@ -27,6 +27,7 @@ use crate::processes::child::number;
 
 pub mod clients;
 pub mod contestants;
+pub mod entrant;
 pub mod line_up;
 pub(crate) mod roles;
 pub mod server;

@@ -195,8 +195,9 @@ pub(super) const PLACEMENT: &str = "placement";
 pub(super) const ONE_CPU: &str = "one_cpu";
 pub(super) const SERVER_CPU: &str = "server_cpu";
 pub(super) const TWO_HOSTS: &str = "two_hosts";
-/// The label of the server's priority beside those of the clients: above all, between them, or below all. Threads that take
-/// the priority of a request or of their lane have that instead.
+/// The label of the priority of a server's threads that serve all requests with one priority: that of the most urgent client, one
+/// between those of the clients, or that of the least urgent ones. Threads that take the priority of a request or of their lane
+/// have that instead.
 pub(super) const URGENCY: &str = "server_urgency";
 pub(super) const ABOVE: &str = "above";
 pub(super) const BETWEEN: &str = "between";

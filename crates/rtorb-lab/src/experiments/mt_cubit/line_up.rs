@@ -237,7 +237,7 @@ impl Subject for LineUp {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.others.left_out();
+        let mut notes = self.others.notes();
         notes.extend(self.lacks_place.then(|| LACKS_PLACE.to_owned()));
         notes
     }
@@ -300,15 +300,20 @@ fn server_placement(context: &Context, cell: &Cell<'_>) -> Option<Placement> {
     } else {
         ours.cpu
     };
-    let fifo = if cell.is(URGENCY, ABOVE) {
-        HIGH + 10
-    } else if cell.is(URGENCY, BELOW) {
-        LOW - 5
-    } else {
-        return Some(Placement { cpu, ..ours });
-    };
-    let fifo = ours.fifo.map(|_| fifo);
+    let fifo = ours.fifo.map(|between| process_priority(cell, between));
     Some(Placement { cpu, fifo })
+}
+
+/// The priority of a server's process, and of threads that serve all requests with one priority: never more or less urgent than all of
+/// the clients that they serve, as no lane of a server that has lanes is.
+fn process_priority(cell: &Cell<'_>, between: u8) -> u8 {
+    if cell.is(URGENCY, ABOVE) {
+        HIGH
+    } else if cell.is(URGENCY, BELOW) {
+        LOW
+    } else {
+        between
+    }
 }
 
 /// The factors that an entrant depends on.
@@ -418,6 +423,16 @@ mod tests {
             .map(|group| 510_000.0 / group.period_ns as f64)
             .sum();
         assert!((share - SATURATING_SHARE).abs() < 1e-3);
+    }
+
+    /// A lane has the priority of the client that it serves. A pool of one priority has that of one of its clients, or one between.
+    #[test]
+    fn no_server_runs_below_all_clients_that_it_serves() {
+        for urgency in [ABOVE, BETWEEN, BELOW] {
+            let levels = labels([(URGENCY, urgency.into())]);
+            let of_pool = process_priority(&Cell::of(&levels), 50);
+            assert!((LOW..=HIGH).contains(&of_pool), "{urgency}: {of_pool}");
+        }
     }
 
     /// A call is made late and answered fast: what is judged has the time before it was made.

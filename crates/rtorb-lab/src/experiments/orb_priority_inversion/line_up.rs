@@ -96,7 +96,7 @@ impl Subject for LineUp {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.others.left_out()
+        self.others.notes()
     }
 
     fn parameters(effort: Effort) -> Parameters {
