@@ -178,7 +178,8 @@ fn send_all(
     let mut sent = Sent::default();
     while sent.count < sending.count && !stop.load(Ordering::Relaxed) {
         let planned_ns = sending.release_ns(begin_ns, sent.count);
-        if let Some(planned_ns) = planned_ns {
+        let begins_burst = sent.count.is_multiple_of(sending.burst);
+        if let Some(planned_ns) = planned_ns.filter(|_| begins_burst) {
             sleep_until(planned_ns);
         }
         push(Stamp {
