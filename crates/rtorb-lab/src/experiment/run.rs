@@ -1,11 +1,14 @@
 //! One run of an experiment: its load, its surroundings, and which verdicts it supports.
 
+use std::collections::BTreeSet;
+
 use rtorb_host::Host;
-use rtorb_host::description::stolen_ms;
+use rtorb_host::description::StolenByCpu;
 use rtorb_host::preflight::{self, Finding};
+use rtorb_host::system::cpu_list;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::timestamp;
-use rtorb_results::{LabelValue, Results, SCHEMA, Series, all_real_time};
+use rtorb_results::{LabelValue, ObtainedScheduling, Results, SCHEMA, Series, all_real_time};
 
 use super::{Context, Experiment, Outcome, Parameters, Progress};
 use crate::effort::Effort;
@@ -34,8 +37,7 @@ pub fn run(
 ) -> Result<Results, LabError> {
     let started = timestamp::now();
     let begin_ns = monotonic_ns();
-    let cpu = context.launcher.placement.cpu;
-    let stolen_before_ms = stolen_ms(cpu);
+    let stolen_before = StolenByCpu::now();
     let mut parameters = experiment.parameters(context.effort);
     if context.effort.seeds().is_some() {
         // As `Awake` has it.
@@ -67,7 +69,8 @@ pub fn run(
             parameters.insert("load_generator".to_owned(), running.generator().into());
         }
     }
-    let stolen_ms = stolen_since(cpu, stolen_before_ms);
+    let cpus = used_cpus(context.launcher.placement.cpu, &outcome.scheduling);
+    let stolen_ms = StolenByCpu::now().since(&stolen_before).most_ms(&cpus);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
     outcome.judge(context.effort, &parameters, stolen_share);
@@ -115,16 +118,16 @@ fn findings(context: &Context) -> Vec<Finding> {
     }
 }
 
-/// What the hypervisor took since it was asked before.
-fn stolen_since(cpu: Option<usize>, before_ms: Option<u64>) -> Option<u64> {
-    let both = stolen_ms(cpu).zip(before_ms);
-    both.map(|(after, before)| after.saturating_sub(before))
+/// The measured CPU, and all that the measured threads could use.
+fn used_cpus(measured: Option<usize>, scheduling: &[ObtainedScheduling]) -> BTreeSet<usize> {
+    let of_threads = scheduling.iter().flat_map(|had| cpu_list(&had.cpus));
+    measured.into_iter().chain(of_threads).collect()
 }
 
 fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {
     (stolen_ms > 0).then(|| {
         format!(
-            "The hypervisor gave the measured CPU to others for {stolen_ms} ms while this was measured: that is in the largest samples, \
+            "The hypervisor gave a measured CPU to others for {stolen_ms} ms while this was measured: that is in the largest samples, \
              and says nothing about this kernel or the ORB."
         )
     })
@@ -366,6 +369,20 @@ mod tests {
         let mut series = [of(None)];
         label_with_load(&mut series, &context);
         assert!(series[0].labels.is_empty());
+    }
+
+    #[test]
+    fn every_cpu_of_a_measured_thread_is_watched() {
+        let on = |cpus: &str| ObtainedScheduling {
+            cpus: cpus.to_owned(),
+            ..threads(true)
+        };
+        let used = |measured, all: &[ObtainedScheduling]| {
+            used_cpus(measured, all).into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(used(Some(3), &[]), [3]);
+        assert_eq!(used(Some(3), &[on("3"), on("1"), on("5-6")]), [1, 3, 5, 6]);
+        assert_eq!(used(None, &[on("0")]), [0]);
     }
 
     #[test]
