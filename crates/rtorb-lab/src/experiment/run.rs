@@ -266,7 +266,9 @@ const A_GLANCE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtorb_results::{Claim, ObtainedScheduling, Verdict};
+    use rtorb_results::claim::{Declaration, Grounds};
+    use rtorb_results::metric::{Metric, Statistic};
+    use rtorb_results::{Claim, Labels, ObtainedScheduling, Verdict};
 
     use crate::processes::interrupt::Interrupt;
 
@@ -340,6 +342,41 @@ mod tests {
             verdicts(good(), emulated, 6, 0.0),
             [NotJudged, Missed, NotJudged]
         );
+    }
+
+    #[test]
+    fn stolen_time_that_makes_a_percentile_unjudges_it() {
+        let p99 = Declaration::at_most("p99", Metric::of(Statistic::P99), 2.0, "us");
+        let p50 = Declaration::at_most("p50", Metric::of(Statistic::P50), 2.0, "us");
+        let cells = p99.made_up(&Labels::new(), &[0.5; 6], 0);
+        let judge = |declaration: Declaration| {
+            declaration.judge(&Grounds {
+                cells: &cells,
+                planned: &[],
+                rounds: 6,
+                is_emulated: false,
+                on_hosts: false,
+                absent: &[],
+            })
+        };
+        let verdicts = |stolen: f64| {
+            let mut outcome = Outcome {
+                complete: true,
+                claims: [judge(p50), judge(p99)].concat(),
+                scheduling: vec![threads(true)],
+                ..Outcome::default()
+            };
+            outcome.judge(Effort::Quick, &Parameters::new(), stolen);
+            outcome
+                .claims
+                .iter()
+                .map(|claim| claim.verdict)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(verdicts(0.0005), [Verdict::Held; 2]);
+        // Half of the slowest hundredth can be theft.
+        assert_eq!(verdicts(0.005), [Verdict::Held, Verdict::NotJudged]);
+        assert_eq!(verdicts(0.02), [Verdict::NotJudged; 2]);
     }
 
     #[test]
