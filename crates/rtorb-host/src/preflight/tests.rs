@@ -470,6 +470,10 @@ const CHANGES: [Change; 45] = [
     ("rt-throttling", Severity::Advice, |host| {
         host.rt_runtime_us = Some(950_000)
     }),
+    ("rt-throttling", Severity::Advice, |host| {
+        host.rt_runtime_us = Some(950_000);
+        host.kernel_release = "6.12.0-rt".to_owned();
+    }),
     ("rt-throttling", Severity::Unknown, |host| {
         host.rt_runtime_us = None
     }),
