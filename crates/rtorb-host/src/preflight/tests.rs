@@ -463,7 +463,7 @@ fn ids_are_unique_and_topics_known() {
 /// What is changed, and what is then found.
 type Change = (&'static str, Severity, fn(&mut Host));
 
-const CHANGES: [Change; 45] = [
+const CHANGES: [Change; 46] = [
     ("preempt-rt", Severity::Unfit, |host| {
         host.preempt_rt = false
     }),
