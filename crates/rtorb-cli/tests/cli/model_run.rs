@@ -187,7 +187,10 @@ fn a_small_system_runs_and_every_job_is_accounted_for() {
     let results = model::run(&system, &checked, &seconds(1), &context, &mut Silent).unwrap();
     assert_eq!(results.experiment, "model/small");
     let judgement = results.judgement.as_ref().unwrap();
-    assert_eq!(judgement.remarks, [""; 0]);
+    // The host may have no record of what its kernel did.
+    let mut remarks = judgement.remarks.iter();
+    let remark = remarks.find(|one| !one.contains("kernel's"));
+    assert_eq!(remark, None);
     // A host that stood still skips releases, which are counted; every job of a release that was not skipped is there.
     let clock = of(judgement, "first.clock", "first.clock");
     let released = clock.count;
@@ -268,9 +271,10 @@ fn jobs_are_served_in_the_order_of_their_deadlines_and_accounted_for() {
     assert_eq!(checked.standing, Standing::Holds);
     let results = model::run(&system, &checked, &seconds(2), &context, &mut Silent).unwrap();
     let judgement = results.judgement.as_ref().unwrap();
-    // A noisy host interrupts work more often than there is room for; no job is missing for that.
+    // A noisy host interrupts work more often than there is room for, or has no record; no job is missing for that.
     let mut remarks = judgement.remarks.iter();
-    assert!(remarks.all(|one| one.contains(" gaps")), "{judgement:?}");
+    let is_noise = |one: &String| one.contains(" gaps") || one.contains("kernel's");
+    assert!(remarks.all(is_noise), "{judgement:?}");
     let [quick, slow] = ["only.quick", "only.slow"].map(|name| of(judgement, name, name));
     // A host that stood still skips releases, which are counted.
     assert_eq!(quick.count + quick.skipped, 200, "{quick:?}");

@@ -236,6 +236,10 @@ impl Subject for LineUp {
         Ok(sampled(contestant.orb, ran))
     }
 
+    fn absent(&self) -> Vec<(Labels, String)> {
+        self.others.absent()
+    }
+
     fn notes(&self) -> Vec<String> {
         let mut notes = self.others.notes();
         notes.extend(self.lacks_place.then(|| LACKS_PLACE.to_owned()));

@@ -95,6 +95,10 @@ impl Subject for LineUp {
         })
     }
 
+    fn absent(&self) -> Vec<(Labels, String)> {
+        self.others.absent()
+    }
+
     fn notes(&self) -> Vec<String> {
         self.others.notes()
     }
