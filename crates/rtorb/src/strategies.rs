@@ -244,6 +244,18 @@ axis! {
 }
 
 axis! {
+    /// The calls that a `@period` separates.
+    PeriodScope, "scope of periods", {
+        /// All calls of an operation of a servant, from all clients together.
+        #[default]
+        Servant "servant",
+        /// The calls of an operation of a servant that come through one connection. So a client delays no other client, and the servant
+        /// gets at most one call in a period from each connection. All collocated calls count as those of one connection.
+        Connection "connection",
+    }
+}
+
+axis! {
     /// How a client tells a server the deadline of a call.
     DeadlineForm, "form of deadlines", {
         /// As an end time to servers of the same host, whose clock is the same; as remaining time to others.
