@@ -343,7 +343,7 @@ pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
         }
         if lane.order != RequestOrder::Fifo && lane.dynamic_threads > 0 {
             return Err(format!(
-                "the lane of priority {priority} has the order {}, so its threads are levels, and dynamic threads are none: give it 0 of them",
+                "the lane of priority {priority} has the order {}, with which it has no dynamic threads: give it 0 of them",
                 lane.order
             ));
         }
