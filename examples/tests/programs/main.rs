@@ -5,4 +5,6 @@ mod events;
 mod lanes;
 mod life;
 mod neighbours;
+mod overload;
 mod readme;
+mod reservation;
