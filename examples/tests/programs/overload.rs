@@ -4,6 +4,7 @@ use std::process::Command;
 
 #[test]
 fn an_overload_is_late_without_enforcement_and_shed_by_criticality_with_it() {
+    let _alone = crate::alone();
     let mut program = Command::new(env!("CARGO_BIN_EXE_overload"));
     let output = program.args(["--json", "--seconds", "1"]).output();
     let output = output.expect("it starts");

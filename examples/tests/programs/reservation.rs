@@ -4,6 +4,7 @@ use std::process::Command;
 
 #[test]
 fn a_lane_misses_deadlines_beside_spinning_threads_unless_a_reservation_separates_them() {
+    let _alone = crate::alone();
     let mut program = Command::new(env!("CARGO_BIN_EXE_reservation"));
     let output = program.args(["--json", "--seconds", "1"]).output();
     let output = output.expect("it starts");
