@@ -172,6 +172,17 @@ impl Schedule {
         Self::of(checked.strategy.parse().ok(), levels, operations)
     }
 
+    /// The same with these handles, by name. Operations of other names are left out.
+    pub(super) fn with_handles(self, handles: &HashMap<&str, i32>) -> Self {
+        let operations = self.operations.into_iter().filter_map(|operation| {
+            Some(ScheduledOperation {
+                handle: *handles.get(operation.name.as_str())?,
+                ..operation
+            })
+        });
+        Self::of(self.strategy, self.levels, operations.collect())
+    }
+
     pub(super) fn of(
         strategy: Option<Strategy>,
         levels: Vec<Level>,
