@@ -12,6 +12,7 @@ use super::modelled_system::ModelledSystem;
 use super::published::PublishedSchedule;
 use super::schedule::{ComputeError, Level, Schedule};
 use super::state::SchedulerState;
+use crate::events::CannotReorder;
 
 /// A change that took place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,9 +177,8 @@ impl SchedulerState {
         let mut reorders = Vec::with_capacity(channels.len());
         for channel in &channels {
             let reorder = channel.reorder(&computed.schedule);
-            reorders.push(reorder.map_err(|part| {
-                SystemChangeError::Fixed(format!("a channel cannot change while it runs: {part}"))
-            })?);
+            let fixed = |part| SystemChangeError::Fixed(CannotReorder(part).to_string());
+            reorders.push(reorder.map_err(fixed)?);
         }
         let described = self.table.lock().replace(&computed.description);
         described.map_err(system)?;
