@@ -32,8 +32,8 @@ pub use file::Interfaces;
 pub use platform::{Cost, EventCost, Platform, Statistic};
 pub use profiles::{ProfileOption, profiles_of};
 pub use report::{
-    Assumption, BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, Layer,
-    Loading, ProcessorUse, Sensitivity, Share, Standing,
+    Assumption, BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, LaneOrder,
+    Layer, Loading, ProcessorUse, Sensitivity, Share, Standing,
 };
 pub use system::{
     ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, Chain, Channel, Component, Enforcement,

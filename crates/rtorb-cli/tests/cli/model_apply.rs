@@ -180,43 +180,29 @@ fn a_file_of_the_other_kind_is_refused_with_a_reason() {
 }
 
 #[test]
-fn mistakes_of_a_system_are_told_with_their_lines() {
+fn mistakes_of_a_system_are_told_before_the_service_is_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.toml");
     let text = std::fs::read_to_string(example("model/robot-arm.toml")).unwrap();
-    std::fs::write(
-        &file,
-        text.replace("to = \"planner.plan\"", "to = \"planner.pan\""),
-    )
-    .unwrap();
-    let output = rtorb()
-        .args([
-            "model",
-            "apply",
-            "--to",
-            "corbaloc::127.0.0.1:1/ScheduleService",
-        ])
-        .arg(&file)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        said.contains("planner.plan") && said.contains("wrong.toml"),
-        "{said}"
-    );
-    // And a system without profiles, before the service is asked.
-    let output = rtorb()
-        .args([
-            "model",
-            "apply",
-            "--to",
-            "corbaloc::127.0.0.1:1/ScheduleService",
-        ])
-        .arg(example("model/robot-arm.toml"))
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("--ideal"), "{said}");
+    let misspelt = text.replace("to = \"planner.plan\"", "to = \"planner.pan\"");
+    std::fs::write(&file, misspelt).unwrap();
+    let without_profiles = example("model/robot-arm.toml");
+    for (file, words) in [
+        (file, ["planner.plan", "wrong.toml"]),
+        (without_profiles, ["no profile", "--ideal"]),
+    ] {
+        let output = rtorb()
+            .args([
+                "model",
+                "apply",
+                "--to",
+                "corbaloc::127.0.0.1:1/ScheduleService",
+            ])
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
 }

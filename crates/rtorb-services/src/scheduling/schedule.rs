@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb_sched::model::{CheckReport, Loading, System};
+use rtorb_sched::model::{CheckReport, LaneOrder, Loading, System};
 use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, read_text};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
@@ -343,7 +343,7 @@ fn threads_at(loading: &Loading, priority: i16) -> u32 {
     let channels = loading.channels.iter().flat_map(|(_, lanes)| lanes);
     let lanes = components
         .chain(channels)
-        .filter(|lane| lane.priority == priority);
+        .filter(|lane| lane.order == LaneOrder::Fifo && lane.priority == priority);
     lanes.map(|lane| lane.threads).max().unwrap_or(1).max(1)
 }
 

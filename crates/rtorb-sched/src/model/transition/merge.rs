@@ -1,6 +1,9 @@
 //! The system that is at least as demanding as an old and a new one at any time of the change.
 
+use std::collections::HashMap;
+
 use super::super::platform::Platform;
+use super::super::report::{ComponentLoading, LaneLoading, LaneOrder};
 use super::super::system::{Behaviour, CallWay, Chain, Link, System};
 use super::bands::{Priorities, assign, check_ceilings};
 use super::worse::{effective_deadline, worse};
@@ -21,6 +24,7 @@ pub(super) fn merged(
     };
     merged.add_hardware(old)?;
     merged.add_processes(old.system)?;
+    merged.keep_levels(old, new)?;
     merged.add_behaviours(old, new)?;
     merged.add_chains(old.system);
     let modes = [Priorities::of(old), Priorities::of(new)];
@@ -114,6 +118,36 @@ impl Merged {
         Ok(())
     }
 
+    /// Lanes that dispatch by deadline keep their levels, also where the nodes say no number.
+    fn keep_levels(
+        &mut self,
+        old: SystemMode<'_>,
+        new: SystemMode<'_>,
+    ) -> Result<(), TransitionError> {
+        let all = new.report.loading.components.iter();
+        let of_new: HashMap<&str, Option<LaneLoading>> = all
+            .map(|one| (one.component.as_str(), lane_by_deadline(one)))
+            .collect();
+        for loading in &old.report.loading.components {
+            let Some(lane) = lane_by_deadline(loading) else {
+                continue;
+            };
+            let name = loading.component.as_str();
+            if of_new.get(name).is_some_and(|known| *known != Some(lane)) {
+                return Err(fixed(format!(
+                    "the priority and the levels of the lane of {name}"
+                )));
+            }
+            let mut components = self.system.components.iter();
+            if let Some(component) = components.find(|component| component.name == name) {
+                let levels = &mut self.system.nodes[component.node].levels;
+                let fewest = levels.unwrap_or(u32::MAX).min(lane.threads);
+                *levels = Some(fewest);
+            }
+        }
+        Ok(())
+    }
+
     fn add_behaviours(
         &mut self,
         old: SystemMode<'_>,
@@ -176,6 +210,11 @@ impl Merged {
         }
         moved
     }
+}
+
+fn lane_by_deadline(loading: &ComponentLoading) -> Option<LaneLoading> {
+    let mut lanes = loading.lanes.iter().copied();
+    lanes.find(|lane| lane.order == LaneOrder::EarliestDeadline)
 }
 
 /// Returns the place of the item with that name, which is added if there is none.

@@ -86,7 +86,7 @@ fn a_change_to_the_same_system_has_its_bounds() {
 
 #[test]
 fn both_systems_hold_and_the_change_does_not() {
-    // 30 of 40 ms for the work, or 9 of 10 ms for the samples, and not both.
+    // 29 of 40 ms for the work, or 6 of 10 ms for the samples, and not both.
     let longer = PLANT.replace("execution = \"8ms\"", "execution = \"28ms\"");
     let faster = PLANT.replace("execution = \"2ms\"", "execution = \"6ms\"");
     for text in [&longer, &faster] {
@@ -175,6 +175,13 @@ fn jobs_by_deadline_of_both_modes_compete() {
     assert!(refused.is_some());
     let same = between(&frequent, &frequent).expect("an analysis");
     assert_eq!(same.refusal(), None);
+    // One deadline needs one level, and two need two.
+    match between(&plant("14ms", "5ms"), &frequent) {
+        Err(TransitionError::Fixed(part)) => {
+            assert!(part.contains("the levels of the lane of c"), "{part}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
