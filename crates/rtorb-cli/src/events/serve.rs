@@ -21,6 +21,7 @@ use rtorb_services::naming::client::{Context, Existing, Failure, FailureReason, 
 use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
+use super::followed_scheduler::FollowedScheduler;
 use super::list;
 use crate::named_file::{self, file_error};
 use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
@@ -135,7 +136,13 @@ impl Serve {
         let schedule = self.schedule()?;
         let config = self.config(schedule.as_ref())?;
         let orb = self.orb(&config)?;
-        let priorities = self.priorities(&orb, schedule)?;
+        let scheduler = self.scheduler(&orb)?;
+        let mut followed = scheduler.clone().map(FollowedScheduler::new);
+        let priorities: Arc<dyn PrioritySource> = match (schedule, scheduler) {
+            (Some(schedule), _) => Arc::new(schedule),
+            (None, Some(scheduler)) => Arc::new(RemoteScheduler(scheduler)),
+            (None, None) => Arc::new(RtInfoIsPriority),
+        };
         let channel = Channel::serve_with(&orb, config, priorities).map_err(channel_error)?;
         let poa = orb.root_poa()?;
         let serving = super::spawn_server(&orb)?;
@@ -173,6 +180,9 @@ impl Serve {
         }
         while !interrupt.requested() && !channel.is_destroyed() && !serving.is_finished() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
+            if let Some(followed) = &mut followed {
+                followed.look(&channel);
+            }
         }
         if let Some(named) = named {
             named.unbind();
@@ -197,21 +207,15 @@ impl Serve {
         self.schedule.as_ref().map(read).transpose()
     }
 
-    /// Returns the source of priorities of RT_Infos.
-    fn priorities(
-        &self,
-        orb: &Orb,
-        schedule: Option<Schedule>,
-    ) -> anyhow::Result<Arc<dyn PrioritySource>> {
-        if let Some(schedule) = schedule {
-            return Ok(Arc::new(schedule));
-        }
+    /// Returns the scheduler of another process that has the priorities of RT_Infos, if one is named.
+    fn scheduler(&self, orb: &Orb) -> anyhow::Result<Option<Scheduler>> {
         let Some(reference) = &self.scheduler else {
-            return Ok(Arc::new(RtInfoIsPriority));
+            return Ok(None);
         };
-        let scheduler = Scheduler::narrow(&object(orb, reference)?)
-            .map_err(|exception| anyhow!("--scheduler {reference}: {exception}"))?;
-        Ok(Arc::new(RemoteScheduler(scheduler)))
+        let scheduler = Scheduler::narrow(&object(orb, reference)?);
+        scheduler
+            .map(Some)
+            .map_err(|exception| anyhow!("--scheduler {reference}: {exception}"))
     }
 
     fn config(&mut self, schedule: Option<&Schedule>) -> anyhow::Result<ChannelConfig> {

@@ -144,6 +144,62 @@ name = "only"
   sections = [{ resource = "log", length = "20us" }]
 "#;
 
+/// A CPU by deadline, called by one with priorities and calling back. Deadlines are far, so that a busy host keeps them.
+const MIXED: &str = r#"
+name = "mixed"
+
+[[node]]
+name = "plain"
+
+[[node]]
+name = "dynamic"
+scheduling = "edf"
+
+[[link]]
+between = ["plain", "dynamic"]
+latency = "100us"
+
+[[component]]
+name = "one"
+node = "plain"
+
+  [[component.behaviour]]
+  name = "begin"
+  period = "100ms"
+  execution = "200us"
+  calls = [{ to = "other.answer", count = 2 }, { to = "other.hear", way = "one-way" }]
+
+  [[component.behaviour]]
+  name = "note"
+  execution = "100us"
+
+[[component]]
+name = "other"
+node = "dynamic"
+
+  [[component.behaviour]]
+  name = "tick"
+  period = "50ms"
+  execution = "300us"
+  calls = [
+    { to = "other.part", count = 3 },
+    { to = "one.note", way = "one-way" },
+  ]
+
+  [[component.behaviour]]
+  name = "part"
+  execution = "100us"
+
+  [[component.behaviour]]
+  name = "answer"
+  execution = "100us"
+
+  [[component.behaviour]]
+  name = "hear"
+  execution = "100us"
+  deadline = "90ms"
+"#;
+
 fn system(text: &str) -> System {
     let no_idl = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
     System::parse(text, Path::new(""), &no_idl).unwrap()
@@ -285,6 +341,47 @@ fn jobs_are_served_in_the_order_of_their_deadlines_and_accounted_for() {
     assert!(quick.worst_ns > Some(3_500_000), "{quick:?}");
     // Two jobs preempt it.
     assert!(slow.worst_ns > Some(21_500_000), "{slow:?}");
+    assert!(results.is_real_time(), "{:?}", results.scheduling);
+}
+
+#[test]
+fn priorities_and_deadlines_call_each_other() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = context();
+    if !context.host.fifo_granted {
+        eprintln!("not run: the host grants no SCHED_FIFO");
+        return;
+    }
+    let system = system(MIXED);
+    let checked = checked(&system);
+    assert_eq!(checked.standing, Standing::Holds);
+    let options = RunOptions {
+        share: true,
+        ..seconds(2)
+    };
+    let results = model::run(&system, &checked, &options, &context, &mut Silent).unwrap();
+    let judgement = results.judgement.as_ref().unwrap();
+    let failed = |one: &&String| one.contains("failed");
+    assert_eq!(judgement.remarks.iter().find(failed), None);
+    let begun = |name: &str, arrivals: u64| {
+        let root = of(judgement, name, name);
+        // A host that stood still skips releases, which are counted.
+        assert_eq!(root.count + root.skipped, arrivals, "{root:?}");
+        root.count
+    };
+    let (begin, tick) = (begun("one.begin", 20), begun("other.tick", 40));
+    for (behaviour, root, count) in [
+        ("other.answer", "one.begin", 2 * begin),
+        ("other.hear", "one.begin", begin),
+        ("other.part", "other.tick", 3 * tick),
+        ("one.note", "other.tick", tick),
+    ] {
+        let seen = of(judgement, behaviour, root);
+        assert_eq!(seen.count, count, "{seen:?}");
+        // Its own 100 us and those of its caller, at least.
+        assert!(seen.worst_ns > Some(300_000), "{seen:?}");
+        assert!(seen.bound_ns.is_some(), "{seen:?}");
+    }
     assert!(results.is_real_time(), "{:?}", results.scheduling);
 }
 

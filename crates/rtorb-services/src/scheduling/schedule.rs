@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb_sched::model::{CheckReport, Loading, System};
+use rtorb_sched::model::{CheckReport, LaneOrder, Loading, System};
 use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, read_text};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
@@ -172,6 +172,17 @@ impl Schedule {
         Self::of(checked.strategy.parse().ok(), levels, operations)
     }
 
+    /// The same with these handles, by name. Operations of other names are left out.
+    pub(super) fn with_handles(self, handles: &HashMap<&str, i32>) -> Self {
+        let operations = self.operations.into_iter().filter_map(|operation| {
+            Some(ScheduledOperation {
+                handle: *handles.get(operation.name.as_str())?,
+                ..operation
+            })
+        });
+        Self::of(self.strategy, self.levels, operations.collect())
+    }
+
     pub(super) fn of(
         strategy: Option<Strategy>,
         levels: Vec<Level>,
@@ -332,7 +343,7 @@ fn threads_at(loading: &Loading, priority: i16) -> u32 {
     let channels = loading.channels.iter().flat_map(|(_, lanes)| lanes);
     let lanes = components
         .chain(channels)
-        .filter(|lane| lane.priority == priority);
+        .filter(|lane| lane.order == LaneOrder::Fifo && lane.priority == priority);
     lanes.map(|lane| lane.threads).max().unwrap_or(1).max(1)
 }
 
