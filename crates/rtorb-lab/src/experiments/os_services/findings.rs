@@ -105,8 +105,9 @@ mod tests {
             let of = labels([("service", service.label().into())]);
             cells.add(&of, 0, &[ns, ns, ns, ns + 90_000], 0);
             // A round without a reading of the clock has no switch.
-            let is_yield = service == Service::Yield;
-            cells.add(&of, 1, if is_yield { &[ns] } else { &[] }, 0);
+            if service == Service::Yield {
+                cells.add(&of, 1, &[ns], 0);
+            }
         }
         let computed = findings(&cells, &Conditions::default()).cells;
         let switch = computed.get(&labels([("service", "one_switch".into())]));
