@@ -1,206 +1,115 @@
-//! The jitter of every observed task, and what follows from it.
+//! What is said of the jitter, beside what P3 says.
 
-use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::statistics::Statistics;
-use rtorb_results::summary::words::said;
-use rtorb_results::{Derived, Highlight, LabelValue, Labels, Published};
+use rtorb_results::metric::{
+    Metric,
+    Statistic::{Max, Mean, P50},
+    Step::{Largest, Over, Times},
+};
+use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Statements, Words};
 
-use crate::study::{Conditions, Findings};
+const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
+const TO_HIGHEST: Metric = Metric::of(P50).with(&[Over(P50, "priority=highest")]);
+const MEAN_TO_HIGHEST: Metric = Metric::of(Mean).with(&[Over(Mean, "priority=highest")]);
+const TO_TWO_TIMERS: Metric = Metric::of(P50).with(&[Over(P50, "timers=2")]);
+const TO_HARMONIC: Metric = Metric::of(P50).with(&[Over(P50, "pattern=harmonic")]);
+const MEAN_TO_HARMONIC: Metric = Metric::of(Mean).with(&[Over(Mean, "pattern=harmonic")]);
 
-pub(super) fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
-    let found = Jitters::of(cells);
-    let said = found.said();
-    let beside = |((what, published), ours): (&(&str, &str), &Option<String>)| {
-        Some(Published {
-            source: "P3 section 5.2".to_owned(),
-            what: (*what).to_owned(),
-            published: (*published).to_owned(),
-            ours: ours.clone()?,
-        })
-    };
-    Findings {
-        highlights: found.highlights(),
-        derived: found.derived(conditions.real_time),
-        published: PUBLISHED.iter().zip(&said).filter_map(beside).collect(),
-        conclusions: said.into_iter().flatten().collect(),
-        notes: (!conditions.real_time)
-            .then(|| NOT_REAL_TIME.to_owned())
-            .into_iter()
-            .collect(),
-        ..Findings::default()
+pub(super) const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "median jitter of the {priority} of 20 tasks, non-harmonic intervals, resolution 1 ms",
+        of: "what=jitter, timers=20, pattern=non_harmonic, resolution_us=1000",
+        metric: US,
+        unit: "us",
+        beside: Words::with("mean {0}", &[(Metric::of(Mean).with(&[Times(1e-3)]), "us")]),
+    }],
+    derived: &[
+        quotient("lowest_to_highest_p50", LOWEST, TO_HIGHEST),
+        quotient("lowest_to_highest_mean", LOWEST, MEAN_TO_HIGHEST),
+        quotient("non_harmonic_to_harmonic_p50", NON_HARMONIC, TO_HARMONIC),
+        quotient(
+            "non_harmonic_to_harmonic_mean",
+            NON_HARMONIC,
+            MEAN_TO_HARMONIC,
+        ),
+    ],
+    published: &[
+        PublishedOf {
+            what: "jitter and priority, all measured cases; here the lowest of {timers} tasks beside the highest, {pattern}, {resolution_us} us",
+            published: "a higher-priority task experienced a smaller jitter, a lower-priority task a larger one",
+            of: "what=jitter, priority=lowest, timers=10 | what=jitter, priority=lowest, timers=20",
+            ours: Words::with(
+                "median {0}, mean {1}",
+                &[(TO_HIGHEST, "ratio"), (MEAN_TO_HIGHEST, "ratio")],
+            ),
+            ..P3
+        },
+        PublishedOf {
+            what: "jitter and the number of timers, all measured cases; here the lowest of 20 tasks beside that of 2, {pattern}, {resolution_us} us",
+            published: "increases with the number of timers in the system",
+            of: "what=jitter, priority=lowest, timers=20",
+            ours: Words::with("median {0}", &[(TO_TWO_TIMERS, "ratio")]),
+            ..P3
+        },
+        PublishedOf {
+            what: "non-harmonic intervals beside harmonic ones, the lowest of {timers} tasks, {resolution_us} us",
+            published: "almost the same up to 5 timers; beyond, larger with non-harmonic ones on QNX, smaller on RTLinux and OSEKWorks",
+            of: "what=jitter, priority=lowest, pattern=non_harmonic",
+            ours: Words::with("median {0}", &[(TO_HARMONIC, "ratio")]),
+            ..P3
+        },
+        PublishedOf {
+            what: "a bound, QNX; here the lowest of 20 tasks, {pattern}, {resolution_us} us",
+            published: "always bounded by twice the clock resolution",
+            of: "what=jitter, priority=lowest, timers=20",
+            ours: Words::with(
+                "at most {0}",
+                &[(Metric::of(Max).with(&[Times(1e-3), Largest]), "us")],
+            ),
+            ..P3
+        },
+        PublishedOf {
+            what: "jitter and the length of the interval, one task alone",
+            published: "independent of the interval length",
+            of: "what=jitter_alone, resolution_us=500, interval_us=8000",
+            ours: Words::with(
+                "median {0} at 0.5 ms and {1} at 8 ms",
+                &[(US.at("interval_us=500"), "us"), (US, "us")],
+            ),
+            ..P3
+        },
+        PublishedOf {
+            what: "jitter and the clock resolution, the highest of 20 tasks, {pattern}",
+            published: "QNX: increased as the resolution became coarser; RTLinux: almost no change",
+            of: "what=jitter, priority=highest, timers=20, resolution_us=1000",
+            ours: Words::with(
+                "median at 1 ms {0} that at 0.5 ms",
+                &[(
+                    Metric::of(P50).with(&[Over(P50, "resolution_us=500")]),
+                    "ratio",
+                )],
+            ),
+            ..P3
+        },
+    ],
+    ..Statements::NONE
+};
+
+const LOWEST: &str = "what=jitter, priority=lowest";
+const NON_HARMONIC: &str = "what=jitter, pattern=non_harmonic";
+const P3: PublishedOf = PublishedOf {
+    source: "P3 section 5.2",
+    what: "",
+    published: "",
+    of: "",
+    ours: Words::text(""),
+};
+
+const fn quotient(name: &'static str, of: &'static str, metric: Metric) -> DerivedOf {
+    DerivedOf {
+        name,
+        of,
+        without: &[],
+        metric,
+        unit: "ratio",
     }
 }
-
-/// The jitter of the observed tasks.
-pub(super) struct Jitters<'a> {
-    cells: &'a Cells,
-    /// Those of Table 3. The tasks of a configuration are neighbours, the most urgent first.
-    pub(super) together: Vec<Case<'a>>,
-    /// Those that ran alone.
-    pub(super) alone: Vec<Case<'a>>,
-}
-
-/// An observed task in a configuration.
-#[derive(Debug)]
-pub(super) struct Case<'a> {
-    pub(super) labels: &'a Labels,
-    samples: &'a Samples,
-    pub(super) jitter: Statistics,
-}
-
-impl Case<'_> {
-    pub(super) fn number(&self, label: &str) -> i64 {
-        self.labels[label].number().unwrap_or_default()
-    }
-
-    pub(super) fn is(&self, label: &str, value: &str) -> bool {
-        self.labels[label] == value.into()
-    }
-
-    /// What distinguishes its configuration from others. The configuration with the most timers is the largest.
-    pub(super) fn configuration(&self) -> (i64, i64, String) {
-        let pattern = self.labels["pattern"].to_string().replace('_', "-");
-        (self.number("timers"), self.number("resolution_us"), pattern)
-    }
-}
-
-impl<'a> Jitters<'a> {
-    pub(super) fn of(cells: &'a Cells) -> Self {
-        let of = |what: &str| {
-            let wanted = [("what", what.into())];
-            let found = cells
-                .with(&wanted)
-                .filter(|(_, samples)| samples.count() > 0);
-            let case = |(labels, samples): (&'a Labels, &'a Samples)| Case {
-                labels,
-                samples,
-                jitter: samples.statistics(),
-            };
-            found.map(case).collect()
-        };
-        Self {
-            cells,
-            together: of("jitter"),
-            alone: of("jitter_alone"),
-        }
-    }
-
-    /// The observed tasks of each configuration.
-    pub(super) fn configurations(&self) -> impl Iterator<Item = &[Case<'a>]> {
-        let are_one = |a: &Case<'_>, b: &Case<'_>| a.configuration() == b.configuration();
-        self.together.chunk_by(are_one)
-    }
-
-    /// The samples under the same labels but one.
-    pub(super) fn beside(
-        &self,
-        case: &Case<'_>,
-        label: &str,
-        value: LabelValue,
-    ) -> Option<&'a Samples> {
-        let mut labels = case.labels.clone();
-        if value == "lateness".into() {
-            labels.insert("part".to_owned(), value.clone());
-        }
-        labels.insert(label.to_owned(), value);
-        let mut all = self.cells.all();
-        let found = all.find(|(found, samples)| **found == labels && samples.count() > 0);
-        found.map(|(_, samples)| samples)
-    }
-
-    /// Quotients of means and of medians, round by round.
-    fn derived(&self, real_time: bool) -> Vec<Derived> {
-        let mut derived = Vec::new();
-        for case in &self.together {
-            let others = [
-                ("lowest_to_highest", "priority", "lowest", "highest"),
-                (
-                    "non_harmonic_to_harmonic",
-                    "pattern",
-                    "non_harmonic",
-                    "harmonic",
-                ),
-            ];
-            for (name, label, this, other) in others {
-                let under = self.beside(case, label, other.into());
-                let Some(under) = under.filter(|_| case.is(label, this)) else {
-                    continue;
-                };
-                for (statistic, value) in [("mean", mean as Value), ("p50", p50)] {
-                    let rounds = case.samples.rounds(value).divided_by(&under.rounds(value));
-                    let mut labels = case.labels.clone();
-                    labels.insert("real_time".to_owned(), real_time.into());
-                    labels.insert("statistic".to_owned(), statistic.into());
-                    derived.extend(Derived::of_rounds(name, labels, "ratio", &rounds));
-                }
-            }
-        }
-        derived
-    }
-
-    /// Where there are the most timers.
-    fn highlights(&self) -> Vec<Highlight> {
-        let most = self
-            .configurations()
-            .max_by_key(|tasks| tasks[0].configuration());
-        let highlight = |task: &Case<'_>| {
-            let (timers, _, pattern) = task.configuration();
-            Highlight {
-                what: format!(
-                    "median jitter of the {} of {timers} tasks, {pattern} intervals, {}",
-                    task.labels["priority"],
-                    said("resolution_us", &task.labels["resolution_us"])
-                ),
-                value: task.jitter.p50 / 1e3,
-                unit: "us".to_owned(),
-                beside: format!(
-                    "mean {:.1} us, 99th percentile {:.1} us",
-                    task.jitter.mean / 1e3,
-                    task.jitter.p99 / 1e3
-                ),
-            }
-        };
-        most.unwrap_or_default().iter().map(highlight).collect()
-    }
-}
-
-pub(super) type Value = fn(&Statistics) -> f64;
-
-pub(super) fn mean(statistics: &Statistics) -> f64 {
-    statistics.mean
-}
-
-pub(super) fn p50(statistics: &Statistics) -> f64 {
-    statistics.p50
-}
-
-/// P3's words; a sentence of ours decides each.
-pub(super) const PUBLISHED: [(&str, &str); 6] = [
-    (
-        "jitter and priority, all measured cases",
-        "a higher-priority task experienced a smaller jitter, a lower-priority task a larger one",
-    ),
-    (
-        "jitter and the number of timers, all measured cases",
-        "increases with the number of timers in the system",
-    ),
-    (
-        "harmonic and non-harmonic intervals",
-        "almost the same up to 5 timers; beyond, larger with non-harmonic ones on QNX, smaller on RTLinux and OSEKWorks",
-    ),
-    (
-        "a bound, QNX",
-        "always bounded by twice the clock resolution",
-    ),
-    (
-        "jitter and the length of the interval",
-        "independent of the interval length",
-    ),
-    (
-        "jitter and the clock resolution",
-        "QNX: increased as the resolution became coarser; RTLinux: almost no change",
-    ),
-];
-
-const NOT_REAL_TIME: &str = "The tasks did not have SCHED_FIFO: `priority` says what was asked for, and nobody had it. The kernel may \
-                             add up to 50 us to each sleep (timer slack).";
