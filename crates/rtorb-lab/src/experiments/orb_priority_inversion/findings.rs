@@ -397,10 +397,10 @@ mod tests {
         assert_eq!(Verdicts::of(&found.claims).held, 4);
         let ids: Vec<&str> = found.claims.iter().map(|claim| claim.id.as_str()).collect();
         let expected = [
+            "staircase-p50.500us.from_sending",
+            "staircase-p99.500us.from_sending",
             "staircase-p50.500us.call",
             "staircase-p99.500us.call",
-            "staircase-p50.500us.from_release",
-            "staircase-p99.500us.from_release",
         ];
         assert_eq!(ids, expected);
         assert!((found.claims[0].value.unwrap() - 1.05).abs() < 1e-2);
