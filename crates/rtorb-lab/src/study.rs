@@ -164,8 +164,6 @@ pub(crate) struct Conditions {
     pub(crate) effort: Effort,
     /// Every measured thread had SCHED_FIFO on one CPU.
     pub(crate) real_time: bool,
-    /// The kernel is a PREEMPT_RT one.
-    pub(crate) preempt_rt: bool,
     /// There is a hypervisor that may take the CPU.
     pub(crate) virtual_machine: bool,
     /// The ticks of the kernel in a second, by its configuration; `None` if that cannot be read.

@@ -259,7 +259,6 @@ impl<S: Subject> Experiment for Study<S> {
         let conditions = Conditions {
             effort: context.effort,
             real_time,
-            preempt_rt: context.host.preempt_rt,
             // An emulated machine is one whose time stands still while it does not run.
             virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
             tick_hz: kernel_tick_hz(&context.host.kernel_release),
