@@ -140,13 +140,18 @@ mod tests {
     use rtorb_results::{Labels, Verdict};
 
     /// The verdict on one claim, of rounds that have these numbers before anything else is made of them.
-    fn verdict(declaration: &Declaration, subject: &Labels, values: &[f64]) -> Verdict {
-        let cells = declaration.made_up(subject, values);
+    fn verdict(
+        declaration: &Declaration,
+        subject: &Labels,
+        (values, wrong): (&[f64], u64),
+    ) -> Verdict {
+        let cells = declaration.made_up(subject, values, wrong);
         let claims = declaration.judge(&Grounds {
             cells: &cells,
             planned: std::slice::from_ref(subject),
             rounds: 6,
             is_emulated: false,
+            on_hosts: false,
             absent: &[],
         });
         let id = declaration.judge(&Grounds {
@@ -154,6 +159,7 @@ mod tests {
             planned: std::slice::from_ref(subject),
             rounds: 6,
             is_emulated: false,
+            on_hosts: false,
             absent: &[],
         });
         let of_subject = claims.iter().find(|claim| claim.id == id[0].id);
@@ -169,13 +175,14 @@ mod tests {
                 let subjects = declaration.planned(&said.planned);
                 assert!(!subjects.is_empty(), "{} is about no cell", declaration.id);
                 for subject in subjects {
-                    let of = |values: &[f64]| verdict(declaration, &subject, values);
-                    let (small, large) = (1e-9, 1e15);
+                    let of =
+                        |values: &[f64], wrong| verdict(declaration, &subject, (values, wrong));
+                    let (small, large) = (0.0, 1e15);
                     let found = [
-                        of(&[small; 6]),
-                        of(&[large; 6]),
-                        of(&[small, large, small, large, small]),
-                        of(&[]),
+                        of(&[small; 6], 0),
+                        of(&[large; 6], 0),
+                        of(&[small; 6], 1),
+                        of(&[], 0),
                     ];
                     let wanted = [
                         Verdict::Held,

@@ -164,8 +164,6 @@ pub(crate) struct Conditions {
     pub(crate) effort: Effort,
     /// Every measured thread had SCHED_FIFO on one CPU.
     pub(crate) real_time: bool,
-    /// Servers run on other hosts.
-    pub(crate) on_agents: bool,
     /// The kernel is a PREEMPT_RT one.
     pub(crate) preempt_rt: bool,
     /// There is a hypervisor that may take the CPU.

@@ -103,12 +103,14 @@ impl Metric {
         Ok(value)
     }
 
-    /// How the labels of the cells that it is made of differ from the subject's.
+    /// How the labels of the cells that it is made of differ from the subject's, and whether the metric grows with theirs.
     #[cfg(any(test, feature = "synthetic"))]
-    pub(crate) fn cells(&self) -> Vec<&'static str> {
-        let besides = self.steps.iter().filter_map(Step::beside);
-        let besides = besides.map(|(_, of)| of);
-        std::iter::once(self.of).chain(besides).collect()
+    pub(crate) fn cells(&self) -> Vec<(&'static str, bool)> {
+        let besides = self.steps.iter().filter_map(|step| {
+            let (_, of) = step.beside()?;
+            Some((of, matches!(step, Step::Plus(..) | Step::Or(..))))
+        });
+        std::iter::once((self.of, true)).chain(besides).collect()
     }
 
     /// The cells that it is made of, each with the statistic that it gives. Those that are missing are left out.

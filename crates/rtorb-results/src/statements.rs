@@ -255,6 +255,7 @@ mod tests {
             planned: &[],
             rounds: 1,
             is_emulated: false,
+            on_hosts: false,
             absent: &[],
         });
         let highlight = &said.highlights[0];

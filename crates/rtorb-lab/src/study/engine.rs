@@ -109,6 +109,29 @@ impl<S: Subject> Study<S> {
         Ok(())
     }
 
+    /// What is said about cells, and about those that were planned.
+    fn say(
+        &self,
+        context: &Context,
+        cells: &Cells,
+        absent: &[(Labels, String)],
+    ) -> rtorb_results::statements::Said {
+        let mut planned = self.cells(context.effort);
+        for load in planned.iter_mut().filter_map(|cell| cell.get_mut("load")) {
+            if *load == "chosen".into() {
+                *load = context.varied_load().to_string().into();
+            }
+        }
+        self.says.evaluate(&Grounds {
+            cells,
+            planned: &planned,
+            rounds: self.amounts.of(context.effort).0,
+            is_emulated: context.effort.seeds().is_some(),
+            on_hosts: self.agents_max > 0 && context.launcher.agent().is_some(),
+            absent,
+        })
+    }
+
     /// The levels of a cell in words.
     fn name_of(&self, cell: &Labels) -> String {
         let levels = self.factors.iter();
@@ -216,8 +239,10 @@ impl<S: Subject> Experiment for Study<S> {
 
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         if let Some(obstacle) = (self.obstacle)(context) {
+            let absent = [(Labels::new(), obstacle.to_owned())];
             return Ok(Outcome {
                 complete: true,
+                claims: self.say(context, &Cells::default(), &absent).claims,
                 notes: vec![obstacle.to_owned()],
                 ..Outcome::default()
             });
@@ -231,7 +256,6 @@ impl<S: Subject> Experiment for Study<S> {
         let conditions = Conditions {
             effort: context.effort,
             real_time,
-            on_agents: self.agents_max > 0 && context.launcher.agent().is_some(),
             preempt_rt: context.host.preempt_rt,
             // An emulated machine is one whose time stands still while it does not run.
             virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
@@ -241,13 +265,7 @@ impl<S: Subject> Experiment for Study<S> {
         };
         let findings = (self.findings)(&measured.cells, &conditions);
         measured.cells.extend(findings.cells);
-        let said = self.says.evaluate(&Grounds {
-            cells: &measured.cells,
-            planned: &self.cells(context.effort),
-            rounds: self.amounts.of(context.effort).0,
-            is_emulated: context.effort.seeds().is_some(),
-            absent: &measured.absent,
-        });
+        let said = self.say(context, &measured.cells, &measured.absent);
         let absent = measured.absent.iter().map(|(_, why)| why.clone());
         measured.notes.extend(absent);
         let notes = (self.notes)(context).into_iter().chain(measured.notes);

@@ -20,10 +20,14 @@ pub struct Declaration {
     pub metric: Metric,
     /// The largest value with which it is held.
     pub at_most: f64,
+    /// The same where servers run on other hosts, if it is another one.
+    pub at_most_on_hosts: Option<f64>,
     /// The unit of both: `ratio`, `us`, `per_request`.
     pub unit: &'static str,
     /// By which rounds it is judged.
     pub judged: Judged,
+    /// The number of rounds in which it is measured, if that is not every round.
+    pub rounds: Option<usize>,
 }
 
 /// By which rounds a claim is judged.
@@ -48,6 +52,8 @@ pub struct Grounds<'a> {
     pub rounds: usize,
     /// Rounds are seeds of an emulated machine, which repeats: each of them decides, and few are enough.
     pub is_emulated: bool,
+    /// Servers run on other hosts.
+    pub on_hosts: bool,
     /// Labels of what is not on this host, with the reason.
     pub absent: &'a [(Labels, String)],
 }
@@ -67,8 +73,10 @@ impl Declaration {
             of: "",
             metric,
             at_most,
+            at_most_on_hosts: None,
             unit,
             judged: Judged::Median,
+            rounds: None,
         }
     }
 
@@ -90,6 +98,15 @@ impl Declaration {
         }
     }
 
+    /// The claim about what is measured in so many rounds only.
+    #[must_use]
+    pub const fn in_rounds(self, rounds: usize) -> Self {
+        Self {
+            rounds: Some(rounds),
+            ..self
+        }
+    }
+
     /// The claim with its words and the pattern of the cells that it is about.
     #[must_use]
     pub const fn of(self, of: &'static str, says: &'static str) -> Self {
@@ -106,24 +123,24 @@ impl Declaration {
             .collect()
     }
 
-    /// Made-up cells in which every round has the same value of the metric but for one number: that of the cell whose statistic it
-    /// begins with. `values` has that number for each round; the others are 1,000.
+    /// Made-up cells of a subject. `values` has, for each round, the number of the cell that the metric begins with and of those that
+    /// are added to it; the others have 1,000.
     #[cfg(any(test, feature = "synthetic"))]
     #[must_use]
-    pub fn made_up(&self, subject: &Labels, values: &[f64]) -> Cells {
+    pub fn made_up(&self, subject: &Labels, values: &[f64], wrong: u64) -> Cells {
         let mut cells = Cells::default();
         for (round, value) in values.iter().enumerate() {
-            for (place, of) in self.metric.cells().into_iter().enumerate() {
-                let value = if place == 0 { *value } else { 1_000.0 };
+            for (of, is_added) in self.metric.cells() {
+                let value = if is_added { *value } else { 1_000.0 };
                 // Half of them twice as large: a deviation is a number too.
                 let samples = [vec![value; 900], vec![2.0 * value; 900]].concat();
                 let of = pattern::changed(subject, of);
-                if place == 0
-                    || cells
-                        .get(&of)
-                        .is_none_or(|known| known.rounds(|_| 0.0).len() <= round)
-                {
+                let known = cells
+                    .get(&of)
+                    .map_or(0, |known| known.rounds(|_| 0.0).len());
+                if known <= round {
                     cells.add_computed(&of, round, &samples);
+                    cells.add_wrong(&of, wrong);
                 }
             }
         }
@@ -140,6 +157,7 @@ impl Declaration {
             planned,
             rounds: 0,
             is_emulated: false,
+            on_hosts: false,
             absent: &[],
         }
         .subjects(self.of)
@@ -147,7 +165,7 @@ impl Declaration {
 
     fn judge_one(&self, grounds: &Grounds<'_>, subject: &Labels) -> Claim {
         let [id, statement] = [self.id, self.says].map(|text| pattern::filled(text, subject));
-        let scale = (self.at_most, self.unit);
+        let scale = (self.limit(grounds), self.unit);
         let missing = |of: &Labels| {
             let absent = grounds.absent.iter();
             let mut absent = absent.filter(|(absent, _)| is_part(absent, of));
@@ -163,22 +181,30 @@ impl Declaration {
             Ok(rounds) => rounds,
         };
         let mut claim = self.judge_rounds(grounds, (id, statement), &rounds);
+        // Lost rounds are looked at here.
+        claim.planned_as = Some("");
         let sides = self.metric.sides(grounds.cells, subject);
         claim.tail = sides
             .iter()
             .filter_map(|(statistic, _)| statistic.tail())
             .reduce(f64::min);
         let samples: Vec<&Samples> = sides.iter().map(|(_, samples)| *samples).collect();
+        let planned = self.rounds.unwrap_or(grounds.rounds);
         let wrong: u64 = samples.iter().map(|samples| samples.wrong()).sum();
         if wrong > 0 {
             claim.unjudge(format!("{wrong} answers were wrong"));
-        } else if rounds.len() < grounds.rounds {
-            let (lost, planned) = (grounds.rounds - rounds.len(), grounds.rounds);
+        } else if rounds.len() < planned {
+            let lost = planned - rounds.len();
             claim.unjudge(format!("{lost} of {planned} rounds were lost"));
         } else if let Some(reason) = claim.tail.and_then(|tail| too_few(&samples, tail)) {
             claim.unjudge(reason);
         }
         claim
+    }
+
+    fn limit(&self, grounds: &Grounds<'_>) -> f64 {
+        let on_hosts = self.at_most_on_hosts.filter(|_| grounds.on_hosts);
+        on_hosts.unwrap_or(self.at_most)
     }
 
     fn judge_rounds(
@@ -189,6 +215,7 @@ impl Declaration {
     ) -> Claim {
         let [smallest, largest] =
             [f64::min, f64::max].map(|of| rounds.values().into_iter().reduce(of).unwrap_or(0.0));
+        let limit = self.limit(grounds);
         let of_largest = || Claim {
             rounds: Some(rounds.len()),
             ..Claim::counted(
@@ -208,13 +235,13 @@ impl Declaration {
                     value: rounds.median(),
                     ..of_largest()
                 };
-                if smallest <= self.at_most && largest > self.at_most {
+                if smallest <= limit && largest > limit {
                     return claim.not_judged("the seeds disagree");
                 }
                 claim
             }
             Judged::Median => {
-                let claim = Claim::at_most(id, statement, rounds, self.at_most, self.unit);
+                let claim = Claim::at_most(id, statement, rounds, limit, self.unit);
                 claim.expect("there is a round")
             }
         }
@@ -312,6 +339,7 @@ mod tests {
             planned: &planned(),
             rounds: 6,
             is_emulated: false,
+            on_hosts: false,
             absent,
         };
         let claims = declaration.judge(&grounds);
