@@ -266,8 +266,11 @@ impl<S: Subject> Experiment for Study<S> {
         let findings = (self.findings)(&measured.cells, &conditions);
         measured.cells.extend(findings.cells);
         let said = self.say(context, &measured.cells, &measured.absent);
-        let absent = measured.absent.iter().map(|(_, why)| why.clone());
-        measured.notes.extend(absent);
+        for (_, why) in measured.absent {
+            if !measured.notes.contains(&why) {
+                measured.notes.push(why);
+            }
+        }
         let notes = (self.notes)(context).into_iter().chain(measured.notes);
         Ok(Outcome {
             complete,
