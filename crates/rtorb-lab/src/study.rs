@@ -262,6 +262,11 @@ impl Sampled {
         }
     }
 
+    /// True if the subject does not have the cell.
+    fn is_nothing(&self) -> bool {
+        self.parts.is_empty() && self.counts.is_empty() && self.answer.is_none()
+    }
+
     /// Leaves out the scheduling of all threads but those that have one of these names: the others only wait for them.
     pub(crate) fn of_threads(mut self, names: &[&str]) -> Self {
         let is_one = |process: &str| names.iter().any(|name| process.contains(name));

@@ -58,7 +58,7 @@ impl<S: Subject> Study<S> {
             self.take_rounds(context, block, &mut subject, measured, progress)
         });
         measured.notes = subject.notes();
-        measured.absent = subject.absent();
+        measured.absent.extend(subject.absent());
         done
     }
 
@@ -86,6 +86,9 @@ impl<S: Subject> Study<S> {
                     run_ms: (self.run_ms)(&Cell::of(cell), context.effort),
                 };
                 match subject.measure(&Cell::of(cell), &turn) {
+                    Ok(sampled) if sampled.is_nothing() => {
+                        measured.leave_out(cell);
+                    }
                     Ok(sampled) => {
                         let marked = context.add_marks(sampled.marks);
                         let is_emulated = context.effort.seeds().is_some();
@@ -266,9 +269,9 @@ impl<S: Subject> Experiment for Study<S> {
         let findings = (self.findings)(&measured.cells, &conditions);
         measured.cells.extend(findings.cells);
         let said = self.say(context, &measured.cells, &measured.absent);
-        for (_, why) in measured.absent {
-            if !measured.notes.contains(&why) {
-                measured.notes.push(why);
+        for (_, why) in &measured.absent {
+            if !measured.notes.contains(why) {
+                measured.notes.push(why.clone());
             }
         }
         let notes = (self.notes)(context).into_iter().chain(measured.notes);
@@ -297,6 +300,9 @@ impl<S: Subject> Experiment for Study<S> {
         })
     }
 }
+
+/// Why a claim about a cell is not measured that the subject does not have.
+const LEFT_OUT: &str = "Some combinations of levels do not exist with these hosts and options: nothing is measured of them.";
 
 fn joined<T>(mut declared: Vec<T>, computed: Vec<T>) -> Vec<T> {
     declared.extend(computed);
@@ -343,6 +349,13 @@ impl Measured {
             round,
             answer,
         }));
+    }
+
+    /// Notes a cell that the subject does not have where it runs.
+    fn leave_out(&mut self, cell: &Labels) {
+        if !self.absent.iter().any(|(known, _)| known == cell) {
+            self.absent.push((cell.clone(), LEFT_OUT.to_owned()));
+        }
     }
 
     /// Of threads of a kind, of which cells have different numbers, the largest number is kept.
