@@ -20,7 +20,6 @@ use crate::contestants::{Contestant, Orb, Transport};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::transports::TRANSPORT;
-use crate::processes::probe::Answer;
 use crate::study::{Cell, Sampled, Subject, Turn};
 
 /// The raw exchange, and everybody who can take part.
@@ -29,8 +28,10 @@ pub struct LineUp {
     raw: Contestant,
     others: line_up::LineUp,
     clients: Clients,
-    /// Servers were left out that need a CPU or a host of their own.
-    lacks_place: bool,
+    /// The places of servers that there are not here.
+    absent: Vec<(Labels, String)>,
+    /// The releases of low-priority clients that were left out.
+    missed: u64,
     /// Processor time of a low-priority call, by what it depends on.
     call_costs_ns: BTreeMap<Labels, f64>,
 }
@@ -101,7 +102,8 @@ impl LineUp {
             raw,
             others,
             clients,
-            lacks_place: cells.iter().any(|cell| placement(cell).is_none()),
+            absent: absent(cells, placement),
+            missed: 0,
             call_costs_ns,
         })
     }
@@ -207,14 +209,39 @@ impl Subject for LineUp {
         let run = self.clients.run(cell, turn, cost_ns.copied());
         contestant.set_work(cell.number(WORK) as u64)?;
         let ran = contestant.run(&run)?;
+        let low = ran.ran.groups.iter().skip(1);
+        self.missed += low.map(|times| times.missed).sum::<u64>();
         Ok(sampled(contestant.orb, ran))
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.others.left_out();
-        notes.extend(self.lacks_place.then(|| LACKS_PLACE.to_owned()));
-        notes
+        let missed = (self.missed > 0).then(|| {
+            format!(
+                "{} releases of low-priority clients were left out, since the one before was not done yet.",
+                self.missed
+            )
+        });
+        self.others.left_out().into_iter().chain(missed).collect()
     }
+
+    fn absent(&self) -> Vec<(Labels, String)> {
+        self.absent.clone()
+    }
+}
+
+/// The places of the cells for which there is none here.
+fn absent(
+    cells: &[Cell<'_>],
+    placement: impl Fn(&Cell<'_>) -> Option<Placement>,
+) -> Vec<(Labels, String)> {
+    let mut absent: Vec<(Labels, String)> = Vec::new();
+    for cell in cells.iter().filter(|cell| placement(cell).is_none()) {
+        let place = cell.levels(&[PLACEMENT, URGENCY, TRANSPORT]);
+        if !absent.iter().any(|(known, _)| *known == place) {
+            absent.push((place, LACKS_PLACE.to_owned()));
+        }
+    }
+    absent
 }
 
 /// The times of each role, from sending and from the release, and the shares of the CPU.
@@ -236,15 +263,16 @@ fn sampled(orb: Orb, ran: Ran) -> Sampled {
         sampled.parts.push((of(CALL), times.sent_ns));
         sampled.parts.push((of("from_release"), times.release_ns));
         sampled.wrong += times.wrong;
-        *sampled.numbers.entry(MISSED.to_owned()).or_default() += times.missed as f64;
     }
-    let shares = ran.cpu.by_side();
-    sampled.answer = Some(Answer {
-        numbers: shares
-            .map(|(side, share)| (side.unwrap_or(BOTH_SIDES).to_owned(), share))
-            .collect(),
-        ..Answer::default()
-    });
+    sampled.counts = ran
+        .cpu
+        .by_side()
+        .map(|(side, share)| {
+            let mut labels = labels([("part", "cpu_share".into())]);
+            labels.extend(side.map(|side| ("side".to_owned(), side.into())));
+            (labels, share, ("ratio", 1))
+        })
+        .collect();
     sampled
 }
 
@@ -291,10 +319,6 @@ const ENTRANT: [&str; 4] = [PRESET, PLACEMENT, URGENCY, TRANSPORT];
 const COST: [&str; 6] = [PRESET, PLACEMENT, URGENCY, TRANSPORT, WORK, LOW_CLIENTS];
 /// The value of the label `part`: from sending on.
 pub(super) const CALL: &str = "call";
-/// The number that has the releases which were left out.
-pub(super) const MISSED: &str = "missed_releases";
-/// The number that has the share of the CPU of both sides; other such numbers are called as the side.
-pub(super) const BOTH_SIDES: &str = "both";
 const LACKS_PLACE: &str = "Left out: servers on a CPU of their own where there is one CPU; servers on a host of their own \
      without an agent; with one, others, UNIX sockets and shared memory.";
 const NS_PER_S: u64 = 1_000_000_000;
@@ -411,7 +435,10 @@ mod tests {
             "low from_release [21, 31]",
         ];
         assert_eq!(parts, expected);
-        assert_eq!((sampled.wrong, sampled.numbers[MISSED]), (3, 6.0));
-        assert_eq!(sampled.answer.expect("shares").numbers[BOTH_SIDES], 0.5);
+        assert_eq!(sampled.wrong, 3);
+        let [(labels, share, _)] = &sampled.counts[..] else {
+            panic!("both sides together: {:?}", sampled.counts)
+        };
+        assert_eq!((&labels["part"], *share), (&"cpu_share".into(), 0.5));
     }
 }
