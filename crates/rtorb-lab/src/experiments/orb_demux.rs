@@ -91,6 +91,7 @@ impl Subject for Pairs {
             budget_ns: 300_000_000,
             request_bytes: messages.request,
             reply_bytes: messages.reply,
+            period_ns: 0,
         };
         let samples = burst.ask(&mut pair.client)?;
         std::thread::sleep(PAUSE);

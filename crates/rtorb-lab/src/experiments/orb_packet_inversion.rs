@@ -82,6 +82,8 @@ pub struct SlowLink {
     used: Option<Used>,
     /// What this host does not have, with the reason.
     absent: Vec<(Labels, String)>,
+    /// Urgent calls of all turns that were skipped.
+    skipped: u64,
 }
 
 /// In this order: the pairs are in the namespaces of the link.
@@ -103,6 +105,7 @@ impl SlowLink {
                 return Ok(Self {
                     used: None,
                     absent: vec![(Labels::new(), why)],
+                    skipped: 0,
                 });
             }
         };
@@ -127,6 +130,7 @@ impl SlowLink {
         Ok(Self {
             used: Some(Used { pairs, link }),
             absent,
+            skipped: 0,
         })
     }
 }
@@ -153,6 +157,7 @@ impl Subject for SlowLink {
         let bulk = calls.bulk;
         let share = bulk.bytes as f64 * 8e3 / f64::from(RATE_MBIT) / bulk.elapsed_ns.max(1) as f64;
         let share = (labels([("part", BULK_SHARE.into())]), share, ("ratio", 1));
+        self.skipped += calls.skipped;
         Ok(Sampled {
             wrong: calls.wrong,
             scheduling: calls.scheduling,
@@ -163,11 +168,14 @@ impl Subject for SlowLink {
     }
 
     fn notes(&self) -> Vec<String> {
-        let lacks_something = !self.absent.is_empty();
-        lacks_something
-            .then(|| NEEDS.to_owned())
-            .into_iter()
-            .collect()
+        let needs = (!self.absent.is_empty()).then(|| NEEDS.to_owned());
+        let skipped = (self.skipped > 0).then(|| {
+            format!(
+                "{} urgent calls were skipped, because the one before still ran: each counts as late as the reply that held it up.",
+                self.skipped
+            )
+        });
+        needs.into_iter().chain(skipped).collect()
     }
 
     fn absent(&self) -> Vec<(Labels, String)> {
@@ -177,7 +185,7 @@ impl Subject for SlowLink {
 
 fn plots() -> Vec<Plot> {
     vec![Plot {
-        caption: "From sending to having the reply. With marks a call waits for the rest of one packet in each direction, without them for \
+        caption: "From the planned release to having the reply. With marks a call waits for the rest of one packet in each direction, without them for \
                   all packets that came before it."
             .to_owned(),
         kind: PlotKind::Bars,

@@ -14,14 +14,14 @@ use rtorb_results::metric::{
 };
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Statements, Words};
-use rtorb_results::{ObtainedScheduling, Plot, PlotKind, labels};
+use rtorb_results::{Plot, PlotKind, labels};
 
 use crate::error::LabError;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
-use three_threads::{Kind, LOW, SECTION_NS, SPIN_NS, Wait};
+use three_threads::{Kind, SECTION_NS, SPIN_NS, Wait};
 
 mod three_threads;
 
@@ -90,27 +90,17 @@ pub struct ThreeThreads {
 }
 
 impl Subject for ThreeThreads {
-    fn scheduling(&mut self) -> Result<Vec<ObtainedScheduling>, LabError> {
-        Ok(vec![ObtainedScheduling {
-            process: "the three threads".to_owned(),
-            threads: 3,
-            policy: "SCHED_FIFO".to_owned(),
-            priority: u32::from(LOW),
-            cpus: self.cpu.to_string(),
-            real_time: true,
-        }])
-    }
-
     fn measure(&mut self, cell: &Cell<'_>, _: &Turn<'_>) -> Result<Sampled, LabError> {
         let mut kinds = Kind::ALL.into_iter();
         let kind = kinds.find(|kind| cell.is("mutex", kind.label()));
         let seen = three_threads::run(kind.expect("every level is a kind"), self.cpu);
         std::thread::sleep(PAUSE);
+        let seen = seen.map_err(|error| LabError::process("os/mutex", error))?;
         let Wait {
             waited_ns,
             section_ns,
             switch_ns,
-        } = seen.map_err(|error| LabError::process("os/mutex", error))?;
+        } = seen.wait;
         let parts = [
             (WAIT, waited_ns),
             (SECTION, section_ns),
@@ -119,6 +109,7 @@ impl Subject for ThreeThreads {
         let part = |(what, ns): (&str, u64)| (labels([("what", what.into())]), vec![ns]);
         Ok(Sampled {
             parts: parts.map(part).into(),
+            scheduling: seen.scheduling,
             ..Sampled::default()
         })
     }

@@ -441,6 +441,23 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_holds_in_every_round() {
+        let bound = Declaration::each("bound", Metric::of(Statistic::P50), 100.0, "ns")
+            .of("clients=9, part=call", "no round is longer");
+        let of = |longest| {
+            let mut cells = cells(5, &[90]);
+            cells.add(&of(9), 5, &[longest], 0);
+            judged(&bound, &cells, &[])
+        };
+        assert_eq!(of(99).verdict, Verdict::Held);
+        let missed = of(5_000);
+        assert_eq!(
+            (missed.verdict, missed.value),
+            (Verdict::Missed, Some(5_000.0))
+        );
+    }
+
+    #[test]
     fn a_tail_needs_samples_and_the_same_number_on_both_sides() {
         let tail = Declaration {
             metric: Metric::of(Statistic::P99).with(&[Step::Over(Statistic::P99, "clients=0")]),
