@@ -33,6 +33,7 @@ impl Tone {
     }
 
     /// Returns the tone of a yes or no.
+    #[cfg(feature = "laboratory")]
     pub(crate) fn of_answer(is_good: bool) -> Self {
         if is_good { Self::Good } else { Self::Bad }
     }

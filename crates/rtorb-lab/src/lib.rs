@@ -11,7 +11,6 @@ mod effort;
 pub mod error;
 pub mod experiment;
 pub mod experiments;
-pub mod inspect;
 pub mod model;
 pub mod processes;
 pub mod roles;

@@ -9,8 +9,8 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use rtorb::rt::Priority;
 use rtorb::{DispatchStrategy, Limits, ObjectRef, Orb};
-use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::termination::Termination;
 use rtorb_services::events::filter::FilterKind;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{
@@ -131,7 +131,7 @@ enum Filtering {
 
 impl Serve {
     pub(super) fn run(mut self) -> anyhow::Result<ExitCode> {
-        let interrupt = Interrupt::on_signals()?;
+        let termination = Termination::watch()?;
         let schedule = self.schedule()?;
         let config = self.config(schedule.as_ref())?;
         let orb = self.orb(&config)?;
@@ -171,7 +171,7 @@ impl Serve {
                 "suppliers and other clients need the priority of a lane, or get INV_POLICY; the lanes (PRIORITY:THREADS) are {lanes}"
             );
         }
-        while !interrupt.requested() && !channel.is_destroyed() && !serving.is_finished() {
+        while !termination.has_come() && !channel.is_destroyed() && !serving.is_finished() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
         }
         if let Some(named) = named {
@@ -388,7 +388,7 @@ fn when_full(text: &str) -> Result<WhenFull, String> {
     }
 }
 
-/// The interval of checks for an interrupt.
+/// The interval of checks for a signal.
 const LOOK_EVERY_NS: u64 = 20_000_000;
 
 #[cfg(test)]
