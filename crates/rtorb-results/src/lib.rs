@@ -1,7 +1,7 @@
 //! Results of measurements: the file that scripts and people read, and what is made of it.
 //!
-//! [`Results`] is one run of one experiment. Its samples come in [`cells`], by labels and round; [`Claim`]s about them are held,
-//! missed or not judged. From results alone come [`statistics`], comparisons of runs ([`compare`]), tables ([`summary`],
+//! [`Results`] is one run of one experiment. Its samples come in [`cells`], by labels and round; what is said about them is declared
+//! ([`statements`]): [`Claim`]s are held, missed, not judged or not measured. From results alone come [`statistics`], comparisons of runs ([`compare`]), tables ([`summary`],
 //! [`export`]) and the profile of a platform ([`profile`]). Nothing here measures, and nothing here knows an ORB.
 //!
 //! Without the feature `experiments`, the crate has only [`statistics`], [`table`] and [`file`](mod@file), which every tool needs.
@@ -33,6 +33,10 @@ pub mod judgement_views;
 #[cfg(feature = "experiments")]
 pub mod labels;
 #[cfg(feature = "experiments")]
+pub mod metric;
+#[cfg(feature = "experiments")]
+mod pattern;
+#[cfg(feature = "experiments")]
 pub mod plot;
 #[cfg(feature = "experiments")]
 pub mod profile;
@@ -42,6 +46,8 @@ pub mod results;
 pub mod runs;
 #[cfg(feature = "experiments")]
 pub mod series;
+#[cfg(feature = "experiments")]
+pub mod statements;
 pub mod statistics;
 #[cfg(feature = "experiments")]
 pub mod summary;

@@ -23,9 +23,6 @@ const NOT_REAL_TIME: &str = "The claims are for processes that have SCHED_FIFO o
 /// Why a time is not judged in an emulated machine.
 const EMULATED_TIME: &str = "a time of hardware cannot be judged by counts of instructions";
 
-/// The share of a run that a hypervisor may take. Beyond it, no claim about times is judged.
-const STOLEN_SHARE_MAX: f64 = 0.01;
-
 /// Runs an experiment and describes the run.
 ///
 /// # Errors
@@ -221,16 +218,19 @@ impl Outcome {
                 _ if !is_complete => claim.take_back(INTERRUPTED),
                 _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
                 (_, Some(rounds)) if rounds < planned => {
-                    claim.take_back(format!(
+                    claim.unjudge(format!(
                         "{} of {planned} rounds were lost",
                         planned - rounds
                     ));
                 }
-                (_, Some(_)) if stolen_share > STOLEN_SHARE_MAX => claim.take_back(format!(
-                    "the hypervisor took {:.1} % of the time; at most {:.1} % are allowed",
-                    100.0 * stolen_share,
-                    100.0 * STOLEN_SHARE_MAX
-                )),
+                _ if stolen_share > claim.stolen_share_max() => {
+                    let reason = format!(
+                        "the hypervisor took {:.2} % of the time; at most {:.2} % are allowed",
+                        100.0 * stolen_share,
+                        100.0 * claim.stolen_share_max()
+                    );
+                    claim.take_back(reason);
+                }
                 _ => {}
             }
         }
@@ -278,10 +278,22 @@ mod tests {
         }
     }
 
-    /// A held claim over three rounds, a count, and a quotient.
+    /// A held claim over six rounds, a count, and a quotient.
     fn outcome(complete: bool, real_time: bool) -> Outcome {
-        let times = Claim::at_most("time", "", &[1.0, 1.1, 1.0][..].into(), 2.0, "us");
-        let quotients = Claim::at_most("quotient", "", &[3.0, 3.1, 3.0][..].into(), 2.0, "ratio");
+        let times = Claim::at_most(
+            "time",
+            "",
+            &[1.0, 1.1, 1.0, 1.0, 1.1, 1.0][..].into(),
+            2.0,
+            "us",
+        );
+        let quotients = Claim::at_most(
+            "quotient",
+            "",
+            &[3.0, 3.1, 3.0, 3.0, 3.1, 3.0][..].into(),
+            2.0,
+            "ratio",
+        );
         let mut claims: Vec<Claim> = times.into_iter().chain(quotients).collect();
         claims.push(Claim::counted("count", "", 0.0, 0.0, "events"));
         Outcome {
@@ -303,29 +315,26 @@ mod tests {
         use Verdict::{Held, Missed, NotJudged};
         let good = || outcome(true, true);
         assert_eq!(
-            verdicts(good(), Effort::Quick, 3, 0.0),
+            verdicts(good(), Effort::Quick, 6, 0.0),
             [Held, Missed, Held]
         );
-        assert_eq!(verdicts(good(), Effort::Glance, 3, 0.0), [NotJudged; 3]);
-        // A lost round is never made up for by the others. A count has no rounds.
+        assert_eq!(verdicts(good(), Effort::Glance, 6, 0.0), [NotJudged; 3]);
+        // A lost round is never made up for by the others.
         assert_eq!(
-            verdicts(good(), Effort::Quick, 4, 0.0),
+            verdicts(good(), Effort::Quick, 7, 0.0),
             [NotJudged, NotJudged, Held]
         );
-        assert_eq!(
-            verdicts(good(), Effort::Quick, 3, 0.02),
-            [NotJudged, NotJudged, Held]
-        );
+        assert_eq!(verdicts(good(), Effort::Quick, 6, 0.02), [NotJudged; 3]);
         let others = [outcome(false, true), outcome(true, false)];
         for unfit in others {
-            assert_eq!(verdicts(unfit, Effort::Quick, 3, 0.0), [NotJudged; 3]);
+            assert_eq!(verdicts(unfit, Effort::Quick, 6, 0.0), [NotJudged; 3]);
         }
         let emulated = Effort::Emulated {
             seeds: 3,
             full: false,
         };
         assert_eq!(
-            verdicts(good(), emulated, 3, 0.0),
+            verdicts(good(), emulated, 6, 0.0),
             [NotJudged, Missed, NotJudged]
         );
     }

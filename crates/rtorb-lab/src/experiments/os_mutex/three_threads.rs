@@ -36,15 +36,6 @@ impl Kind {
             Self::Plain => "plain",
         }
     }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Inheritance => "mutex with inheritance",
-            Self::RtCorba => "RTCORBA mutex",
-            Self::Ceiling => "mutex with a ceiling",
-            Self::Plain => "plain mutex",
-        }
-    }
 }
 
 /// What was seen in a round, in nanoseconds.
