@@ -73,7 +73,7 @@ pub use labels::{LabelValue, Labels, labels, labels_with, labels_without};
 #[cfg(feature = "experiments")]
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 #[cfg(feature = "experiments")]
-pub use results::{EMULATED, Results, SCHEMA, TimeUnit, read_text};
+pub use results::{EMULATED, ExperimentFailure, Results, SCHEMA, TimeUnit, read_text};
 #[cfg(feature = "experiments")]
 pub use rtorb_host::placement::{ObtainedScheduling, all_real_time};
 #[cfg(feature = "experiments")]

@@ -248,6 +248,15 @@ pub const EMULATED: &str = "emulated";
 /// The form of the files that this program writes and reads.
 pub const SCHEMA: &str = "rtorb-results/2";
 
+/// An experiment that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentFailure {
+    /// Its name.
+    pub experiment: String,
+    /// Why, and what to do.
+    pub why: String,
+}
+
 /// Reads the text of a file of results, or of what was made of them.
 ///
 /// # Errors

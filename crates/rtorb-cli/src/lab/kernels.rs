@@ -124,7 +124,7 @@ impl Names {
         let catalogue = self.cache.catalogue()?;
         let mut report = Report::new("fetch", 1, 1);
         let kernels = catalogue.fetch(&self.names, &mut report, &interrupt()?)?;
-        report.finish();
+        drop(report);
         if self.json {
             return print_json(&json!({ "kernels": kernels }));
         }
