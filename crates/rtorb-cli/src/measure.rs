@@ -135,14 +135,19 @@ pub(crate) fn run_experiments(
             failure.why
         );
     }
-    let is_complete = |run: &Run| run.measured.is_complete(chosen);
-    let is_complete = done.len() == measurement.runs && done.iter().all(is_complete);
-    let fails = !options.no_fail && done.iter().any(|run| run.measured.fails_a_claim());
-    Ok(if is_complete && !fails {
+    let measured: Vec<_> = done.iter().map(|run| &run.measured).collect();
+    let is_done = done.len() == measurement.runs;
+    Ok(if is_done && is_good(&measured, chosen, options.no_fail) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(FAILED)
     })
+}
+
+/// Returns true if everything was measured and, unless the runs only look, nothing failed.
+fn is_good(runs: &[&MeasuredRun], chosen: &[&dyn Experiment], only_looks: bool) -> bool {
+    runs.iter()
+        .all(|run| run.is_complete(chosen) && (only_looks || !run.has_failed()))
 }
 
 /// The runs that have ended, and what is printed meanwhile.
@@ -340,3 +345,83 @@ fn print_agent(agent: &Agent) {
 
 /// More runs would take a day even with quick effort.
 const RUNS_MAX: i64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use rtorb_results::{Claim, LostRound, Verdict, synthetic};
+
+    use super::*;
+    use crate::run_summary::short_verdicts;
+
+    fn results(verdict: Verdict, is_excused: bool) -> Results {
+        let mut claim = Claim::counted("orb/demux.x", "nothing is lost", 0.0, 0.0, "calls");
+        claim.verdict = verdict;
+        claim.excused = is_excused;
+        Results {
+            claims: vec![claim],
+            ..synthetic::results("orb/demux", Vec::new())
+        }
+    }
+
+    #[test]
+    fn the_exit_status_says_what_the_screen_says() {
+        let lost = LostRound {
+            round: 0,
+            what: "tcp".to_owned(),
+            why: "the server is silent".to_owned(),
+        };
+        let held = || results(Verdict::Held, false);
+        // What the screen says, whether the status is 0, and whether it is 0 with --no-fail.
+        for (results, words, is_zero, if_only_looking) in [
+            (held(), "1 held", true, true),
+            (results(Verdict::Missed, false), "1 MISSED", false, true),
+            (
+                results(Verdict::NotJudged, false),
+                "1 not judged",
+                true,
+                true,
+            ),
+            (
+                results(Verdict::NotMeasured, false),
+                "1 not measured",
+                false,
+                true,
+            ),
+            (
+                results(Verdict::NotMeasured, true),
+                "1 not measured",
+                true,
+                true,
+            ),
+            (
+                Results {
+                    lost: vec![lost],
+                    ..held()
+                },
+                "1 held, 1 LOST",
+                false,
+                true,
+            ),
+            (
+                Results {
+                    complete: false,
+                    ..held()
+                },
+                "1 held, interrupted",
+                false,
+                false,
+            ),
+        ] {
+            assert_eq!(short_verdicts(&results), words);
+            let run = MeasuredRun {
+                results: vec![results],
+                ..MeasuredRun::default()
+            };
+            let chosen = &experiments::ALL[..1];
+            let good = [false, true].map(|only_looks| is_good(&[&run], chosen, only_looks));
+            assert_eq!(good, [is_zero, if_only_looking], "{words}");
+            // An experiment that failed has no results.
+            assert!(!is_good(&[&run], &experiments::ALL[..2], true));
+        }
+    }
+}

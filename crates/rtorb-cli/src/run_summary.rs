@@ -180,7 +180,7 @@ fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
 }
 
 /// Formats a summary such as `3 held, 1 MISSED, not real-time`.
-fn short_verdicts(results: &Results) -> String {
+pub(crate) fn short_verdicts(results: &Results) -> String {
     let verdicts = Verdicts::of(&results.claims);
     let counts = [
         (verdicts.held, "held"),

@@ -152,9 +152,10 @@ impl MeasuredRun {
         self.results.len() == chosen.len() && self.results.iter().all(|results| results.complete)
     }
 
-    /// True if a claim is missed, or was not measured although this host can.
+    /// True if a claim is missed, or was not measured although this host can, or if a round was lost.
     #[must_use]
-    pub fn fails_a_claim(&self) -> bool {
-        self.results.iter().any(Results::fails_a_claim)
+    pub fn has_failed(&self) -> bool {
+        let failed = |results: &Results| results.fails_a_claim() || !results.lost.is_empty();
+        self.results.iter().any(failed)
     }
 }

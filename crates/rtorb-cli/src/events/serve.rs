@@ -17,7 +17,7 @@ use rtorb_services::events::{
     Channel, ChannelConfig, ChannelError, Dispatching, PrioritySource, RtInfoIsPriority, WhenFull,
     strategies,
 };
-use rtorb_services::naming::client::{Context, Existing, Failure, FailureReason, Name, parse_name};
+use rtorb_services::naming::client::{BoundName, Context, Failure, FailureReason, parse_name};
 use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
@@ -148,7 +148,7 @@ impl Serve {
             None => None,
         };
         let named = match &self.name {
-            Some(name) => Some(NameBinding::bind(
+            Some(name) => Some(bind_name(
                 &orb,
                 name,
                 self.parents,
@@ -174,8 +174,8 @@ impl Serve {
         while !termination.has_come() && !channel.is_destroyed() && !serving.is_finished() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
         }
-        if let Some(named) = named {
-            named.unbind();
+        if let Some(Err(failure)) = named.map(BoundName::unbind) {
+            warn(format!("cannot unbind the channel's name: {failure}"));
         }
         drop(plain);
         let statistics = channel.statistics();
@@ -269,42 +269,21 @@ impl Serve {
     }
 }
 
-/// The name to which the channel is bound while it is served.
-struct NameBinding {
-    root: Context,
-    name: Name,
-}
-
-impl NameBinding {
-    /// Binds the channel; with `makes_parents`, the contexts of the name are made too.
-    fn bind(
-        orb: &Orb,
-        text: &str,
-        makes_parents: bool,
-        channel: &ObjectRef,
-    ) -> anyhow::Result<Self> {
-        let name = parse_name(text)
-            .map_err(|error| anyhow!(UsageError::new(format!("--name {text}: {error}"))))?;
-        let root = Context::root(orb).context(
-            "cannot find a naming service for --name: start one with `rtorb naming serve`, or give its reference with \
-             --init-ref NameService=REF",
-        )?;
-        let parents = if makes_parents {
-            root.make_parents(&name)
-        } else {
-            Ok(())
-        };
-        parents
-            .and_then(|()| root.bind(&name, channel, Existing::Replace))
-            .map_err(|failure| name_error(text, &failure))?;
-        Ok(Self { root, name })
-    }
-
-    fn unbind(&self) {
-        if let Err(failure) = self.root.unbind(&self.name) {
-            warn(format!("cannot unbind the channel's name: {failure}"));
-        }
-    }
+/// Binds the channel to a name; with `makes_parents`, the contexts of the name are made too.
+fn bind_name(
+    orb: &Orb,
+    text: &str,
+    makes_parents: bool,
+    channel: &ObjectRef,
+) -> anyhow::Result<BoundName> {
+    let name = parse_name(text)
+        .map_err(|error| anyhow!(UsageError::new(format!("--name {text}: {error}"))))?;
+    let root = Context::root(orb).context(
+        "cannot find a naming service for --name: start one with `rtorb naming serve`, or give its reference with \
+         --init-ref NameService=REF",
+    )?;
+    let bound = BoundName::bind(root, name, channel, makes_parents);
+    bound.map_err(|failure| name_error(text, &failure))
 }
 
 /// Converts the failure of a binding.
@@ -349,12 +328,7 @@ fn lanes(text: &str) -> Result<Vec<Priority>, String> {
 
 /// Returns the priorities of a schedule, the most urgent first.
 fn lanes_of(schedule: &Schedule) -> anyhow::Result<Vec<Priority>> {
-    let mut lanes: Vec<Priority> = (schedule.lanes().iter())
-        .map(|lane| lane.lane_priority)
-        .collect();
-    lanes.sort_unstable();
-    lanes.dedup();
-    lanes.reverse();
+    let lanes = schedule.lane_priorities();
     if lanes.is_empty() {
         Err(anyhow!(UsageError::new(
             "--schedule: the schedule has no CORBA priorities: give the lanes with --lanes"
