@@ -1,6 +1,6 @@
 //! Prints a report for people: the verdict, the bounds with their shares, and the configuration of the ORBs.
 
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use rtorb_sched::model::{
     BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, LaneOrder, Layer,
     Share, Standing, rounded_down, rounded_up,

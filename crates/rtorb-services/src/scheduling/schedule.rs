@@ -300,6 +300,17 @@ impl Schedule {
         self.levels.iter().filter_map(lane).collect()
     }
 
+    /// Returns the priorities of [`Self::lanes`], the most urgent first: those of a channel's lanes.
+    #[must_use]
+    pub fn lane_priorities(&self) -> Vec<Priority> {
+        let mut priorities: Vec<Priority> =
+            self.lanes().iter().map(|lane| lane.lane_priority).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        priorities.reverse();
+        priorities
+    }
+
     fn corba_priority(&self, index: usize) -> Option<Priority> {
         let level = self.levels.get(self.operations[index].level as usize)?;
         corba(level.priority)
@@ -494,6 +505,9 @@ mod tests {
         assert_eq!(read.priority_of(1).map(Priority::get), Some(11));
         assert_eq!(read.priority("lost"), None);
         assert_eq!(read.priority_of(3), None);
+        let priorities = read.lane_priorities();
+        let numbers: Vec<i16> = priorities.iter().map(|lane| lane.get()).collect();
+        assert_eq!(numbers, [12, 11]);
         let lanes: Vec<_> = read
             .lanes()
             .iter()
