@@ -299,11 +299,11 @@ impl<S: Subject> Experiment for Study<S> {
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
             plots: (self.plots)().into_iter().chain(findings.plots).collect(),
-            highlights: joined(said.highlights, findings.highlights),
-            derived: joined(said.derived, findings.derived),
-            claims: joined(said.claims, findings.claims),
-            conclusions: joined(said.conclusions, findings.conclusions),
-            published: joined(said.published, findings.published),
+            highlights: said.highlights,
+            derived: said.derived,
+            claims: said.claims,
+            conclusions: said.conclusions,
+            published: said.published,
             notes: notes.chain(findings.notes).collect(),
         })
     }
@@ -311,11 +311,6 @@ impl<S: Subject> Experiment for Study<S> {
 
 /// Why a claim about a cell is not measured that the subject does not have.
 const LEFT_OUT: &str = "Some combinations of levels do not exist with these hosts and options: nothing is measured of them.";
-
-fn joined<T>(mut declared: Vec<T>, computed: Vec<T>) -> Vec<T> {
-    declared.extend(computed);
-    declared
-}
 
 /// What the engine has of a run.
 #[derive(Debug, Default)]
