@@ -328,7 +328,7 @@ fn no_job_is_lost_whichever_thread_is_preempted_where() {
 #[test]
 fn parallel_levels_serve_in_the_order_of_arrival_and_none_is_idle_while_a_job_waits() {
     let mut levels = Levels::parallel(2, 8);
-    let mut begun = |start: Option<Start<u32>>| start.map(|start| (start.level, start.job));
+    let begun = |start: Option<Start<u32>>| start.map(|start| (start.level, start.job));
     let equal = || by(0);
     assert_eq!(begun(levels.arrive(equal(), 0)), Some((0, 0)));
     assert_eq!(begun(levels.arrive(equal(), 1)), Some((1, 1)));
