@@ -17,7 +17,7 @@ pub(super) fn merged(
     old: SystemMode<'_>,
     new: SystemMode<'_>,
 ) -> Result<(System, Vec<Platform>), TransitionError> {
-    let mut merged = Merged {
+    let mut merged = MergedSystem {
         system: new.system.clone(),
         platforms: new.platforms.to_vec(),
         places: Places::default(),
@@ -34,7 +34,7 @@ pub(super) fn merged(
     Ok((merged.system, merged.platforms))
 }
 
-struct Merged {
+struct MergedSystem {
     system: System,
     platforms: Vec<Platform>,
     places: Places,
@@ -50,7 +50,7 @@ struct Places {
     behaviours: Vec<usize>,
 }
 
-impl Merged {
+impl MergedSystem {
     fn add_hardware(&mut self, old: SystemMode<'_>) -> Result<(), TransitionError> {
         for (node, platform) in old.system.nodes.iter().zip(old.platforms) {
             let at = place(&mut self.system.nodes, node, |one| &one.name);
