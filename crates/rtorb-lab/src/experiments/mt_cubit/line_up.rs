@@ -240,10 +240,6 @@ impl Subject for LineUp {
         Ok(sampled(contestant.orb, ran))
     }
 
-    fn absent(&self) -> Vec<(Labels, String)> {
-        self.others.absent()
-    }
-
     fn notes(&self) -> Vec<String> {
         let missed = (self.missed > 0).then(|| {
             format!(
@@ -256,7 +252,11 @@ impl Subject for LineUp {
     }
 
     fn absent(&self) -> Vec<(Labels, String)> {
-        self.absent.clone()
+        self.others
+            .absent()
+            .into_iter()
+            .chain(self.absent.clone())
+            .collect()
     }
 }
 
