@@ -252,11 +252,7 @@ impl Subject for LineUp {
     }
 
     fn absent(&self) -> Vec<(Labels, String)> {
-        self.others
-            .absent()
-            .into_iter()
-            .chain(self.absent.clone())
-            .collect()
+        [self.others.absent(), self.absent.clone()].concat()
     }
 }
 

@@ -106,8 +106,9 @@ impl Subject for LineUp {
     }
 
     fn absent(&self) -> Vec<(Labels, String)> {
-        let far = [Transport::Unix, Transport::Shm].into_iter();
-        let far = far.filter(|_| !self.is_near).map(|transport| {
+        let others = [Transport::Unix, Transport::Shm].into_iter();
+        let others = others.filter(|_| !self.is_near);
+        let far = others.map(|transport| {
             let labels = labels([(TRANSPORT, transport.label().into())]);
             (labels, FAR.to_owned())
         });
