@@ -36,7 +36,6 @@ pub mod os_ready_queue;
 pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
-mod percentile;
 mod transports;
 
 /// In the order in which `rtorb measure` runs them.

@@ -17,14 +17,12 @@ use crate::study::{
     Amounts, ByEffort, Cell, Factor, Study,
     Value::{self, Absent, Number, Text},
 };
-pub(super) use findings::{Calls, JITTER, Of, P50, P99, findings};
 use line_up::CALL;
 pub(super) use line_up::{LineUp, Servants};
 
-mod findings;
 pub(super) mod kernels;
 mod line_up;
-pub(super) mod published;
+pub(super) mod says;
 
 /// What all studies of MT_Cubit have. Each adds its presets and amounts, and the rate of the high-priority client, which
 /// `start` hands on.
@@ -35,7 +33,7 @@ pub(super) const fn study(
         fixed: &[("transport", Text("tcp")), ("operation", Text("octet"))],
         agents_max: 1,
         plots,
-        findings,
+        says: says::SAYS,
         ..Study::with(start)
     }
 }
@@ -109,6 +107,19 @@ pub(super) fn leaves_out(cell: &Cell<'_>, effort: Effort, quick: &[usize]) -> bo
             Effort::Emulated { .. } => !has_number(&[0, 10]),
             Effort::Quick => !has_number(quick),
         }
+}
+
+/// What a reader must know of every run.
+pub(super) fn notes(context: &Context, quick: &'static str) -> Vec<String> {
+    let kind = context.launcher.is_real_time().then(|| {
+        format!(
+            "The high-priority client and its object have SCHED_FIFO {HIGH}, low-priority clients and theirs less (parameters \
+             `low_servants` and `priority_low`), and the processes themselves 50, with the threads of pools without lanes \
+             and of omniORB: these preempt low-priority clients, so that few requests are on their way at once. That is the kind \
+             case: with a server less urgent than its clients queues can form."
+        )
+    });
+    kind.into_iter().chain(context.if_quick(quick)).collect()
 }
 
 /// How long a run takes: the samples of the effort are milliseconds of the papers' load. The raw exchange takes as long as the other

@@ -1,14 +1,14 @@
 //! `orb/latency-jitter`: what a high-priority client feels of more and more low-priority ones, with lanes.
 
 use super::mt_cubit::{
-    self, LOADS, LOW_CLIENTS, LineUp, NUMBERS, PRESET, Servants, WORKS, findings, is_hardest,
-    is_papers, kernels, published, run_ms,
+    self, LOADS, LOW_CLIENTS, LineUp, NUMBERS, PRESET, Servants, WORKS, is_hardest, is_papers,
+    kernels, run_ms, says,
 };
 use super::transports::TRANSPORTS;
 use crate::contestants::Transport;
 use crate::experiment::{Effort, Emulated, EmulatedLoads};
 use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Findings, Study,
+    Amounts, ByEffort, Cell, Factor, Study,
     Value::{Absent, Text},
 };
 
@@ -21,8 +21,8 @@ pub const STUDY: Study<LineUp> = Study {
     amounts: Amounts {
         glance: 50,
         emulated: 100,
-        quick: [5, 400],
-        full: [5, 80_000],
+        quick: [6, 350],
+        full: [8, 50_000],
         samples: "run_ms",
     },
     factors: &[
@@ -40,11 +40,8 @@ pub const STUDY: Study<LineUp> = Study {
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::Each),
     run_ms: |cell, effort| run_ms(cell, effort, (&STUDY.amounts, RUN_OF_OTHERS_MS)),
     leaves_out,
-    findings: |cells, conditions| Findings {
-        published: published::p0(cells),
-        ..findings(cells, conditions)
-    },
-    notes: |context| context.if_quick(QUICK).into_iter().collect(),
+    says: says::LATENCY_JITTER,
+    notes: |context| mt_cubit::notes(context, QUICK),
     emulated: Some(Emulated {
         loads: EmulatedLoads::NoneAndMix,
         ..Emulated::unloaded(7.0)
@@ -69,22 +66,22 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
         || (effort.seeds().is_none() && cell.is(PRESET, "default"))
 }
 
-/// How often the high-priority client calls. The papers' rate is that of a full run; a quick one has 100 calls in each run,
-/// so that there is a 99th percentile.
+/// How often the high-priority client calls. The papers' rate is that of a full run; a quick one has 175 calls in each run, and
+/// more than 1,000 in all, so that there is a 99th percentile.
 const HIGH_HZ: ByEffort = ByEffort {
     glance: 250,
     emulated: 1_000,
-    quick: 250,
+    quick: 500,
     full: 20,
 };
-/// How long each run takes under a load that is not the papers'. A tenth of the calls where the papers have none.
+/// How long each run takes under a load that is not the papers'. Where they have none, 1,000 calls in all rounds.
 const RUN_OF_OTHERS_MS: ByEffort = ByEffort {
     glance: 50,
     emulated: 100,
-    quick: 400,
-    full: 8_000,
+    quick: 350,
+    full: 6_500,
 };
-const QUICK: &str = "A quick look: the high-priority client calls 250 times a second instead of 20, under the papers' load and under \
+const QUICK: &str = "A quick look: the high-priority client calls 500 times a second instead of 20, under the papers' load and under \
                      the hardest one. `--full` has the papers' rate and sample counts, the loads between, and more numbers of \
                      low-priority clients.";
 
@@ -117,7 +114,7 @@ mod tests {
         assert_eq!((count(Effort::Full, 0), count(Effort::Full, 50)), (6, 6));
         let full = STUDY.parameters(Effort::Full);
         // Over two more transports, beside none and beside 50; and the raw exchange.
-        let seconds = 5 * (8 * 80 + 3 * 8 * 8 + 2 * 2 * 8 + 8);
+        let seconds = 8 * (8 * 50_000 + (3 * 8 + 2 * 2 + 1) * 6_500) / 1_000;
         assert_eq!(full["paced_seconds"], LabelValue::Number(seconds));
     }
 }

@@ -3,10 +3,17 @@
 //!
 //! The link is the same in all cells. Each of its queueing disciplines serves marked packets first; only the marks differ.
 
-use rtorb_results::{Plot, PlotKind, StatisticName};
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::Statistic::P90;
+use rtorb_results::metric::{
+    Metric,
+    Step::{Less, Over, Times},
+};
+use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
+use rtorb_results::{Labels, Plot, PlotKind, StatisticName, labels};
 
 use crate::contestants::packets::clients::PERIOD_NS;
-use crate::contestants::packets::link::{Discipline, Link, RATE_MBIT};
+use crate::contestants::packets::link::{Discipline, Link, PACKET_NS, RATE_MBIT};
 use crate::contestants::packets::{BULK, BULK_BYTES, Pair, Run, URGENT, URGENT_DSCP};
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -14,8 +21,6 @@ use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
-
-mod findings;
 
 /// The experiment.
 pub const STUDY: Study<SlowLink> = Study {
@@ -25,7 +30,7 @@ pub const STUDY: Study<SlowLink> = Study {
     amounts: Amounts {
         glance: 100,
         emulated: 100,
-        quick: [3, 300],
+        quick: [6, 150],
         full: [10, 2_500],
         samples: "run_ms",
     },
@@ -66,7 +71,7 @@ pub const STUDY: Study<SlowLink> = Study {
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
     modules: &["veth", "sch_htb", "cls_u32", "sch_prio"],
     plots,
-    findings: findings::findings,
+    says: SAYS,
     ..Study::with(SlowLink::start)
 };
 
@@ -75,9 +80,8 @@ pub const STUDY: Study<SlowLink> = Study {
 pub struct SlowLink {
     /// `None` if this host has no link.
     used: Option<Used>,
-    /// The disciplines that this host has not.
-    absent: Vec<Discipline>,
-    notes: Vec<String>,
+    /// What this host does not have, with the reason.
+    absent: Vec<(Labels, String)>,
     /// Urgent calls of all turns that were skipped.
     skipped: u64,
 }
@@ -97,24 +101,24 @@ impl SlowLink {
             Ok(link) => link,
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {
+                let why = format!("Nothing was measured: {error}.");
                 return Ok(Self {
                     used: None,
-                    absent: Vec::new(),
-                    notes: vec![format!("Nothing was measured: {error}. {NEEDS}")],
+                    absent: vec![(Labels::new(), why)],
                     skipped: 0,
                 });
             }
         };
-        let (mut absent, mut notes) = (Vec::new(), Vec::new());
+        let mut absent = Vec::new();
         for discipline in Discipline::ALL {
             match link.queue_by(discipline) {
                 Ok(()) => {}
                 Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                 Err(error) => {
-                    absent.push(discipline);
                     let name = discipline.name();
-                    notes.push(format!(
-                        "The discipline {name} was left out: {error}. {NEEDS}"
+                    absent.push((
+                        labels([(DISCIPLINE, name.into())]),
+                        format!("The discipline {name} was left out: {error}."),
                     ));
                 }
             }
@@ -126,7 +130,6 @@ impl SlowLink {
         Ok(Self {
             used: Some(Used { pairs, link }),
             absent,
-            notes,
             skipped: 0,
         })
     }
@@ -134,9 +137,11 @@ impl SlowLink {
 
 impl Subject for SlowLink {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
-        let is_here = |discipline: &Discipline| !self.absent.contains(discipline);
-        let mut here = Discipline::ALL.into_iter().filter(is_here);
-        let discipline = here.find(|discipline| cell.is(DISCIPLINE, discipline.name()));
+        if self.absent.iter().any(|(labels, _)| cell.is_of(labels)) {
+            return Ok(Sampled::default());
+        }
+        let mut all = Discipline::ALL.into_iter();
+        let discipline = all.find(|discipline| cell.is(DISCIPLINE, discipline.name()));
         let (Some(Used { pairs, link }), Some(discipline)) = (&mut self.used, discipline) else {
             return Ok(Sampled::default());
         };
@@ -149,31 +154,32 @@ impl Subject for SlowLink {
             duration_ns: turn.run_ms as u64 * 1_000_000,
             bulk_clients: if is_beside { BULK_CLIENTS } else { 0 },
         })?;
-        let level = if is_on { ON } else { OFF };
-        let numbers = [
-            (findings::bulk_bytes(discipline, level), calls.bulk.bytes),
-            (findings::bulk_ns(discipline, level), calls.bulk.elapsed_ns),
-        ];
-        let numbers = numbers.into_iter().filter(|_| is_beside);
+        let bulk = calls.bulk;
+        let share = bulk.bytes as f64 * 8e3 / f64::from(RATE_MBIT) / bulk.elapsed_ns.max(1) as f64;
+        let share = (labels([("part", BULK_SHARE.into())]), share, ("ratio", 1));
         self.skipped += calls.skipped;
         Ok(Sampled {
             wrong: calls.wrong,
             scheduling: calls.scheduling,
-            numbers: numbers
-                .map(|(name, number)| (name, number as f64))
-                .collect(),
-            ..Sampled::whole(calls.times_ns)
+            counts: is_beside.then_some(share).into_iter().collect(),
+            parts: vec![(labels([("part", CALL.into())]), calls.times_ns)],
+            ..Sampled::default()
         })
     }
 
     fn notes(&self) -> Vec<String> {
+        let needs = (!self.absent.is_empty()).then(|| NEEDS.to_owned());
         let skipped = (self.skipped > 0).then(|| {
             format!(
                 "{} urgent calls were skipped, because the one before still ran: each counts as late as the reply that held it up.",
                 self.skipped
             )
         });
-        self.notes.iter().cloned().chain(skipped).collect()
+        needs.into_iter().chain(skipped).collect()
+    }
+
+    fn absent(&self) -> Vec<(Labels, String)> {
+        self.absent.clone()
     }
 }
 
@@ -183,16 +189,89 @@ fn plots() -> Vec<Plot> {
                   all packets that came before it."
             .to_owned(),
         kind: PlotKind::Bars,
+        of: labels([("part", CALL.into())]),
         x: NETWORK_PRIORITY.to_owned(),
         x_title: "marks of packets by priority".to_owned(),
         choose: vec![DISCIPLINE.to_owned()],
         lines: vec![BULK_DATA.to_owned()],
-        values: vec![StatisticName::P50, StatisticName::P99],
+        values: vec![StatisticName::P50, StatisticName::P90],
         log_y: true,
         ..Plot::named("packets", "Urgent calls alone and beside bulk data")
     }]
 }
 
+/// What is said of the 90th percentile: in a quick run a round has 37 calls.
+const P90_US: Metric = Metric::of(P90).with(&[Times(1e-3)]);
+const TO_ALONE: Metric = Metric::of(P90).with(&[Over(P90, "bulk=none")]);
+const MARKED: &str = "network_priority=on, bulk=beside, part=call";
+
+const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "an urgent call beside bulk data, {discipline}, packets marked by priority, 90 %",
+        of: MARKED,
+        metric: P90_US,
+        unit: "us",
+        beside: Words::with(
+            "without marks {0}; alone {1}",
+            &[
+                (P90_US.at("network_priority=off"), "us"),
+                (P90_US.at("bulk=none"), "us"),
+            ],
+        ),
+    }],
+    claims: &[
+        // A packet that the link has begun to carry is not interrupted: there may be one ahead of the request and one ahead of the
+        // reply. The third is for timers and threads that are late.
+        Declaration::at_most(
+            "packets-ahead-{discipline}-p90",
+            Metric::of(P90).with(&[Less(P90, "bulk=none"), Times(1.0 / PACKET_NS as f64)]),
+            3.0,
+            "packets",
+        )
+        .of(
+            MARKED,
+            "{discipline}, with marks: what bulk data adds to the 90th percentile of an urgent call, in times of a full packet on the \
+             link",
+        ),
+        // Without marks, a call waits for the packets of all bulk clients in each direction: at least twice as many.
+        Declaration::at_most(
+            "marked-to-unmarked-{discipline}-p90",
+            Metric::of(P90).with(&[Over(P90, "network_priority=off")]),
+            0.5,
+            "ratio",
+        )
+        .of(
+            MARKED,
+            "{discipline}, beside bulk data: the 90th percentile of an urgent call with marks, to that without",
+        ),
+    ],
+    published: &[PublishedOf {
+        source: "P2 section 3.1.3",
+        what: "packet-based priority inversion",
+        published: "FIFO queueing of packets: higher priority threads must block until their packet is at the front of the queue",
+        of: MARKED,
+        ours: Words::with(
+            "{discipline}: beside bulk data an urgent call takes (90 %) {0} without marks, {1} as long as alone; with marks {2}, {3}",
+            &[
+                (P90_US.at("network_priority=off"), "us"),
+                (
+                    Metric::of(P90)
+                        .at("network_priority=off")
+                        .with(&[Over(P90, "network_priority=off, bulk=none")]),
+                    "ratio",
+                ),
+                (P90_US, "us"),
+                (TO_ALONE, "ratio"),
+            ],
+        ),
+    }],
+    ..Statements::NONE
+};
+
+/// The value of the label `part` of urgent calls.
+const CALL: &str = "call";
+/// The same of a count: the bulk data in one direction, as a share of what the link can carry.
+const BULK_SHARE: &str = "bulk_share";
 /// The label of the queueing discipline of the link.
 const DISCIPLINE: &str = "discipline";
 /// The label of the marks of packets.

@@ -13,9 +13,9 @@ use crate::study::{
 };
 use line_up::LineUp;
 
-mod findings;
 mod kernels;
 mod line_up;
+mod says;
 
 /// The experiment.
 pub const STUDY: Study<LineUp> = Study {
@@ -26,8 +26,8 @@ pub const STUDY: Study<LineUp> = Study {
     amounts: Amounts {
         glance: 110,
         emulated: 200,
-        quick: [5, 400],
-        full: [5, 200_000],
+        quick: [6, 340],
+        full: [8, 125_000],
         samples: "run_ms",
     },
     factors: &[
@@ -62,7 +62,7 @@ pub const STUDY: Study<LineUp> = Study {
         }
     },
     plots,
-    findings: findings::findings,
+    says: says::SAYS,
     notes: |context| {
         let cold = context.effort.seeds().is_none().then(|| COLD.to_owned());
         cold.into_iter().chain(context.if_quick(QUICK)).collect()
@@ -105,8 +105,8 @@ const PRIORITIES: [u8; CLIENTS] = [60, 45, 30, 15];
 const RUN_WITH_WORK_MS: ByEffort = ByEffort {
     glance: 110,
     emulated: 200,
-    quick: 400,
-    full: 20_000,
+    quick: 340,
+    full: 12_500,
 };
 const COLD: &str = "Without work, the rates alone make differences: a client that seldom calls finds colder caches than one that \
                     often does. This is in favour of the staircase; with work it is little beside the work.";

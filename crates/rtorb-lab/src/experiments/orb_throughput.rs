@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use rtorb_results::profile::ServiceRow;
-use rtorb_results::{ObtainedScheduling, Plot, PlotKind, labels};
+use rtorb_results::{Labels, ObtainedScheduling, Plot, PlotKind, labels};
 
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
@@ -20,9 +20,9 @@ use crate::study::{
 };
 use line_up::LineUp;
 
-mod findings;
 mod kernels;
 mod line_up;
+mod says;
 
 /// The experiment.
 pub const STUDY: Study<LineUp> = Study {
@@ -125,7 +125,8 @@ pub const STUDY: Study<LineUp> = Study {
         !(has_len && has_transport && has_architecture && has_peer)
     },
     plots,
-    findings: findings::findings,
+    findings: says::findings,
+    says: says::SAYS,
     services: &[
         ServiceRow::new("transport", "exchange")
             .of(&[("orb", "raw"), ("part", "call")])
@@ -257,8 +258,8 @@ impl Subject for LineUp {
         })
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.left_out.clone()
+    fn absent(&self) -> Vec<(Labels, String)> {
+        self.absent.clone()
     }
 }
 

@@ -18,22 +18,7 @@ use crate::experiment::{
 impl<S: Subject> Study<S> {
     /// The combinations of levels that are measured, in order.
     pub(crate) fn cells(&self, effort: Effort) -> Vec<Labels> {
-        let fixed = self.fixed.iter();
-        let fixed =
-            fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
-        let mut all: Vec<Labels> = vec![fixed.collect()];
-        for factor in self.factors {
-            let with = |cell: &Labels, level: &Value| {
-                let level = level.with(effort);
-                let mut cell = cell.clone();
-                cell.extend(level.map(|level| (factor.label.to_owned(), level)));
-                cell
-            };
-            let each = all.iter();
-            all = each
-                .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
-                .collect();
-        }
+        let mut all = combinations(self.fixed, self.factors, effort);
         all.retain(|cell| !(self.leaves_out)(&Cell::of(cell), effort));
         all
     }
@@ -144,6 +129,30 @@ impl<S: Subject> Study<S> {
         });
         levels.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Returns all combinations of levels, each with the fixed values. The code is compiled once, not for each kind of subject.
+fn combinations(
+    fixed: &[(&'static str, Value)],
+    factors: &[Factor],
+    effort: Effort,
+) -> Vec<Labels> {
+    let fixed = fixed.iter();
+    let fixed = fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
+    let mut all: Vec<Labels> = vec![fixed.collect()];
+    for factor in factors {
+        let with = |cell: &Labels, level: &Value| {
+            let level = level.with(effort);
+            let mut cell = cell.clone();
+            cell.extend(level.map(|level| (factor.label.to_owned(), level)));
+            cell
+        };
+        let each = all.iter();
+        all = each
+            .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
+            .collect();
+    }
+    all
 }
 
 impl<S: Subject> Experiment for Study<S> {

@@ -177,25 +177,42 @@ impl Declaration {
         };
         let rounds = match self.metric.rounds(grounds.cells, subject) {
             Err(none) => return missing(&none.of),
-            Ok(rounds) if rounds.is_empty() => return missing(subject),
             Ok(rounds) => rounds,
         };
-        let mut claim = self.judge_rounds(grounds, (id, statement), &rounds);
+        let sides = self.metric.sides(grounds.cells, subject);
+        let samples: Vec<&Samples> = sides.iter().map(|(_, samples)| *samples).collect();
+        let measured = rounds_of_all(&samples);
+        if measured == 0 {
+            return missing(subject);
+        }
+        let mut claim = if rounds.is_empty() {
+            let (limit, unit) = scale;
+            let claim = Claim::counted(id, statement, 0.0, limit, unit);
+            Claim {
+                value: None,
+                ..claim
+            }
+        } else {
+            self.judge_rounds(grounds, (id, statement), &rounds)
+        };
         // Lost rounds are looked at here.
         claim.planned_as = Some("");
-        let sides = self.metric.sides(grounds.cells, subject);
         claim.tail = sides
             .iter()
             .filter_map(|(statistic, _)| statistic.tail())
             .reduce(f64::min);
-        let samples: Vec<&Samples> = sides.iter().map(|(_, samples)| *samples).collect();
         let planned = self.rounds.unwrap_or(grounds.rounds);
         let wrong: u64 = samples.iter().map(|samples| samples.wrong()).sum();
         if wrong > 0 {
             claim.unjudge(format!("{wrong} answers were wrong"));
-        } else if rounds.len() < planned {
-            let lost = planned - rounds.len();
+        } else if measured < planned {
+            let lost = planned - measured;
             claim.unjudge(format!("{lost} of {planned} rounds were lost"));
+        } else if rounds.len() < measured {
+            let without = measured - rounds.len();
+            claim.unjudge(format!(
+                "what is divided by is not above zero in {without} of {measured} rounds"
+            ));
         } else if let Some(reason) = claim.tail.and_then(|tail| too_few(&samples, tail)) {
             claim.unjudge(reason);
         }
@@ -218,13 +235,7 @@ impl Declaration {
         let limit = self.limit(grounds);
         let of_largest = || Claim {
             rounds: Some(rounds.len()),
-            ..Claim::counted(
-                id.clone(),
-                statement.clone(),
-                largest,
-                self.at_most,
-                self.unit,
-            )
+            ..Claim::counted(id.clone(), statement.clone(), largest, limit, self.unit)
         };
         match self.judged {
             Judged::Count => of_largest(),
@@ -266,6 +277,13 @@ impl Grounds<'_> {
         }
         all
     }
+}
+
+/// The number of rounds that all of these have.
+fn rounds_of_all(samples: &[&Samples]) -> usize {
+    let each = samples.iter().map(|samples| samples.rounds(|_| 0.0));
+    let all = each.reduce(|all, one| all.paired(&one, |_, _| 0.0));
+    all.map_or(0, |all| all.len())
 }
 
 /// Why samples do not show a tail; `None` if they do. Ten samples lie beyond it in the whole run, and one in each round; and both
@@ -392,6 +410,22 @@ mod tests {
             assert_eq!(wrong.verdict, Verdict::NotJudged);
             assert_eq!(wrong.reason, "2 answers were wrong");
         }
+    }
+
+    #[test]
+    fn nothing_is_a_share_of_a_negative_time() {
+        let mut cells = Cells::default();
+        for round in 0..6 {
+            cells.add_computed(&of(0), round, &[-1.0]);
+            cells.add(&of(9), round, &[120], 0);
+        }
+        let claim = judged(&TO_ALONE, &cells, &[]);
+        assert_eq!((claim.verdict, claim.value), (Verdict::NotJudged, None));
+        assert_eq!(
+            claim.reason,
+            "what is divided by is not above zero in 6 of 6 rounds"
+        );
+        assert!(!claim.is_failure());
     }
 
     #[test]

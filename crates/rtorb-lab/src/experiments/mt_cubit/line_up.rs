@@ -22,7 +22,6 @@ use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::transports::TRANSPORT;
 use crate::processes::awake::Awake;
-use crate::processes::probe::Answer;
 use crate::study::{Cell, Sampled, Subject, Turn};
 
 /// The raw exchange, and everybody who can take part.
@@ -31,8 +30,10 @@ pub struct LineUp {
     raw: Contestant,
     others: line_up::LineUp,
     clients: Clients,
-    /// Servers were left out that need a CPU or a host of their own.
-    lacks_place: bool,
+    /// The places where no server can run here, with the reason.
+    absent: Vec<(Labels, String)>,
+    /// The releases of low-priority clients that were skipped.
+    missed: u64,
     /// Processor time of a low-priority call, by what it depends on.
     call_costs_ns: BTreeMap<Labels, f64>,
 }
@@ -103,7 +104,8 @@ impl LineUp {
             raw,
             others,
             clients,
-            lacks_place: cells.iter().any(|cell| placement(cell).is_none()),
+            absent: absent(cells, placement),
+            missed: 0,
             call_costs_ns,
         })
     }
@@ -233,14 +235,40 @@ impl Subject for LineUp {
         let run = self.clients.run(cell, turn, cost_ns.copied());
         contestant.set_work(cell.number(WORK) as u64)?;
         let ran = contestant.run(&run)?;
+        let low = ran.ran.groups.iter().skip(1);
+        self.missed += low.map(|times| times.missed).sum::<u64>();
         Ok(sampled(contestant.orb, ran))
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.others.notes();
-        notes.extend(self.lacks_place.then(|| LACKS_PLACE.to_owned()));
-        notes
+        let missed = (self.missed > 0).then(|| {
+            format!(
+                "{} releases of low-priority clients were skipped, because the call before still ran: each counts as late as the reply \
+                 that held it up.",
+                self.missed
+            )
+        });
+        self.others.notes().into_iter().chain(missed).collect()
     }
+
+    fn absent(&self) -> Vec<(Labels, String)> {
+        [self.others.absent(), self.absent.clone()].concat()
+    }
+}
+
+/// The places of cells where no server can run here.
+fn absent(
+    cells: &[Cell<'_>],
+    placement: impl Fn(&Cell<'_>) -> Option<Placement>,
+) -> Vec<(Labels, String)> {
+    let mut absent: Vec<(Labels, String)> = Vec::new();
+    for cell in cells.iter().filter(|cell| placement(cell).is_none()) {
+        let place = cell.levels(&[PLACEMENT, URGENCY, TRANSPORT]);
+        if !absent.iter().any(|(known, _)| *known == place) {
+            absent.push((place, LACKS_PLACE.to_owned()));
+        }
+    }
+    absent
 }
 
 /// The times of each role, from sending and from the release, and the shares of the CPU.
@@ -262,15 +290,16 @@ fn sampled(orb: Orb, ran: Ran) -> Sampled {
         sampled.parts.push((of(CALL), times.release_ns));
         sampled.parts.push((of(SENDING), times.sent_ns));
         sampled.wrong += times.wrong;
-        *sampled.numbers.entry(MISSED.to_owned()).or_default() += times.missed as f64;
     }
-    let shares = ran.cpu.by_side();
-    sampled.answer = Some(Answer {
-        numbers: shares
-            .map(|(side, share)| (side.unwrap_or(BOTH_SIDES).to_owned(), share))
-            .collect(),
-        ..Answer::default()
-    });
+    sampled.counts = ran
+        .cpu
+        .by_side()
+        .map(|(side, share)| {
+            let mut labels = labels([("part", "cpu_share".into())]);
+            labels.extend(side.map(|side| ("side".to_owned(), side.into())));
+            (labels, share, ("ratio", 1))
+        })
+        .collect();
     sampled
 }
 
@@ -324,10 +353,6 @@ const COST: [&str; 6] = [PRESET, PLACEMENT, URGENCY, TRANSPORT, WORK, LOW_CLIENT
 pub(super) const CALL: &str = "call";
 /// The same, from sending on.
 const SENDING: &str = "from_sending";
-/// The number that has the releases which were left out.
-pub(super) const MISSED: &str = "missed_releases";
-/// The number that has the share of the CPU of both sides; other such numbers are called as the side.
-pub(super) const BOTH_SIDES: &str = "both";
 const LACKS_PLACE: &str = "Left out: servers on a CPU of their own where there is one CPU; servers on a host of their own \
      without an agent; with one, others, UNIX sockets and shared memory.";
 const NS_PER_S: u64 = 1_000_000_000;
@@ -462,7 +487,10 @@ mod tests {
             "low from_sending [20, 30]",
         ];
         assert_eq!(parts, expected);
-        assert_eq!((sampled.wrong, sampled.numbers[MISSED]), (3, 6.0));
-        assert_eq!(sampled.answer.expect("shares").numbers[BOTH_SIDES], 0.5);
+        assert_eq!(sampled.wrong, 3);
+        let [(labels, share, _)] = &sampled.counts[..] else {
+            panic!("both sides together: {:?}", sampled.counts)
+        };
+        assert_eq!((&labels["part"], *share), (&"cpu_share".into(), 0.5));
     }
 }

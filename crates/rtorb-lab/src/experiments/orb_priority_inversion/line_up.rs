@@ -17,6 +17,8 @@ use crate::study::{Cell, Sampled, Subject, Turn};
 pub struct LineUp {
     others: line_up::LineUp,
     clients: Clients,
+    /// There is one host: UNIX sockets and shared memory reach the servers.
+    is_near: bool,
 }
 
 /// How the clients call.
@@ -47,7 +49,11 @@ impl LineUp {
             &objects,
             |_, contestant| contestant.roll_call(&clients.groups()),
         )?;
-        Ok(Self { others, clients })
+        Ok(Self {
+            others,
+            clients,
+            is_near,
+        })
     }
 }
 
@@ -99,6 +105,16 @@ impl Subject for LineUp {
         self.others.notes()
     }
 
+    fn absent(&self) -> Vec<(Labels, String)> {
+        let others = [Transport::Unix, Transport::Shm].into_iter();
+        let others = others.filter(|_| !self.is_near);
+        let far = others.map(|transport| {
+            let labels = labels([(TRANSPORT, transport.label().into())]);
+            (labels, FAR.to_owned())
+        });
+        self.others.absent().into_iter().chain(far).collect()
+    }
+
     fn parameters(effort: Effort) -> Parameters {
         let text = |numbers: &[u64]| {
             let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
@@ -143,6 +159,8 @@ fn rates_hz(effort: Effort) -> [u64; RATES_HZ.len()] {
     RATES_HZ.map(|hz| (hz * FASTER.of(effort)) as u64)
 }
 
+const FAR: &str =
+    "UNIX sockets and shared memory were left out: the servers ran on the agent's host.";
 /// The values of the label `part`: from which moment a time counts. A call is judged from its planned release.
 pub(super) const SENDING: &str = "from_sending";
 pub(super) const RELEASE: &str = "call";

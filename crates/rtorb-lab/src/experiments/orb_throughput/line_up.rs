@@ -1,6 +1,7 @@
 //! Who takes part.
 
 use rtorb::rt::PriorityModel;
+use rtorb_results::{Labels, labels};
 
 #[cfg(feature = "iceoryx2")]
 use super::BY_ICEORYX2;
@@ -14,8 +15,8 @@ use crate::experiment::Context;
 #[derive(Debug)]
 pub struct LineUp {
     pub(super) contestants: Vec<Contestant>,
-    /// Who cannot, and why.
-    pub(super) left_out: Vec<String>,
+    /// What this host does not have, with the reason.
+    pub(super) absent: Vec<(Labels, String)>,
     /// The length of our object key: the raw messages have the size of ours.
     pub(super) key_bytes: usize,
 }
@@ -65,18 +66,37 @@ impl LineUp {
         let mut line_up = Self {
             key_bytes: reference.and_then(key_bytes).unwrap_or(KEY_BYTES_USUAL),
             contestants,
-            left_out: Vec::new(),
+            absent: Vec::new(),
         };
-        if is_near && has_memory(context.effort) && !has_other_cpu {
-            line_up.left_out.push(ONE_CPU.to_owned());
+        let has_memory = has_memory(context.effort);
+        let unreachable = ALL.into_iter().filter(|transport| {
+            let is_planned = has_memory || !transport.needs_two_cpus();
+            is_planned && !reachable(transport)
+        });
+        let why = if is_near { ONE_CPU } else { ONLY_TCP };
+        line_up.absent.extend(unreachable.map(|transport| {
+            let of = labels([("transport", transport.label().into())]);
+            (of, why.to_owned())
+        }));
+        if !cfg!(feature = "iceoryx2") {
+            line_up.lack(Orb::Iceoryx2, "this program was built without it.");
         }
         if !is_near {
-            let peer = format!("omniORB was left out: {}", omniorb::NOT_ON_AN_AGENT);
-            line_up.left_out = vec![ONLY_TCP.to_owned(), peer];
-        } else if context.effort.seeds().is_none() {
+            line_up.lack(Orb::OmniOrb, omniorb::NOT_ON_AN_AGENT);
+        } else if context.effort.seeds().is_some() {
+            line_up.lack(Orb::OmniOrb, "it is not in an emulated machine.");
+        } else {
             line_up.start_peer(context)?;
         }
         Ok(line_up)
+    }
+
+    /// Notes that there is no such peer here.
+    fn lack(&mut self, orb: Orb, why: &str) {
+        let name = orb.label();
+        let of = labels([("orb", name.into())]);
+        self.absent
+            .push((of, format!("{name} was left out: {why}")));
     }
 
     /// Starts the peer, over each transport that it has here.
@@ -85,13 +105,12 @@ impl LineUp {
         let peer = match OmniOrb::find(&launcher.interrupt) {
             Ok(Some(peer)) => peer,
             Ok(None) => {
-                let why = omniorb::HOW_TO_INSTALL;
-                self.left_out.push(format!("omniORB was left out: {why}."));
+                self.lack(Orb::OmniOrb, omniorb::HOW_TO_INSTALL);
                 return Ok(());
             }
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {
-                self.left_out.push(format!("omniORB was left out: {error}"));
+                self.lack(Orb::OmniOrb, &error.to_string());
                 return Ok(());
             }
         };
@@ -103,6 +122,18 @@ impl LineUp {
     }
 }
 
+/// Every transport of a contestant.
+const ALL: [Transport; 9] = [
+    Transport::Tcp,
+    Transport::Unix,
+    Transport::Futex,
+    Transport::Shm,
+    Transport::ShmYield,
+    Transport::ShmSpin,
+    Transport::Spin,
+    Transport::Memcpy,
+    Transport::Collocated,
+];
 const ONE_CPU: &str = "Spinning was left out: it needs two CPUs, and the process may use one only.";
 const ONLY_TCP: &str = "UNIX sockets and shared memory were left out: the servers ran on the agent's host, and these do not leave one.";
 const KEY_BYTES_USUAL: usize = 24;
