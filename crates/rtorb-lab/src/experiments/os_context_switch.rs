@@ -4,7 +4,6 @@
 //! A run is some rounds in a process of their own. Its figure is the median of its rounds' medians; how far the figures of the
 //! runs are apart says what any of them is worth.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rtorb_results::profile::ServiceRow;
@@ -60,7 +59,7 @@ pub const STUDY: Study<TwoThreads> = Study {
     ],
     columns: &["what"],
     plots,
-    tables: || vec![table()],
+    tables: || vec![table(), parts()],
     says: findings::SAYS,
     findings: findings::findings,
     notes,
@@ -72,7 +71,7 @@ pub const STUDY: Study<TwoThreads> = Study {
     ..Study::with(|context, _| {
         Ok(TwoThreads {
             probe: ProbeInTurn::new(&context.launcher, "os/context-switch"),
-            dropped: BTreeMap::new(),
+            dropped: [0; 2],
         })
     })
 };
@@ -81,8 +80,8 @@ pub const STUDY: Study<TwoThreads> = Study {
 #[derive(Debug)]
 pub struct TwoThreads {
     probe: ProbeInTurn<Question>,
-    /// Of each test, samples that are not counted, and all samples.
-    dropped: BTreeMap<&'static str, [usize; 2]>,
+    /// Samples that are not counted, and all samples.
+    dropped: [usize; 2],
 }
 
 impl Subject for TwoThreads {
@@ -90,9 +89,8 @@ impl Subject for TwoThreads {
         let context = turn.context;
         let mut tests = Test::ALL.into_iter();
         let test = tests.find(|test| cell.is("test", test.label()));
-        let test = test.expect("every level is a test");
         let question = Question {
-            test,
+            test: test.expect("every level is a test"),
             samples: turn.samples,
             fifo: context.launcher.placement.fifo.is_some(),
         };
@@ -100,20 +98,19 @@ impl Subject for TwoThreads {
         let answer = self.probe.of(run)?.ask(&question, WITHIN)?;
         let dropped = answer.numbers.get("dropped").copied().unwrap_or(0.0) as usize;
         let taken = dropped + answer.samples.first().map_or(0, Vec::len);
-        let of_test = self.dropped.entry(test.label()).or_default();
-        *of_test = [of_test[0] + dropped, of_test[1] + taken];
+        self.dropped = [self.dropped[0] + dropped, self.dropped[1] + taken];
         std::thread::sleep(PAUSE);
         Ok(Sampled::kept(answer))
     }
 
     fn notes(&self) -> Vec<String> {
-        let of_tests = self.dropped.iter().filter(|(_, [dropped, _])| *dropped > 0);
-        let note = |(test, [dropped, taken]): (&&str, &[usize; 2])| {
+        let [dropped, taken] = self.dropped;
+        let note = (dropped > 0).then(|| {
             format!(
-                "{test}: in {dropped} of {taken} samples the other thread did not run when it should have; they are not counted."
+                "In {dropped} of {taken} samples the other thread did not run when it should have; they are not counted."
             )
-        };
-        of_tests.map(note).collect()
+        });
+        note.into_iter().collect()
     }
 
     fn parameters(effort: Effort) -> Parameters {
@@ -140,6 +137,17 @@ fn table() -> TableView {
         columns: vec!["test".to_owned()],
         values: vec![CellValue::MeanAndDeviation],
         published: tables.flat_map(published::Table::rows).collect(),
+        ..TableView::default()
+    }
+}
+
+fn parts() -> TableView {
+    TableView {
+        id: "context-switch-medians".to_owned(),
+        title: "Medians of the parts".to_owned(),
+        rows: vec!["test".to_owned()],
+        columns: vec!["what".to_owned()],
+        values: vec![CellValue::Median],
         ..TableView::default()
     }
 }

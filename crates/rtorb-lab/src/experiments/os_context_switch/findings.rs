@@ -112,7 +112,7 @@ pub(super) const SAYS: Statements = Statements {
         // The kernel's figure is one figure. The distance of a run stands in each of its rounds.
         Declaration::each("runs-agree.{test}", Metric::of(P50), 10.0, "%").of(
             "part=run_distance",
-            "{test}: the median of every run, each in a process of its own, differs by no more than this from that of all runs (the farthest)",
+            "{test}: how far the median of a run, each in a process of its own, is from that of all runs (the farthest)",
         ),
     ],
     published: &[PublishedOf {

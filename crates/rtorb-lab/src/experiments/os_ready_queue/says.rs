@@ -21,6 +21,7 @@ pub(super) const SAYS: Statements = Statements {
         quotient("fine_to_coarse_clock", "resolution_us=500, !part", CLOCK[1]),
     ],
     claims: &[
+        // A round of a quick run has 60 samples: three of them.
         Declaration::count("whole-queues.{resolution_us}", Metric::of(P50), 5.0, "%").of(
             "ready_tasks=20, part=dropped",
             "resolution {resolution_us} us: samples that do not count, because one of 18 other tasks had left the ready queue before task \
