@@ -135,6 +135,7 @@ impl BenchArguments {
             budget_ns: u64::MAX,
             request_bytes: 0,
             reply_bytes: 0,
+            period_ns: 0,
         };
         let samples = bench.burst(&burst).map_err(|error| anyhow!(error))?;
         self.print(&burst, &samples)?;

@@ -161,7 +161,7 @@ pub(crate) fn run_experiments(
         all.len() == chosen.len() && all.iter().all(|results| results.complete)
     };
     let is_complete = done.len() == folders.len() && done.iter().all(is_complete);
-    let misses = |run: &Run| run.measured.all.iter().any(Results::misses_a_claim);
+    let misses = |run: &Run| run.measured.all.iter().any(Results::fails_a_claim);
     let misses = !options.no_fail && done.iter().any(misses);
     Ok(if is_complete && !misses {
         ExitCode::SUCCESS

@@ -38,7 +38,7 @@ pub(crate) struct ClientOptions {
     #[arg(long, value_name = "NAME", value_parser = ["native", "linear", "continuous"])]
     priority_mapping: Option<String>,
     /// Native code set of char and string data [default: UTF-8, or the configuration file's].
-    #[arg(long, value_name = "NAME", value_parser = ["UTF-8", "ISO-8859-1"])]
+    #[arg(long, value_name = "NAME", value_parser = ["UTF-8", "ISO-8859-1", "ISO-8859-15"])]
     native_char_code_set: Option<String>,
     /// Continue with a warning if the host refuses real-time scheduling.
     #[arg(long)]

@@ -85,19 +85,20 @@ fn print_screen(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
         held,
         missed,
         not_judged,
+        not_measured,
     } = Verdicts::of(all.iter().flat_map(|results| &results.claims));
     line(format!(
-        "\nClaims: {held} held, {missed} missed, {not_judged} not judged (`rtorb lab run NAME` and the report say why)."
+        "\nClaims: {held} held, {missed} missed, {not_judged} not judged, {not_measured} not measured (`rtorb lab run NAME` and the report say why)."
     ))?;
     for results in all {
-        for claim in results.claims.iter().filter(|claim| claim.is_missed()) {
+        for claim in results.claims.iter().filter(|claim| claim.is_failure()) {
             let text = format!(
                 "{} {}. {}",
                 claim.id,
                 in_words(claim),
                 disturbances(results)
             );
-            labelled("MISSED", &text)?;
+            labelled(claim.verdict.word(), &text)?;
         }
         print_lost(results)?;
     }
@@ -186,6 +187,7 @@ fn short_verdicts(results: &Results) -> String {
         (verdicts.held, "held"),
         (verdicts.missed, "MISSED"),
         (verdicts.not_judged, "not judged"),
+        (verdicts.not_measured, "not measured"),
         (results.lost.len(), "LOST"),
     ];
     let counted = counts.iter().filter(|(count, _)| *count > 0);

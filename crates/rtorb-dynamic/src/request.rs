@@ -145,8 +145,13 @@ impl Request {
         let unsent = exception.unsent_character()?;
         let character = unsent.character()?;
         let is_it = |value: &Value| match (value, unsent.code_set()) {
-            (Value::String(text), TextCodeSet::Latin1) => text.contains(character),
-            (Value::Char(it), TextCodeSet::Latin1 | TextCodeSet::Utf8Char)
+            (Value::String(text), TextCodeSet::Latin1 | TextCodeSet::Latin9) => {
+                text.contains(character)
+            }
+            (
+                Value::Char(it),
+                TextCodeSet::Latin1 | TextCodeSet::Latin9 | TextCodeSet::Utf8Char,
+            )
             | (Value::WChar(it), TextCodeSet::Utf16WChar) => *it == character,
             _ => false,
         };

@@ -14,7 +14,7 @@ pub use kernel::KernelOptions;
 pub use memory::MemoryMoves;
 pub use network::{Interface, InterfaceInterrupt, Network};
 pub use quota::CpuQuota;
-pub use stolen::{StolenTime, stolen_ms};
+pub use stolen::{StolenByCpu, StolenTime, stolen_ms};
 
 mod cpus;
 #[cfg(test)]

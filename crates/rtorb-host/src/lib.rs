@@ -8,6 +8,7 @@
 pub mod cpu_use;
 pub mod description;
 pub mod idle_states;
+pub mod kernel_trace;
 pub mod netlink;
 pub mod placement;
 pub mod preflight;

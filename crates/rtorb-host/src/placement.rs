@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use rtorb_os::sched::SchedPolicy;
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,21 @@ pub fn obtained(process: &str, id: u32) -> Option<ObtainedScheduling> {
             .unwrap_or(0),
         cpus: first.cpus,
         real_time: one_cpu && all_fifo,
+    })
+}
+
+/// Reads from /proc what the calling thread has; `None` if /proc cannot be read.
+#[must_use]
+pub fn obtained_here(process: &str) -> Option<ObtainedScheduling> {
+    let own = Path::new("/proc/thread-self");
+    let found = thread_scheduling(&read(own.join("stat"))?, &read(own.join("status"))?)?;
+    Some(ObtainedScheduling {
+        process: process.to_owned(),
+        threads: 1,
+        policy: policy_name(found.policy).to_owned(),
+        priority: found.priority,
+        real_time: found.policy == SCHED_FIFO && cpu_list(&found.cpus).len() == 1,
+        cpus: found.cpus,
     })
 }
 
@@ -230,6 +246,30 @@ mod tests {
         assert!(found.iter().map(|kind| kind.threads).sum::<usize>() >= 1);
         assert!(found.iter().all(|kind| kind.process.starts_with("this: ")));
         assert!(obtained_by_priority("nobody", u32::MAX).is_empty());
+    }
+
+    #[test]
+    fn a_thread_is_described_by_what_it_has_and_not_by_what_was_asked_for() {
+        let cpu = rtorb_os::sched::current_affinity()[0];
+        let asked = |policy, affinity| rtorb_os::thread::ThreadConfig {
+            policy,
+            affinity,
+            stack_bytes: None,
+        };
+        let found = |config| {
+            let thread = rtorb_os::thread::spawn("described", &config, || obtained_here("it"));
+            thread.ok()?.join().ok().flatten().flatten()
+        };
+        let plain = found(asked(Some(SchedPolicy::Idle), vec![cpu])).expect("a thread of its own");
+        assert_eq!(
+            (plain.policy.as_str(), plain.real_time),
+            ("SCHED_IDLE", false)
+        );
+        assert_eq!((plain.cpus, plain.threads), (cpu.to_string(), 1));
+        // Only where the host grants it.
+        if let Some(urgent) = found(asked(Some(SchedPolicy::Fifo(12)), vec![cpu])) {
+            assert_eq!((urgent.priority, urgent.real_time), (12, true));
+        }
     }
 
     #[test]

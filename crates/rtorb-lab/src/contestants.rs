@@ -36,6 +36,7 @@ pub mod ping_pong;
 mod questions;
 pub mod rates;
 pub(crate) mod real_time;
+mod releases;
 pub mod rt_policies;
 pub mod square_wave;
 pub mod whitebox;

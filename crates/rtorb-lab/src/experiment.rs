@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use rtorb_results::profile::ServiceRow;
+use rtorb_results::statements::Statements;
 use rtorb_results::systems::Gathered;
 use rtorb_results::{
-    Claim, Derived, Highlight, LabelValue, LostRound, ObtainedScheduling, Plot, Published, Series,
-    TableView,
+    Claim, Derived, Highlight, LabelValue, Labels, LostRound, ObtainedScheduling, Plot, Published,
+    Series, TableView,
 };
 
 use crate::error::LabError;
@@ -69,6 +70,11 @@ pub trait Experiment: Sync {
         &[]
     }
 
+    /// What is said about its cells, as data: for each study that it has.
+    fn says(&self) -> Vec<Said<'_>> {
+        Vec::new()
+    }
+
     /// How much an effort measures, in a unit of its own: what another effort takes is guessed from the ratio.
     fn amount(&self, _: Effort) -> usize {
         1
@@ -79,6 +85,15 @@ pub trait Experiment: Sync {
     /// # Errors
     /// That nothing could be measured at all.
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError>;
+}
+
+/// What a study says, and of which cells.
+#[derive(Debug)]
+pub struct Said<'a> {
+    /// What it says.
+    pub says: &'a Statements,
+    /// All cells of a full run.
+    pub planned: Vec<Labels>,
 }
 
 /// Names to values.

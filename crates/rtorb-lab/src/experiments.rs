@@ -135,6 +135,68 @@ pub fn have_profile(chosen: &[&dyn Experiment]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb_results::cells::Cells;
+    use rtorb_results::claim::{Declaration, Grounds};
+    use rtorb_results::{Labels, Verdict};
+
+    /// The verdict on one claim, of rounds that have these numbers before anything else is made of them.
+    fn verdict(
+        declaration: &Declaration,
+        subject: &Labels,
+        (values, wrong): (&[f64], u64),
+    ) -> Verdict {
+        let cells = declaration.made_up(subject, values, wrong);
+        let claims = declaration.judge(&Grounds {
+            cells: &cells,
+            planned: std::slice::from_ref(subject),
+            rounds: 6,
+            is_emulated: false,
+            on_hosts: false,
+            absent: &[],
+        });
+        let id = declaration.judge(&Grounds {
+            cells: &Cells::default(),
+            planned: std::slice::from_ref(subject),
+            rounds: 6,
+            is_emulated: false,
+            on_hosts: false,
+            absent: &[],
+        });
+        let of_subject = claims.iter().find(|claim| claim.id == id[0].id);
+        of_subject.expect("every declared claim is judged").verdict
+    }
+
+    #[test]
+    fn every_declared_claim_can_be_held_missed_not_judged_and_not_measured() {
+        let said = ALL.iter().flat_map(|experiment| experiment.says());
+        let mut judged = 0;
+        for said in said {
+            for declaration in said.says.claims {
+                let subjects = declaration.planned(&said.planned);
+                assert!(!subjects.is_empty(), "{} is about no cell", declaration.id);
+                for subject in subjects {
+                    let of =
+                        |values: &[f64], wrong| verdict(declaration, &subject, (values, wrong));
+                    let (small, large) = (0.0, 1e15);
+                    let found = [
+                        of(&[small; 6], 0),
+                        of(&[large; 6], 0),
+                        of(&[small; 6], 1),
+                        of(&[], 0),
+                    ];
+                    let wanted = [
+                        Verdict::Held,
+                        Verdict::Missed,
+                        Verdict::NotJudged,
+                        Verdict::NotMeasured,
+                    ];
+                    assert_eq!(found, wanted, "{} of {subject:?}", declaration.id);
+                    judged += 1;
+                }
+            }
+        }
+        assert!(judged > 0);
+    }
 
     #[test]
     fn a_profile_is_made_of_experiments_of_this_program() {

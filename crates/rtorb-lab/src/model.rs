@@ -28,6 +28,7 @@ mod by_hand;
 mod causes;
 pub(crate) mod component;
 mod conductor;
+mod held_up;
 mod judging;
 pub mod loading;
 pub mod noise;

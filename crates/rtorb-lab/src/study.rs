@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use rtorb_results::cells::Cells;
 use rtorb_results::profile::ServiceRow;
+use rtorb_results::statements::Statements;
 use rtorb_results::systems::Gathered;
 use rtorb_results::{
     Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, Published, Series, TableView,
@@ -66,7 +67,9 @@ pub struct Study<S> {
     pub(crate) kernels: Option<fn(&Gathered<'_>) -> Outcome>,
     /// The services of the platform that a profile takes from its results.
     pub(crate) services: &'static [ServiceRow],
-    /// What follows from the cells.
+    /// What is said about the cells.
+    pub(crate) says: Statements,
+    /// What is computed from the cells and cannot be declared.
     pub(crate) findings: fn(&Cells, &Conditions) -> Findings,
     /// What a reader must know of every run.
     pub(crate) notes: fn(&Context) -> Vec<String>,
@@ -92,8 +95,14 @@ pub trait Subject {
     /// What went wrong. The round of this cell is lost then, and the run goes on.
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError>;
 
-    /// What a reader must know of it, such as who was left out, and why.
+    /// What a reader must know of it.
     fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The labels of what this host does not have, such as a peer that is not installed, each with the reason. Claims about it are
+    /// not measured for that reason.
+    fn absent(&self) -> Vec<(Labels, String)> {
         Vec::new()
     }
 
@@ -121,6 +130,8 @@ pub struct Turn<'a> {
 pub struct Sampled {
     /// The times of each part in nanoseconds, with the labels that tell the parts apart.
     pub(crate) parts: Vec<(Labels, Vec<u64>)>,
+    /// What was counted, with the labels that tell the counts apart; the unit, and of how many requests it is a count.
+    pub(crate) counts: Vec<(Labels, f64, (&'static str, u64))>,
     /// Wrong answers.
     pub(crate) wrong: u64,
     /// The scheduling of the measuring threads, if they were seen.
@@ -153,8 +164,6 @@ pub(crate) struct Conditions {
     pub(crate) effort: Effort,
     /// Every measured thread had SCHED_FIFO on one CPU.
     pub(crate) real_time: bool,
-    /// Servers run on other hosts.
-    pub(crate) on_agents: bool,
     /// The kernel is a PREEMPT_RT one.
     pub(crate) preempt_rt: bool,
     /// There is a hypervisor that may take the CPU.
@@ -215,6 +224,7 @@ impl<S> Study<S> {
             modules: &[],
             kernels: None,
             services: &[],
+            says: Statements::NONE,
             findings: |_, _| Findings::default(),
             notes: |_| Vec::new(),
         }
@@ -250,6 +260,11 @@ impl Sampled {
             answer: Some(answer),
             ..Self::default()
         }
+    }
+
+    /// True if the subject does not have the cell.
+    fn is_nothing(&self) -> bool {
+        self.parts.is_empty() && self.counts.is_empty() && self.answer.is_none()
     }
 
     /// Leaves out the scheduling of all threads but those that have one of these names: the others only wait for them.

@@ -5,7 +5,9 @@ use rtorb_results::systems::Gathered;
 use rtorb_results::{LabelValue, LostRound};
 
 use crate::error::LabError;
-use crate::experiment::{Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress};
+use crate::experiment::{
+    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, Said,
+};
 use crate::study::{Study, Subject};
 
 /// Several studies as one experiment.
@@ -64,6 +66,11 @@ impl Experiment for Suite {
             all.insert(PACED.to_owned(), LabelValue::Number(seconds));
         }
         all
+    }
+
+    fn says(&self) -> Vec<Said<'_>> {
+        let studies = (self.studies)(Effort::Full).iter();
+        studies.flat_map(|study| study.says()).collect()
     }
 
     fn amount(&self, effort: Effort) -> usize {

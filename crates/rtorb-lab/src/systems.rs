@@ -108,8 +108,14 @@ impl Compared<'_> {
                 By::Worst => (&found.series.rounds_max, &found.reference.rounds_max),
                 By::Median => (&found.series.rounds_p50, &found.reference.rounds_p50),
             };
-            let pairs = ours.iter().zip(theirs).filter(|(_, theirs)| **theirs > 0.0);
-            let rounds = pairs.map(|(ours, theirs)| ours / theirs).collect();
+            let is_complete = [found.series, found.reference]
+                .into_iter()
+                .all(|series| has_all_seeds(gathered, series));
+            let rounds = if is_complete {
+                quotients(ours, theirs)
+            } else {
+                Vec::new()
+            };
             derived(self.by.name(), found.series, (found.ratio, "ratio"), rounds)
         });
         worst.chain(ratios).collect()
@@ -204,6 +210,24 @@ impl Compared<'_> {
     }
 }
 
+/// True if no round of the system was lost. Results have the rounds that were measured, one behind the other: if one is missing, the
+/// seeds of those behind it are not known.
+fn has_all_seeds(gathered: &Gathered<'_>, series: &Series) -> bool {
+    let whose = system(series);
+    let mut parts = gathered.parts.iter();
+    let part = parts.find(|part| part.name == whose);
+    part.is_some_and(|part| part.results.lost.is_empty())
+}
+
+/// The quotients of rounds that have the same seed; none if one side has other rounds than the other.
+fn quotients(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+    if ours.len() != theirs.len() {
+        return Vec::new();
+    }
+    let pairs = ours.iter().zip(theirs).filter(|(_, theirs)| **theirs > 0.0);
+    pairs.map(|(ours, theirs)| ours / theirs).collect()
+}
+
 /// An experiment that has no table of its own.
 pub fn any(gathered: &Gathered<'_>) -> Outcome {
     essential(gathered, "Median", &labels([]))
@@ -284,3 +308,56 @@ const TOLD_MIN: f64 = 1.05;
 const LARGEST: usize = 3;
 /// A worst case over fewer seeds is none.
 pub const SEEDS_MIN: u16 = 4;
+
+#[cfg(test)]
+mod tests {
+    use rtorb_results::campaign::{Kernel, System};
+    use rtorb_results::systems::OfSystem;
+    use rtorb_results::{LostRound, synthetic};
+
+    use super::*;
+
+    fn of_system(preempt: &str, rounds_ns: &[u64], lost: Option<usize>) -> OfSystem {
+        let of = labels([("service", "futex".into())]);
+        let mut series = synthetic::series(of, rounds_ns.to_vec());
+        series.rounds_p50 = rounds_ns.iter().map(|ns| *ns as f64).collect();
+        let mut results = synthetic::results("os/services", vec![series]);
+        results.host.preempt_rt = preempt == "full";
+        results.lost.extend(lost.map(|round| LostRound {
+            round,
+            what: "service futex".to_owned(),
+            why: "it was silent".to_owned(),
+        }));
+        OfSystem {
+            system: System {
+                kernel: Kernel {
+                    name: "6.12".to_owned(),
+                    release: String::new(),
+                    image: "vmlinuz".into(),
+                    sha256: String::new(),
+                    package: None,
+                    board: None,
+                },
+                preempt: preempt.to_owned(),
+            },
+            results: vec![results],
+        }
+    }
+
+    fn paired(ours: OfSystem) -> Vec<f64> {
+        let systems = [ours, of_system("full", &[10, 20, 40], None)];
+        let gathered = Gathered::of("os/services", &systems);
+        let outcome = any(&gathered);
+        let mut ratios = outcome.derived.into_iter();
+        let ratio = ratios.find(|one| one.name == RATIO_OF_MEDIANS);
+        ratio.expect("two systems").rounds
+    }
+
+    /// Each round of ours takes twice as long as that of the same seed. Without the first, the next two would stand beside other seeds.
+    #[test]
+    fn rounds_are_paired_by_their_seeds() {
+        assert_eq!(paired(of_system("none", &[20, 40, 80], None)), [2.0; 3]);
+        assert!(paired(of_system("none", &[40, 80], Some(0))).is_empty());
+        assert!(paired(of_system("none", &[40, 80, 99], Some(0))).is_empty());
+    }
+}

@@ -3,24 +3,33 @@
 use std::collections::BTreeMap;
 
 use crate::by_round::ByRound;
-use crate::statistics::{Recorder, Statistics, median};
+use crate::statistics::{Recorder, Statistics};
 use crate::{LabelValue, Labels, Series, WorstSample};
 
 /// The samples under each set of labels, in the order in which they came first.
 #[derive(Debug, Default)]
 pub struct Cells(Vec<(Labels, Samples)>);
 
-/// Times in nanoseconds under one set of labels.
+/// Times in nanoseconds, or counts, under one set of labels.
 #[derive(Debug, Default)]
 pub struct Samples {
     recorder: Recorder,
-    rounds: BTreeMap<usize, Statistics>,
+    rounds: BTreeMap<usize, OfRound>,
+    /// What is counted, and how often in all; `None` of times.
+    counted: Option<(&'static str, u64)>,
     wrong: u64,
     elapsed_ns: u64,
     /// The slowest sample, if a repeated run can find it again.
     worst: Option<WorstSample>,
     /// A sample of the first round that takes as long as usual.
     typical: Option<WorstSample>,
+}
+
+/// The samples of a round.
+#[derive(Debug)]
+struct OfRound {
+    statistics: Statistics,
+    count: usize,
 }
 
 impl Cells {
@@ -36,6 +45,28 @@ impl Cells {
         self.of(labels).add(round, times_ns);
     }
 
+    /// Adds what was counted in a round, such as locks a request: `of` is the number of requests, `unit` what they are counted in.
+    pub fn add_count(
+        &mut self,
+        labels: &Labels,
+        round: usize,
+        value: f64,
+        (unit, of): (&'static str, u64),
+    ) {
+        let samples = self.of(labels);
+        samples.add(round, &[value]);
+        let counted = samples.counted.map_or(0, |(_, counted)| counted);
+        samples.counted = Some((unit, counted + of));
+    }
+
+    /// Adds wrong answers to a cell, if it has samples.
+    pub fn add_wrong(&mut self, labels: &Labels, wrong: u64) {
+        let found = self.0.iter_mut().find(|(known, _)| known == labels);
+        if let Some((_, samples)) = found {
+            samples.wrong += wrong;
+        }
+    }
+
     /// The samples under these labels, which are none at first.
     fn of(&mut self, labels: &Labels) -> &mut Samples {
         let known = self.0.iter().position(|(known, _)| known == labels);
@@ -44,6 +75,11 @@ impl Cells {
             self.0.len() - 1
         });
         &mut self.0[place].1
+    }
+
+    /// Adds cells that were computed, after those that are there.
+    pub fn extend(&mut self, computed: Self) {
+        self.0.extend(computed.0);
     }
 
     /// Notes where the samples of a round are found again: the first was ended by that mark.
@@ -98,19 +134,16 @@ impl Cells {
 
 impl Samples {
     fn add(&mut self, round: usize, times_ns: &[f64]) {
-        let mut of_round = Recorder::new();
         for time_ns in times_ns {
-            of_round.record_difference(*time_ns);
             self.recorder.record_difference(*time_ns);
         }
         self.recorder.end_round();
-        if let Some(p50) = median(times_ns) {
-            // The histogram has three digits: too few for the difference of two rounds.
-            let statistics = Statistics {
-                p50,
-                ..of_round.statistics()
+        if !times_ns.is_empty() {
+            let of_round = OfRound {
+                statistics: Statistics::exactly(times_ns),
+                count: times_ns.len(),
             };
-            self.rounds.insert(round, statistics);
+            self.rounds.insert(round, of_round);
         }
     }
 
@@ -134,7 +167,18 @@ impl Samples {
     /// A statistic of each round.
     pub fn rounds(&self, which: impl Fn(&Statistics) -> f64) -> ByRound {
         let each = self.rounds.iter();
-        each.map(|(round, found)| (*round, which(found))).collect()
+        each.map(|(round, found)| (*round, which(&found.statistics)))
+            .collect()
+    }
+
+    /// The number of wrong answers.
+    pub fn wrong(&self) -> u64 {
+        self.wrong
+    }
+
+    /// The smallest number of samples of a round; `None` without a round.
+    pub(crate) fn fewest_in_round(&self) -> Option<usize> {
+        self.rounds.values().map(|round| round.count).min()
     }
 
     /// The median of the rounds' medians; `None` without samples.
@@ -148,6 +192,13 @@ impl Samples {
     }
 
     fn series(&self, labels: Labels) -> Series {
+        if let Some((unit, of)) = self.counted {
+            let rounds = self.rounds(|round| round.p50).values();
+            return Series {
+                wrong: self.wrong,
+                ..Series::of_counts(labels, unit, of, &rounds)
+            };
+        }
         Series {
             rounds_p50: self.rounds(|round| round.p50).values(),
             rounds_p99: self.rounds(|round| round.p99).values(),

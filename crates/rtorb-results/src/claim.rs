@@ -1,13 +1,18 @@
 //! Claims: statements about results, each with a number, a limit and a verdict that a bad run can turn.
 //!
-//! A claim about times is judged by the 95 % interval of the median of its rounds. Above the limit, the claim is missed; below, it
-//! is held. If the limit lies within the interval, the rounds differ too much to tell, and the claim is not judged. A claim about each round
-//! is judged by the largest one.
+//! An experiment declares them ([`Declaration`]), and each of them is in every result: held, missed, not judged or not measured,
+//! with the reason. A claim about times is judged by the 95 % interval of the median of its rounds. Above the limit, the claim is
+//! missed; below, it is held. If the limit lies within the interval, the rounds differ too much to tell, and the claim is not
+//! judged. A count is exact in every round, so its largest round decides.
 
 use serde::{Deserialize, Serialize};
 
 use crate::by_round::ByRound;
 use crate::series::with_unit;
+
+pub use declaration::{Declaration, Grounds, Judged};
+
+mod declaration;
 
 /// A statement about results, with the number that decides it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,8 +21,9 @@ pub struct Claim {
     pub id: String,
     /// The statement in words.
     pub statement: String,
-    /// The measured value: the median of the rounds, the largest of them if the claim is about each, or a count.
-    pub value: f64,
+    /// The measured value: the median of the rounds, the largest of them if the claim is about each, or a count. `None` if nothing
+    /// was measured.
+    pub value: Option<f64>,
     /// The largest value with which the claim is held.
     pub limit: f64,
     /// The unit of value, limit and interval.
@@ -29,12 +35,18 @@ pub struct Claim {
     pub rounds: Option<usize>,
     /// The outcome.
     pub verdict: Verdict,
-    /// Why the claim was not judged; empty if it was.
+    /// Why the claim was not judged or not measured; empty if it was.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// True if what would be measured is not on this host, such as a peer that is not installed: then the run is no failure for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excused: bool,
     /// The parameter that has the planned number of rounds.
     #[serde(skip)]
     planned_as: Option<&'static str>,
+    /// The share of samples beyond what it is about, if that is a tail.
+    #[serde(skip)]
+    tail: Option<f64>,
 }
 
 /// The outcome of a claim.
@@ -47,6 +59,8 @@ pub enum Verdict {
     Missed,
     /// The run cannot tell.
     NotJudged,
+    /// There are no samples.
+    NotMeasured,
 }
 
 impl Claim {
@@ -63,7 +77,7 @@ impl Claim {
         Self {
             id: id.into(),
             statement: statement.into(),
-            value,
+            value: Some(value),
             limit,
             unit: unit.to_owned(),
             interval: None,
@@ -74,7 +88,24 @@ impl Claim {
                 Verdict::Missed
             },
             reason: String::new(),
+            excused: false,
             planned_as: None,
+            tail: None,
+        }
+    }
+
+    /// A claim of which nothing was measured, for a reason.
+    pub(crate) fn not_measured(
+        id: String,
+        statement: String,
+        (limit, unit): (f64, &str),
+        reason: String,
+    ) -> Self {
+        Self {
+            value: None,
+            verdict: Verdict::NotMeasured,
+            reason,
+            ..Self::counted(id, statement, 0.0, limit, unit)
         }
     }
 
@@ -93,7 +124,12 @@ impl Claim {
             ..Self::counted(id, statement, value, limit, unit)
         };
         Some(match claim.interval {
-            None => claim.not_judged("one round shows no spread"),
+            None => {
+                let count = rounds.len();
+                claim.not_judged(format!(
+                    "{count} rounds: fewer than six have no interval of their median"
+                ))
+            }
             Some([_, high]) if high <= limit => claim.judged(Verdict::Held),
             Some([low, _]) if low > limit => claim.judged(Verdict::Missed),
             Some([low, high]) => {
@@ -142,12 +178,28 @@ impl Claim {
         self
     }
 
+    /// The share of the CPU time that a hypervisor may take before the claim cannot be judged: a tenth of the samples that it is
+    /// about, nothing if it is about the largest.
+    #[must_use]
+    pub fn stolen_share_max(&self) -> f64 {
+        self.tail.map_or(STOLEN_SHARE_MAX, |beyond| beyond / 10.0)
+    }
+
     /// Takes the verdict back, for a reason. The first reason stays.
     pub fn take_back(&mut self, reason: impl Into<String>) {
+        if self.verdict == Verdict::NotMeasured {
+            return;
+        }
         if self.reason.is_empty() {
             self.reason = reason.into();
         }
         self.verdict = Verdict::NotJudged;
+    }
+
+    /// Takes the verdict back, for a reason that goes before the one that it has.
+    pub fn unjudge(&mut self, reason: String) {
+        self.reason.clear();
+        self.take_back(reason);
     }
 
     /// True if the claim is missed.
@@ -156,10 +208,17 @@ impl Claim {
         self.verdict == Verdict::Missed
     }
 
-    /// The value with its unit: `1.047 times`, `0.31 %`.
+    /// True if the run failed to show it: it is missed, or was not measured although this host can.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.is_missed() || (self.verdict == Verdict::NotMeasured && !self.excused)
+    }
+
+    /// The value with its unit: `1.047 times`, `0.31 %`; `-` if there is none.
     #[must_use]
     pub fn shown_value(&self) -> String {
-        with_unit(self.value, &self.unit)
+        let shown = self.value.map(|value| with_unit(value, &self.unit));
+        shown.unwrap_or_else(|| "-".to_owned())
     }
 
     /// The limit with its unit.
@@ -181,6 +240,7 @@ impl Verdict {
             Self::Held => "held",
             Self::Missed => "MISSED",
             Self::NotJudged => "not judged",
+            Self::NotMeasured => "not measured",
         }
     }
 }
@@ -194,6 +254,8 @@ pub struct Verdicts {
     pub missed: usize,
     /// Claims that were not judged.
     pub not_judged: usize,
+    /// Claims of which nothing was measured.
+    pub not_measured: usize,
 }
 
 impl Verdicts {
@@ -206,11 +268,15 @@ impl Verdicts {
                 Verdict::Held => &mut counted.held,
                 Verdict::Missed => &mut counted.missed,
                 Verdict::NotJudged => &mut counted.not_judged,
+                Verdict::NotMeasured => &mut counted.not_measured,
             } += 1;
         }
         counted
     }
 }
+
+/// The share of a run that a hypervisor may take. Beyond it, no claim about times is judged.
+const STOLEN_SHARE_MAX: f64 = 0.01;
 
 #[cfg(test)]
 mod tests {
@@ -222,9 +288,11 @@ mod tests {
 
     #[test]
     fn a_claim_is_held_missed_or_not_judged_by_its_interval() {
-        assert_eq!(judged(&[0.9, 0.91, 0.89], 1.0).verdict, Verdict::Held);
-        assert_eq!(judged(&[1.2, 1.21, 1.19], 1.0).verdict, Verdict::Missed);
-        for unclear in [&[0.9, 1.3, 0.8][..], &[1.1, 0.95, 1.1], &[0.5], &[2.0]] {
+        let [below, above] = [[0.9, 0.91, 0.89], [1.2, 1.21, 1.19]].map(|it| it.repeat(2));
+        assert_eq!(judged(&below, 1.0).verdict, Verdict::Held);
+        assert_eq!(judged(&above, 1.0).verdict, Verdict::Missed);
+        // Five rounds have no interval of their median, however alike they are.
+        for unclear in [&[0.9, 1.3, 0.8].repeat(2)[..], &[0.5; 5], &[0.5], &[2.0]] {
             let claim = judged(unclear, 1.0);
             assert_eq!(claim.verdict, Verdict::NotJudged, "{unclear:?}");
             assert!(!claim.reason.is_empty());
@@ -238,11 +306,11 @@ mod tests {
         let [held, missed] = [&[0.3, 9.9, 0.0][..], &[0.3, 0.3, 0.0, 12.8, 0.0]].map(judged);
         assert_eq!(
             held.map(|it| (it.value, it.verdict)),
-            Some((9.9, Verdict::Held))
+            Some((Some(9.9), Verdict::Held))
         );
         assert_eq!(
             missed.map(|it| (it.value, it.verdict)),
-            Some((12.8, Verdict::Missed))
+            Some((Some(12.8), Verdict::Missed))
         );
         let alone = judged(&[0.0]).map(|it| it.verdict);
         assert_eq!(alone, Some(Verdict::NotJudged));
@@ -257,17 +325,17 @@ mod tests {
 
     #[test]
     fn a_verdict_is_taken_back_for_the_first_reason() {
-        let mut claim = judged(&[1.2, 1.21, 1.19], 1.0).not_judged("interrupted");
+        let mut claim = judged(&[1.2; 6], 1.0).not_judged("interrupted");
         claim.take_back("stolen");
         assert!(!claim.is_missed());
         assert_eq!(claim.reason, "interrupted");
-        let verdicts = Verdicts::of([&claim, &judged(&[1.0, 1.0], 1.0)]);
+        let verdicts = Verdicts::of([&claim, &judged(&[1.0; 6], 1.0)]);
         assert_eq!(
             verdicts,
             Verdicts {
                 held: 1,
-                missed: 0,
-                not_judged: 1
+                not_judged: 1,
+                ..Verdicts::default()
             }
         );
     }

@@ -146,8 +146,8 @@ pub struct Interruption {
     pub length_ns: u64,
     /// Whether the CPU had nothing else to do before it.
     pub while_idle: bool,
-    /// Whether it was between two pieces of work, and is by how much that took longer than nine of ten times between the same two.
-    /// Otherwise it was seen: a thread that was reading the clock without pause did not run, and no other one did, or none but the
-    /// watcher.
-    pub inferred: bool,
+    /// Whether the kernel's record of switches, wake-ups and interrupts has it. Otherwise it was seen: a thread that was reading the clock
+    /// without pause did not run, and no other one did, or none but the watcher.
+    #[serde(default)]
+    pub traced: bool,
 }

@@ -1,7 +1,7 @@
 //! Results of measurements: the file that scripts and people read, and what is made of it.
 //!
-//! [`Results`] is one run of one experiment. Its samples come in [`cells`], by labels and round; [`Claim`]s about them are held,
-//! missed or not judged. From results alone come [`statistics`], comparisons of runs ([`compare`]), tables ([`summary`],
+//! [`Results`] is one run of one experiment. Its samples come in [`cells`], by labels and round; what is said about them is declared
+//! ([`statements`]): [`Claim`]s are held, missed, not judged or not measured. From results alone come [`statistics`], comparisons of runs ([`compare`]), tables ([`summary`],
 //! [`export`]) and the profile of a platform ([`profile`]). Nothing here measures, and nothing here knows an ORB.
 #![forbid(unsafe_code)]
 
@@ -18,11 +18,14 @@ pub mod file;
 pub mod judgement;
 pub mod judgement_views;
 pub mod labels;
+pub mod metric;
+mod pattern;
 pub mod plot;
 pub mod profile;
 pub mod results;
 pub mod runs;
 pub mod series;
+pub mod statements;
 pub mod statistics;
 pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]

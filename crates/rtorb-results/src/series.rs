@@ -50,7 +50,7 @@ impl Series {
         Self {
             unit: unit.to_owned(),
             count,
-            statistics: Statistics::of_rounds(rounds),
+            statistics: Statistics::exactly(rounds),
             rounds_p50: rounds.to_vec(),
             ..Self::from_recorder(labels, &Recorder::new())
         }

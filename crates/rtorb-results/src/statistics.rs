@@ -199,21 +199,29 @@ impl Statistics {
     pub const NAMES: [&'static str; 8] =
         ["min", "mean", "stddev", "p50", "p90", "p99", "p99.9", "max"];
 
-    /// Of a few rounds, each of which is the mean of many: there are no percentiles but the largest.
+    /// Of values that are kept, to the last digit: a percentile is the value that so many do not exceed. All zero without any.
     #[must_use]
-    pub fn of_rounds(rounds: &[f64]) -> Self {
-        let count = rounds.len() as f64;
-        let mean = rounds.iter().sum::<f64>() / count.max(1.0);
-        let squares: f64 = rounds.iter().map(|value| (value - mean).powi(2)).sum();
-        let max = rounds.iter().copied().fold(0.0, f64::max);
+    pub fn exactly(values: &[f64]) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
+            return Self::default();
+        };
+        let mean = sorted.iter().sum::<f64>() / count as f64;
+        let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+        let quantile = |quantile: f64| {
+            let rank = (quantile * count as f64).ceil() as usize;
+            sorted[rank.clamp(1, count) - 1]
+        };
         Self {
-            min: rounds.iter().copied().fold(max, f64::min),
+            min,
             mean,
-            stddev: (squares / (count - 1.0).max(1.0)).sqrt(),
-            p50: median(rounds).unwrap_or(0.0),
-            p90: max,
-            p99: max,
-            p99_9: max,
+            stddev: (squares / (count.max(2) - 1) as f64).sqrt(),
+            p50: median(values).unwrap_or(0.0),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
             max,
         }
     }

@@ -181,10 +181,13 @@ impl Any {
             Ok((any, w.has_values()))
         };
         // UTF-8 can encode every string. A `char` is one byte, which in UTF-8 must be ASCII.
-        let (any, has_values) = match write(CharCodeSet::Utf8) {
-            Err(EncodeError::NotInCodeSet { .. }) => write(CharCodeSet::Latin1)?,
-            other => other?,
-        };
+        let mut written = write(CharCodeSet::Utf8);
+        for one_byte in [CharCodeSet::Latin1, CharCodeSet::Latin9] {
+            if matches!(written, Err(EncodeError::NotInCodeSet { .. })) {
+                written = write(one_byte);
+            }
+        }
+        let (any, has_values) = written?;
         // A wrong `Typed` is a mistake that tests find, so release builds need not check it. But a value may be of a type that the
         // TypeCode does not describe.
         if (cfg!(debug_assertions) || has_values) && !any.is_of_its_type() {

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 /// ISO 8859-1, Latin 1.
 pub const ISO_8859_1: u32 = CharCodeSet::Latin1.registry();
 /// ISO 8859-15, Latin 9.
-pub const ISO_8859_15: u32 = 0x0001_000f;
+pub const ISO_8859_15: u32 = CharCodeSet::Latin9.registry();
 /// ISO 646, ASCII.
 pub const ISO_646: u32 = 0x0001_0020;
 /// UCS-2, level 1.
@@ -71,13 +71,13 @@ impl CodeSetComponentInfo {
     /// The same code sets, with `native` as the native one for `char`.
     #[must_use]
     pub fn with_native_char(mut self, native: CharCodeSet) -> Self {
-        let other = match native {
-            CharCodeSet::Latin1 => CharCodeSet::Utf8,
-            CharCodeSet::Utf8 => CharCodeSet::Latin1,
-        };
         self.char_data = CodeSetComponent {
             native: native.registry(),
-            conversion: vec![other.registry()],
+            conversion: match native {
+                CharCodeSet::Latin1 => vec![UTF_8],
+                CharCodeSet::Latin9 => vec![UTF_8, ISO_8859_1],
+                CharCodeSet::Utf8 => vec![ISO_8859_1],
+            },
         };
         self
     }
@@ -188,6 +188,9 @@ mod tests {
     };
     use crate::cdr::CharCodeSet;
 
+    /// JIS X 0208: kanji.
+    const JIS_X_0208: u32 = 0x0003_0004;
+
     fn info(native: u32, conversion: &[u32]) -> CodeSetComponentInfo {
         CodeSetComponentInfo {
             char_data: CodeSetComponent {
@@ -249,9 +252,10 @@ mod tests {
         };
         assert_eq!(accept(sets(UTF_8, UTF_16)), Ok(CharCodeSet::Utf8));
         assert_eq!(accept(sets(ISO_8859_1, 0)), Ok(CharCodeSet::Latin1));
+        assert_eq!(accept(sets(ISO_8859_15, 0)), Ok(CharCodeSet::Latin9));
         assert_eq!(
-            accept(sets(ISO_8859_15, UTF_16)),
-            Err(CodeSetError::Unsupported(ISO_8859_15))
+            accept(sets(JIS_X_0208, UTF_16)),
+            Err(CodeSetError::Unsupported(JIS_X_0208))
         );
         assert_eq!(
             accept(sets(UTF_8, UCS_4)),

@@ -128,6 +128,8 @@ pub enum DecodeError {
 pub enum TextCodeSet {
     /// ISO 8859-1, of `char` and `string`.
     Latin1,
+    /// ISO 8859-15, of `char` and `string`.
+    Latin9,
     /// UTF-8, of `char`.
     Utf8Char,
     /// UTF-16, of `wchar`.
@@ -140,6 +142,9 @@ impl TextCodeSet {
         match self {
             Self::Latin1 => {
                 "is not in ISO 8859-1, the code set of char and string on the connection"
+            }
+            Self::Latin9 => {
+                "is not in ISO 8859-15, the code set of char and string on the connection"
             }
             Self::Utf8Char => {
                 "is no char in UTF-8, the code set of the connection, because it has more than one byte there"

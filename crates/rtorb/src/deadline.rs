@@ -2,6 +2,8 @@
 
 use crate::clock::{monotonic_ns, utc_offset};
 use core::cell::Cell;
+use core::time::Duration;
+use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::Expiry;
 
 thread_local! {
@@ -50,6 +52,27 @@ impl Drop for DeadlineScope {
     fn drop(&mut self) {
         INHERITED_NS.set(self.around_ns);
     }
+}
+
+/// Runs an operation of several calls, which together have one deadline: so long after its beginning its result is useful. `None` adds
+/// no deadline.
+///
+/// All calls that this thread makes meanwhile, of any object, have that deadline, or an earlier one of their own. A call after it fails
+/// with TIMEOUT. Like [`ObjectRef::with_deadline`](crate::ObjectRef::with_deadline), the servers learn it.
+///
+/// ```no_run
+/// # fn open(one: &rtorb::ObjectRef, other: &rtorb::ObjectRef) -> Result<(), rtorb::SystemException> {
+/// use std::time::Duration;
+/// rtorb::with_deadline(Duration::from_millis(20), || {
+///     one.invoke("open", |_| Ok(()), |_| Ok(()))?;
+///     other.invoke("open", |_| Ok(()), |_| Ok(()))
+/// })
+/// # }
+/// ```
+pub fn with_deadline<T>(deadline: impl Into<Option<Duration>>, operation: impl FnOnce() -> T) -> T {
+    let end = Deadline::new(monotonic_ns(), deadline.into());
+    let _inherited = DeadlineScope::enter(end.at_ns().unwrap_or(NONE_NS));
+    operation()
 }
 
 /// The deadline of a request that has just arrived.

@@ -24,6 +24,7 @@ use rtorb_os::Refused;
 use rtorb_os::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 use std::sync::Arc;
 
 /// The dispatch strategy of one ORB.
@@ -75,7 +76,7 @@ fn join(threads: Vec<JoinHandle<Option<()>>>) {
 }
 
 /// Waits until a connection can be accepted, or the ORB shall stop.
-fn await_connection(server: &Server) -> Result<(), Errno> {
+fn await_connection(server: &Server, timeout: Option<&Timespec>) -> Result<(), Errno> {
     let mut interests = Vec::with_capacity(server.listeners.len() + 1);
     interests.push(PollFd::from_borrowed_fd(
         server.stop_signal(),
@@ -87,7 +88,7 @@ fn await_connection(server: &Server) -> Result<(), Errno> {
             .iter()
             .map(|listener| PollFd::new(&listener.socket, PollFlags::IN)),
     );
-    match poll(&mut interests, None) {
+    match poll(&mut interests, timeout) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(errno) => Err(errno),
     }

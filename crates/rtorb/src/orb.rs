@@ -46,6 +46,7 @@ use rtorb_os::sync::Mutex;
 use shutdown_signal::ShutdownSignal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An object request broker; cheap to clone.
 ///
@@ -254,6 +255,11 @@ impl Orb {
         // As at the end of `run`: servants often hold the ORB.
         self.root().destroy();
         Ok(())
+    }
+
+    /// Returns the timeout that the application set for calls; `None` if it set none, or no timeout.
+    pub fn chosen_timeout(&self) -> Option<Duration> {
+        self.core.client.chosen_timeout()
     }
 
     /// Returns the endpoints that the ORB listens on, with the actual ports.

@@ -118,9 +118,9 @@ impl Stream {
     }
 
     /// Prepares the stream for an event loop: its descriptor becomes readable when bytes arrive.
-    pub(crate) fn be_polled(&self) {
+    pub(crate) fn register_for_polling(&self) {
         if let Some(memory) = &self.memory {
-            memory.be_polled();
+            memory.register_for_polling();
         }
     }
 

@@ -41,9 +41,15 @@ fn every_operation_in_every_version() {
 #[test]
 fn a_server_with_its_native_code_set_takes_its_place() {
     let Some(omniorb) = omniorb() else { return };
-    let ours = Ours::serve_as(Orb::builder().native_char_code_set(CharCodeSet::Latin1));
-    let desk = ours.text(ours.desk.as_object());
-    omniorb.call("desk_client", &desk, &["--high-char"]);
+    for (set, name) in [
+        (CharCodeSet::Latin1, "ISO-8859-1"),
+        (CharCodeSet::Latin9, "ISO-8859-15"),
+    ] {
+        let ours = Ours::serve_as(Orb::builder().native_char_code_set(set));
+        let desk = ours.text(ours.desk.as_object());
+        let options = ["--high-char", "-ORBnativeCharCodeSet", name];
+        omniorb.call("desk_client", &desk, &options);
+    }
 }
 
 #[test]

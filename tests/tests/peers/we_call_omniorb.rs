@@ -174,6 +174,23 @@ fn a_client_with_its_native_code_set_sends_every_char() {
     }
 }
 
+#[test]
+fn the_euro_sign_is_a_char_in_iso_8859_15() {
+    let Some(omniorb) = omniorb() else { return };
+    let scratch = Scratch::new();
+    let options = ["-ORBnativeCharCodeSet", "ISO-8859-15"];
+    let (_desks, reference) = omniorb.serve("desk_server", &scratch, Endpoint::Tcp, &options);
+    let builder = Orb::builder().native_char_code_set(CharCodeSet::Latin9);
+    let desk = desk_of(builder, &reference);
+    assert_eq!(
+        desk.echo_person(&person('\u{20ac}')),
+        Ok(person('\u{20ac}'))
+    );
+    let refused = desk.echo_person(&person('\u{a4}'));
+    let refused = refused.expect_err("the Euro sign has its place");
+    assert_eq!(refused.kind, ExceptionKind::DataConversion, "{refused}");
+}
+
 fn object(builder: OrbBuilder, text: &str) -> ObjectRef {
     let orb = builder.build().expect("the ORB can be built");
     orb.string_to_object(text).expect("a reference")

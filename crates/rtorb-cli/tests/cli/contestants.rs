@@ -38,6 +38,7 @@ fn burst(operation: Operation, verb: Verb) -> Burst {
         budget_ns: 5_000_000_000,
         request_bytes: messages.request,
         reply_bytes: messages.reply,
+        period_ns: 0,
     }
 }
 

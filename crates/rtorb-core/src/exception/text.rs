@@ -25,6 +25,7 @@ impl UnsentCharacter {
             TextCodeSet::Latin1 => 1,
             TextCodeSet::Utf8Char => 2,
             TextCodeSet::Utf16WChar => 3,
+            TextCodeSet::Latin9 => 4,
         };
         match NonZeroU32::new(set << SET_SHIFT | character & CHARACTER_MASK) {
             Some(both) => Some(Self(both)),
@@ -42,6 +43,7 @@ impl UnsentCharacter {
         match self.0.get() >> SET_SHIFT {
             1 => TextCodeSet::Latin1,
             2 => TextCodeSet::Utf8Char,
+            4 => TextCodeSet::Latin9,
             _ => TextCodeSet::Utf16WChar,
         }
     }
@@ -53,8 +55,11 @@ impl UnsentCharacter {
                 "use a reference that names UTF-8, or a URL with iiop:1.2@: GIOP 1.0 and servers without code sets have only ISO \
                  8859-1"
             }
+            TextCodeSet::Latin9 => {
+                "let both sides use UTF-8 as the native code set (`native_char_code_set`)"
+            }
             TextCodeSet::Utf8Char => {
-                "send a string or a wchar, or choose ISO-8859-1 as the native code set of the client or of the server \
+                "send a string or a wchar, or choose ISO-8859-1 or ISO-8859-15 as the native code set of the client or of the server \
                  (`native_char_code_set`)"
             }
             TextCodeSet::Utf16WChar => "send a wstring",
@@ -128,6 +133,7 @@ mod tests {
     fn an_unsent_character_is_told_with_its_code_set_and_a_remedy() {
         for (character, code_set, words) in [
             (0x20ac, TextCodeSet::Latin1, "U+20AC is not in ISO 8859-1"),
+            (0xa4, TextCodeSet::Latin9, "U+00A4 is not in ISO 8859-15"),
             (0xe9, TextCodeSet::Utf8Char, "U+00E9 is no char in UTF-8"),
             (0x1_f600, TextCodeSet::Utf16WChar, "U+1F600 is no wchar"),
         ] {

@@ -1,5 +1,6 @@
 //! Time that is taken without a trace in any program: by a hypervisor, or by the machine's firmware.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,49 @@ impl StolenTime {
 pub fn stolen_ms(cpu: Option<usize>) -> Option<u64> {
     let stat = read("/proc/stat")?;
     let name = cpu.map_or_else(|| "cpu".to_owned(), |number| format!("cpu{number}"));
-    Some(Times::parse(&stat, &name)?.stolen * 1_000 / rustix::param::clock_ticks_per_second())
+    stolen_ms_in(&stat, &name)
+}
+
+/// The time that the hypervisor gave to others, of each CPU, since some moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StolenByCpu(BTreeMap<usize, u64>);
+
+impl StolenByCpu {
+    /// Reads the time since the host started. It is empty where the kernel does not tell.
+    #[must_use]
+    pub fn now() -> Self {
+        Self::parse(&read("/proc/stat").unwrap_or_default())
+    }
+
+    fn parse(stat: &str) -> Self {
+        let names = stat
+            .lines()
+            .filter_map(|line| line.split_whitespace().next());
+        let cpus = names.filter_map(|name| name.strip_prefix("cpu")?.parse::<usize>().ok());
+        let of_cpu = |cpu| Some((cpu, stolen_ms_in(stat, &format!("cpu{cpu}"))?));
+        Self(cpus.filter_map(of_cpu).collect())
+    }
+
+    /// Returns the time since an earlier moment.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let each = self.0.iter();
+        let since = each.map(|(cpu, ms)| {
+            let earlier = before.0.get(cpu).copied().unwrap_or(*ms);
+            (*cpu, ms.saturating_sub(earlier))
+        });
+        Self(since.collect())
+    }
+
+    /// Of these CPUs, the time of the one that lost most, in ms; `None` if the kernel tells of none of them.
+    #[must_use]
+    pub fn most_ms(&self, cpus: &BTreeSet<usize>) -> Option<u64> {
+        cpus.iter().filter_map(|cpu| self.0.get(cpu)).copied().max()
+    }
+}
+
+fn stolen_ms_in(stat: &str, name: &str) -> Option<u64> {
+    Some(Times::parse(stat, name)?.stolen * 1_000 / rustix::param::clock_ticks_per_second())
 }
 
 /// Of one CPU, or of all together, in the kernel's ticks.
@@ -124,6 +167,22 @@ mod tests {
         assert_eq!(after.since(times).stolen_ppm(), 500_000);
         assert_eq!(times.since(times).stolen_ppm(), 0);
         assert_eq!(Times::parse("cpu  1 2 3 4", "cpu"), None);
+    }
+
+    /// The server has CPU 0, the clients CPU 1: who watches CPU 1 alone sees nothing.
+    #[test]
+    fn of_the_used_cpus_the_one_that_lost_most_counts() {
+        let stat = |first: u64, third: u64| {
+            let line = |cpu: u64, stolen: u64| format!("cpu{cpu} 9 0 0 0 0 0 0 {stolen} 0 0\n");
+            let lines = [line(0, first), line(1, 5), line(2, third)].concat();
+            StolenByCpu::parse(&format!("cpu  27 0 0 0 0 0 0 9 0 0\n{lines}intr 1\n"))
+        };
+        let tick_ms = 1_000 / rustix::param::clock_ticks_per_second();
+        let since = stat(12, 90).since(&stat(2, 4));
+        let most_ms = |cpus: &[usize]| since.most_ms(&cpus.iter().copied().collect());
+        assert_eq!(most_ms(&[1]), Some(0));
+        assert_eq!(most_ms(&[0, 1]), Some(10 * tick_ms));
+        assert_eq!((most_ms(&[7]), most_ms(&[])), (None, None));
     }
 
     #[test]

@@ -45,11 +45,26 @@ fn throttling(host: &Host) -> Finding {
     if runtime < 0 || runtime >= period {
         return SUBJECT.good("real-time throttling is off");
     }
+    if has_fair_server(&host.kernel_release) {
+        return SUBJECT.advice(
+            "ordinary threads that wait get 50 ms of every second of a CPU that real-time threads fill (the fair server of Linux 6.12 and \
+             newer), whatever kernel.sched_rt_runtime_us says",
+            "keep it as a safety net while real-time threads leave 5 % of the CPU free; otherwise keep ordinary threads away from that CPU, \
+             or write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime",
+        );
+    }
     SUBJECT.advice(
         format!("real-time tasks may use {runtime} us of every {period} us"),
         "keep it as a safety net while real-time threads leave the CPU free in every period; once they are known to, \
          `sysctl kernel.sched_rt_runtime_us=-1` removes it",
     )
+}
+
+/// Whether the kernel serves ordinary threads by a reservation and stops no real-time thread outside of a group: from 6.12 on.
+fn has_fair_server(release: &str) -> bool {
+    let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
+    let version = (numbers.next(), numbers.next());
+    matches!(version, (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 12))
 }
 
 fn interrupt_threads(host: &Host) -> Finding {

@@ -262,7 +262,7 @@ fn calls_keep_what_low_priority_clients_did_apart_from_the_load() {
             ("load", "saturating".into()),
             ("low_clients", 2u32.into()),
             ("servant_work_us", 500u32.into()),
-            ("part", "from_release".into()),
+            ("part", "call".into()),
             ("operation", "octet".into()),
         ]);
         if let Some(load) = background {

@@ -1,11 +1,11 @@
-//! A burst: calls of one kind, one after another, timed one by one by a client process.
+//! A burst: calls of one kind, one after another or at a rate, timed one by one by a client process.
 //!
 //! The laboratory sends a client a line and gets the samples back, so that every contestant, in whatever language,
 //! is driven alike and stays warm while the others have their turn:
 //!
 //! ```text
-//! call long 0 200 2000 100000000 76 28      VERB OPERATION LEN WARM-UP COUNT BUDGET-NS REQUEST-BYTES REPLY-BYTES
-//! samples 2000 0 13370000                   COUNT WRONG ELAPSED-NS, then COUNT unsigned 32-bit little-endian
+//! call long 0 200 2000 100000000 76 28 0    VERB OPERATION LEN WARM-UP COUNT BUDGET-NS REQUEST-BYTES REPLY-BYTES PERIOD-NS
+//! samples 2000 0 13370000                   COUNT WRONG ELAPSED-NS, then COUNT unsigned 64-bit little-endian
 //! ```
 //!
 //! A client that cannot do it answers `error TEXT` and goes on.
@@ -16,6 +16,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
+use rtorb_os::timer::PeriodicTimer;
 
 use crate::contestants::operations::Operation;
 use crate::error::LabError;
@@ -42,6 +43,8 @@ pub struct Burst {
     pub request_bytes: usize,
     /// The octets of the reply.
     pub reply_bytes: usize,
+    /// From the release of a call to that of the next one; 0 makes one directly after the other.
+    pub period_ns: u64,
 }
 
 impl Burst {
@@ -95,11 +98,12 @@ impl fmt::Display for Burst {
             budget_ns,
             request_bytes,
             reply_bytes,
+            period_ns,
         } = self;
         let verb = verb.word();
         write!(
             formatter,
-            "{verb} {operation} {len} {warm_up} {count} {budget_ns} {request_bytes} {reply_bytes}"
+            "{verb} {operation} {len} {warm_up} {count} {budget_ns} {request_bytes} {reply_bytes} {period_ns}"
         )
     }
 }
@@ -118,10 +122,11 @@ impl FromStr for Burst {
             budget_ns,
             request_bytes,
             reply_bytes,
+            period_ns,
         ] = words[..]
         else {
             return Err(format!(
-                "a burst has 8 words, not {}: {line:?}",
+                "a burst has 9 words, not {}: {line:?}",
                 words.len()
             ));
         };
@@ -141,6 +146,7 @@ impl FromStr for Burst {
             budget_ns: number(budget_ns)? as u64,
             request_bytes: number(request_bytes)?,
             reply_bytes: number(reply_bytes)?,
+            period_ns: number(period_ns)? as u64,
         })
     }
 }
@@ -167,7 +173,8 @@ impl Samples {
         }
     }
 
-    /// Times `call` as often as the burst says, or as its budget allows. `call` answers whether the result is right, and
+    /// Times `call` as often as the burst says, or as its budget allows: from before it, or at a rate from its planned release.
+    /// `call` answers whether the result is right, and
     /// is given the chance to check it after the clock was read.
     ///
     /// # Errors
@@ -182,8 +189,13 @@ impl Samples {
             call().map_err(|error| format!("warm-up call {index}: {error}"))?;
         }
         let begin_ns = monotonic_ns();
+        let mut timer = (burst.period_ns > 0)
+            .then(|| PeriodicTimer::starting_at(begin_ns + burst.period_ns, burst.period_ns));
         for index in 0..burst.count {
-            let before_ns = monotonic_ns();
+            let before_ns = match &mut timer {
+                Some(timer) => timer.wait_each().scheduled_ns,
+                None => monotonic_ns(),
+            };
             let result = call();
             let after_ns = monotonic_ns();
             let result = result.map_err(|error| format!("call {index}: {error}"))?;
@@ -303,6 +315,7 @@ mod tests {
         budget_ns: 1_000_000_000,
         request_bytes: 1100,
         reply_bytes: 1052,
+        period_ns: 0,
     };
 
     #[test]
@@ -312,10 +325,10 @@ mod tests {
             "call long 0"
                 .parse::<Burst>()
                 .unwrap_err()
-                .contains("8 words")
+                .contains("9 words")
         );
         assert!(
-            "sing long 0 0 0 0 0 0"
+            "sing long 0 0 0 0 0 0 0"
                 .parse::<Burst>()
                 .unwrap_err()
                 .contains("sing")
@@ -352,6 +365,34 @@ mod tests {
         assert_eq!(samples.times_ns.len(), 1);
     }
 
+    /// The first call takes three periods. The next ones begin late, and their times have the lateness.
+    #[test]
+    fn a_paced_call_is_timed_from_its_release() {
+        const PERIOD_NS: u64 = 10_000_000;
+        let burst = Burst {
+            warm_up: 0,
+            count: 4,
+            period_ns: PERIOD_NS,
+            ..BURST
+        };
+        let mut samples = Samples::for_burst(&burst);
+        let mut calls = 0;
+        let first_is_long = || {
+            calls += 1;
+            if calls == 1 {
+                rtorb_os::clock::sleep_until(monotonic_ns() + 3 * PERIOD_NS);
+            }
+            Ok::<(), String>(())
+        };
+        samples.time(&burst, first_is_long, |()| true).unwrap();
+        let times_ns = &samples.times_ns;
+        assert!(times_ns[0] >= 3 * PERIOD_NS, "{times_ns:?}");
+        assert!(
+            times_ns[1] >= 2 * PERIOD_NS && times_ns[2] >= PERIOD_NS,
+            "{times_ns:?}"
+        );
+    }
+
     #[test]
     fn a_client_answers_each_line_and_outlives_errors() {
         let input = format!("{BURST}\nnonsense\n{BURST}\n");
@@ -364,7 +405,7 @@ mod tests {
         serve(input.as_bytes(), &mut output, |_| Ok(answer.clone())).unwrap();
         let text = String::from_utf8_lossy(&output);
         assert_eq!(text.matches("samples 2 0 9\n").count(), 2);
-        assert_eq!(text.matches("error a burst has 8 words").count(), 1);
+        assert_eq!(text.matches("error a burst has 9 words").count(), 1);
         // Longer than 32 bits hold.
         let stall = 7_000_000_000u64.to_le_bytes();
         assert!(output.windows(8).any(|eight| eight == stall));

@@ -1,7 +1,7 @@
 //! Events through the real-time event channel: a process that is the [`channel`], one with [`consumers`], and one that is a
 //! [`supplier`].
 //!
-//! Each event that a supplier here sends carries its number and the moment at which it was sent, so that a consumer knows by
+//! Each event that a supplier here sends carries its number and the moment at which it was to be sent, so that a consumer knows by
 //! itself how long an event took, and whether one was lost or came twice. All answer
 //! questions in JSON.
 
@@ -120,6 +120,17 @@ impl Sending {
             pause_ns: 0,
             payload_bytes: rtec::STAMP_BYTES,
         }
+    }
+
+    /// When an event is to be sent, in a run that begins at `begin_ns`: all of a burst together. `None` of one that directly follows the
+    /// one before, without a pause.
+    fn release_ns(&self, begin_ns: u64, event: u64) -> Option<u64> {
+        if event > 0 && self.period_ns == 0 {
+            return None;
+        }
+        let bursts = event / self.burst;
+        let pause_ns = if bursts == 0 { 0 } else { self.pause_ns };
+        Some(begin_ns + pause_ns + bursts * self.period_ns)
     }
 
     /// Refuses what cannot be sent.

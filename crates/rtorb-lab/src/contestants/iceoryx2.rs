@@ -251,6 +251,7 @@ mod tests {
                     budget_ns: 1_000_000_000,
                     request_bytes: 0,
                     reply_bytes: 0,
+                    period_ns: 0,
                 };
                 let samples = within_a_while(|| caller.burst(&burst));
                 assert_eq!((samples.times_ns.len(), samples.wrong), (3, 0));

@@ -33,8 +33,11 @@ pub struct Run {
 /// The urgent calls of a run, and the bulk traffic beside them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
-    /// The time of each urgent call.
+    /// The time of each urgent call, from its planned release to the reply. One that was skipped has the reply to the call that was
+    /// made for it.
     pub times_ns: Vec<u64>,
+    /// The urgent calls that were skipped, because the one before still ran.
+    pub skipped: u64,
     /// Wrong answers to urgent calls.
     pub wrong: u64,
     /// The bulk data of all clients.

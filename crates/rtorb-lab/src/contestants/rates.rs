@@ -27,6 +27,7 @@ use crate::processes::child::number;
 
 pub mod clients;
 pub mod contestants;
+pub mod entrant;
 pub mod line_up;
 pub(crate) mod roles;
 pub mod server;
@@ -83,7 +84,8 @@ pub struct Group {
 pub enum Releases {
     /// All are made up for, each counted from when it should have been: for what is measured.
     Each,
-    /// Only the latest is: for load, which must not pile up beyond what the CPU can do.
+    /// Only the latest is: for load, which must not pile up beyond what the CPU can do. Those that are skipped are counted, and each
+    /// is as late as the reply to the latest.
     Latest,
 }
 
@@ -245,7 +247,8 @@ pub struct Ran {
 pub struct Times {
     /// From sending to having the reply, of every call.
     pub sent_ns: Vec<u64>,
-    /// From when the first call of a release should have been sent to having its reply.
+    /// Of every planned release, from when its first call should have been sent to having the reply. One that was skipped has the
+    /// reply to the call that was made for it.
     pub release_ns: Vec<u64>,
     /// Answers that were wrong.
     pub wrong: u64,

@@ -200,9 +200,9 @@ pub struct Calls {
 /// The times of calls, in no order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
-    /// From sending to the reply.
+    /// From when the request was to be sent to the reply.
     pub served_ns: Vec<u64>,
-    /// From sending to the exception TRANSIENT, by which a server refuses a request that has no room.
+    /// From when the request was to be sent to the exception TRANSIENT, by which a server refuses a request that has no room.
     pub refused_ns: Vec<u64>,
     /// The number of wrong replies.
     pub wrong: u64,

@@ -132,6 +132,18 @@ impl Context {
         cpu_list(allowed).into_iter().find(|cpu| *cpu != measured)
     }
 
+    /// The load of a study that measures without and with one: that which was asked for, the mix where none was; in an emulated machine
+    /// its own.
+    #[must_use]
+    pub fn varied_load(&self) -> Load {
+        let is_emulated = self.effort.seeds().is_some();
+        if self.load.is_none() && !is_emulated {
+            Load::mix()
+        } else {
+            self.load.clone()
+        }
+    }
+
     /// Starts a load for this run, on this host and on those of the first so many agents.
     ///
     /// # Errors

@@ -1,11 +1,14 @@
 //! One run of an experiment: its load, its surroundings, and which verdicts it supports.
 
+use std::collections::BTreeSet;
+
 use rtorb_host::Host;
-use rtorb_host::description::stolen_ms;
+use rtorb_host::description::StolenByCpu;
 use rtorb_host::preflight::{self, Finding};
+use rtorb_host::system::cpu_list;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::timestamp;
-use rtorb_results::{LabelValue, Results, SCHEMA, Series, all_real_time};
+use rtorb_results::{LabelValue, ObtainedScheduling, Results, SCHEMA, Series, all_real_time};
 
 use super::{Context, Experiment, Outcome, Parameters, Progress};
 use crate::effort::Effort;
@@ -23,9 +26,6 @@ const NOT_REAL_TIME: &str = "The claims are for processes that have SCHED_FIFO o
 /// Why a time is not judged in an emulated machine.
 const EMULATED_TIME: &str = "a time of hardware cannot be judged by counts of instructions";
 
-/// The share of a run that a hypervisor may take. Beyond it, no claim about times is judged.
-const STOLEN_SHARE_MAX: f64 = 0.01;
-
 /// Runs an experiment and describes the run.
 ///
 /// # Errors
@@ -37,8 +37,7 @@ pub fn run(
 ) -> Result<Results, LabError> {
     let started = timestamp::now();
     let begin_ns = monotonic_ns();
-    let cpu = context.launcher.placement.cpu;
-    let stolen_before_ms = stolen_ms(cpu);
+    let stolen_before = StolenByCpu::now();
     let mut parameters = experiment.parameters(context.effort);
     if context.effort.seeds().is_some() {
         // As `Awake` has it.
@@ -70,7 +69,8 @@ pub fn run(
             parameters.insert("load_generator".to_owned(), running.generator().into());
         }
     }
-    let stolen_ms = stolen_since(cpu, stolen_before_ms);
+    let cpus = used_cpus(context.launcher.placement.cpu, &outcome.scheduling);
+    let stolen_ms = StolenByCpu::now().since(&stolen_before).most_ms(&cpus);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
     outcome.judge(context.effort, &parameters, stolen_share);
@@ -118,16 +118,16 @@ fn findings(context: &Context) -> Vec<Finding> {
     }
 }
 
-/// What the hypervisor took since it was asked before.
-fn stolen_since(cpu: Option<usize>, before_ms: Option<u64>) -> Option<u64> {
-    let both = stolen_ms(cpu).zip(before_ms);
-    both.map(|(after, before)| after.saturating_sub(before))
+/// The measured CPU, and all that the measured threads could use.
+fn used_cpus(measured: Option<usize>, scheduling: &[ObtainedScheduling]) -> BTreeSet<usize> {
+    let of_threads = scheduling.iter().flat_map(|had| cpu_list(&had.cpus));
+    measured.into_iter().chain(of_threads).collect()
 }
 
 fn note_of_stolen_time(stolen_ms: u64) -> Option<String> {
     (stolen_ms > 0).then(|| {
         format!(
-            "The hypervisor gave the measured CPU to others for {stolen_ms} ms while this was measured: that is in the largest samples, \
+            "The hypervisor gave a measured CPU to others for {stolen_ms} ms while this was measured: that is in the largest samples, \
              and says nothing about this kernel or the ORB."
         )
     })
@@ -221,16 +221,19 @@ impl Outcome {
                 _ if !is_complete => claim.take_back(INTERRUPTED),
                 _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
                 (_, Some(rounds)) if rounds < planned => {
-                    claim.take_back(format!(
+                    claim.unjudge(format!(
                         "{} of {planned} rounds were lost",
                         planned - rounds
                     ));
                 }
-                (_, Some(_)) if stolen_share > STOLEN_SHARE_MAX => claim.take_back(format!(
-                    "the hypervisor took {:.1} % of the time; at most {:.1} % are allowed",
-                    100.0 * stolen_share,
-                    100.0 * STOLEN_SHARE_MAX
-                )),
+                _ if stolen_share > claim.stolen_share_max() => {
+                    let reason = format!(
+                        "the hypervisor took {:.2} % of the time; at most {:.2} % are allowed",
+                        100.0 * stolen_share,
+                        100.0 * claim.stolen_share_max()
+                    );
+                    claim.take_back(reason);
+                }
                 _ => {}
             }
         }
@@ -263,7 +266,9 @@ const A_GLANCE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtorb_results::{Claim, ObtainedScheduling, Verdict};
+    use rtorb_results::claim::{Declaration, Grounds};
+    use rtorb_results::metric::{Metric, Statistic};
+    use rtorb_results::{Claim, Labels, ObtainedScheduling, Verdict};
 
     use crate::processes::interrupt::Interrupt;
 
@@ -278,10 +283,22 @@ mod tests {
         }
     }
 
-    /// A held claim over three rounds, a count, and a quotient.
+    /// A held claim over six rounds, a count, and a quotient.
     fn outcome(complete: bool, real_time: bool) -> Outcome {
-        let times = Claim::at_most("time", "", &[1.0, 1.1, 1.0][..].into(), 2.0, "us");
-        let quotients = Claim::at_most("quotient", "", &[3.0, 3.1, 3.0][..].into(), 2.0, "ratio");
+        let times = Claim::at_most(
+            "time",
+            "",
+            &[1.0, 1.1, 1.0, 1.0, 1.1, 1.0][..].into(),
+            2.0,
+            "us",
+        );
+        let quotients = Claim::at_most(
+            "quotient",
+            "",
+            &[3.0, 3.1, 3.0, 3.0, 3.1, 3.0][..].into(),
+            2.0,
+            "ratio",
+        );
         let mut claims: Vec<Claim> = times.into_iter().chain(quotients).collect();
         claims.push(Claim::counted("count", "", 0.0, 0.0, "events"));
         Outcome {
@@ -303,31 +320,63 @@ mod tests {
         use Verdict::{Held, Missed, NotJudged};
         let good = || outcome(true, true);
         assert_eq!(
-            verdicts(good(), Effort::Quick, 3, 0.0),
+            verdicts(good(), Effort::Quick, 6, 0.0),
             [Held, Missed, Held]
         );
-        assert_eq!(verdicts(good(), Effort::Glance, 3, 0.0), [NotJudged; 3]);
-        // A lost round is never made up for by the others. A count has no rounds.
+        assert_eq!(verdicts(good(), Effort::Glance, 6, 0.0), [NotJudged; 3]);
+        // A lost round is never made up for by the others.
         assert_eq!(
-            verdicts(good(), Effort::Quick, 4, 0.0),
+            verdicts(good(), Effort::Quick, 7, 0.0),
             [NotJudged, NotJudged, Held]
         );
-        assert_eq!(
-            verdicts(good(), Effort::Quick, 3, 0.02),
-            [NotJudged, NotJudged, Held]
-        );
+        assert_eq!(verdicts(good(), Effort::Quick, 6, 0.02), [NotJudged; 3]);
         let others = [outcome(false, true), outcome(true, false)];
         for unfit in others {
-            assert_eq!(verdicts(unfit, Effort::Quick, 3, 0.0), [NotJudged; 3]);
+            assert_eq!(verdicts(unfit, Effort::Quick, 6, 0.0), [NotJudged; 3]);
         }
         let emulated = Effort::Emulated {
             seeds: 3,
             full: false,
         };
         assert_eq!(
-            verdicts(good(), emulated, 3, 0.0),
+            verdicts(good(), emulated, 6, 0.0),
             [NotJudged, Missed, NotJudged]
         );
+    }
+
+    #[test]
+    fn stolen_time_that_makes_a_percentile_unjudges_it() {
+        let p99 = Declaration::at_most("p99", Metric::of(Statistic::P99), 2.0, "us");
+        let p50 = Declaration::at_most("p50", Metric::of(Statistic::P50), 2.0, "us");
+        let cells = p99.made_up(&Labels::new(), &[0.5; 6], 0);
+        let judge = |declaration: Declaration| {
+            declaration.judge(&Grounds {
+                cells: &cells,
+                planned: &[],
+                rounds: 6,
+                is_emulated: false,
+                on_hosts: false,
+                absent: &[],
+            })
+        };
+        let verdicts = |stolen: f64| {
+            let mut outcome = Outcome {
+                complete: true,
+                claims: [judge(p50), judge(p99)].concat(),
+                scheduling: vec![threads(true)],
+                ..Outcome::default()
+            };
+            outcome.judge(Effort::Quick, &Parameters::new(), stolen);
+            outcome
+                .claims
+                .iter()
+                .map(|claim| claim.verdict)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(verdicts(0.0005), [Verdict::Held; 2]);
+        // Half of the slowest hundredth can be theft.
+        assert_eq!(verdicts(0.005), [Verdict::Held, Verdict::NotJudged]);
+        assert_eq!(verdicts(0.02), [Verdict::NotJudged; 2]);
     }
 
     #[test]
@@ -357,6 +406,20 @@ mod tests {
         let mut series = [of(None)];
         label_with_load(&mut series, &context);
         assert!(series[0].labels.is_empty());
+    }
+
+    #[test]
+    fn every_cpu_of_a_measured_thread_is_watched() {
+        let on = |cpus: &str| ObtainedScheduling {
+            cpus: cpus.to_owned(),
+            ..threads(true)
+        };
+        let used = |measured, all: &[ObtainedScheduling]| {
+            used_cpus(measured, all).into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(used(Some(3), &[]), [3]);
+        assert_eq!(used(Some(3), &[on("3"), on("1"), on("5-6")]), [1, 3, 5, 6]);
+        assert_eq!(used(None, &[on("0")]), [0]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl VariedLoad {
     /// The same, started no sooner than a cell has it.
     pub(super) fn later(context: &Context, agents: usize) -> Self {
         Self {
-            load: load_of(context),
+            load: context.varied_load(),
             agents,
             is_there: context.effort.seeds().is_some(),
             running: None,
@@ -94,16 +94,6 @@ impl VariedLoad {
     }
 }
 
-/// The load that is measured under: the one that was asked for, the mix where none was; in an emulated machine its own.
-fn load_of(context: &Context) -> Load {
-    let is_emulated = context.effort.seeds().is_some();
-    if context.load.is_none() && !is_emulated {
-        Load::mix()
-    } else {
-        context.load.clone()
-    }
-}
-
 /// The value of the label `load` where there is none.
 pub(super) const NONE: &str = "none";
 
@@ -116,7 +106,7 @@ mod tests {
         let context = Context::new(effort, "/bin/false".into(), Interrupt::new());
         let mut context = context.expect("a folder");
         context.load = asked.parse().expect("it is a load");
-        load_of(&context).to_string()
+        context.varied_load().to_string()
     }
 
     #[test]

@@ -111,17 +111,17 @@ pub(super) fn leaves_out(cell: &Cell<'_>, effort: Effort, quick: &[usize]) -> bo
         }
 }
 
-/// How long a run takes: the samples of the effort are milliseconds of the papers' load. The raw exchange takes no time that
-/// was set.
+/// How long a run takes: the samples of the effort are milliseconds of the papers' load. The raw exchange takes as long as the other
+/// loads.
 pub(super) fn run_ms(
     cell: &Cell<'_>,
     effort: Effort,
     (amounts, of_others_ms): (&Amounts, ByEffort),
 ) -> usize {
-    match cell.has(PRESET) {
-        false => 0,
-        true if is_papers(cell) => amounts.of(effort).1,
-        true => of_others_ms.of(effort),
+    if cell.has(PRESET) && is_papers(cell) {
+        amounts.of(effort).1
+    } else {
+        of_others_ms.of(effort)
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) fn plots() -> Vec<Plot> {
     let plot = |(id, title, value): (&str, &str, StatisticName)| {
         Plot {
         kind: PlotKind::Lines,
-        caption: "From sending to having the reply. A flat line of the role high is an ORB that keeps its priorities; one that rises with \
+        caption: "From the planned release to having the reply. A flat line of the role high is an ORB that keeps its priorities; one that rises with \
                   the role low inverts them."
             .to_owned(),
         of: labels([("part", CALL.into())]),
@@ -195,8 +195,9 @@ pub(super) const PLACEMENT: &str = "placement";
 pub(super) const ONE_CPU: &str = "one_cpu";
 pub(super) const SERVER_CPU: &str = "server_cpu";
 pub(super) const TWO_HOSTS: &str = "two_hosts";
-/// The label of the server's priority beside those of the clients: above all, between them, or below all. Threads that take
-/// the priority of a request or of their lane have that instead.
+/// The label of the priority of a server's threads that serve all requests with one priority: that of the most urgent client, one
+/// between those of the clients, or that of the least urgent ones. Threads that take the priority of a request or of their lane
+/// have that instead.
 pub(super) const URGENCY: &str = "server_urgency";
 pub(super) const ABOVE: &str = "above";
 pub(super) const BETWEEN: &str = "between";

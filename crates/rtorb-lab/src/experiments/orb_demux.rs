@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::{Claim, Derived, Highlight, LabelValue, ObtainedScheduling, Plot, labels};
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
+use rtorb_results::statements::{DerivedOf, HighlightOf, Statements, Words};
+use rtorb_results::{ObtainedScheduling, Plot, labels};
 
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
@@ -12,7 +14,7 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort};
 use crate::processes::{Launcher, Process};
 use crate::study::{
-    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
@@ -45,7 +47,7 @@ pub const STUDY: Study<Pairs> = Study {
         let is_short = matches!(effort, Effort::Glance | Effort::Emulated { .. });
         is_short && cell.number("objects") > 1_000
     },
-    findings,
+    says: SAYS,
     plots,
     ..Study::with(|context, cells| {
         let pairs = cells.iter().map(|cell| Pair::start(context, cell));
@@ -89,6 +91,7 @@ impl Subject for Pairs {
             budget_ns: 300_000_000,
             request_bytes: messages.request,
             reply_bytes: messages.reply,
+            period_ns: 0,
         };
         let samples = burst.ask(&mut pair.client)?;
         std::thread::sleep(PAUSE);
@@ -160,87 +163,38 @@ fn transport(launcher: &Launcher) -> Transport {
     }
 }
 
-/// Each cell beside that of one object with one operation, round by round.
-fn findings(cells: &Cells, _: &Conditions) -> Findings {
-    let one = LabelValue::Number(1);
-    let smallest = [("operations", one.clone()), ("objects", one)];
-    let mut found = Findings::default();
-    let Some((least, smallest)) = cells.with(&smallest).next() else {
-        return found;
-    };
-    let others = cells.all().filter(|(labels, _)| *labels != least);
-    let mut worst: Option<Highlight> = None;
-    for (of, samples) in others {
-        let p50 = |samples: &Samples| samples.rounds(|round| round.p50);
-        let ratios = p50(samples).divided_by(&p50(smallest));
-        let [operations, objects] = ["operations", "objects"].map(|label| of[label].clone());
-        found.claims.extend(Claim::at_most(
-            format!("to-smallest.{objects}.{operations}"),
-            format!("{objects} objects with {operations} operations: the median, to that with one of each"),
-            &ratios,
-            NOISE,
-            "ratio",
-        ));
-        let highlight = Highlight {
-            what: format!(
-                "{objects} objects with {operations} operations, to one of each (the largest ratio)"
-            ),
-            value: ratios.median().unwrap_or(0.0),
-            unit: "×".to_owned(),
-            beside: "1.0 is flat".to_owned(),
-        };
-        if worst
-            .as_ref()
-            .is_none_or(|worst| worst.value < highlight.value)
-        {
-            worst = Some(highlight);
-        }
-        let labels = labels([("operations", operations), ("objects", objects)]);
-        found
-            .derived
-            .extend(Derived::of_rounds("to_smallest", labels, "ratio", &ratios));
-    }
-    found.highlights.extend(worst);
-    found
-}
+/// The median beside that of one object with one operation, round by round.
+const TO_SMALLEST: Metric = Metric::of(P50).with(&[Over(P50, SMALLEST)]);
+const SMALLEST: &str = "operations=1, objects=1";
+const OTHERS: &str = "operations>1 | objects>1";
 
-/// Medians of rounds of one and the same call differ by as much from run to run.
-const NOISE: f64 = 1.05;
+const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "{objects} objects with {operations} operations, to one of each",
+        of: OTHERS,
+        metric: TO_SMALLEST,
+        unit: "×",
+        beside: Words::text("1.0 is flat"),
+    }],
+    derived: &[DerivedOf {
+        name: "to_smallest",
+        of: OTHERS,
+        without: &["orb", "part"],
+        metric: TO_SMALLEST,
+        unit: "ratio",
+    }],
+    // Medians of rounds of one and the same call differ by as much from run to run.
+    claims: &[Declaration::at_most(
+        "to-smallest.{objects}.{operations}",
+        TO_SMALLEST,
+        1.05,
+        "ratio",
+    )
+    .of(
+        OTHERS,
+        "{objects} objects with {operations} operations: the median, to that with one of each",
+    )],
+    ..Statements::NONE
+};
+
 const PAUSE: Duration = Duration::from_millis(2);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rtorb_results::Verdict;
-
-    /// A claim about 300 operations and a million objects, with so many nanoseconds by round.
-    fn verdict(rounds_ns: [u64; 6]) -> (f64, Verdict) {
-        let of = |number: i64, objects: i64| {
-            labels([
-                ("operations", LabelValue::Number(number)),
-                ("objects", LabelValue::Number(objects)),
-            ])
-        };
-        let mut cells = Cells::default();
-        for (round, ns) in rounds_ns.into_iter().enumerate() {
-            cells.add(&of(1, 1), round, &[5_000], 0);
-            cells.add(&of(300, 1_000_000), round, &[ns], 0);
-        }
-        let found = findings(&cells, &Conditions::default());
-        assert_eq!((found.derived.len(), found.claims.len()), (1, 1));
-        assert!(
-            found.highlights[0]
-                .what
-                .contains("1000000 objects with 300")
-        );
-        (found.claims[0].value, found.claims[0].verdict)
-    }
-
-    #[test]
-    fn growth_is_compared_with_the_smallest_round_by_round() {
-        assert_eq!(verdict([5_500; 6]), (1.1, Verdict::Missed));
-        assert_eq!(verdict([5_000; 6]), (1.0, Verdict::Held));
-        let unclear = verdict([5_000, 5_500, 5_100, 5_400, 5_000, 5_600]);
-        assert_eq!(unclear.1, Verdict::NotJudged);
-    }
-}

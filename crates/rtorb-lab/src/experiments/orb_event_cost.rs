@@ -7,10 +7,15 @@ use std::time::Duration;
 
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_results::cells::Cells;
+use rtorb_results::metric::{
+    Metric,
+    Statistic::{P50, P99},
+    Step::Times,
+};
 use rtorb_results::profile::ServiceRow;
+use rtorb_results::statements::{HighlightOf, Statements, Words};
 use rtorb_results::{
-    CellValue, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView,
-    labels,
+    CellValue, ObtainedScheduling, Plot, PlotKind, StatisticName, TableView, labels,
 };
 
 use crate::contestants::Transport;
@@ -62,6 +67,7 @@ pub const STUDY: Study<Systems> = Study {
     period_ns: PERIOD_NS,
     tables,
     plots,
+    says: SAYS,
     findings,
     notes: |_| vec![ONE_WAY.to_owned()],
     services: &[
@@ -134,32 +140,29 @@ impl Subject for Systems {
     }
 }
 
-fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
-    let smallest = [
-        ("what", EVENT.into()),
-        ("payload_bytes", LabelValue::Number(STAMP_BYTES as i64)),
-    ];
-    let highlights = cells.with(&smallest).map(|(labels, samples)| {
-        let of = samples.statistics();
-        Highlight {
-            what: format!(
-                "an event over {} to {} consumers",
-                labels["transport"], labels["consumers"]
-            ),
-            value: of.p50 / 1e3,
-            unit: "us".to_owned(),
-            beside: format!("99 of 100 at most {:.1} us", of.p99 / 1e3),
-        }
-    });
+fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     let is_untold = conditions.numbers.contains_key(UNTOLD_ROUNDS);
     let notes = [(!conditions.real_time, NOT_REAL_TIME), (is_untold, UNTOLD)];
     let notes = notes.into_iter().filter(|(is_so, _)| *is_so);
     Findings {
-        highlights: highlights.collect(),
         notes: notes.map(|(_, note)| note.to_owned()).collect(),
         ..Findings::default()
     }
 }
+
+const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "an event over {transport} to {consumers} consumers",
+        of: "what=event, payload_bytes=16",
+        metric: Metric::of(P50).with(&[Times(1e-3)]),
+        unit: "us",
+        beside: Words::with(
+            "99 of 100 at most {0}",
+            &[(Metric::of(P99).with(&[Times(1e-3)]), "us")],
+        ),
+    }],
+    ..Statements::NONE
+};
 
 /// A channel with a supplier and consumers, of one priority on one CPU.
 struct System {
@@ -317,17 +320,9 @@ mod tests {
 
     #[test]
     fn what_the_kernel_does_not_tell_is_noted() {
-        let mut cells = Cells::default();
-        let event = labels([
-            ("what", EVENT.into()),
-            ("transport", "tcp".into()),
-            ("consumers", 1usize.into()),
-            ("payload_bytes", STAMP_BYTES.into()),
-        ]);
-        cells.add(&event, 0, &[10_000, 12_000, 14_000], 0);
+        let cells = Cells::default();
         let found = findings(&cells, &Conditions::default());
         assert_eq!(found.notes, [NOT_REAL_TIME]);
-        assert!((found.highlights[0].value - 12.0).abs() < 0.02);
         let untold = Conditions {
             real_time: true,
             numbers: [(UNTOLD_ROUNDS.to_owned(), 1.0)].into(),

@@ -66,7 +66,7 @@ pub const STUDY: Study<Systems> = Study {
     // An emulated machine has the load that it was booted for.
     leaves_out: |cell, effort| effort.seeds().is_some() && cell.is("load", NONE),
     plots,
-    findings: findings::findings,
+    says: findings::SAYS,
     notes,
     emulated: Some(Emulated {
         loads: EmulatedLoads::NoneAndMix,

@@ -116,9 +116,8 @@ mod tests {
         assert_eq!((count(Effort::Quick, 0), count(Effort::Quick, 50)), (4, 4));
         assert_eq!((count(Effort::Full, 0), count(Effort::Full, 50)), (6, 6));
         let full = STUDY.parameters(Effort::Full);
-        // The raw exchange takes no time that was set.
-        // Over two more transports, beside none and beside 50.
-        let seconds = 5 * (8 * 80 + 3 * 8 * 8 + 2 * 2 * 8);
+        // Over two more transports, beside none and beside 50; and the raw exchange.
+        let seconds = 5 * (8 * 80 + 3 * 8 * 8 + 2 * 2 * 8 + 8);
         assert_eq!(full["paced_seconds"], LabelValue::Number(seconds));
     }
 }

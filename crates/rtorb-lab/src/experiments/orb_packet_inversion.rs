@@ -78,6 +78,8 @@ pub struct SlowLink {
     /// The disciplines that this host has not.
     absent: Vec<Discipline>,
     notes: Vec<String>,
+    /// Urgent calls of all turns that were skipped.
+    skipped: u64,
 }
 
 /// In this order: the pairs are in the namespaces of the link.
@@ -99,6 +101,7 @@ impl SlowLink {
                     used: None,
                     absent: Vec::new(),
                     notes: vec![format!("Nothing was measured: {error}. {NEEDS}")],
+                    skipped: 0,
                 });
             }
         };
@@ -124,6 +127,7 @@ impl SlowLink {
             used: Some(Used { pairs, link }),
             absent,
             notes,
+            skipped: 0,
         })
     }
 }
@@ -151,6 +155,7 @@ impl Subject for SlowLink {
             (findings::bulk_ns(discipline, level), calls.bulk.elapsed_ns),
         ];
         let numbers = numbers.into_iter().filter(|_| is_beside);
+        self.skipped += calls.skipped;
         Ok(Sampled {
             wrong: calls.wrong,
             scheduling: calls.scheduling,
@@ -162,13 +167,19 @@ impl Subject for SlowLink {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        let skipped = (self.skipped > 0).then(|| {
+            format!(
+                "{} urgent calls were skipped, because the one before still ran: each counts as late as the reply that held it up.",
+                self.skipped
+            )
+        });
+        self.notes.iter().cloned().chain(skipped).collect()
     }
 }
 
 fn plots() -> Vec<Plot> {
     vec![Plot {
-        caption: "From sending to having the reply. With marks a call waits for the rest of one packet in each direction, without them for \
+        caption: "From the planned release to having the reply. With marks a call waits for the rest of one packet in each direction, without them for \
                   all packets that came before it."
             .to_owned(),
         kind: PlotKind::Bars,

@@ -3,7 +3,6 @@
 //! P0 names the evaluation of the Real-time CORBA capabilities as future work: thread borrowing, request buffering,
 //! priority-banded connections, and priorities of nested calls.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rtorb_results::{Plot, PlotKind, StatisticName, labels};
@@ -15,13 +14,11 @@ use crate::contestants::rt_policies::{
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::awake::{AWAKE_AT_MOST, Awake};
-use crate::processes::probe::Answer;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
-mod burst;
 mod findings;
 
 /// The experiment.
@@ -32,7 +29,7 @@ pub const STUDY: Study<Systems> = Study {
     amounts: Amounts {
         glance: 3,
         emulated: 20,
-        quick: [3, 15],
+        quick: [6, 8],
         // As many as each client of P0 makes, over the rounds.
         full: [10, 400],
         samples: "urgent_calls_per_round",
@@ -77,7 +74,7 @@ pub const STUDY: Study<Systems> = Study {
     },
     obstacle: |context| context.launcher.placement.fifo.is_none().then_some(NO_FIFO),
     plots,
-    findings: findings::findings,
+    says: findings::SAYS,
     ..Study::with(Systems::start)
 };
 
@@ -118,11 +115,15 @@ impl Subject for Systems {
         };
         let within = Duration::from_millis(turn.run_ms as u64);
         let calls = system.run(&run, within)?;
-        let numbers = [
-            (SERVED, calls.others.served_ns.len()),
-            (REFUSED, calls.others.refused_ns.len()),
-        ];
-        let numbers = numbers.map(|(name, number)| (name.to_owned(), number as f64));
+        let [served, refused] = [&calls.others.served_ns, &calls.others.refused_ns].map(Vec::len);
+        // Each client of the burst makes a request.
+        let bursts = ((served + refused) as f64 / BURST as f64).max(1.0);
+        let is_burst = has_others && setting.policy == RtPolicy::Buffering;
+        let counts = [("served_a_burst", served), ("refused_a_burst", refused)];
+        let counts = counts.map(|(name, count)| {
+            let labels = labels([("counted", name.into())]);
+            (labels, count as f64 / bursts, ("requests", bursts as u64))
+        });
         let parts = [
             (URGENT, calls.urgent.served_ns),
             (SERVED, calls.others.served_ns),
@@ -136,10 +137,7 @@ impl Subject for Systems {
                 .collect(),
             wrong: calls.urgent.wrong + calls.others.wrong,
             scheduling: calls.scheduling,
-            answer: has_others.then(|| Answer {
-                numbers: BTreeMap::from(numbers),
-                ..Answer::default()
-            }),
+            counts: counts.into_iter().filter(|_| is_burst).collect(),
             ..Sampled::default()
         })
     }

@@ -6,13 +6,10 @@
 
 use std::time::Duration;
 
-use indexmap::IndexMap;
-use rtorb_results::by_round::ByRound;
-use rtorb_results::cells::Cells;
-use rtorb_results::{
-    Claim, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, Series, StatisticName,
-    labels_with,
-};
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{Metric, Statistic::P50};
+use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
+use rtorb_results::{ObtainedScheduling, Plot, PlotKind, StatisticName, labels};
 
 use crate::contestants::whitebox::threads::ThreadSums;
 use crate::error::LabError;
@@ -20,7 +17,7 @@ use crate::experiment::Context;
 use crate::processes::Process;
 use crate::processes::probe::Probe;
 use crate::study::{
-    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 use probe::{Question, SWITCHES, objects};
@@ -78,7 +75,7 @@ pub const STUDY: Study<Processes> = Study {
         !effort.is_full() && ![1, 10, MOST].contains(&cell.number(LOW_CLIENTS))
     },
     plots,
-    findings,
+    says: SAYS,
     ..Study::with(|context, _| Processes::start(context))
 };
 
@@ -150,162 +147,53 @@ impl Subject for Processes {
             let of_server = self.server_switches()? - before;
             *answer.numbers.entry(SWITCHES.to_owned()).or_default() += of_server;
         }
-        let clients = question.low_clients + 1;
-        answer
-            .numbers
-            .insert(CALLS.to_owned(), (clients * question.calls) as f64);
-        Ok(Sampled::kept(answer))
-    }
-}
-
-fn findings(_: &Cells, conditions: &Conditions) -> Findings {
-    let cells = switches(conditions);
-    let series = cells.iter().map(|(labels, counted)| {
-        let rounds = counted.rounds.values();
-        Series::of_counts(labels.clone(), "per_request", counted.calls, &rounds)
-    });
-    let with_most = cells
-        .iter()
-        .filter(|(labels, _)| labels[LOW_CLIENTS] == MOST.into());
-    let shown: Vec<(String, f64)> = with_most
-        .filter_map(|(labels, counted)| {
-            Some((labels[PROCESSES].to_string(), counted.rounds.median()?))
+        let calls = ((question.low_clients + 1) * question.calls) as u64;
+        let switches = answer.numbers.get(SWITCHES).copied().unwrap_or(0.0);
+        let part = labels([("what", "switches".into())]);
+        Ok(Sampled {
+            scheduling: answer.scheduling,
+            counts: vec![(part, switches / calls as f64, ("per_request", calls))],
+            ..Sampled::default()
         })
-        .collect();
-    let highlight = |(processes, value): &(String, f64)| Highlight {
-        what: format!(
-            "context switches a call, client and server in {}, {MOST} low-priority clients",
-            in_words(processes)
+    }
+}
+
+/// Context switches of a call.
+const A_CALL: Metric = Metric::of(P50);
+const WITH_MOST: &str = "low_clients=50, what=switches";
+
+const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "context switches a call, {processes} process(es), 50 low-priority clients",
+        of: WITH_MOST,
+        metric: A_CALL,
+        unit: "",
+        beside: Words::text("P2: 2"),
+    }],
+    // Two, and what the beginning and the end of a client's thread add.
+    claims: &[
+        Declaration::count("per-call.{processes}.{low_clients}", A_CALL, 2.1, "switches").of(
+            "what=switches",
+            "client and server in {processes} process(es), low-priority clients: {low_clients}: context switches a call, in every round",
         ),
-        value: *value,
-        unit: String::new(),
-        beside: "P2: 2".to_owned(),
-    };
-    let words: Vec<String> = shown
-        .iter()
-        .map(|(processes, value)| format!("{value:.2} in {}", in_words(processes)))
-        .collect();
-    let conclusion = format!(
-        "Beside {MOST} low-priority clients, the context switches of a two-way call are {}.",
-        words.join(" and ")
-    );
-    let published = (!words.is_empty()).then(|| Published {
-        source: "P2 section 3.1.2 (Solaris, NT)".to_owned(),
-        what: "context switches of a two-way call, 1 to 50 low-priority clients".to_owned(),
-        published: "2 on average".to_owned(),
-        ours: format!("{}, {MOST} low-priority clients", words.join(", ")),
-    });
-    Findings {
-        series: series.collect(),
-        highlights: shown.iter().map(highlight).collect(),
-        claims: cells.iter().filter_map(claim).collect(),
-        conclusions: published.as_ref().map(|_| conclusion).into_iter().collect(),
-        published: published.into_iter().collect(),
-        ..Findings::default()
-    }
-}
-
-/// The number of calls, and the switches of a call in each round.
-#[derive(Default)]
-struct Counted {
-    calls: u64,
-    rounds: ByRound,
-}
-
-/// What was counted in each cell.
-fn switches(conditions: &Conditions) -> IndexMap<Labels, Counted> {
-    let mut all: IndexMap<Labels, Counted> = IndexMap::new();
-    for kept in &conditions.answers {
-        let numbers = &kept.answer.numbers;
-        let (Some(switches), Some(calls)) = (numbers.get(SWITCHES), numbers.get(CALLS)) else {
-            continue;
-        };
-        let labels = labels_with(&kept.labels, [("what", "switches".into())]);
-        let counted = all.entry(labels).or_default();
-        counted.calls += *calls as u64;
-        counted.rounds.set(kept.round, switches / calls);
-    }
-    all
-}
-
-fn claim((labels, counted): (&Labels, &Counted)) -> Option<Claim> {
-    let (processes, low_clients) = (&labels[PROCESSES], &labels[LOW_CLIENTS]);
-    Claim::at_most(
-        format!("per-call.{processes}.{low_clients}"),
-        format!(
-            "client and server in {}, low-priority clients: {low_clients}: context switches a call",
-            in_words(&processes.to_string())
+    ],
+    published: &[PublishedOf {
+        source: "P2 section 3.1.2 (Solaris, NT)",
+        what: "context switches of a two-way call, 1 to 50 low-priority clients",
+        published: "2 on average",
+        of: WITH_MOST,
+        ours: Words::with(
+            "{0} in {processes} process(es), 50 low-priority clients",
+            &[(A_CALL, "")],
         ),
-        &counted.rounds,
-        SWITCHES_MAX,
-        "switches",
-    )
-}
-
-fn in_words(processes: &str) -> &'static str {
-    match processes {
-        ONE => "one process",
-        _ => "two processes",
-    }
-}
+    }],
+    ..Statements::NONE
+};
 
 const PROCESSES: &str = "processes";
 const ONE: &str = "one";
 const LOW_CLIENTS: &str = "low_clients";
-/// The number that has the calls of all clients.
-const CALLS: &str = "calls";
 /// P2's largest number of low-priority clients.
 const MOST: usize = 50;
-/// Two, and what the beginning and the end of a client's thread add.
-const SWITCHES_MAX: f64 = 2.1;
 /// Far longer than all calls take.
 const WITHIN: Duration = Duration::from_secs(20);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::processes::probe::Answer;
-    use crate::study::Answered;
-    use rtorb_results::{Verdict, labels};
-    use std::collections::BTreeMap;
-
-    fn found(switches: [f64; 6]) -> Findings {
-        let answered = |(round, per_call): (usize, f64)| Answered {
-            labels: labels([(PROCESSES, ONE.into()), (LOW_CLIENTS, MOST.into())]),
-            round,
-            answer: Answer {
-                numbers: BTreeMap::from([
-                    (SWITCHES.to_owned(), per_call * 100.0),
-                    (CALLS.to_owned(), 100.0),
-                ]),
-                ..Answer::default()
-            },
-        };
-        let answers = switches.into_iter().enumerate().map(answered).collect();
-        let conditions = Conditions {
-            answers,
-            ..Conditions::default()
-        };
-        findings(&Cells::default(), &conditions)
-    }
-
-    #[test]
-    fn a_call_may_have_two_switches() {
-        let verdict = |switches| found(switches).claims[0].verdict;
-        assert_eq!(verdict([2.0; 6]), Verdict::Held);
-        assert_eq!(verdict([2.5, 2.5, 2.6, 2.5, 2.4, 2.5]), Verdict::Missed);
-        assert_eq!(verdict([1.9, 3.0, 1.8, 2.9, 1.9, 3.0]), Verdict::NotJudged);
-    }
-
-    #[test]
-    fn the_switches_are_those_of_a_call() {
-        let found = found([2.0; 6]);
-        assert_eq!(
-            (found.series[0].count, found.series[0].statistics.p50),
-            (600, 2.0)
-        );
-        assert!(found.published[0].ours.contains("2.00 in one process"));
-        let expected = "Beside 50 low-priority clients, the context switches of a two-way call are 2.00 in one process.";
-        assert_eq!(found.conclusions, [expected]);
-    }
-}

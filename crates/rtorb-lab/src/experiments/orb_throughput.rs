@@ -241,6 +241,7 @@ impl Subject for LineUp {
             budget_ns: BURST_MS_MAX.of(effort) as u64 * 1_000_000,
             request_bytes: messages.request,
             reply_bytes: messages.reply,
+            period_ns: 0,
         };
         let samples = contestant.burst(&burst)?;
         std::thread::sleep(PAUSE);

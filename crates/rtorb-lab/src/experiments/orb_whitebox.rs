@@ -88,7 +88,8 @@ pub const STUDY: Study<LineUp> = Study {
         is_known || (cell.has(TRANSPORT) && !is_compared)
     },
     plots,
-    findings: |_, conditions| findings::findings(conditions),
+    says: findings::SAYS,
+    findings: findings::findings,
     ..Study::with(|context, _| LineUp::start(context))
 };
 

@@ -23,11 +23,13 @@ use crate::study::{
 };
 use cyclictest::Cyclictest;
 pub use periodic_thread::Question;
+use skipped::with_skipped;
 
 mod cyclictest;
 mod findings;
 mod kernels;
 mod periodic_thread;
+mod skipped;
 
 /// The experiment.
 pub const STUDY: Study<Loops> = Study {
@@ -94,6 +96,10 @@ pub struct Loops {
     cyclictest: Option<Cyclictest>,
     load: VariedLoad,
     notes: Vec<String>,
+    /// Wake-ups that were skipped, of ours and of cyclictest's.
+    skipped: [u64; 2],
+    /// Samples that cyclictest took and did not print.
+    lost: u64,
     /// Why the load could not be had.
     without_load: Option<String>,
 }
@@ -106,6 +112,8 @@ impl Loops {
             cyclictest: None,
             load: VariedLoad::later(context, 0),
             notes: Vec::new(),
+            skipped: [0; 2],
+            lost: 0,
             without_load: None,
         };
         if context.effort.seeds().is_none() {
@@ -152,6 +160,25 @@ impl Loops {
         }
     }
 
+    fn note_of_skipped(&self) -> Option<String> {
+        let [ours, theirs] = self.skipped;
+        (ours + theirs > 0).then(|| {
+            format!(
+                "A wake-up that was late by more than the interval skipped others: {ours} of ours, {theirs} of cyclictest's. Each \
+                 counts as late until the wake-up that skipped it."
+            )
+        })
+    }
+
+    fn note_of_lost(&self) -> Option<String> {
+        (self.lost > 0).then(|| {
+            format!(
+                "cyclictest lost {} samples: it took them and did not print them. They may have been the latest.",
+                self.lost
+            )
+        })
+    }
+
     fn ours(&mut self, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         let effort = turn.context.effort;
         let question = Question {
@@ -195,6 +222,7 @@ impl Subject for Loops {
         let mut sampled = match &self.cyclictest {
             Some(cyclictest) if !is_ours => {
                 let run = cyclictest.run(&context.launcher, turn.samples)?;
+                self.lost += run.lost;
                 Sampled {
                     scheduling: run.scheduling.into_iter().collect(),
                     ..Sampled::whole(run.late_ns)
@@ -210,15 +238,23 @@ impl Subject for Loops {
         };
         for (of, late_ns) in &mut sampled.parts {
             *of = labels([("load", load.clone()), ("cpu", cpu.into())]);
-            *late_ns = kept(late_ns, context.effort).to_vec();
+            let kept = kept(late_ns, context.effort);
+            let kept_count = kept.len();
+            // Drawn moments are never in the past.
+            *late_ns = match context.effort.seeds() {
+                Some(_) => kept.to_vec(),
+                None => with_skipped(kept, INTERVAL_US.of(context.effort) as u64 * 1_000),
+            };
+            self.skipped[usize::from(!is_ours)] += (late_ns.len() - kept_count) as u64;
         }
         Ok(sampled)
     }
 
     fn notes(&self) -> Vec<String> {
-        let later = [&self.without_load, &self.load.note()];
-        let later = later.into_iter().flatten();
-        self.notes.iter().chain(later).cloned().collect()
+        let later = [self.without_load.clone(), self.load.note()];
+        let counted = [self.note_of_skipped(), self.note_of_lost()];
+        let later = later.into_iter().chain(counted).flatten();
+        self.notes.iter().cloned().chain(later).collect()
     }
 
     fn parameters(effort: Effort) -> Parameters {
@@ -293,7 +329,7 @@ const SLEEPS: &str = "`cpu` = `idle`: nothing else runs there, and between two w
                     /dev/cpu_dma_latency = 0 leaves it, where the laboratory may hold that. What a hypervisor does with an idle CPU \
                     it does not govern. Neither loop is given a first wake-up that differs from the others: both sleep until an \
                     absolute moment from the first one on, leave out moments that have passed, and lose as many samples at the \
-                    beginning.";
+                    beginning. A moment that was left out counts as late until the wake-up that left it out.";
 const NEEDS_FIFO: &str = "Without SCHED_FIFO, cyclictest refuses to run: it was left out, and our loop ran as it could. \
                           `rtorb check` says how to get it.";
 const NOT_INSTALLED: &str = "cyclictest is not installed (Debian: rt-tests): it was left out.";

@@ -20,7 +20,7 @@ pub struct Repeated {
     pub count: u64,
     /// The calls that began later than their rate says, because the one before took too long.
     pub late: u64,
-    /// The response times in nanoseconds.
+    /// The response times in nanoseconds: at a rate from when each call was due.
     pub latency_ns: Statistics,
 }
 
@@ -31,15 +31,16 @@ pub fn repeat<E>(pace: Pace, mut call: impl FnMut() -> Result<(), E>) -> (Repeat
     let begin_ns = monotonic_ns();
     let (mut late, mut failure) = (0, None);
     for number in 0..pace.count {
-        if let Some(period_ns) = period_ns {
-            let due_ns = begin_ns.saturating_add(period_ns.saturating_mul(number));
+        let due_ns =
+            period_ns.map(|period_ns| begin_ns.saturating_add(period_ns.saturating_mul(number)));
+        if let Some(due_ns) = due_ns {
             if number > 0 && monotonic_ns() > due_ns {
                 late += 1;
             } else {
                 sleep_until(due_ns);
             }
         }
-        let before_ns = monotonic_ns();
+        let before_ns = due_ns.unwrap_or_else(monotonic_ns);
         let result = call();
         let after_ns = monotonic_ns();
         if let Err(error) = result {
@@ -59,6 +60,26 @@ pub fn repeat<E>(pace: Pace, mut call: impl FnMut() -> Result<(), E>) -> (Repeat
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The first call takes three periods: the next ones are late, and that is in their times.
+    #[test]
+    fn a_late_call_is_timed_from_when_it_was_due() {
+        let pace = Pace {
+            count: 4,
+            rate_hz: Some(100.0),
+        };
+        let mut calls = 0;
+        let first_is_long = || {
+            calls += 1;
+            if calls == 1 {
+                sleep_until(monotonic_ns() + 30_000_000);
+            }
+            Ok::<(), ()>(())
+        };
+        let (repeated, _) = repeat(pace, first_is_long);
+        assert!(repeated.late >= 2, "{repeated:?}");
+        assert!(repeated.latency_ns.p50 >= 9_000_000.0, "{repeated:?}");
+    }
 
     #[test]
     fn calls_keep_their_rate_and_end_at_a_failure() {

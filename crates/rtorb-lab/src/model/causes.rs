@@ -122,17 +122,19 @@ fn named(process: &ProcessUse) -> String {
 fn fault(standing: ObservedStanding, suspects: &Suspects, beside: Beside<'_>) -> String {
     let whose = match (standing, suspects) {
         (ObservedStanding::ExplainedByTheHost, _) => {
-            "It is the host's fault: the interruptions are at least as long as the excess."
+            "It is the host's fault: the interruptions of these jobs are at least as long as the excess."
         }
         (_, suspects) if suspects.hypervisor => {
-            "Most likely it is the hypervisor's fault: it ran other machines on these CPUs."
+            "Nothing that was recorded in these jobs explains it. During the run the hypervisor ran other machines on these CPUs: that may \
+             be the cause."
         }
         (_, suspects) if !suspects.processes.is_empty() => {
-            "Most likely it is the fault of other processes: they do not preempt threads of SCHED_FIFO, but their system calls may \
-             delay these threads, and they use the same caches and memory."
+            "Nothing that was recorded in these jobs explains it. During the run other processes ran on these CPUs: they do not preempt \
+             threads of SCHED_FIFO, but they use the same caches and memory, and that may be the cause."
         }
         (_, suspects) if suspects.interrupts => {
-            "Most likely it is the fault of interrupts: they took more of these CPUs than the model has."
+            "Nothing that was recorded in these jobs explains it. During the run interrupts took more of these CPUs than the model has: \
+             that may be the cause."
         }
         _ if beside.is_virtual => {
             "Nothing that the kernel counts explains it. In a virtual machine the hypervisor may take CPUs and caches without any \
@@ -279,21 +281,21 @@ mod tests {
                 Unexplained,
                 &hypervisor,
                 "hypervisor took 1.24s",
-                "the hypervisor's fault",
+                "hypervisor ran other machines",
                 "on hardware",
             ),
             (
                 Unexplained,
                 &compiler,
                 "rustc 7 for 8.2s",
-                "of other processes",
+                "other processes ran on these CPUs",
                 "isolcpus=1",
             ),
             (
                 Unexplained,
                 &interrupts,
                 "soft interrupts ran for 150ms",
-                "of interrupts",
+                "interrupts took more",
                 "Move interrupts",
             ),
             (

@@ -1,11 +1,12 @@
 //! Starts the processes of a system, has them know each other, lets them run, and takes what they have seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
 use rtorb_host::cpu_use::{CpuUse, Snapshot};
 use rtorb_host::description::stolen_ms;
+use rtorb_host::kernel_trace::{KernelTrace, RecordedTrace, TraceEvent};
 use rtorb_host::placement::Placement;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
@@ -38,6 +39,10 @@ pub(super) struct Evidence {
     pub(super) watched: BTreeMap<usize, Watched>,
     /// For how long each CPU was stolen, in ms.
     pub(super) stolen_ms: BTreeMap<usize, Option<u64>>,
+    /// The kernel's record of each CPU.
+    pub(super) events: BTreeMap<usize, Vec<TraceEvent>>,
+    /// The threads of the system, as the record has them.
+    pub(super) threads: BTreeSet<i32>,
     /// What used the CPUs besides the system.
     pub(super) cpu_use: CpuUse,
     /// What was not as it should be.
@@ -73,11 +78,16 @@ pub(super) fn conduct(
         scheduling: running.scheduling(),
         ..Evidence::default()
     };
+    let cpus: Vec<usize> = places.cpus().into_iter().collect();
+    let record = KernelTrace::start(&cpus, record_kib(duration));
+    evidence.threads = running.threads();
     let (before, others) = (stolen(places), Snapshot::now());
     progress.step(&format!("running for {} s", duration.as_secs_f64()));
     let times = running.go(duration)?;
     (evidence.start_ns, evidence.end_ns) = (times.start_ns, times.end_ns);
     sleep_until(times.give_up_ns + SETTLE_NS, context)?;
+    evidence.threads.extend(running.threads());
+    evidence.keep(record.and_then(KernelTrace::finish));
     let after = stolen(places);
     evidence.cpu_use = Snapshot::now().since(&others, std::process::id());
     let difference = |cpu: &usize, after: &Option<u64>| {
@@ -93,6 +103,33 @@ pub(super) fn conduct(
     progress.step("taking what was seen");
     running.finish(&mut evidence)?;
     Ok(evidence)
+}
+
+impl Evidence {
+    /// Keeps the kernel's record, or says why there is none.
+    fn keep(&mut self, record: Result<RecordedTrace, String>) {
+        match record {
+            Ok(record) => {
+                if record.lost > 0 {
+                    self.remarks.push(format!(
+                        "The kernel's record had no room for {} events: of what came later, the interruptions between two pieces of work \
+                         are not known.",
+                        record.lost
+                    ));
+                }
+                self.events = record.events;
+            }
+            Err(why) => self.remarks.push(format!(
+                "There is no record of the kernel's switches and interrupts ({why}): interruptions between two pieces of work are not \
+                 known, and a response that they made longer is not explained."
+            )),
+        }
+    }
+}
+
+/// The size of the record for each CPU.
+fn record_kib(duration: Duration) -> u64 {
+    ((duration.as_secs_f64() + RECORD_LONGER_S) * RECORD_KIB_A_SECOND).min(RECORD_KIB_MAX) as u64
 }
 
 fn stolen(places: &Places) -> BTreeMap<usize, Option<u64>> {
@@ -208,6 +245,15 @@ impl Running {
         }
     }
 
+    /// The threads of the system: those of its components and channels.
+    fn threads(&self) -> BTreeSet<i32> {
+        let all = self.components.iter().chain(&self.channels);
+        let folders = all.map(|process| format!("/proc/{}/task", process.id()));
+        let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+        let ids = entries.flatten().map(|entry| entry.file_name());
+        ids.filter_map(|id| id.to_str()?.parse().ok()).collect()
+    }
+
     /// What the threads have, without those for what may wait.
     fn scheduling(&self) -> Vec<ObtainedScheduling> {
         let all = self.components.iter().chain(&self.channels);
@@ -314,5 +360,11 @@ const POLL_NS: u64 = 100_000_000;
 /// Room of a watcher: each time that a CPU begins to be busy, and each interruption.
 const GAPS_A_SECOND: f64 = 20_000.0;
 const GAPS_BESIDE: usize = 40_000;
+/// Room for some 10,000 events a second, each of which takes up to 80 bytes.
+const RECORD_KIB_A_SECOND: f64 = 800.0;
+/// From the start of the processes to the end, beside the run.
+const RECORD_LONGER_S: f64 = 2.0;
+/// Of each CPU.
+const RECORD_KIB_MAX: f64 = 48.0 * 1_024.0;
 /// Of a consumer that is behind.
 const QUEUE_EVENTS: usize = 1_024;

@@ -8,6 +8,7 @@ use rtorb_results::judgement::{
 use rtorb_sched::model::{CallWay, CheckReport, SchedulingPolicy, Standing, System};
 
 use super::conductor::{Evidence, processor_name};
+use super::held_up::held_up;
 use super::places::{self, Places};
 use super::plan::Plan;
 use super::records::{Job, JobGap};
@@ -56,9 +57,9 @@ pub(super) fn judge(ran: Ran<'_>, evidence: &Evidence, from_ns: u64) -> Judgemen
 fn rule(from_ns: u64) -> String {
     format!(
         "An interruption is a time of at least {} us during which a thread that reads the clock without pause did not run and no other \
-         thread did, or by which the CPU took longer from one piece of work to the next than nine of ten times between the same two \
-         ({ENOUGH_WORDS}), or during which the kernel kept a job from its own code and let the watcher run; shorter ones count where within \
-         {} ms they are together {CROWD_TIMES} times as long. A response above its bound is explained if the interruptions of the CPUs on its way, from the moment at \
+         thread did; or in which, by the kernel's record of switches, wake-ups and interrupts, a thread of the system could run and something \
+         else had the CPU; or during which the kernel kept a job from its own code and let the watcher run. Of the first kind, shorter ones \
+         count where within {} ms they are together {CROWD_TIMES} times as long. A response above its bound is explained if the interruptions of the CPUs on its way, from the moment at \
          which each of these was last idle before the arrival (at most {} ms before it) until the end, are together at least as long \
          as the excess. A job is quiet if no interruption met it in that time, on these CPUs or on one that sends work to them.",
         from_ns as f64 / 1e3,
@@ -254,7 +255,7 @@ impl Judge<'_> {
                 begin_ns: from_start(taken.begin_ns.max(since_ns)),
                 length_ns,
                 while_idle: taken.while_idle,
-                inferred: taken.inferred,
+                traced: taken.traced,
             });
         }
         interruptions.sort_unstable_by_key(|one| std::cmp::Reverse(one.length_ns));
@@ -417,7 +418,12 @@ fn timelines(ran: Ran<'_>, evidence: &Evidence, from_ns: u64) -> BTreeMap<usize,
     cpus.map(|cpu| {
         let jobs = jobs.remove(&cpu).unwrap_or_default();
         let watched = evidence.watched.get(&cpu);
-        (cpu, Timeline::of(&jobs, &gaps, watched, from_ns))
+        let events = evidence.events.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let held_up = held_up(events, &evidence.threads, from_ns);
+        (
+            cpu,
+            Timeline::of(&jobs, &gaps, watched, (&held_up, from_ns)),
+        )
     })
     .collect()
 }
@@ -463,7 +469,7 @@ fn longest(evidence: &Evidence, timelines: &BTreeMap<usize, Timeline>) -> Vec<In
             begin_ns: from_start(evidence, taken.begin_ns),
             length_ns: taken.end_ns - taken.begin_ns,
             while_idle: taken.while_idle,
-            inferred: taken.inferred,
+            traced: taken.traced,
         }));
     }
     all.sort_unstable_by_key(|one| std::cmp::Reverse(one.length_ns));
@@ -476,7 +482,6 @@ const BACK_NS: u64 = 1_000_000_000;
 const OUTLIERS: usize = 16;
 const INTERRUPTIONS_OF_ONE: usize = 8;
 const INTERRUPTIONS: usize = 64;
-const ENOUGH_WORDS: &str = "or between any two on that CPU, if these met less than 20 times";
 
 #[cfg(test)]
 mod tests;

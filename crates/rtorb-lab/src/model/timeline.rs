@@ -1,8 +1,7 @@
 //! What a CPU of the host did during a run, put together of all threads that read the clock without pause: those at work and the
 //! watcher, which runs while nobody else wants to. What they leave out took the CPU from them: the kernel, the ORB, and what is not
-//! ours. What of that is not ordinary is an interruption.
-
-use std::collections::BTreeMap;
+//! ours. It is an interruption where the thread itself saw that no other thread ran, or where the kernel's record says that
+//! something else had the CPU. How long it usually takes says nothing: an ORB that is slow now and then would explain itself.
 
 use super::records::{Job, JobGap};
 use super::watcher::Watched;
@@ -24,7 +23,8 @@ pub(super) struct Taken {
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
     pub(super) while_idle: bool,
-    pub(super) inferred: bool,
+    /// From the kernel's record.
+    pub(super) traced: bool,
 }
 
 /// A job on this CPU, with the moment before which it had no reason to begin.
@@ -50,13 +50,14 @@ struct Stretch {
 }
 
 impl Timeline {
-    /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), and its watcher. From `from_ns` on, what nobody
-    /// ran in is an interruption.
+    /// Of a CPU's jobs, what these lost the CPU for (sorted by place, number and begin), its watcher, and the times in which the kernel
+    /// held up the threads of the system ([`held_up`](super::held_up::held_up)). From `from_ns` on, what nobody ran in is an
+    /// interruption.
     pub(super) fn of(
         jobs: &[Caused],
         gaps: &[JobGap],
         watched: Option<&Watched>,
-        from_ns: u64,
+        (held_up, from_ns): (&[(u64, u64)], u64),
     ) -> Self {
         let mut stretches: Vec<Stretch> = Vec::new();
         for job in jobs {
@@ -72,7 +73,7 @@ impl Timeline {
             after_interruption: time.2,
         }));
         stretches.sort_unstable_by_key(|stretch| (stretch.begin_ns, stretch.end_ns));
-        let mut interruptions = interruptions(&stretches, from_ns);
+        let mut interruptions = interruptions(&stretches, held_up, from_ns);
         let idle = idle.into_iter().map(|time| (time.0, time.1));
         let at_work = at_work(jobs);
         // A job's own code waits for nobody who lets the CPU be idle: the kernel has given it to who is less urgent than all.
@@ -82,7 +83,7 @@ impl Timeline {
             begin_ns,
             end_ns,
             while_idle: false,
-            inferred: false,
+            traced: false,
         });
         interruptions
             .extend(kept_from_work.filter(|taken| taken.end_ns - taken.begin_ns >= from_ns));
@@ -210,33 +211,30 @@ struct Hole {
     seen: bool,
 }
 
-fn interruptions(stretches: &[Stretch], from_ns: u64) -> Vec<Taken> {
+fn interruptions(stretches: &[Stretch], held_up: &[(u64, u64)], from_ns: u64) -> Vec<Taken> {
     let holes = holes(stretches);
-    let mut lengths: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
-    for hole in holes.iter().filter(|hole| !hole.seen) {
-        let known = lengths.entry(hole.between).or_default();
-        known.push(hole.end_ns - hole.begin_ns);
-    }
-    let ordinary: BTreeMap<(u32, u32), Option<u64>> = lengths
-        .into_iter()
-        .map(|(between, lengths)| (between, ordinary_ns(lengths)))
-        .collect();
-    // Where these two are too rare to know, nothing that is ordinary on this CPU may be taken for an interruption.
-    let longest_ns = ordinary.values().flatten().copied().max();
     let crowded = crowded(&holes, from_ns);
-    let taken = holes.iter().zip(crowded).filter_map(|(hole, crowded)| {
-        let known = ordinary.get(&hole.between).copied().flatten();
-        let ordinary_ns = if hole.seen { 0 } else { known.or(longest_ns)? };
-        let begin_ns = hole.begin_ns.saturating_add(ordinary_ns);
-        let is_one = crowded || hole.end_ns.saturating_sub(begin_ns) >= from_ns;
-        is_one.then_some(Taken {
+    let mut taken = Vec::new();
+    for (hole, crowded) in holes.iter().zip(crowded) {
+        let of = |begin_ns, end_ns| Taken {
             begin_ns,
-            end_ns: hole.end_ns,
+            end_ns,
             while_idle: hole.between.0 == IDLE,
-            inferred: !hole.seen,
-        })
-    });
-    taken.collect()
+            traced: !hole.seen,
+        };
+        if hole.seen {
+            let is_one = crowded || hole.end_ns.saturating_sub(hole.begin_ns) >= from_ns;
+            taken.extend(is_one.then(|| of(hole.begin_ns, hole.end_ns)));
+        } else {
+            let first = held_up.partition_point(|time| time.1 <= hole.begin_ns);
+            let times = held_up[first..].iter();
+            let met = times.take_while(|time| time.0 < hole.end_ns);
+            let met = met.map(|time| (time.0.max(hole.begin_ns), time.1.min(hole.end_ns)));
+            let long = met.filter(|time| time.1 - time.0 >= from_ns);
+            taken.extend(long.map(|time| of(time.0, time.1)));
+        }
+    }
+    taken
 }
 
 /// Which of them were seen in a crowd: each too short to be an interruption, and so many at once that no tick explains them. A
@@ -297,24 +295,12 @@ fn holes(stretches: &[Stretch]) -> Vec<Hole> {
     holes
 }
 
-/// What nine of ten do not exceed; `None` of so few that nobody can tell.
-fn ordinary_ns(mut lengths: Vec<u64>) -> Option<u64> {
-    let at = lengths.len() * 9 / 10;
-    if lengths.len() < ENOUGH {
-        return None;
-    }
-    lengths.sort_unstable();
-    lengths.get(at).copied()
-}
-
 /// The watcher's.
 const IDLE: u32 = u32::MAX;
 /// Short times without the CPU are a crowd if they are that near each other, and together so many times as long as an interruption is
 /// at least.
 pub(super) const CROWD_NS: u64 = 2_000_000;
 pub(super) const CROWD_TIMES: u64 = 4;
-/// To know what is ordinary.
-const ENOUGH: usize = 20;
 
 #[cfg(test)]
 mod tests {
@@ -354,12 +340,12 @@ mod tests {
             gap(0, 20_000, 30_000, false),
             gap(0, 60_000, 20_000, true),
         ];
-        let timeline = Timeline::of(&jobs, &gaps, None, 10_000);
+        let timeline = Timeline::of(&jobs, &gaps, None, (&[], 10_000));
         let taken = Taken {
             begin_ns: 20_000,
             end_ns: 50_000,
             while_idle: false,
-            inferred: false,
+            traced: false,
         };
         assert_eq!(timeline.interruptions, [taken]);
         assert_eq!(taken.within_ns(0, 30_000), 10_000);
@@ -367,9 +353,10 @@ mod tests {
         assert_eq!(timeline.within(49_999, 60_000).count(), 1);
     }
 
-    /// A hundred jobs, each of which begins 3 us after the idle CPU was left, but one 500 us after.
+    /// A hundred jobs, each of which begins 3 us after the idle CPU was left, but one 500 us after. The kernel kept it from the CPU for
+    /// 480 us; without that record, it may as well be the ORB that took so long.
     #[test]
-    fn a_late_beginning_is_an_interruption_as_far_as_it_is_not_ordinary() {
+    fn a_late_beginning_is_an_interruption_as_far_as_the_kernel_says_so() {
         let at = |number: u64| 1_000_000 * (number + 1);
         let late = |number: u64| if number == 50 { 500_000 } else { 3_000 };
         let jobs: Vec<Caused> = (0..100)
@@ -394,12 +381,19 @@ mod tests {
                 .collect(),
             beyond_room: 0,
         };
-        let timeline = Timeline::of(&jobs, &[], Some(&watched), 10_000);
+        let timeline = Timeline::of(&jobs, &[], Some(&watched), (&[], 10_000));
+        assert_eq!(timeline.interruptions, []);
+        let held_up = [
+            (at(20) - 9_000, at(20)),
+            (at(50) - 4_000, at(50) + 480_000),
+            (at(60) + 300_000, at(60) + 400_000),
+        ];
+        let timeline = Timeline::of(&jobs, &[], Some(&watched), (&held_up, 10_000));
         let taken = Taken {
-            begin_ns: at(50) + 3_000,
-            end_ns: at(50) + 500_000,
+            begin_ns: at(50),
+            end_ns: at(50) + 480_000,
             while_idle: true,
-            inferred: true,
+            traced: true,
         };
         assert_eq!(timeline.interruptions, [taken]);
         // The beginning of the busy time, and the moment itself where it is idle.
@@ -410,16 +404,6 @@ mod tests {
         );
         assert_eq!(timeline.busy_since(at(7) + 100_000, 40_000), at(7) + 60_000);
         assert_eq!(timeline.busy_ns(0, 200_000_000), Some(100 * 602_000));
-    }
-
-    #[test]
-    fn of_a_few_nobody_knows_what_is_ordinary() {
-        let jobs = [job(0, 1_000, 2_000), job(1, 500_000, 600_000)];
-        let mut jobs = jobs;
-        jobs[1].cause_ns = 100_000;
-        let timeline = Timeline::of(&jobs, &[], None, 10_000);
-        assert_eq!(timeline.interruptions, []);
-        assert_eq!(timeline.busy_since(500_000, 1_000), 499_000);
     }
 
     /// Half of every second belongs to others: the watcher runs while there is work.
@@ -438,41 +422,36 @@ mod tests {
             gaps: vec![away(990_000, 9_015_000), away(60_005_000, 20_000_000)],
             beyond_room: 0,
         };
-        let timeline = Timeline::of(&jobs, &gaps, Some(&watched), 10_000);
+        let timeline = Timeline::of(&jobs, &gaps, Some(&watched), (&[], 10_000));
         let taken = Taken {
             begin_ns: 10_005_000,
             end_ns: 60_005_000,
             while_idle: false,
-            inferred: false,
+            traced: false,
         };
         assert_eq!(timeline.interruptions, [taken]);
         assert_eq!(timeline.busy_since(70_000_000, 1 << 40), 990_000);
     }
 
-    /// Another thread has the CPU in the middle of the one job of a kind, and it is none of ours.
+    /// Another thread has the CPU in the middle of a job. Whether it is one of ours, only the kernel's record tells.
     #[test]
-    fn what_is_rare_is_set_beside_the_longest_that_is_ordinary() {
-        let at = |number: u64| 1_000_000 * (number + 1);
-        let late = |number: u64| Caused {
-            cause_ns: at(number),
-            ..job(number as u32, at(number) + 30_000, at(number) + 600_000)
+    fn a_gap_with_a_switch_is_an_interruption_if_the_kernel_says_so() {
+        let jobs = [job(0, 1_000, 900_000)];
+        let gaps = [gap(0, 700_000, 150_000, true)];
+        let interruptions = |held_up: &[(u64, u64)]| {
+            Timeline::of(&jobs, &gaps, None, (held_up, 10_000)).interruptions
         };
-        let mut jobs: Vec<Caused> = (0..100).map(late).collect();
-        let mut rare = job(70, at(70) + 650_000, at(70) + 950_000);
-        rare.job.place = 4;
-        jobs.push(rare);
-        let gap = JobGap {
-            place: 4,
-            ..gap(70, at(70) + 700_000, 200_000, true)
-        };
-        let timeline = Timeline::of(&jobs, &[gap], None, 10_000);
+        assert_eq!(interruptions(&[]), []);
         let taken = Taken {
-            begin_ns: at(70) + 730_000,
-            end_ns: at(70) + 900_000,
+            begin_ns: 710_000,
+            end_ns: 800_000,
             while_idle: false,
-            inferred: true,
+            traced: true,
         };
-        assert_eq!(timeline.interruptions, [taken]);
+        assert_eq!(
+            interruptions(&[(710_000, 800_000), (845_000, 870_000)]),
+            [taken]
+        );
     }
 
     #[test]
@@ -483,7 +462,7 @@ mod tests {
         let crowd = (0..5).map(|at| gap(0, 6_500_000 + at * 100_000, 9_000, false));
         let mut gaps: Vec<JobGap> = ticks.clone().chain(crowd.clone()).collect();
         gaps.sort_unstable_by_key(|gap| gap.begin_ns);
-        let timeline = Timeline::of(&jobs, &gaps, None, 10_000);
+        let timeline = Timeline::of(&jobs, &gaps, None, (&[], 10_000));
         let begins: Vec<u64> = timeline
             .interruptions
             .iter()
@@ -492,6 +471,9 @@ mod tests {
         assert!(crowd.clone().all(|gap| begins.contains(&gap.begin_ns)));
         assert!(!begins.contains(&100_000) && !begins.contains(&3_100_000));
         let alone: Vec<JobGap> = ticks.collect();
-        assert_eq!(Timeline::of(&jobs, &alone, None, 10_000).interruptions, []);
+        assert_eq!(
+            Timeline::of(&jobs, &alone, None, (&[], 10_000)).interruptions,
+            []
+        );
     }
 }

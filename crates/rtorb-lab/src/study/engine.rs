@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rtorb_host::description::kernel_tick_hz;
 use rtorb_results::cells::Cells;
+use rtorb_results::claim::Grounds;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::systems::Gathered;
 use rtorb_results::{LabelValue, Labels, LostRound, ObtainedScheduling, all_real_time, labels};
@@ -11,7 +12,7 @@ use rtorb_results::{LabelValue, Labels, LostRound, ObtainedScheduling, all_real_
 use super::{Answered, Cell, Conditions, Factor, Sampled, Study, Subject, Turn, Value};
 use crate::error::LabError;
 use crate::experiment::{
-    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, is_complete,
+    Context, Effort, Emulated, Experiment, Outcome, Parameters, Progress, Said, is_complete,
 };
 
 impl<S: Subject> Study<S> {
@@ -57,6 +58,7 @@ impl<S: Subject> Study<S> {
             self.take_rounds(context, block, &mut subject, measured, progress)
         });
         measured.notes = subject.notes();
+        measured.absent.extend(subject.absent());
         done
     }
 
@@ -84,6 +86,9 @@ impl<S: Subject> Study<S> {
                     run_ms: (self.run_ms)(&Cell::of(cell), context.effort),
                 };
                 match subject.measure(&Cell::of(cell), &turn) {
+                    Ok(sampled) if sampled.is_nothing() => {
+                        measured.leave_out(cell);
+                    }
                     Ok(sampled) => {
                         let marked = context.add_marks(sampled.marks);
                         let is_emulated = context.effort.seeds().is_some();
@@ -105,6 +110,29 @@ impl<S: Subject> Study<S> {
             }
         }
         Ok(())
+    }
+
+    /// What is said about cells, and about those that were planned.
+    fn say(
+        &self,
+        context: &Context,
+        cells: &Cells,
+        absent: &[(Labels, String)],
+    ) -> rtorb_results::statements::Said {
+        let mut planned = self.cells(context.effort);
+        for load in planned.iter_mut().filter_map(|cell| cell.get_mut("load")) {
+            if *load == "chosen".into() {
+                *load = context.varied_load().to_string().into();
+            }
+        }
+        self.says.evaluate(&Grounds {
+            cells,
+            planned: &planned,
+            rounds: self.amounts.of(context.effort).0,
+            is_emulated: context.effort.seeds().is_some(),
+            on_hosts: self.agents_max > 0 && context.launcher.agent().is_some(),
+            absent,
+        })
     }
 
     /// The levels of a cell in words.
@@ -149,6 +177,13 @@ impl<S: Subject> Experiment for Study<S> {
 
     fn services(&self) -> &'static [ServiceRow] {
         self.services
+    }
+
+    fn says(&self) -> Vec<Said<'_>> {
+        vec![Said {
+            says: &self.says,
+            planned: self.cells(Effort::Full),
+        }]
     }
 
     fn amount(&self, effort: Effort) -> usize {
@@ -207,8 +242,10 @@ impl<S: Subject> Experiment for Study<S> {
 
     fn run(&self, context: &Context, progress: &mut dyn Progress) -> Result<Outcome, LabError> {
         if let Some(obstacle) = (self.obstacle)(context) {
+            let absent = [(Labels::new(), obstacle.to_owned())];
             return Ok(Outcome {
                 complete: true,
+                claims: self.say(context, &Cells::default(), &absent).claims,
                 notes: vec![obstacle.to_owned()],
                 ..Outcome::default()
             });
@@ -222,7 +259,6 @@ impl<S: Subject> Experiment for Study<S> {
         let conditions = Conditions {
             effort: context.effort,
             real_time,
-            on_agents: self.agents_max > 0 && context.launcher.agent().is_some(),
             preempt_rt: context.host.preempt_rt,
             // An emulated machine is one whose time stands still while it does not run.
             virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
@@ -231,12 +267,20 @@ impl<S: Subject> Experiment for Study<S> {
             answers: measured.answers,
         };
         let findings = (self.findings)(&measured.cells, &conditions);
+        measured.cells.extend(findings.cells);
+        let said = self.say(context, &measured.cells, &measured.absent);
+        for (_, why) in &measured.absent {
+            if !measured.notes.contains(why) {
+                measured.notes.push(why.clone());
+            }
+        }
         let notes = (self.notes)(context).into_iter().chain(measured.notes);
         Ok(Outcome {
             complete,
-            series: [&measured.cells, &findings.cells]
+            series: measured
+                .cells
+                .series(&beside)
                 .into_iter()
-                .flat_map(|cells| cells.series(&beside))
                 .chain(findings.series.into_iter().map(|mut series| {
                     series.labels.extend(beside.clone());
                     series
@@ -247,14 +291,22 @@ impl<S: Subject> Experiment for Study<S> {
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
             plots: (self.plots)().into_iter().chain(findings.plots).collect(),
-            highlights: findings.highlights,
-            derived: findings.derived,
-            claims: findings.claims,
-            conclusions: findings.conclusions,
-            published: findings.published,
+            highlights: joined(said.highlights, findings.highlights),
+            derived: joined(said.derived, findings.derived),
+            claims: joined(said.claims, findings.claims),
+            conclusions: joined(said.conclusions, findings.conclusions),
+            published: joined(said.published, findings.published),
             notes: notes.chain(findings.notes).collect(),
         })
     }
+}
+
+/// Why a claim about a cell is not measured that the subject does not have.
+const LEFT_OUT: &str = "Some combinations of levels do not exist with these hosts and options: nothing is measured of them.";
+
+fn joined<T>(mut declared: Vec<T>, computed: Vec<T>) -> Vec<T> {
+    declared.extend(computed);
+    declared
 }
 
 /// What the engine has of a run.
@@ -265,6 +317,7 @@ struct Measured {
     lost: Vec<LostRound>,
     numbers: BTreeMap<String, f64>,
     notes: Vec<String>,
+    absent: Vec<(Labels, String)>,
     answers: Vec<Answered>,
 }
 
@@ -279,6 +332,12 @@ impl Measured {
                 self.cells.mark(&labels, marked + warm_up + 1, &times_ns);
             }
         }
+        for (part, count, of) in sampled.counts {
+            let mut labels = cell.clone();
+            labels.extend(part);
+            self.cells.add_count(&labels, round, count, of);
+            self.cells.add_wrong(&labels, sampled.wrong);
+        }
         for (name, number) in sampled.numbers {
             *self.numbers.entry(name).or_default() += number;
         }
@@ -290,6 +349,13 @@ impl Measured {
             round,
             answer,
         }));
+    }
+
+    /// Notes a cell that the subject does not have where it runs.
+    fn leave_out(&mut self, cell: &Labels) {
+        if !self.absent.iter().any(|(known, _)| known == cell) {
+            self.absent.push((cell.clone(), LEFT_OUT.to_owned()));
+        }
     }
 
     /// Of threads of a kind, of which cells have different numbers, the largest number is kept.

@@ -232,7 +232,10 @@ fn a_study_is_its_cells_its_claims_and_its_plots() {
     assert_eq!(results.notes[0], "a toy");
     assert_eq!((results.plots.len(), results.lost.len()), (1, 0));
     let claim = &results.claims[0];
-    assert_eq!((claim.id.as_str(), claim.value), ("toy/size.growth", 2.0));
+    assert_eq!(
+        (claim.id.as_str(), claim.value),
+        ("toy/size.growth", Some(2.0))
+    );
 }
 
 #[test]

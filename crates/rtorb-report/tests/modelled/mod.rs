@@ -104,7 +104,7 @@ fn judgement() -> Judgement {
         begin_ns: 2_000_000_000,
         length_ns: 3_000_000,
         while_idle: false,
-        inferred: false,
+        traced: false,
     };
     let observed = |behaviour: &str, chain: &str, bound_ns: u64, worst_ns: u64| Observed {
         behaviour: behaviour.to_owned(),

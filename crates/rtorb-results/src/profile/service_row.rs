@@ -113,7 +113,7 @@ impl ServiceRow {
             let measured = Measured {
                 unit: &derived.unit,
                 count: derived.rounds.len() as u64,
-                statistics: of_rounds(&derived.rounds),
+                statistics: Statistics::exactly(&derived.rounds),
             };
             self.service(results, &derived.labels, &measured)
         };
@@ -168,29 +168,6 @@ struct Measured<'a> {
     unit: &'a str,
     count: u64,
     statistics: Statistics,
-}
-
-/// The statistics of a few values, exact; percentiles are the nearest ranks.
-fn of_rounds(rounds: &[f64]) -> Statistics {
-    let mut sorted = rounds.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let count = sorted.len() as f64;
-    let mean = sorted.iter().sum::<f64>() / count;
-    let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
-    let at = |share: f64| sorted[((share * count).ceil() as usize).clamp(1, sorted.len()) - 1];
-    Statistics {
-        min: sorted[0],
-        mean,
-        stddev: match sorted.len() {
-            1 => 0.0,
-            _ => (squares / (count - 1.0)).sqrt(),
-        },
-        p50: at(0.5),
-        p90: at(0.9),
-        p99: at(0.99),
-        p99_9: at(0.999),
-        max: sorted[sorted.len() - 1],
-    }
 }
 
 const LOAD: [&str; 2] = ["load", "background_load"];

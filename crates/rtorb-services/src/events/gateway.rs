@@ -29,8 +29,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a gateway with objects of `orb`. The ORB must serve, and its calls should have timeouts. The gateway reports to
-    /// `tell` on its own thread.
+    /// Starts a gateway with objects of `orb`. The ORB must serve, and its calls should have a timeout: it bounds each step of the gateway, such
+    /// as connecting to both channels. The gateway reports to `tell` on its own thread.
     ///
     /// # Errors
     /// A value out of its range, or an error of the ORB or the host. A channel that cannot be reached is no error: the gateway
@@ -46,6 +46,7 @@ impl Gateway {
         let work = Arc::new(WorkQueue::new(config.queue_pushes, config.queue_bytes));
         let thread = config.thread.clone();
         let run = GatewayRun {
+            orb: orb.clone(),
             poa,
             ends,
             config,
@@ -70,7 +71,8 @@ impl Gateway {
         self.work.has_ended()
     }
 
-    /// Disconnects from both channels and waits for that, as long as the ORB's timeouts allow. Discards what waits.
+    /// Disconnects from both channels and waits for that, at most as long as the step in progress and one call may take. Discards
+    /// what waits.
     pub fn stop(&self) {
         self.work.stop();
         let thread = self.thread.lock().take();
@@ -89,6 +91,7 @@ impl Drop for Gateway {
 
 /// The gateway's thread.
 struct GatewayRun {
+    orb: Orb,
     poa: rtorb::Poa,
     ends: Ends,
     config: GatewayConfig,
@@ -99,7 +102,7 @@ impl GatewayRun {
     fn run(&self, tell: &dyn Fn(&News)) {
         let mut tries = 0;
         while !self.work.shall_stop() {
-            match Link::open(&self.ends, &self.poa, &self.work) {
+            match Link::open(&self.orb, &self.ends, &self.poa, &self.work) {
                 Ok(mut link) => {
                     tries = 0;
                     self.work.count_connection();

@@ -7,7 +7,7 @@
 use super::channel_core::ChannelCore;
 use super::consumer::{Consumer, Departure};
 use super::supplier::{ChannelSupplier, Presence};
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::{ExceptionKind, SystemException, with_deadline};
 use rtorb_os::clock::monotonic_ns;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -65,19 +65,16 @@ fn end(core: &ChannelCore) {
         consumer.depart(Departure::Disconnected);
     }
     core.lanes().iter().for_each(|lane| lane.stop());
-    let deadline_ns = monotonic_ns() + core.config().goodbye_timeout.as_nanos() as u64;
-    for consumer in &consumers {
-        if monotonic_ns() < deadline_ns {
+    with_deadline(core.config().goodbye_timeout, || {
+        for consumer in &consumers {
             consumer.connection().notify_disconnected();
+            core.forget_consumer(consumer);
         }
-        core.forget_consumer(consumer);
-    }
-    for supplier in &suppliers {
-        if monotonic_ns() < deadline_ns {
+        for supplier in &suppliers {
             supplier.notify_disconnected();
+            core.forget_supplier(supplier.number());
         }
-        core.forget_supplier(supplier.number());
-    }
+    });
     core.end_objects();
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rtorb::{SystemException, with_deadline};
 use rtorb_os::sync::Mutex;
 
 use super::event::{event_of, header};
@@ -92,20 +93,15 @@ impl Observers {
         let entries = self.table.lock().entries.clone();
         let mut dropped = 0;
         for mut entry in entries {
-            let observer = entry.observer.with_timeout(timeout);
-            let is_new = entry.told_of_consumers.as_ref() != Some(&unions.consumers);
-            let consumers = if is_new {
-                observer.update_consumer(&unions.consumers)
-            } else {
-                Ok(())
-            };
-            let is_new = entry.told_of_suppliers.as_ref() != Some(&unions.suppliers);
-            let told = consumers.and_then(|()| {
-                if is_new {
-                    observer.update_supplier(&unions.suppliers)
-                } else {
-                    Ok(())
+            let observer = &entry.observer;
+            let told = with_deadline(timeout, || {
+                if entry.told_of_consumers.as_ref() != Some(&unions.consumers) {
+                    observer.update_consumer(&unions.consumers)?;
                 }
+                if entry.told_of_suppliers.as_ref() != Some(&unions.suppliers) {
+                    observer.update_supplier(&unions.suppliers)?;
+                }
+                Ok::<(), SystemException>(())
             });
             if told.is_err() {
                 dropped += usize::from(self.remove(entry.handle));
@@ -190,7 +186,7 @@ fn event(key: Key) -> Event {
 mod tests {
     use super::*;
     use crate::stubs::rtec_event::rtec_event_channel_admin::ObserverServant;
-    use rtorb::{Orb, SystemException};
+    use rtorb::Orb;
     use std::sync::Arc;
 
     fn key(source: i32, event_type: i32) -> Key {

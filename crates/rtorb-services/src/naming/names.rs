@@ -50,19 +50,15 @@ pub(super) fn parse(text: &str) -> Result<Vec<NameComponent>, InvalidName> {
 /// Escapes the characters of listed names that the code set of the client's connection lacks, as in a URL: one such name must not
 /// hide all others. A text with such characters has its `%` escaped too, so that `corbaname:` takes it.
 pub(super) fn escape_unsendable(listed: &mut [Binding], code_set: CharCodeSet) {
-    if code_set == CharCodeSet::Utf8 {
-        return;
-    }
+    let is_unsendable = |character| !code_set.has(character);
     let components = listed.iter_mut().flat_map(|it| &mut it.binding_name);
     for text in components.flat_map(|it| [&mut it.id, &mut it.kind]) {
-        if text.chars().any(|character| !is_latin_1(character)) {
-            *text = escape(text, |character| character == '%' || !is_latin_1(character));
+        if text.chars().any(is_unsendable) {
+            *text = escape(text, |character| {
+                character == '%' || is_unsendable(character)
+            });
         }
     }
-}
-
-fn is_latin_1(character: char) -> bool {
-    u32::from(character) <= 0xff
 }
 
 #[cfg(test)]
@@ -85,6 +81,9 @@ mod tests {
         let mut latin = listed("a\u{6e29}\u{e9}");
         escape_unsendable(&mut latin, CharCodeSet::Latin1);
         assert_eq!(latin, listed("a%E6%B8%A9\u{e9}"));
+        let mut euro = listed("\u{20ac}\u{a4}");
+        escape_unsendable(&mut euro, CharCodeSet::Latin9);
+        assert_eq!(euro, listed("\u{20ac}%C2%A4"));
         let mut percent = listed("100%\u{6e29}");
         escape_unsendable(&mut percent, CharCodeSet::Latin1);
         assert_eq!(percent, listed("100%25%E6%B8%A9"));

@@ -2,7 +2,7 @@
 
 use rtorb::exception::local;
 use rtorb::rt::Priority;
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::{ExceptionKind, SystemException, with_deadline};
 use rtorb_sched::Dispatching;
 use std::time::Duration;
 
@@ -19,20 +19,23 @@ use crate::stubs::rtec_scheduler::rtorb_scheduling::{
     self, ChangeableScheduler, ChangeableSchedulerAdmitError,
 };
 
-/// A Scheduler in another process, ours or TAO's. Each query makes three calls, which the ORB's round-trip timeout limits.
+/// A Scheduler in another process, ours or TAO's. A timeout that the application chose bounds each query, which makes several calls.
 #[derive(Clone, Debug)]
 pub struct RemoteScheduler(pub Scheduler);
 
 impl PrioritySource for RemoteScheduler {
     fn urgency(&self, rt_info: i32) -> Result<Urgency, UrgencyError> {
-        let (number, _, level) = self.0.priority(rt_info).map_err(|error| match error {
-            SchedulerPriorityError::UnknownTask(_) => UrgencyError::UnknownRtInfo(rt_info),
-            other => not_told(rt_info, other),
+        let (number, dispatching, info) = with_deadline(timeout(&self.0), || {
+            let (number, _, level) = self.0.priority(rt_info).map_err(|error| match error {
+                SchedulerPriorityError::UnknownTask(_) => UrgencyError::UnknownRtInfo(rt_info),
+                other => not_told(rt_info, other),
+            })?;
+            let configuration = self.0.dispatch_configuration(level);
+            let (_, dispatching) = configuration.map_err(|error| not_told(rt_info, error))?;
+            let info = self.0.get(rt_info);
+            let info = info.map_err(|error| not_told(rt_info, error))?;
+            Ok((number, dispatching, info))
         })?;
-        let configuration = self.0.dispatch_configuration(level);
-        let (_, dispatching) = configuration.map_err(|error| not_told(rt_info, error))?;
-        let info = self.0.get(rt_info);
-        let info = info.map_err(|error| not_told(rt_info, error))?;
         let worst_ns = info.worst_case_execution_time.saturating_mul(UNIT_NS);
         let priority = i16::try_from(number).ok();
         let priority = priority.and_then(|number| Priority::new(number).ok());
@@ -57,6 +60,12 @@ impl PrioritySource for RemoteScheduler {
 /// A Scheduler of rtorb admits events; another one, such as TAO's, admits all.
 impl FlowAdmission for RemoteScheduler {
     fn admit(&self, flows: &[EventFlow]) -> Result<(), String> {
+        with_deadline(timeout(&self.0), || self.admit_flows(flows))
+    }
+}
+
+impl RemoteScheduler {
+    fn admit_flows(&self, flows: &[EventFlow]) -> Result<(), String> {
         let scheduler = match ChangeableScheduler::narrow(self.0.as_object()) {
             Ok(scheduler) => scheduler,
             Err(other) if other.kind == ExceptionKind::BadParam => return Ok(()),
@@ -79,11 +88,15 @@ impl FlowAdmission for RemoteScheduler {
 
 impl Schedule {
     /// Reads the schedule of a Scheduler, ours or another. The deadline of an operation with neither quantum nor period is the
-    /// shortest period of its level.
+    /// shortest period of its level. A timeout that the application chose bounds all the calls together.
     ///
     /// # Errors
     /// The exceptions of the calls; INTERNAL if the answers contradict each other; BAD_INV_ORDER if nothing is scheduled.
     pub fn ask(scheduler: &Scheduler) -> Result<Self, SystemException> {
+        with_deadline(timeout(scheduler), || Self::read_from(scheduler))
+    }
+
+    fn read_from(scheduler: &Scheduler) -> Result<Self, SystemException> {
         let configs = scheduler.get_config_infos().map_err(|error| match error {
             SchedulerGetConfigInfosError::NotScheduled(_) => local::NOT_SCHEDULED,
             SchedulerGetConfigInfosError::System(exception) => exception,
@@ -127,6 +140,11 @@ impl Schedule {
             .for_each(|level: &mut Level| level.threads = level.threads.max(1));
         Ok(Self::of(None, levels, operations))
     }
+}
+
+/// The timeout of a query, if the application chose one.
+fn timeout(scheduler: &Scheduler) -> Option<Duration> {
+    scheduler.as_object().chosen_timeout()
 }
 
 /// True if an operation is in the schedule. It calls the Scheduler only if the numbers may be the initial ones.

@@ -6,6 +6,7 @@ use rtorb_services::scheduling::analysis::Strategy;
 use rtorb_services::scheduling::{RemoteScheduler, Schedule, Scheduling, SchedulingConfig};
 use rtorb_services::stubs::rtec_scheduler::rtec_base::{DependencyEnabledTypeT, DependencyTypeT};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::*;
+use rtorb_tests::fake::{FakeServer, reply};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -394,3 +395,28 @@ fn the_table_has_bounds() {
     let said = Scheduling::serve(&orb, wrong).unwrap_err().to_string();
     assert!(said.contains("infos_max"), "{said}");
 }
+
+#[test]
+fn a_query_of_several_calls_ends_within_one_timeout() {
+    let slow = FakeServer::new(|_, mut peer| {
+        while let Some(id) = peer.request() {
+            std::thread::sleep(TIMEOUT * 3 / 4);
+            // Three numbers, or an empty sequence.
+            peer.send(&reply(id, 0, |body| {
+                body.ulong(0).ulong(0).ulong(0);
+            }));
+        }
+    });
+    let builder = Orb::builder().round_trip_timeout(Some(TIMEOUT));
+    let orb = builder.build().expect("an ORB");
+    let object = orb.string_to_object(&slow.reference()).expect("legal");
+    let scheduler = Scheduler::unchecked_narrow(object);
+    let late = Schedule::ask(&scheduler).expect_err("its second call is late");
+    assert_eq!(late.kind, ExceptionKind::Timeout, "{late}");
+    let late = RemoteScheduler(scheduler).urgency(1);
+    let late = late.expect_err("its second call is late").to_string();
+    assert!(late.contains("TIMEOUT"), "{late}");
+}
+
+/// Two replies of a slow server take longer.
+const TIMEOUT: Duration = Duration::from_millis(200);

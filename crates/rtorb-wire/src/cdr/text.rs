@@ -11,6 +11,8 @@ pub enum CharCodeSet {
     /// ISO 8859-1, the default without negotiation.
     #[default]
     Latin1,
+    /// ISO 8859-15, which has the Euro sign and seven letters in place of eight signs of ISO 8859-1.
+    Latin9,
     /// UTF-8.
     Utf8,
 }
@@ -20,6 +22,7 @@ impl CharCodeSet {
     pub const fn registry(self) -> u32 {
         match self {
             Self::Latin1 => LATIN_1,
+            Self::Latin9 => LATIN_9,
             Self::Utf8 => UTF_8,
         }
     }
@@ -28,8 +31,49 @@ impl CharCodeSet {
     pub const fn from_registry(number: u32) -> Option<Self> {
         match number {
             LATIN_1 => Some(Self::Latin1),
+            LATIN_9 => Some(Self::Latin9),
             UTF_8 => Some(Self::Utf8),
             _ => None,
+        }
+    }
+
+    /// True if a string in this code set can contain the character.
+    pub fn has(self, character: char) -> bool {
+        self == Self::Utf8 || self.byte(character).is_ok()
+    }
+
+    /// The byte of a character, as a `char` in this code set.
+    ///
+    /// # Errors
+    /// When the code set needs more than one byte for it, or does not have it.
+    fn byte(self, character: char) -> Result<u8, EncodeError> {
+        let not_in = |code_set| EncodeError::NotInCodeSet {
+            character: u32::from(character),
+            code_set,
+        };
+        let latin_1 = u8::try_from(character).ok();
+        match self {
+            Self::Latin1 => latin_1.ok_or(not_in(TextCodeSet::Latin1)),
+            Self::Latin9 => {
+                let own = LATIN_9_OWN.iter().find(|(_, own)| *own == character);
+                own.map(|(byte, _)| *byte)
+                    .or(latin_1.filter(|byte| self.character(*byte) == Some(character)))
+                    .ok_or(not_in(TextCodeSet::Latin9))
+            }
+            // A char has one byte, which in UTF-8 is ASCII.
+            Self::Utf8 => (latin_1.filter(u8::is_ascii)).ok_or(not_in(TextCodeSet::Utf8Char)),
+        }
+    }
+
+    /// The character that a byte alone is in this code set.
+    fn character(self, byte: u8) -> Option<char> {
+        match self {
+            Self::Latin1 => Some(char::from(byte)),
+            Self::Latin9 => {
+                let own = LATIN_9_OWN.iter().find(|(own, _)| *own == byte);
+                Some(own.map_or(char::from(byte), |(_, character)| *character))
+            }
+            Self::Utf8 => byte.is_ascii().then_some(char::from(byte)),
         }
     }
 }
@@ -42,6 +86,8 @@ impl FromStr for CharCodeSet {
         let is = |name: &str| text.eq_ignore_ascii_case(name);
         if is("ISO-8859-1") || is("0x00010001") {
             Ok(Self::Latin1)
+        } else if is("ISO-8859-15") || is("0x0001000f") {
+            Ok(Self::Latin9)
         } else if is("UTF-8") || is("0x05010001") {
             Ok(Self::Utf8)
         } else {
@@ -52,10 +98,23 @@ impl FromStr for CharCodeSet {
 
 /// The name of a code set is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there are the code sets UTF-8 and ISO-8859-1")]
+#[error("there are the code sets UTF-8, ISO-8859-1 and ISO-8859-15")]
 pub struct UnknownCodeSet;
 
+/// The bytes of ISO 8859-15 that are other characters than in ISO 8859-1.
+const LATIN_9_OWN: [(u8, char); 8] = [
+    (0xa4, '\u{20ac}'),
+    (0xa6, '\u{160}'),
+    (0xa8, '\u{161}'),
+    (0xb4, '\u{17d}'),
+    (0xb8, '\u{17e}'),
+    (0xbc, '\u{152}'),
+    (0xbd, '\u{153}'),
+    (0xbe, '\u{178}'),
+];
+
 const LATIN_1: u32 = 0x0001_0001;
+const LATIN_9: u32 = 0x0001_000f;
 const UTF_8: u32 = 0x0501_0001;
 
 impl<'a> Writer<'a> {
@@ -70,8 +129,8 @@ impl<'a> Writer<'a> {
         if text.as_bytes().contains(&0) {
             return Err(EncodeError::ZeroInString);
         }
-        if self.char_code_set() == CharCodeSet::Latin1 && !text.is_ascii() {
-            return self.latin1(text);
+        if self.char_code_set() != CharCodeSet::Utf8 && !text.is_ascii() {
+            return self.latin(text);
         }
         self.terminated_bytes(text.as_bytes())
     }
@@ -81,20 +140,15 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// When its code set needs more than one byte for it, or does not have it.
     pub fn char(&mut self, character: char) -> Result<(), EncodeError> {
-        // A char has one byte, which in UTF-8 is ASCII.
-        if self.char_code_set() == CharCodeSet::Utf8 && !character.is_ascii() {
-            return Err(EncodeError::NotInCodeSet {
-                character: u32::from(character),
-                code_set: TextCodeSet::Utf8Char,
-            });
-        }
-        self.primitive(latin1_byte(character)?)
+        self.primitive(self.char_code_set().byte(character)?)
     }
 
-    fn latin1(&mut self, text: &str) -> Result<(), EncodeError> {
+    /// Writes a string in a code set with one byte for each character.
+    fn latin(&mut self, text: &str) -> Result<(), EncodeError> {
+        let code_set = self.char_code_set();
         self.count(text.chars().count() + 1)?;
         for character in text.chars() {
-            self.primitive(latin1_byte(character)?)?;
+            self.primitive(code_set.byte(character)?)?;
         }
         self.primitive(0u8)
     }
@@ -108,18 +162,15 @@ impl<'m> Reader<'m> {
     #[inline]
     pub fn str(&mut self) -> Result<Cow<'m, str>, DecodeError> {
         let bytes = self.string_bytes()?;
-        let valid = match self.char_code_set() {
-            CharCodeSet::Latin1 => bytes.is_ascii(),
-            CharCodeSet::Utf8 => true,
-        };
-        if valid {
+        let code_set = self.char_code_set();
+        if code_set == CharCodeSet::Utf8 || bytes.is_ascii() {
             return core::str::from_utf8(bytes)
                 .map(Cow::Borrowed)
                 .map_err(|_| DecodeError::BadText);
         }
-        Ok(Cow::Owned(
-            bytes.iter().map(|&byte| char::from(byte)).collect(),
-        ))
+        let characters = bytes.iter().map(|byte| code_set.character(*byte));
+        let text = characters.collect::<Option<_>>();
+        text.map(Cow::Owned).ok_or(DecodeError::BadText)
     }
 
     /// Reads a character.
@@ -128,10 +179,8 @@ impl<'m> Reader<'m> {
     /// When its byte is not a character of the code set.
     pub fn char(&mut self) -> Result<char, DecodeError> {
         let byte = self.primitive::<u8>()?;
-        if self.char_code_set() == CharCodeSet::Utf8 && !byte.is_ascii() {
-            return Err(DecodeError::BadText);
-        }
-        Ok(char::from(byte))
+        let character = self.char_code_set().character(byte);
+        character.ok_or(DecodeError::BadText)
     }
 
     /// Borrows the bytes of a string, without its terminator and unconverted.
@@ -148,11 +197,4 @@ impl<'m> Reader<'m> {
             Some(_) => Err(DecodeError::BadString),
         }
     }
-}
-
-fn latin1_byte(character: char) -> Result<u8, EncodeError> {
-    u8::try_from(character).map_err(|_| EncodeError::NotInCodeSet {
-        character: u32::from(character),
-        code_set: TextCodeSet::Latin1,
-    })
 }

@@ -1,6 +1,8 @@
 //! The golden references, components, wide strings, decimal numbers and context data.
 
-use rtorb_wire::cdr::{ByteOrder, Chunk, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString};
+use rtorb_wire::cdr::{
+    ByteOrder, CharCodeSet, Chunk, Fixed, LongDouble, ValueHead, ValueStart, WChar, WString,
+};
 use rtorb_wire::code_sets::{self, CodeSetComponent, CodeSetComponentInfo};
 use rtorb_wire::giop::Version;
 use rtorb_wire::giop::contexts::{self, CodeSets, ListenPoint};
@@ -8,7 +10,7 @@ use rtorb_wire::ior::{
     Component, ExposedPolicy, IiopProfile, Ior, PriorityBand, PriorityModel, ProfileBody,
     TaggedComponent, TaoEndpoint, TaoUnixEndpoint, UiopProfile, component_tag,
 };
-use rtorb_wire::{Decode, DecodeError, Encode, Reader, Writer};
+use rtorb_wire::{Decode, DecodeError, Encode, EncodeError, Reader, TextCodeSet, Writer};
 
 const V13: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000200000000101020005000000686f73740000a00f06000000616263646566000000000000";
 const V15: &str = "IOR:010000001700000049444c3a546573742f526f756e64747269703a312e3000000100000000000000ba0000000101020005000000686f73740000a00f06000000616263646566000004000000000000000800000001000000004f4154010000001800000001000000010001000100000001000105090101000000000002000000340000000100000002000000280000000a0000000100000000000000000000002d0000001000000001000000020000000000aa2aab2aff7f024f415426000000010000000200000005000000686f73740000a00f6400000005000000686f73740000a10fc800";
@@ -406,4 +408,37 @@ fn wrong_value_tags_are_refused() {
             .chunk()
             .is_err()
     );
+}
+
+/// The bytes 0xa0 to 0xff in ISO 8859-15, as the tables of Python and of glibc have them.
+const UPPER_LATIN_9: &str = "\u{a0}¡¢£€¥Š§š©ª«¬\u{ad}®¯°±²³Žµ¶·ž¹º»ŒœŸ¿ÀÁÂÃÄÅ\
+    ÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ";
+
+#[test]
+fn text_in_iso_8859_15_has_the_bytes_of_its_table() {
+    let bytes: Vec<u8> = (0xa0..=0xff).collect();
+    let set = CharCodeSet::Latin9;
+    let mut w = Writer::new(Vec::new(), 1024)
+        .with_order(ByteOrder::Little)
+        .with_char_code_set(set);
+    w.str(UPPER_LATIN_9).unwrap();
+    w.char('\u{20ac}').unwrap();
+    let written = w.to_bytes();
+    assert_eq!(written[..4], 97u32.to_le_bytes());
+    assert_eq!(written[4..100], bytes[..]);
+    assert_eq!(written[100..], [0, 0xa4]);
+    let mut r = Reader::new(&written, ByteOrder::Little).with_char_code_set(set);
+    assert_eq!(r.str().unwrap(), UPPER_LATIN_9);
+    assert_eq!(r.char(), Ok('\u{20ac}'));
+    for replaced in "\u{a4}\u{a6}\u{a8}\u{b4}\u{b8}\u{bc}\u{bd}\u{be}\u{100}".chars() {
+        let mut w = Writer::new(Vec::new(), 1024).with_char_code_set(set);
+        let code_set = TextCodeSet::Latin9;
+        let character = u32::from(replaced);
+        let refused = EncodeError::NotInCodeSet {
+            character,
+            code_set,
+        };
+        assert_eq!(w.char(replaced), Err(refused));
+        assert_eq!(w.str(&format!("a{replaced}")), Err(refused));
+    }
 }

@@ -45,6 +45,14 @@ fn versions() -> impl Strategy<Value = Version> {
     (0u8..=2).prop_map(|minor| Version { major: 1, minor })
 }
 
+/// The character of a byte of ISO 8859-15.
+fn latin_9(byte: u8) -> char {
+    let message = [2, 0, 0, 0, byte, 0];
+    let mut r = Reader::new(&message, ByteOrder::Little).with_char_code_set(CharCodeSet::Latin9);
+    let text = r.str().expect("every byte is a character");
+    text.chars().next().expect("one")
+}
+
 /// Texts without a zero.
 fn texts() -> impl Strategy<Value = String> {
     "[^\\x00]{0,20}"
@@ -124,7 +132,7 @@ proptest! {
     fn texts_come_back(
         text in texts(),
         plain in "[ -~]{0,9}",
-        latin in vec(1u8..=255, 0..9),
+        bytes in vec(1u8..=255, 0..9),
         wide in any::<u16>(),
         place in places(),
     ) {
@@ -136,10 +144,14 @@ proptest! {
         if let Some(character) = char::from_u32(wide.into()) {
             comes_back(&WChar(character), place);
         }
-        let latin: String = latin.into_iter().map(char::from).collect();
+        let latin: String = bytes.iter().copied().map(char::from).collect();
         let place = Place { set: CharCodeSet::Latin1, ..place };
         comes_back(&latin, place);
         latin.chars().for_each(|character| comes_back(&character, place));
+        let place = Place { set: CharCodeSet::Latin9, ..place };
+        let text: String = bytes.iter().map(|byte| latin_9(*byte)).collect();
+        comes_back(&text, place);
+        text.chars().for_each(|character| comes_back(&character, place));
     }
 
     #[test]

@@ -258,10 +258,10 @@ fn value_tags(mut r: Reader<'_>) {
 }
 
 fn reader(how: u8, octets: &[u8]) -> Reader<'_> {
-    let set = if how & 2 == 0 {
-        CharCodeSet::Latin1
-    } else {
-        CharCodeSet::Utf8
+    let set = match how & 18 {
+        0 => CharCodeSet::Latin1,
+        16 => CharCodeSet::Latin9,
+        _ => CharCodeSet::Utf8,
     };
     Reader::new(octets, ByteOrder::from_flag(how))
         .with_giop_minor(how >> 2 & 3)

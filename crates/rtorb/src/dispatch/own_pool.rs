@@ -81,7 +81,7 @@ impl OwnPool {
         ready();
         let mut waited = Ok(());
         while waited.is_ok() && !orb.is_stopping() {
-            waited = await_connection(server);
+            waited = await_connection(server, None);
         }
         orb.stop();
         pool.stop();

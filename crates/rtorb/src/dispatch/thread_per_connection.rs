@@ -1,11 +1,13 @@
 //! A thread for each connection: it reads a request, calls the servant and writes the reply, and shares nothing.
 
 use super::{DispatchError, await_connection, join};
-use crate::server::{Admission, Server, ServerCore, ThreadPriority, Workspace, refuse};
+use crate::server::{Admission, Server, ServerCore, Session, ThreadPriority, Workspace, refuse};
 use rtorb_os::Resource;
-use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::clock::{monotonic_ns, sleep_until, timespec};
 use rtorb_os::thread::{JoinHandle, spawn};
+use rustix::time::Timespec;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Accepts connections on the calling thread until the ORB is stopped, then waits for the others to end.
 ///
@@ -23,12 +25,15 @@ pub(super) fn run(
     }
     ready();
     let mut number = 0u64;
+    let mut looks = Looks::new(orb.limits.idle_buffer_time / 2);
     while !orb.is_stopping() {
-        if let Err(errno) = await_connection(server) {
+        let timeout = looks.time_left();
+        if let Err(errno) = await_connection(server, Some(&timeout)) {
             orb.stop();
             join(threads);
             return Err(errno.into());
         }
+        looks.look_if_due(server);
         threads.retain(|thread| !thread.is_finished());
         for listener in &server.listeners {
             let mut connection = match server.accept(orb, listener) {
@@ -75,6 +80,43 @@ pub(super) fn run(
     }
     join(threads);
     Ok(())
+}
+
+/// The looks for silent connections through shared memory, whose threads give their buffers back.
+struct Looks {
+    period_ns: u64,
+    next_ns: u64,
+}
+
+impl Looks {
+    fn new(period: Duration) -> Self {
+        let period_ns = period.as_nanos() as u64;
+        Self {
+            period_ns,
+            next_ns: monotonic_ns() + period_ns,
+        }
+    }
+
+    /// The time until the next look.
+    fn time_left(&self) -> Timespec {
+        timespec(self.next_ns.saturating_sub(monotonic_ns()))
+    }
+
+    fn look_if_due(&mut self, server: &Server) {
+        if monotonic_ns() < self.next_ns {
+            return;
+        }
+        let interrupt = |session: &Session| {
+            if let Some(memory) = session.stream.memory() {
+                memory.interrupt();
+            }
+        };
+        let mut next = Some(0);
+        while let Some(from) = next {
+            next = server.look_at_connections(from, interrupt);
+        }
+        self.next_ns = monotonic_ns() + self.period_ns;
+    }
 }
 
 /// How long an idle connection is given to give way, in nanoseconds.

@@ -106,9 +106,10 @@ settings! {
         sched_policy: Option<RoundRobin> => SchedPolicy "SCHED_FIFO|SCHED_RR" by text,
         /// Whether to continue if the host refuses real-time scheduling.
         best_effort: Option<bool> => BestEffort "yes|no" by yes_or_no,
-        /// The native code set of `char` and `string` data. A server that exchanges `char` above ASCII needs `ISO-8859-1`.
+        /// The native code set of `char` and `string` data. A server that exchanges `char` above ASCII needs `ISO-8859-1`, or
+        /// `ISO-8859-15` for the Euro sign.
         #[serde(deserialize_with = "code_set")]
-        native_char_code_set: Option<CharCodeSet> => NativeCharCodeSet "UTF-8|ISO-8859-1" by text,
+        native_char_code_set: Option<CharCodeSet> => NativeCharCodeSet "UTF-8|ISO-8859-1|ISO-8859-15" by text,
         /// The longest time until a connection is open, resolving the host name included.
         connect_timeout_ms: Option<ConnectTimeout> => ConnectTimeoutMs "N" by number,
         /// Whether deadlines of operations bound their calls and expired requests are refused, or both are only counted.

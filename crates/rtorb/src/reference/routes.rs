@@ -268,7 +268,8 @@ fn route_maker<'o>(
 /// Returns the code set of `char` data that the client names to a server with these components. `None` if it names none: then `char`
 /// data is ISO 8859-1.
 ///
-/// Rust strings are UTF-8, so the client asks for UTF-8 first, unless the application has chosen another native code set. A profile
+/// Rust strings are UTF-8, so the client asks for UTF-8 first, unless the application has chosen another native code set. A server
+/// without UTF-8 gets its native code set. A profile
 /// without components comes from a URL, and does not describe the server. ORBs have UTF-8 and UTF-16, and a server that does not know
 /// code sets ignores the service context that names them.
 fn code_sets(
@@ -289,7 +290,8 @@ fn code_sets(
         client.char_data.conversion.clear();
     }
     let chosen = negotiate(server, &client).ok();
-    let char_data = chosen.and_then(|sets| CharCodeSet::from_registry(sets.char_data));
+    let char_data = chosen.map_or(server.char_data.native, |sets| sets.char_data);
+    let char_data = CharCodeSet::from_registry(char_data);
     // The fallback if the server supports neither (CORBA 3, 13.10.2.6).
     (version.minor > 0).then(|| char_data.unwrap_or_default())
 }
@@ -303,4 +305,29 @@ fn readable(
         .iter()
         .filter_map(|component| read(component).ok())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtorb_wire::code_sets::{CodeSetComponent, ISO_8859_1, ISO_8859_15, UTF_8, UTF_16};
+
+    #[test]
+    fn a_server_without_utf_8_gets_its_native_code_set() {
+        for (native, conversion, chosen) in [
+            (ISO_8859_15, vec![], CharCodeSet::Latin9),
+            (ISO_8859_15, vec![UTF_8], CharCodeSet::Utf8),
+            (ISO_8859_1, vec![], CharCodeSet::Latin1),
+        ] {
+            let server = Component::CodeSets(CodeSetComponentInfo {
+                char_data: CodeSetComponent { native, conversion },
+                wchar_data: CodeSetComponent {
+                    native: UTF_16,
+                    conversion: vec![],
+                },
+            });
+            let sets = code_sets(&[server], Version::V1_2, CharCodeSet::Utf8);
+            assert_eq!(sets, Some(chosen));
+        }
+    }
 }

@@ -64,6 +64,10 @@ impl Buffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DispatchStrategy, Limits, Orb};
+    use core::time::Duration;
+    use rtorb_tests::running::until;
+    use rtorb_tests::scratch::Scratch;
 
     #[test]
     fn a_buffer_that_was_given_back_is_the_next_one_and_the_pool_is_bounded() {
@@ -76,5 +80,36 @@ mod tests {
         assert_eq!(buffers.freed.load(Ordering::Relaxed), 1);
         let again = buffers.take();
         assert_eq!(again.as_ptr(), place, "without a heap call");
+    }
+
+    #[test]
+    fn a_silent_connection_through_shared_memory_gives_its_buffer_back() {
+        for (name, dispatch) in DispatchStrategy::ALL {
+            let scratch = Scratch::new();
+            let limits = Limits::with(|limits| {
+                limits.idle_buffer_time = Duration::from_millis(20);
+            });
+            let builder = Orb::builder().dispatch(dispatch).limits(limits);
+            let endpoint = format!("shmiop://{}", scratch.join("socket").display());
+            let server = builder.listen(&endpoint).build().expect("an ORB");
+            server.root_poa().expect("it listens");
+            let serving = server.clone();
+            let thread = std::thread::spawn(move || serving.run());
+            let buffers = &server.core.adapters.server.buffers;
+            let spare = || buffers.spare.lock().len();
+            let client = Orb::builder().build().expect("an ORB");
+            let url = format!(
+                "corbaloc:shmiop:1.2@{}|nobody",
+                scratch.join("socket").display()
+            );
+            let object = client.string_to_object(&url).expect("a reference");
+            for round in 0..3 {
+                assert_eq!(object.non_existent(), Ok(true), "{name}, round {round}");
+                until("the buffer is given back", || (spare() == 1).then_some(()));
+            }
+            server.shutdown();
+            let served = thread.join().expect("no panic");
+            assert!(served.is_ok(), "{name}: {served:?}");
+        }
     }
 }

@@ -23,6 +23,9 @@ impl ServedConnection {
 
     /// Waits for requests and serves them until the connection has ended, and sends CloseConnection if the ORB ends it.
     pub(crate) fn serve_to_the_end(&mut self, workspace: &mut Workspace) {
+        if self.session.stream.memory().is_some() {
+            self.await_bytes();
+        }
         loop {
             match self
                 .reading
@@ -33,7 +36,8 @@ impl ServedConnection {
                 Next::Incomplete => match self.reading.receive(&self.session) {
                     Ok(0) if self.reading.get_buffer(&self.session) => {}
                     Ok(0) => break,
-                    Ok(_) | Err(Errno::INTR) => {}
+                    Ok(_) => {}
+                    Err(Errno::INTR) => self.give_memory_back(),
                     Err(_) => break,
                 },
             }
@@ -41,5 +45,25 @@ impl ServedConnection {
         if self.session.orb.is_stopping() {
             close_all(vec![Arc::clone(&self.session)]);
         }
+    }
+
+    /// Gives the memory of a silent connection through shared memory back, and waits without it.
+    ///
+    /// A thread that waits at a socket cannot give up the buffer into which the kernel receives.
+    #[cold]
+    fn give_memory_back(&mut self) {
+        if self.session.is_silent() {
+            self.reading.give_buffer_back(&self.session);
+            self.session.trim();
+            self.await_bytes();
+        }
+    }
+
+    /// Waits for bytes or the end, and gets a buffer.
+    #[cold]
+    fn await_bytes(&mut self) {
+        while self.session.stream.await_readable(None) == Err(Errno::INTR) {}
+        // The thread finds an error when it receives.
+        self.reading.get_buffer(&self.session);
     }
 }

@@ -27,15 +27,11 @@ pub(crate) enum Next {
 }
 
 impl Reading {
-    /// Creates the state of a new connection. It gets its buffer with its first request; through shared memory, it has one at once.
+    /// Creates the state of a new connection. It gets its buffer with its first request.
     pub(super) fn new(session: &Session) -> Self {
         let limits = session.orb.limits.receive();
-        let receiver = match session.stream.memory() {
-            Some(_) => Receiver::new(Side::Server, limits),
-            None => Receiver::without_buffer(Side::Server, limits),
-        };
         Self {
-            receiver,
+            receiver: Receiver::without_buffer(Side::Server, limits),
             code_sets: CodeSetState::default(),
         }
     }
@@ -53,7 +49,7 @@ impl Reading {
     /// Gives the buffer of a silent connection back, unless a part of a message is in it.
     #[cold]
     pub(crate) fn give_buffer_back(&mut self, session: &Session) {
-        if session.stream.memory().is_some() || !self.receiver.has_buffer() {
+        if !self.receiver.has_buffer() {
             return;
         }
         match self.receiver.take_buffer() {

@@ -110,7 +110,7 @@ impl Session {
             events: Arc::clone(events),
             token,
         });
-        self.stream.be_polled();
+        self.stream.register_for_polling();
         events.add(token, self)
     }
 

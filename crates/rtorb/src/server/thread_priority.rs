@@ -127,7 +127,7 @@ impl ThreadPriority {
     /// # Errors
     /// NO_PERMISSION when the host does not let the thread return from the priority of an earlier call.
     #[inline(always)]
-    pub(super) fn begin_as_it_is(
+    pub(super) fn begin_unprioritised(
         &mut self,
         rt: &RtCore,
     ) -> Result<UpcallPriority, SystemException> {

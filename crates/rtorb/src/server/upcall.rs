@@ -236,10 +236,10 @@ fn begin<'m>(
     thread: &mut ThreadPriority,
 ) -> Result<UpcallPriority, SystemException> {
     if thread.has_priority() {
-        return thread.begin_as_it_is(rt);
+        return thread.begin_unprioritised(rt);
     }
     let called = match object.priority {
-        CallPriority::AsItIs => return thread.begin_as_it_is(rt),
+        CallPriority::AsItIs => return thread.begin_unprioritised(rt),
         CallPriority::Declared { priority, native } => {
             let inbound = rt.inbound(priority, &object.id)?;
             Called {

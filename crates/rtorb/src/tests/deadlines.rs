@@ -4,6 +4,7 @@ use super::network::{Conditions, connections, set_conditions, silence};
 use super::scripted::{Act, PORT, Request};
 use super::world::{World, call, client_strategies, object};
 use crate::clock::monotonic_ns;
+use crate::deadline::with_deadline;
 use crate::exception::{OMG, Phase};
 use crate::{CompletionStatus, ExceptionKind, Limits, ObjectRef, Orb, SystemException};
 use core::cell::Cell;
@@ -426,6 +427,31 @@ fn calls_with_one_end_time_end_by_it() {
             "{strategy}: {late}"
         );
         assert_eq!(object.chosen_timeout(), Some(TIMEOUT));
+    }
+}
+
+#[test]
+fn an_operation_of_several_calls_ends_by_its_deadline() {
+    for (strategy, builder) in client_strategies() {
+        let world = World::perfect();
+        let server =
+            world.script(|request| vec![Act::Wait(MOMENT * 2 / 5), Act::Send(yes(request.id))]);
+        let object = object(&world, builder().round_trip_timeout(Some(TIMEOUT)), &server);
+        assert_eq!(call(&object), Ok(true));
+        let begun_ns = monotonic_ns();
+        let failed = with_deadline(MOMENT, || {
+            assert_eq!(call(&object), Ok(true), "{strategy}");
+            // A longer deadline of a part of it changes nothing.
+            assert_eq!(with_deadline(TIMEOUT, || call(&object)), Ok(true));
+            call(&object)
+        });
+        let failed = failed.expect_err("there is no time for a third");
+        assert!(is_timeout(&failed, 3), "{strategy}: {failed}");
+        let elapsed = Duration::from_nanos(monotonic_ns() - begun_ns);
+        assert!(elapsed <= MOMENT + WATCHDOG, "{strategy}: {elapsed:?}");
+        assert_eq!(call(&object), Ok(true), "{strategy}: it is over");
+        let unbounded = with_deadline(None, || call(&object));
+        assert_eq!(unbounded, Ok(true), "{strategy}");
     }
 }
 

@@ -84,7 +84,7 @@ impl ConnectionThreads {
             poller: Poller::new()?,
             has_ended: AtomicBool::new(false),
         });
-        stream.be_polled();
+        stream.register_for_polling();
         let poller = &signal.poller;
         poller.add(stream, Token::number(STREAM), EventFlags::IN)?;
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;

@@ -111,7 +111,7 @@ impl PolledConnection {
     fn watch(&self, source: Weak<dyn ReplySource>, stream: &Stream) -> Result<(), Errno> {
         self.connections.retain(|source| source.strong_count() > 0);
         let key = self.connections.insert(source).ok_or(Errno::NOBUFS)?;
-        stream.be_polled();
+        stream.register_for_polling();
         self.poller.add(stream, Token::of(key), EventFlags::IN)
     }
 

@@ -196,7 +196,7 @@ impl Counted {
 
     /// Events of one consumer come one after another, though not always from the same thread.
     fn count(&self, stamp: Stamp, now_ns: u64) {
-        let Stamp { number, sent_ns } = stamp;
+        let Stamp { number, release_ns } = stamp;
         let next = self.next.load(Ordering::Relaxed);
         match number.checked_sub(next) {
             Some(missing) => {
@@ -207,7 +207,7 @@ impl Counted {
         }
         let place = usize::try_from(number).unwrap_or(usize::MAX);
         if let Some(latency_ns) = self.latencies_ns.get(place) {
-            let ns = u32::try_from(now_ns.saturating_sub(sent_ns)).unwrap_or(NOT_RECEIVED);
+            let ns = u32::try_from(now_ns.saturating_sub(release_ns)).unwrap_or(NOT_RECEIVED);
             latency_ns.store(ns.min(NOT_RECEIVED - 1), Ordering::Relaxed);
         }
         // Last: whoever sees the event counted sees its latency.
@@ -294,7 +294,7 @@ mod tests {
         for number in numbers {
             let stamp = Stamp {
                 number: *number,
-                sent_ns: monotonic_ns(),
+                release_ns: monotonic_ns(),
             };
             let mut payload = vec![0; rtec::STAMP_BYTES];
             stamp.write(&mut payload);

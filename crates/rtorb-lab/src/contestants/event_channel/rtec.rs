@@ -24,8 +24,8 @@ pub const STAMP_BYTES: usize = 16;
 pub struct Stamp {
     /// Its number.
     pub number: u64,
-    /// When it was sent, in nanoseconds of CLOCK_MONOTONIC.
-    pub sent_ns: u64,
+    /// When it was to be sent, in nanoseconds of CLOCK_MONOTONIC: its planned release, or the time of sending if it has none.
+    pub release_ns: u64,
 }
 
 impl Stamp {
@@ -33,7 +33,7 @@ impl Stamp {
     pub fn write(self, payload: &mut [u8]) {
         if let Some((both, _)) = payload.split_first_chunk_mut::<STAMP_BYTES>() {
             both[..8].copy_from_slice(&self.number.to_le_bytes());
-            both[8..].copy_from_slice(&self.sent_ns.to_le_bytes());
+            both[8..].copy_from_slice(&self.release_ns.to_le_bytes());
         }
     }
 
@@ -41,10 +41,10 @@ impl Stamp {
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let (both, _) = payload.split_first_chunk::<STAMP_BYTES>()?;
-        let (number, sent_ns) = both.split_first_chunk::<8>()?;
+        let (number, release_ns) = both.split_first_chunk::<8>()?;
         Some(Self {
             number: u64::from_le_bytes(*number),
-            sent_ns: u64::from_le_bytes(*sent_ns.first_chunk()?),
+            release_ns: u64::from_le_bytes(*release_ns.first_chunk()?),
         })
     }
 }
@@ -175,7 +175,7 @@ mod tests {
     fn a_stamp_is_read_back_and_what_is_too_short_has_none() {
         let stamp = Stamp {
             number: 1 << 40,
-            sent_ns: u64::MAX,
+            release_ns: u64::MAX,
         };
         let mut payload = vec![0; STAMP_BYTES + 3];
         stamp.write(&mut payload);

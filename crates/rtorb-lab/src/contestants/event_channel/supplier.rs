@@ -151,25 +151,12 @@ impl EventSender {
     fn send(&self, sending: &Sending) -> Result<Sent, String> {
         let payload = vec![0; sending.payload_bytes.max(rtec::STAMP_BYTES)];
         let mut event = [rtec::event(self.source, rtec::FELL, payload)];
-        let begin_ns = monotonic_ns() + BARRIER_NS;
-        let mut sent = Sent::default();
-        while sent.count < sending.count && !self.stop.load(Ordering::Relaxed) {
-            if sent.count % sending.burst == 0 && (sending.period_ns > 0 || sent.count == 0) {
-                let bursts = sent.count / sending.burst;
-                let pause_ns = if bursts == 0 { 0 } else { sending.pause_ns };
-                sleep_until(begin_ns + pause_ns + bursts * sending.period_ns);
-            }
-            let stamp = Stamp {
-                number: sending.first + sent.count,
-                sent_ns: monotonic_ns(),
-            };
+        let sent = send_all(sending, &self.stop, |stamp| {
             stamp.write(&mut event[0].data.payload);
             self.proxy
                 .push(&event)
-                .map_err(|exception| format!("event {}: {exception}", stamp.number))?;
-            sent.count += 1;
-        }
-        sent.elapsed_ns = monotonic_ns().saturating_sub(begin_ns);
+                .map_err(|exception| format!("event {}: {exception}", stamp.number))
+        })?;
         sleep_until(monotonic_ns() + sending.pause_ns);
         Ok(sent)
     }
@@ -180,6 +167,81 @@ impl EventSender {
     }
 }
 
+/// Sends events, each at its release or as soon after it as the one before lets it. Its stamp has the release: an event that was held
+/// up in its supplier is as late as one that was held up in the channel.
+fn send_all(
+    sending: &Sending,
+    stop: &AtomicBool,
+    mut push: impl FnMut(Stamp) -> Result<(), String>,
+) -> Result<Sent, String> {
+    let begin_ns = monotonic_ns() + BARRIER_NS;
+    let mut sent = Sent::default();
+    while sent.count < sending.count && !stop.load(Ordering::Relaxed) {
+        let planned_ns = sending.release_ns(begin_ns, sent.count);
+        let begins_burst = sent.count.is_multiple_of(sending.burst);
+        if let Some(planned_ns) = planned_ns.filter(|_| begins_burst) {
+            sleep_until(planned_ns);
+        }
+        push(Stamp {
+            number: sending.first + sent.count,
+            release_ns: planned_ns.unwrap_or_else(monotonic_ns),
+        })?;
+        sent.count += 1;
+    }
+    sent.elapsed_ns = monotonic_ns().saturating_sub(begin_ns);
+    Ok(sent)
+}
+
 /// For the laboratory to have its answer before the first event.
 const BARRIER_NS: u64 = 5_000_000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD_NS: u64 = 5_000_000;
+
+    fn stamps(sending: &Sending, mut push: impl FnMut(u64)) -> Vec<Stamp> {
+        let mut stamps = Vec::new();
+        let sent = send_all(sending, &AtomicBool::new(false), |stamp| {
+            stamps.push(stamp);
+            push(stamp.number);
+            Ok(())
+        });
+        assert_eq!(sent.unwrap().count, sending.count);
+        stamps
+    }
+
+    /// The channel takes the first event three periods late.
+    #[test]
+    fn a_stamp_has_the_planned_release_however_late_the_event_is_sent() {
+        let sending = Sending::paced(5, PERIOD_NS);
+        let stamps = stamps(&sending, |number| {
+            if number == 0 {
+                sleep_until(monotonic_ns() + 3 * PERIOD_NS);
+            }
+        });
+        let mut pairs = stamps.windows(2);
+        assert!(pairs.all(|pair| pair[1].release_ns - pair[0].release_ns == PERIOD_NS));
+    }
+
+    #[test]
+    fn a_burst_is_released_at_once_and_what_has_no_rate_as_it_is_sent() {
+        let bursts = Sending {
+            burst: 2,
+            pause_ns: 1_000,
+            ..Sending::paced(4, PERIOD_NS)
+        };
+        let releases = |sending: &Sending| [0, 1, 2, 3].map(|event| sending.release_ns(7, event));
+        let second = 7 + 1_000 + PERIOD_NS;
+        assert_eq!(
+            releases(&bursts),
+            [Some(7), Some(7), Some(second), Some(second)]
+        );
+        let unpaced = Sending::paced(4, 0);
+        assert_eq!(releases(&unpaced), [Some(7), None, None, None]);
+        let stamps = stamps(&unpaced, |_| ());
+        assert!(stamps.is_sorted_by_key(|stamp| stamp.release_ns));
+    }
+}

@@ -16,6 +16,7 @@ use super::{BULK, BULK_BYTES, Calls, Run, Traffic, URGENT, builder, tcp};
 use crate::contestants::clients::{joined, open, thread};
 use crate::contestants::cubit::idl::Cubit;
 use crate::contestants::questions::{self, json};
+use crate::contestants::releases::planned_ns;
 
 /// The clients of the two objects of a [`server`](super::server).
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl Clients {
     }
 }
 
-/// Makes small calls at a rate once the barrier opens. A call that takes longer than the period delays the next one.
+/// Makes small calls at a rate once the barrier opens.
 fn call(cubit: &Cubit, duration_ns: u64, barrier: &Receiver<()>) -> Result<Calls, String> {
     let answer = || {
         let answer = cubit.cube_octet(ARGUMENT);
@@ -85,22 +86,34 @@ fn call(cubit: &Cubit, duration_ns: u64, barrier: &Receiver<()>) -> Result<Calls
     for _ in 0..WARM_UP_CALLS {
         answer()?;
     }
+    barrier
+        .recv()
+        .map_err(|_| "the run was given up".to_owned())?;
+    call_at_rate(duration_ns, || Ok(answer()? == ANSWER))
+}
+
+/// Makes a call for each release. During a call that takes longer than the period, releases are skipped: they are counted, and each
+/// is as late as the reply to the next call. `call` returns whether its answer is right.
+fn call_at_rate(
+    duration_ns: u64,
+    mut call: impl FnMut() -> Result<bool, String>,
+) -> Result<Calls, String> {
     let calls_max = usize::try_from(duration_ns / PERIOD_NS + 1).unwrap_or(CALLS_MAX);
     let mut calls = Calls {
         times_ns: Vec::with_capacity(calls_max.min(CALLS_MAX)),
         ..Calls::default()
     };
-    barrier
-        .recv()
-        .map_err(|_| "the run was given up".to_owned())?;
     let begin_ns = monotonic_ns();
+    let end_ns = begin_ns + duration_ns.min(PERIOD_NS * CALLS_MAX as u64);
     let mut timer = PeriodicTimer::starting_at(begin_ns, PERIOD_NS);
-    while timer.next_ns() - begin_ns < duration_ns && calls.times_ns.len() < CALLS_MAX {
-        timer.wait();
-        let before_ns = monotonic_ns();
-        let answer = answer()?;
-        calls.times_ns.push(monotonic_ns() - before_ns);
-        calls.wrong += u64::from(answer != ANSWER);
+    while timer.next_ns() < end_ns {
+        let release = timer.wait();
+        calls.wrong += u64::from(!call()?);
+        let after_ns = monotonic_ns();
+        for planned_ns in planned_ns(release, PERIOD_NS).filter(|planned_ns| *planned_ns < end_ns) {
+            calls.times_ns.push(after_ns - planned_ns);
+            calls.skipped += u64::from(planned_ns < release.scheduled_ns);
+        }
     }
     Ok(calls)
 }
@@ -178,3 +191,35 @@ const ANSWER: u8 = ARGUMENT.wrapping_mul(ARGUMENT).wrapping_mul(ARGUMENT);
 const CALLS_MAX: usize = 50_000;
 const BULK_CLIENTS_MAX: usize = 16;
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests {
+    use rtorb_os::clock::sleep_until;
+
+    use super::*;
+
+    /// The third call takes three and a half periods.
+    #[test]
+    fn releases_during_a_long_call_are_counted_and_late() {
+        let mut calls = 0;
+        let one_is_long = || {
+            calls += 1;
+            if calls == 3 {
+                sleep_until(monotonic_ns() + 7 * PERIOD_NS / 2);
+            }
+            Ok(calls != 1)
+        };
+        let found = call_at_rate(10 * PERIOD_NS, one_is_long).unwrap();
+        assert_eq!((found.times_ns.len(), found.wrong), (10, 1));
+        assert!(found.skipped >= 2, "{found:?}");
+        assert!(calls + found.skipped >= 10);
+        let late = found.times_ns.iter().filter(|ns| **ns > PERIOD_NS / 2);
+        assert!(late.count() >= 4, "{found:?}");
+    }
+
+    #[test]
+    fn a_call_that_fails_ends_the_run() {
+        let found = call_at_rate(PERIOD_NS, || Err("no".to_owned()));
+        assert_eq!(found.unwrap_err(), "no");
+    }
+}

@@ -239,6 +239,7 @@ mod tests {
             budget_ns: 1_000_000_000,
             request_bytes: 1400,
             reply_bytes: 1300,
+            period_ns: 0,
         };
         let samples = client.burst(&burst).unwrap();
         assert_eq!((samples.times_ns.len(), samples.wrong), (50, 0));

@@ -8,11 +8,12 @@ use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Orb, Strategies};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::thread::{JoinHandle, spawn};
-use rtorb_os::timer::PeriodicTimer;
+use rtorb_os::timer::{PeriodicTimer, Release};
 
 use super::{Group, Ran, Releases, Run, Times, answer_lines, process_cpu_ns};
 use crate::contestants::clients::open;
 use crate::contestants::cubit::idl::Cubit;
+use crate::contestants::releases::planned_ns;
 
 /// The objects that clients may call, and those clients that wait at the barrier.
 #[derive(Debug)]
@@ -187,14 +188,13 @@ impl Client {
                 Releases::Each => timer.wait_each(),
                 Releases::Latest => timer.wait(),
             };
-            self.calls(release.scheduled_ns, &mut times)?;
+            self.calls(release, end_ns, &mut times)?;
         }
-        times.missed = timer.missed();
         Ok(times)
     }
 
-    /// The calls of one release.
-    fn calls(&self, scheduled_ns: u64, times: &mut Times) -> Result<(), String> {
+    /// Makes the calls of one release. The releases that it skipped are as late as its first reply.
+    fn calls(&self, release: Release, end_ns: u64, times: &mut Times) -> Result<(), String> {
         for call in 0..self.group.calls {
             let before_ns = monotonic_ns();
             let answer = self.cubit.cube_octet(ARGUMENT);
@@ -205,7 +205,11 @@ impl Client {
             times.wrong += u64::from(answer != ANSWER);
             push(&mut times.sent_ns, after_ns - before_ns);
             if call == 0 {
-                push(&mut times.release_ns, after_ns.saturating_sub(scheduled_ns));
+                let planned = planned_ns(release, self.group.period_ns);
+                for planned_ns in planned.filter(|planned_ns| *planned_ns < end_ns) {
+                    push(&mut times.release_ns, after_ns.saturating_sub(planned_ns));
+                    times.missed += u64::from(planned_ns < release.scheduled_ns);
+                }
             }
         }
         Ok(())
@@ -275,10 +279,46 @@ mod tests {
             (high.sent_ns.len(), high.release_ns.len(), high.wrong),
             (5, 5, 0)
         );
-        assert_eq!(low.sent_ns.len() as u64 + low.missed, 3 * 2);
+        assert!(low.sent_ns.len() as u64 + low.missed >= 3 * 2);
+        assert_eq!(low.release_ns.len(), 3 * 2);
         assert!(ran.cpu_ns > 0);
         // From the release on it is never less than from sending on.
         assert!(high.release_ns.iter().sum::<u64>() >= high.sent_ns.iter().sum::<u64>());
+        server.orb().shutdown();
+        thread.join().unwrap().unwrap().unwrap();
+    }
+
+    /// The servant takes three periods for each call. Who counts only the calls that were made has a third of the releases, and none
+    /// of those that waited for the call before.
+    #[test]
+    fn a_skipped_release_is_as_late_as_the_reply_that_held_it_up() {
+        const PERIOD_NS: u64 = 10_000_000;
+        let works = RateObject {
+            priority: 0,
+            works: true,
+        };
+        let server = Server::open("iiop://127.0.0.1:0", "default", &[works]).unwrap();
+        server.set_work(3 * PERIOD_NS);
+        let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
+        let mut clients = Clients::open("default", &references).unwrap();
+        let serving = server.orb().clone();
+        let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
+        let run = Run {
+            duration_ns: 12 * PERIOD_NS,
+            round: 0,
+            first: FirstReleases::Together,
+            groups: vec![group(0, 1, PERIOD_NS, Releases::Latest)],
+        };
+        clients.prepare(&run).unwrap();
+        let times = clients.go().unwrap().groups.remove(0);
+        assert_eq!(times.release_ns.len(), 12, "one for each planned release");
+        // The call for the last of them may be released after the end.
+        assert!((12..=13).contains(&(times.sent_ns.len() as u64 + times.missed)));
+        assert!(times.missed >= 6, "{times:?}");
+        let waited = |periods: u64| move |ns: &&u64| **ns >= periods * PERIOD_NS;
+        let all = &times.release_ns;
+        assert!(all.iter().all(|ns| *ns >= PERIOD_NS));
+        assert!(all.iter().filter(waited(4)).count() >= 3, "{all:?}");
         server.orb().shutdown();
         thread.join().unwrap().unwrap().unwrap();
     }

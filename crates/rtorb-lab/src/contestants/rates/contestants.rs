@@ -5,13 +5,13 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use rtorb_host::placement::Placement;
 use rtorb_results::ObtainedScheduling;
 
+use super::entrant::{Entrant, ServerPriorities, Software};
 use super::server::RateObject;
 use super::{FirstReleases, Group, Ran, Run};
 use crate::contestants::peers::omniorb::{self, OmniOrb};
-use crate::contestants::{OMNIORB, Orb, Transport, start_server};
+use crate::contestants::{Orb, start_server};
 use crate::error::LabError;
 use crate::processes::awake::Awake;
 use crate::processes::{Launcher, Process};
@@ -91,52 +91,6 @@ impl Turn {
     }
 }
 
-/// Somebody who can take part.
-#[derive(Clone, Debug)]
-pub struct Entrant {
-    /// Ours with a preset of strategies, as [`Entrant::software`] says, or the peer: the label `preset`.
-    pub name: String,
-    /// Where its server runs.
-    pub server: Placement,
-    /// The transport of ours.
-    pub transport: Transport,
-}
-
-impl Entrant {
-    /// Ours or the peer, and for ours the preset, and whether its objects declare priorities.
-    ///
-    /// CORBAplus and miniCOOL knew no priorities (P1 section 2): their pools have threads of one priority, which serve
-    /// requests in the order of their arrival. With `_rt` behind the name, the same strategies have RT-CORBA's priorities.
-    fn software(&self) -> Software<'_> {
-        match self.name.strip_suffix("_rt") {
-            Some(preset) => Software::Rtorb(preset, true),
-            None if self.name == OMNIORB => Software::OmniOrb,
-            None => {
-                let knows_none = ["corbaplus", "minicool"].contains(&self.name.as_str());
-                Software::Rtorb(&self.name, !knows_none)
-            }
-        }
-    }
-}
-
-impl fmt::Display for Entrant {
-    /// The name, and the transport if that is not TCP.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.name)?;
-        match self.transport {
-            Transport::Tcp => Ok(()),
-            other => write!(formatter, " over {}", other.label()),
-        }
-    }
-}
-
-/// What an entrant runs.
-enum Software<'a> {
-    /// Ours with that preset; whether objects declare priorities.
-    Rtorb(&'a str, bool),
-    OmniOrb,
-}
-
 impl RateContestant {
     /// Starts an entrant, with its socket file in that folder; `None` when that is the peer, which is not installed.
     ///
@@ -150,7 +104,8 @@ impl RateContestant {
     ) -> Result<Option<Self>, LabError> {
         let program;
         let (orb, server, clients) = match entrant.software() {
-            Software::Rtorb(preset, declares) => {
+            Software::Rtorb(preset) => {
+                let declares = entrant.priorities() == ServerPriorities::OfObjects;
                 let socket = format!("rates-{}", entrant.name);
                 let endpoint = entrant.transport.endpoint_in(folder, &socket);
                 let endpoint = endpoint.unwrap_or_else(|| launcher.server_endpoint());

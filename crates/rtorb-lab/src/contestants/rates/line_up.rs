@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use rtorb_host::placement::Placement;
 use rtorb_results::{Labels, ObtainedScheduling};
 
-use super::contestants::{Entrant, RateContestant};
+use super::contestants::RateContestant;
+use super::entrant::Entrant;
 use super::server::RateObject;
 use crate::contestants::Transport;
 use crate::contestants::peers::omniorb;
@@ -17,16 +18,17 @@ use crate::study::Cell;
 pub struct LineUp {
     contestants: Vec<(Labels, RateContestant)>,
     scheduling: Vec<ObtainedScheduling>,
-    left_out: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl LineUp {
-    /// Starts everybody of these cells with these objects, and has each prepared. Who fails is left out. Cells with the same
-    /// levels of `factors` have the same contestant. `placement` says where its server runs; `None` if this host has no such
-    /// place.
+    /// Starts everybody of these cells with these objects, and has each prepared. A peer that cannot be had here is left out. Cells
+    /// with the same levels of `factors` have the same contestant. `placement` says where its server runs; `None` if this host
+    /// has no such place.
     ///
     /// # Errors
-    /// The interrupt.
+    /// That a contestant does not start, or cannot be prepared: a run without it would say less than it was asked for. The
+    /// interrupt.
     pub(crate) fn start(
         context: &Context,
         cells: &[Cell<'_>],
@@ -54,29 +56,35 @@ impl LineUp {
         for (labels, entrant) in &entrants {
             let started =
                 RateContestant::start(&context.launcher, context.folder(), entrant, objects);
-            let prepared = started.and_then(|found| {
-                let prepared = found.map(|mut contestant| {
-                    let scheduling = prepare(labels, &mut contestant)?;
-                    Ok((contestant, scheduling))
-                });
-                prepared.transpose()
-            });
-            let why = match prepared {
-                Ok(Some((contestant, scheduling))) => {
-                    line_up.contestants.push((labels.clone(), contestant));
-                    line_up.scheduling.extend(scheduling);
-                    continue;
-                }
-                Ok(None) => format!("{}.", omniorb::HOW_TO_INSTALL),
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => error.to_string(),
-            };
-            let left_out = format!("{entrant} was left out: {why}");
-            if !line_up.left_out.contains(&left_out) {
-                line_up.left_out.push(left_out);
+            if let Some(mut contestant) = line_up.started(entrant, started)? {
+                line_up.scheduling.extend(prepare(labels, &mut contestant)?);
+                line_up.note(entrant.one_priority());
+                line_up.contestants.push((labels.clone(), contestant));
             }
         }
         Ok(line_up)
+    }
+
+    /// The contestant, if it has started; `None` of a peer that cannot be had here, with a note that says why.
+    fn started<C>(
+        &mut self,
+        entrant: &Entrant,
+        started: Result<Option<C>, LabError>,
+    ) -> Result<Option<C>, LabError> {
+        let why = match started {
+            Ok(Some(contestant)) => return Ok(Some(contestant)),
+            Ok(None) => format!("{}.", omniorb::HOW_TO_INSTALL),
+            Err(LabError::Peer { what }) => what,
+            Err(error) => return Err(error),
+        };
+        self.note(Some(format!("{entrant} was left out: {why}")));
+        Ok(None)
+    }
+
+    fn note(&mut self, note: Option<String>) {
+        let is_new = |note: &String| !self.notes.contains(note);
+        let note = note.filter(is_new);
+        self.notes.extend(note);
     }
 
     /// The contestant of a cell; `None` if it was left out.
@@ -92,12 +100,54 @@ impl LineUp {
         std::mem::take(&mut self.scheduling)
     }
 
-    /// Who was left out, and why.
+    /// Who was left out, and why; and whose server has one priority for all requests.
     #[must_use]
-    pub fn left_out(&self) -> Vec<String> {
-        self.left_out.clone()
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 }
 
 /// The factor that says who calls and serves.
 const PRESET: &str = "preset";
+
+#[cfg(test)]
+mod tests {
+    use rtorb_host::placement::Placement;
+
+    use super::*;
+
+    fn entrant(name: &str) -> Entrant {
+        Entrant {
+            name: name.to_owned(),
+            server: Placement::default(),
+            transport: Transport::Tcp,
+        }
+    }
+
+    /// A server of ours that does not start has no excuse: without it, the claims about it would not be missed.
+    #[test]
+    fn only_a_peer_that_cannot_be_had_is_left_out() {
+        let mut line_up = LineUp::default();
+        let failed = || Err::<Option<()>, _>(LabError::process("tao server", "no port is free"));
+        let error = line_up.started(&entrant("tao"), failed()).unwrap_err();
+        assert!(error.to_string().contains("no port is free"), "{error}");
+        assert!(line_up.started(&entrant("omniorb"), failed()).is_err());
+        assert!(line_up.notes().is_empty());
+        let absent = line_up.started::<()>(&entrant("omniorb"), Ok(None));
+        assert!(absent.unwrap().is_none());
+        let what = "g++ failed".to_owned();
+        let unbuilt = line_up.started::<()>(&entrant("omniorb"), Err(LabError::Peer { what }));
+        assert!(unbuilt.unwrap().is_none());
+        let [first, second] = &line_up.notes()[..] else {
+            panic!("{:?}", line_up.notes())
+        };
+        assert!(first.starts_with("omniorb was left out: omniORB is not installed"));
+        assert_eq!(second, "omniorb was left out: g++ failed");
+        assert!(
+            line_up
+                .started(&entrant("tao"), Ok(Some(())))
+                .unwrap()
+                .is_some()
+        );
+    }
+}

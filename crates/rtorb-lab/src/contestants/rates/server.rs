@@ -97,6 +97,12 @@ impl Server {
         &self.orb
     }
 
+    /// Has each request to an object that works take so much processor time from now on.
+    #[cfg(test)]
+    pub(super) fn set_work(&self, work_ns: u64) {
+        self.work_ns.store(work_ns, Ordering::Relaxed);
+    }
+
     /// Serves, and answers questions on standard input, until that ends; then the process ends.
     ///
     /// # Errors

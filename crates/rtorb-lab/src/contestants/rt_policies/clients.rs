@@ -231,10 +231,10 @@ impl Client {
         let mut timer = PeriodicTimer::starting_at(begin_ns, self.period_ns);
         for call in 0..self.calls {
             let release = timer.wait_each();
-            sleep_until(release.scheduled_ns + (self.offset_ns)(call));
-            let before_ns = monotonic_ns();
+            let planned_ns = release.scheduled_ns + (self.offset_ns)(call);
+            sleep_until(planned_ns);
             let servants = self.call(self.arguments)?;
-            let time_ns = monotonic_ns() - before_ns;
+            let time_ns = monotonic_ns() - planned_ns;
             match servants {
                 Some(servants) => {
                     times.served_ns.push(time_ns);

@@ -29,11 +29,8 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome
         values: vec![CellValue::MeanAndDeviation],
         ..TableView::default()
     };
-    // A call begins when the client runs: that it ran late, which is what load does on a kernel, is before it.
-    let mut released = high.clone();
-    released.insert("part".to_owned(), "from_release".into());
-    let hardest = hardest(gathered, &released);
-    let finding = under_load(&released, under);
+    let hardest = hardest(gathered, &high);
+    let finding = under_load(&high, under);
     let line = |id: &str, title: &str, value: StatisticName| Plot {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -69,21 +66,19 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome
         ),
     ];
     let mut outcome = compared.outcome(gathered, vec![finding, figures], plots);
-    outcome
-        .conclusions
-        .splice(0..0, by_load(gathered, &released));
+    outcome.conclusions.splice(0..0, by_load(gathered, &high));
     outcome
 }
 
 /// P4's finding: the worst call of these series by system and load.
-fn under_load(released: &Labels, under: &str) -> TableView {
+fn under_load(high: &Labels, under: &str) -> TableView {
     TableView {
         id: "under-load".to_owned(),
         title: "The high-priority client under load: its worst call".to_owned(),
         caption: "P4's question: what load does to the most urgent call on each system, from the moment at which the client is to \
                   call until it has the reply. A column for each crowd of low-priority clients beside it."
             .to_owned(),
-        of: released.clone(),
+        of: high.clone(),
         rows: vec![SYSTEM.to_owned(), under.to_owned()],
         columns: CLIENTS.map(str::to_owned).to_vec(),
         values: vec![CellValue::Worst],

@@ -1,6 +1,7 @@
 //! Who takes part, and how the clients call.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rtorb_host::placement::Placement;
 use rtorb_results::{Labels, ObtainedScheduling, labels};
@@ -20,6 +21,7 @@ use crate::contestants::{Contestant, Orb, Transport};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::transports::TRANSPORT;
+use crate::processes::awake::Awake;
 use crate::processes::probe::Answer;
 use crate::study::{Cell, Sampled, Subject, Turn};
 
@@ -106,10 +108,17 @@ impl LineUp {
         })
     }
 
-    fn measure_raw(&mut self) -> Result<Sampled, LabError> {
-        let samples = self.raw.burst(&RAW_BURST)?;
+    /// Measures the raw exchange at the rate of the high-priority client, and with its CPU kept awake: calls at a rate find colder
+    /// caches than a burst, and have a wake-up before them.
+    fn measure_raw(&mut self, turn: &Turn<'_>) -> Result<Sampled, LabError> {
+        let burst = self.clients.raw_burst(turn.run_ms);
+        let lasting = Duration::from_nanos(burst.budget_ns) + AWAKE_LONGER;
+        let awake = Awake::keep(turn.context.launcher.placement.cpu, lasting);
+        let samples = self.raw.burst(&burst)?;
+        drop(awake);
         Ok(Sampled {
             parts: vec![(part(Orb::Raw, CALL), samples.times_ns)],
+            wrong: samples.wrong,
             ..Sampled::default()
         })
     }
@@ -136,6 +145,23 @@ impl Clients {
             period_ns: NS_PER_S / self.high_hz,
             calls: 1,
             releases: Releases::Each,
+        }
+    }
+
+    /// As many bytes as a call of ours has, there and back, at the rate of the high-priority client.
+    fn raw_burst(self, run_ms: usize) -> Burst {
+        let period_ns = self.high().period_ns;
+        let duration_ns = run_ms as u64 * 1_000_000;
+        Burst {
+            verb: Verb::Call,
+            operation: Operation::Octet,
+            len: 0,
+            warm_up: 3,
+            count: (duration_ns / period_ns).max(1) as usize,
+            budget_ns: duration_ns + RAW_LATE_NS_MAX,
+            request_bytes: 73,
+            reply_bytes: 25,
+            period_ns,
         }
     }
 
@@ -197,7 +223,7 @@ impl Subject for LineUp {
 
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
         if !cell.has(PRESET) {
-            return self.measure_raw();
+            return self.measure_raw(turn);
         }
         let Some(contestant) = self.others.of(cell) else {
             return Ok(Sampled::default());
@@ -211,7 +237,7 @@ impl Subject for LineUp {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.others.left_out();
+        let mut notes = self.others.notes();
         notes.extend(self.lacks_place.then(|| LACKS_PLACE.to_owned()));
         notes
     }
@@ -233,8 +259,8 @@ fn sampled(orb: Orb, ran: Ran) -> Sampled {
             labels.insert("role".to_owned(), role.into());
             labels
         };
-        sampled.parts.push((of(CALL), times.sent_ns));
-        sampled.parts.push((of("from_release"), times.release_ns));
+        sampled.parts.push((of(CALL), times.release_ns));
+        sampled.parts.push((of(SENDING), times.sent_ns));
         sampled.wrong += times.wrong;
         *sampled.numbers.entry(MISSED.to_owned()).or_default() += times.missed as f64;
     }
@@ -274,23 +300,30 @@ fn server_placement(context: &Context, cell: &Cell<'_>) -> Option<Placement> {
     } else {
         ours.cpu
     };
-    let fifo = if cell.is(URGENCY, ABOVE) {
-        HIGH + 10
-    } else if cell.is(URGENCY, BELOW) {
-        LOW - 5
-    } else {
-        return Some(Placement { cpu, ..ours });
-    };
-    let fifo = ours.fifo.map(|_| fifo);
+    let fifo = ours.fifo.map(|between| process_priority(cell, between));
     Some(Placement { cpu, fifo })
+}
+
+/// The priority of a server's process, and of threads that serve all requests with one priority: never more or less urgent than all of
+/// the clients that they serve, as no lane of a server that has lanes is.
+fn process_priority(cell: &Cell<'_>, between: u8) -> u8 {
+    if cell.is(URGENCY, ABOVE) {
+        HIGH
+    } else if cell.is(URGENCY, BELOW) {
+        LOW
+    } else {
+        between
+    }
 }
 
 /// The factors that an entrant depends on.
 const ENTRANT: [&str; 4] = [PRESET, PLACEMENT, URGENCY, TRANSPORT];
 /// The factors that the processor time of a call depends on.
 const COST: [&str; 6] = [PRESET, PLACEMENT, URGENCY, TRANSPORT, WORK, LOW_CLIENTS];
-/// The value of the label `part`: from sending on.
+/// The value of the label `part`: from the planned release to the reply.
 pub(super) const CALL: &str = "call";
+/// The same, from sending on.
+const SENDING: &str = "from_sending";
 /// The number that has the releases which were left out.
 pub(super) const MISSED: &str = "missed_releases";
 /// The number that has the share of the CPU of both sides; other such numbers are called as the side.
@@ -298,17 +331,10 @@ pub(super) const BOTH_SIDES: &str = "both";
 const LACKS_PLACE: &str = "Left out: servers on a CPU of their own where there is one CPU; servers on a host of their own \
      without an agent; with one, others, UNIX sockets and shared memory.";
 const NS_PER_S: u64 = 1_000_000_000;
-/// As many octets as a call of ours has, there and back.
-const RAW_BURST: Burst = Burst {
-    verb: Verb::Call,
-    operation: Operation::Octet,
-    len: 0,
-    warm_up: 100,
-    count: 1_000,
-    budget_ns: 100_000_000,
-    request_bytes: 73,
-    reply_bytes: 25,
-};
+/// How much longer the raw exchange may take than its calls are released for.
+const RAW_LATE_NS_MAX: u64 = 1_000_000_000;
+/// Until the client has answered.
+const AWAKE_LONGER: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
@@ -364,6 +390,20 @@ mod tests {
     }
 
     #[test]
+    fn the_raw_exchange_is_paced_as_the_high_priority_client_is() {
+        let clients = Clients {
+            high_hz: 250,
+            real_time: true,
+            servants: Servants::One,
+            low_servants: 1,
+        };
+        let burst = clients.raw_burst(400);
+        assert_eq!((burst.period_ns, burst.count), (4_000_000, 100));
+        assert_eq!(burst.period_ns, clients.high().period_ns);
+        assert!(burst.budget_ns > burst.period_ns * burst.count as u64);
+    }
+
+    #[test]
     fn each_pair_has_a_priority_of_its_own_and_all_are_released_at_once() {
         let run = run_of(Servants::Each, "10hz", 50, None);
         assert_eq!(run.first, FirstReleases::Together);
@@ -385,6 +425,17 @@ mod tests {
         assert!((share - SATURATING_SHARE).abs() < 1e-3);
     }
 
+    /// A lane has the priority of the client that it serves. A pool of one priority has that of one of its clients, or one between.
+    #[test]
+    fn no_server_runs_below_all_clients_that_it_serves() {
+        for urgency in [ABOVE, BETWEEN, BELOW] {
+            let levels = labels([(URGENCY, urgency.into())]);
+            let of_pool = process_priority(&Cell::of(&levels), 50);
+            assert!((LOW..=HIGH).contains(&of_pool), "{urgency}: {of_pool}");
+        }
+    }
+
+    /// A call is made late and answered fast: what is judged has the time before it was made.
     #[test]
     fn a_run_has_the_times_of_each_role_and_what_the_cpu_did() {
         let times = |ns| Times {
@@ -405,10 +456,10 @@ mod tests {
             .map(|(labels, ns)| format!("{} {} {ns:?}", labels["role"], labels["part"]))
             .collect();
         let expected = [
-            "high call [10]",
-            "high from_release [11]",
-            "low call [20, 30]",
-            "low from_release [21, 31]",
+            "high call [11]",
+            "high from_sending [10]",
+            "low call [21, 31]",
+            "low from_sending [20, 30]",
         ];
         assert_eq!(parts, expected);
         assert_eq!((sampled.wrong, sampled.numbers[MISSED]), (3, 6.0));

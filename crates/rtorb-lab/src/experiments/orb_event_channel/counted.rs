@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::statistics::median;
-use rtorb_results::{CellValue, Claim, LabelValue, Labels, Series, TableView, labels_with};
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{Metric, Statistic::P50};
+use rtorb_results::statements::Statements;
+use rtorb_results::{CellValue, Labels, TableView, labels};
 
 use super::{served, table, words};
 use crate::contestants::Transport;
@@ -14,9 +16,8 @@ use crate::contestants::whitebox::counts::Reading;
 use crate::contestants::whitebox::strace::{self, Strace};
 use crate::error::LabError;
 use crate::experiment::Context;
-use crate::processes::probe::Answer;
 use crate::study::{
-    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
@@ -49,7 +50,7 @@ pub(super) const STUDY: Study<Counters> = Study {
             ..table("counts", "What an event costs besides time", COUNT)
         }]
     },
-    findings: |_, conditions| findings(conditions),
+    says: SAYS,
     ..Study::with(|context, _| {
         Ok(Counters {
             one: Counter::start(context, 1)?,
@@ -83,10 +84,7 @@ impl Subject for Counters {
         let clients = [counter.consumers[0].process(), counter.supplier.process()];
         Ok(Sampled {
             scheduling: counter.channel.scheduling(clients),
-            answer: Some(Answer {
-                numbers,
-                ..Answer::default()
-            }),
+            counts: of_an_event(&numbers),
             ..Sampled::default()
         })
     }
@@ -189,69 +187,33 @@ impl Counter {
     }
 }
 
-/// Counts of an event, of each round, and how many events they are of.
-#[derive(Default)]
-struct Counted {
-    rounds: Vec<f64>,
-    events: f64,
+/// The counts of an event, by their names.
+fn of_an_event(numbers: &BTreeMap<String, f64>) -> Vec<(Labels, f64, (&'static str, u64))> {
+    let counts = numbers
+        .iter()
+        .filter(|(name, _)| ![EVENTS, TRACED].contains(&name.as_str()));
+    let each = counts.map(|(name, count)| {
+        let is_traced = name.starts_with("system_call");
+        let events = numbers[if is_traced { TRACED } else { EVENTS }];
+        let labels = labels([("counted", name.as_str().into())]);
+        (
+            labels,
+            count / events.max(1.0),
+            ("per_event", events as u64),
+        )
+    });
+    each.collect()
 }
 
-fn findings(conditions: &Conditions) -> Findings {
-    let mut all: BTreeMap<Labels, Counted> = BTreeMap::new();
-    for kept in &conditions.answers {
-        let numbers = &kept.answer.numbers;
-        let counts = numbers
-            .iter()
-            .filter(|(name, _)| ![EVENTS, TRACED].contains(&name.as_str()));
-        for (name, count) in counts {
-            let of = if name.starts_with("system_call") {
-                TRACED
-            } else {
-                EVENTS
-            };
-            let events = numbers[of];
-            let labels = labels_with(&kept.labels, [("counted", name.as_str().into())]);
-            let counted = all.entry(labels).or_default();
-            counted.rounds.push(count / events.max(1.0));
-            counted.events += events;
-        }
-    }
-    // Of one consumer, the median over rounds.
-    let get = |what: &str| {
-        let mut found = all.iter().filter(|(labels, _)| {
-            labels[CONSUMERS] == LabelValue::Number(1) && labels["counted"] == what.into()
-        });
-        found
-            .next()
-            .and_then(|(_, counted)| median(&counted.rounds))
-    };
-    let claim = get("heap_calls").map(|heap_calls| {
-        let statement = "heap calls an event in the channel's process: none in 1,000 events";
-        Claim::counted("heap-calls", statement, heap_calls, NONE, "per_event")
-    });
-    let words = || {
-        let calls = match get(SYSTEM_CALLS) {
-            Some(calls) => format!("{calls:.2} system calls"),
-            None => "system calls that nobody could count, for want of strace".to_owned(),
-        };
-        Some(format!(
-            "An event to one consumer costs the channel's process {:.3} heap calls, {:.2} lock operations, {:.2} context switches and {calls}.",
-            get("heap_calls")?,
-            get("user_locks")?,
-            get("voluntary_switches")? + get("involuntary_switches")?,
-        ))
-    };
-    let series = all.iter().map(|(labels, counted)| {
-        let events = counted.events as u64;
-        Series::of_counts(labels.clone(), "per_event", events, &counted.rounds)
-    });
-    Findings {
-        series: series.collect(),
-        claims: claim.into_iter().collect(),
-        conclusions: words().into_iter().collect(),
-        ..Findings::default()
-    }
-}
+const SAYS: Statements = Statements {
+    claims: &[
+        Declaration::count("heap-calls", Metric::of(P50), 0.001, "per_event").of(
+            "consumers=1, counted=heap_calls",
+            "heap calls an event in the channel's process: at most one in 1,000 events of every round",
+        ),
+    ],
+    ..Statements::NONE
+};
 
 const CONSUMERS: &str = "consumers";
 /// The value of the label `part`.
@@ -269,78 +231,26 @@ const TRACE_PAUSE_NS: u64 = 400_000_000;
 const WARM_UP_EVENTS: u64 = 100;
 /// Fewer, since every system call stops its thread twice.
 const TRACED_EVENTS: u64 = 100;
-/// None in 1,000 events.
-const NONE: f64 = 0.001;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Answered;
-    use rtorb_results::{Verdict, labels};
-
-    /// Heap calls of 100 events in each round, and 5 system calls an event in the first.
-    fn found(heap_calls: &[f64]) -> Findings {
-        let answered = |(round, heap_calls): (usize, &f64)| {
-            let counts = [
-                ("heap_calls", *heap_calls),
-                ("user_locks", 400.0),
-                ("voluntary_switches", 200.0),
-                ("involuntary_switches", 0.0),
-                (EVENTS, 100.0),
-            ];
-            let traced = [(SYSTEM_CALLS, 100.0), (TRACED, 20.0)];
-            let traced = traced.into_iter().filter(|_| round == 0);
-            let numbers = counts.into_iter().chain(traced);
-            Answered {
-                labels: labels([(CONSUMERS, 1usize.into())]),
-                round,
-                answer: Answer {
-                    numbers: numbers
-                        .map(|(name, count)| (name.to_owned(), count))
-                        .collect(),
-                    ..Answer::default()
-                },
-            }
-        };
-        findings(&Conditions {
-            answers: heap_calls.iter().enumerate().map(answered).collect(),
-            ..Conditions::default()
-        })
-    }
 
     #[test]
     fn counts_are_of_one_event() {
-        let found = found(&[100.0, 300.0, 200.0]);
-        let series = |what: &str| {
-            let mut series = found.series.iter();
-            series
-                .find(|series| series.labels["counted"] == what.into())
-                .expect("it is there")
-        };
-        let heap_calls = series("heap_calls");
-        assert_eq!(
-            (heap_calls.count, heap_calls.unit.as_str()),
-            (300, "per_event")
-        );
-        assert_eq!(heap_calls.median_of_rounds(), 2.0);
-        assert_eq!(
-            (
-                series(SYSTEM_CALLS).count,
-                series(SYSTEM_CALLS).rounds_p50[0]
-            ),
-            (20, 5.0)
-        );
-        assert_eq!(found.series.len(), 5, "numbers of events are no counts");
-        assert!(
-            found.conclusions[0].contains("4.00 lock operations, 2.00 context switches and 5.00")
-        );
-    }
-
-    #[test]
-    fn an_event_calls_no_heap() {
-        let verdict = |heap_calls: &[f64]| found(heap_calls).claims[0].verdict;
-        assert_eq!(verdict(&[0.0, 0.0, 5.0]), Verdict::Held);
-        assert_eq!(verdict(&[0.0, 5.0, 5.0]), Verdict::Missed);
-        assert!(found(&[]).claims.is_empty(), "nothing was counted");
+        let numbers = [
+            ("heap_calls", 100.0),
+            (SYSTEM_CALLS, 100.0),
+            (EVENTS, 50.0),
+            (TRACED, 20.0),
+        ];
+        let numbers = numbers.map(|(name, count)| (name.to_owned(), count)).into();
+        let shown =
+            |(labels, value, of): (Labels, f64, _)| (labels["counted"].to_string(), value, of);
+        let found: Vec<_> = of_an_event(&numbers).into_iter().map(shown).collect();
+        let expected = [("heap_calls", 2.0, 50), (SYSTEM_CALLS, 5.0, 20)];
+        let expected =
+            expected.map(|(name, value, of)| (name.to_owned(), value, ("per_event", of)));
+        assert_eq!(found, expected, "numbers of events are no counts");
     }
 }

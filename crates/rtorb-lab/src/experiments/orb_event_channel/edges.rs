@@ -1,11 +1,13 @@
 //! From an edge on the input until the output is set: by a call, and by an event through the channel.
 
-use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::statistics::Statistics;
-use rtorb_results::{
-    Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, PlotKind, Published, TableView,
-    labels, labels_with, labels_without,
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{
+    Metric,
+    Statistic::P50,
+    Step::{Over, Times},
 };
+use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
+use rtorb_results::{ObtainedScheduling, Plot, PlotKind, TableView, labels};
 
 use super::{served, table, words};
 use crate::contestants::Transport;
@@ -15,9 +17,9 @@ use crate::contestants::square_wave::{Part, Path, Run};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::experiments::beside::{LOADS, NONE, VariedLoad};
-use crate::experiments::transports::{TRANSPORTS, over};
+use crate::experiments::transports::TRANSPORTS;
 use crate::study::{
-    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
@@ -28,7 +30,7 @@ pub(super) const STUDY: Study<Systems> = Study {
     amounts: Amounts {
         glance: 20,
         emulated: 125,
-        quick: [3, 200],
+        quick: [6, 100],
         full: [10, 1_000],
         samples: "edges_per_round",
     },
@@ -87,7 +89,7 @@ pub(super) const STUDY: Study<Systems> = Study {
             ..Plot::named("event-and-call", "An event through the channel (P4 Figure 12), and a call")
         }]
     },
-    findings,
+    says: SAYS,
     ..Study::with(|context, _| Systems::start(context))
 };
 
@@ -182,225 +184,67 @@ fn run(system: &System, edges: usize, path: Path) -> Run {
     }
 }
 
-fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
-    let to_call_max = if conditions.on_agents {
-        TO_CALL_ON_HOSTS_MAX
-    } else {
-        TO_CALL_MAX
-    };
-    let mut pairs: Vec<Pair<'_>> = cells
-        .with(&[(PATH, "event".into()), ("part", "call".into())])
-        .filter_map(|(labels, event)| Pair::of(cells, labels, event))
-        .collect();
-    // TCP first.
-    pairs.sort_by_key(|pair| over(pair.labels));
-    // P4 measures it over a network.
-    let over_tcp = || {
-        pairs
-            .iter()
-            .filter(|pair| pair.labels["transport"] == "tcp".into())
-    };
-    Findings {
-        highlights: over_tcp().map(Pair::highlight).collect(),
-        derived: pairs.iter().flat_map(Pair::derived).collect(),
-        claims: pairs
-            .iter()
-            .filter_map(|pair| pair.claim(to_call_max))
-            .collect(),
-        conclusions: pairs.iter().map(Pair::words).collect(),
-        published: over_tcp().map(Pair::published).collect(),
-        ..Findings::default()
-    }
-}
+/// From the edge, an event by the call.
+const TO_CALL: Metric = Metric::of(P50).with(&[Over(P50, "path=call")]);
+const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
+const EVENTS: &str = "path=event, part=call";
+const OVER_TCP: &str = "path=event, part=call, transport=tcp";
 
-/// An event and a call under the same conditions.
-struct Pair<'a> {
-    /// Of the event.
-    labels: &'a Labels,
-    /// From the edge.
-    event: &'a Samples,
-    call: &'a Samples,
-    /// From sending.
-    event_request: &'a Samples,
-    call_request: &'a Samples,
-}
-
-impl<'a> Pair<'a> {
-    fn of(cells: &'a Cells, labels: &'a Labels, event: &'a Samples) -> Option<Self> {
-        let with = |path: &str, part: &str| {
-            let others = [(PATH, path.into()), ("part", part.into())];
-            cells.get(&labels_with(labels, others))
-        };
-        Some(Self {
-            labels,
-            event,
-            call: with("call", "call")?,
-            event_request: with("event", "request")?,
-            call_request: with("call", "request")?,
-        })
-    }
-
-    fn derived(&self) -> Vec<Derived> {
-        let from_edge = (self.event, self.call);
-        let from_sending = (self.event_request, self.call_request);
-        let quotients: [(&str, (&Samples, &Samples), Which); 3] = [
-            ("event_to_call_p50", from_edge, P50),
-            ("event_to_call_p99", from_edge, P99),
-            ("event_to_call_from_sending_p50", from_sending, P50),
-        ];
-        let quotients = quotients
-            .into_iter()
-            .filter_map(|(name, (event, call), which)| {
-                let labels = labels_without(self.labels, &["orb", PATH, "part"]);
-                Derived::quotient(name, labels, &event.rounds(which), &call.rounds(which))
-            });
-        quotients.collect()
-    }
-
-    fn claim(&self, to_call_max: f64) -> Option<Claim> {
-        let (transport, load) = (&self.labels["transport"], &self.labels["load"]);
-        let state = if *load == NONE.into() {
-            "idle"
-        } else {
-            "loaded"
-        };
-        Claim::at_most(
-            format!("event-to-call.{transport}.{state}"),
-            format!(
-                "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)"
-            ),
-            &self.event.rounds(P50).divided_by(&self.call.rounds(P50)),
-            to_call_max,
-            "ratio",
+const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "edge to output by an event, load {load}, median",
+        of: OVER_TCP,
+        metric: US,
+        unit: "us",
+        beside: Words::with(
+            "by a call: {0}, {1}",
+            &[(US.at("path=call"), "us"), (TO_CALL, "ratio")],
+        ),
+    }],
+    derived: &[DerivedOf {
+        name: "event_to_call_p50",
+        of: EVENTS,
+        without: &["orb", PATH, "part"],
+        metric: TO_CALL,
+        unit: "ratio",
+    }],
+    // The paper found about 2. On one CPU, the edge's own time is a large part of both; where each process has a host of its own, there
+    // are two ways over the network instead of one.
+    claims: &[Declaration {
+        at_most_on_hosts: Some(2.2),
+        ..Declaration::at_most("event-to-call.{transport}.{load}", TO_CALL, 1.8, "ratio").of(
+            EVENTS,
+            "{transport}, load {load}: an event from the edge until the output is set, by the call's, medians (P4: about 2)",
         )
-    }
+    }],
+    published: &[PublishedOf {
+        source: "P4 section 2.2, Figure 12",
+        what: "an event through the channel by a call, from the edge, {transport}, load {load}",
+        published: "approximately two times",
+        of: OVER_TCP,
+        ours: Words::with("{0}", &[(TO_CALL, "ratio")]),
+    }],
+    conclusions: &[Sentence {
+        of: EVENTS,
+        says: Words::with(
+            "{transport}, load {load}: an event takes {0} a call from the edge ({1} instead of {2}), and {3} from sending.",
+            &[
+                (TO_CALL, "ratio"),
+                (US, "us"),
+                (US.at("path=call"), "us"),
+                (
+                    Metric::of(P50)
+                        .at("part=request")
+                        .with(&[Over(P50, "path=call, part=request")]),
+                    "ratio",
+                ),
+            ],
+        ),
+    }],
+    ..Statements::NONE
+};
 
-    fn highlight(&self) -> Highlight {
-        let [event, call] = [self.event, self.call].map(|samples| samples.statistics().p50 / 1e3);
-        Highlight {
-            what: format!(
-                "edge to output by an event, load {}, median",
-                self.labels["load"]
-            ),
-            value: event,
-            unit: "us".to_owned(),
-            beside: format!("by a call: {call:.1} us, {:.2} times", self.times()),
-        }
-    }
-
-    fn published(&self) -> Published {
-        let (transport, load) = (&self.labels["transport"], &self.labels["load"]);
-        Published {
-            source: "P4 section 2.2, Figure 12".to_owned(),
-            what: format!(
-                "an event through the channel by a call, from the edge, {transport}, load {load}"
-            ),
-            published: "approximately two times".to_owned(),
-            ours: format!("{:.2} times", self.times()),
-        }
-    }
-
-    fn words(&self) -> String {
-        let (transport, load) = (&self.labels["transport"], &self.labels["load"]);
-        let [event, call] = [self.event, self.call].map(Samples::statistics);
-        format!(
-            "{transport}, load {load}: an event takes {:.2} times a call from the edge ({:.1} us instead of {:.1}), and {:.2} times from \
-             sending; its 99th percentile is {:.1} us, that of the call {:.1}.",
-            self.times(),
-            event.p50 / 1e3,
-            call.p50 / 1e3,
-            times(self.event_request, self.call_request),
-            event.p99 / 1e3,
-            call.p99 / 1e3,
-        )
-    }
-
-    fn times(&self) -> f64 {
-        times(self.event, self.call)
-    }
-}
-
-/// The quotient of two medians over rounds.
-fn times(event: &Samples, call: &Samples) -> f64 {
-    let both = event.median_ns().zip(call.median_ns());
-    both.map_or(0.0, |(event, call)| event / call.max(1.0))
-}
-
-type Which = fn(&Statistics) -> f64;
-
-const P50: Which = |found| found.p50;
-const P99: Which = |found| found.p99;
 const PATH: &str = "path";
 /// 1,000 edges a second, a square wave of 500 Hz.
 const PERIOD_NS: u64 = 1_000_000;
 const FEW_EDGES: usize = 10;
-/// The paper found about 2. On one CPU, the edge's own time is a large part of both.
-const TO_CALL_MAX: f64 = 1.8;
-/// Where each process has a host of its own, there are two ways over the network instead of one.
-const TO_CALL_ON_HOSTS_MAX: f64 = 2.2;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rtorb_results::Verdict;
-
-    /// The medians of an event in each round, where a call takes 20 us.
-    fn cells(events_ns: &[u64]) -> Cells {
-        let mut cells = Cells::default();
-        for (round, event_ns) in events_ns.iter().enumerate() {
-            for (path, ns) in [("call", 20_000), ("event", *event_ns)] {
-                for (part, ns) in [("call", ns), ("request", ns - 1_000)] {
-                    let labels = labels([
-                        ("orb", "rtorb".into()),
-                        ("transport", "tcp".into()),
-                        ("load", NONE.into()),
-                        (PATH, path.into()),
-                        ("part", part.into()),
-                    ]);
-                    cells.add(&labels, round, &[ns], 0);
-                }
-            }
-        }
-        cells
-    }
-
-    fn found(events_ns: &[u64]) -> Findings {
-        findings(&cells(events_ns), &Conditions::default())
-    }
-
-    #[test]
-    fn on_several_hosts_there_are_two_ways_over_the_network() {
-        let limit = |on_agents| {
-            let conditions = Conditions {
-                on_agents,
-                ..Conditions::default()
-            };
-            findings(&cells(&[30_000; 3]), &conditions).claims[0].limit
-        };
-        assert_eq!(
-            [false, true].map(limit),
-            [TO_CALL_MAX, TO_CALL_ON_HOSTS_MAX]
-        );
-    }
-
-    #[test]
-    fn an_event_is_judged_by_the_call() {
-        let good = found(&[30_000; 3]);
-        assert_eq!(good.claims[0].id, "event-to-call.tcp.idle");
-        assert_eq!(good.claims[0].verdict, Verdict::Held);
-        assert_eq!(good.published[0].ours, "1.50 times");
-        assert_eq!(good.highlights[0].beside, "by a call: 20.0 us, 1.50 times");
-        let values: Vec<f64> = good.derived.iter().map(|one| one.value).collect();
-        assert_eq!(values[..2], [1.5, 1.5]);
-        assert!((values[2] - 29.0 / 19.0).abs() < 1e-9);
-        let names: Vec<&str> = good.derived[0].labels.keys().map(String::as_str).collect();
-        assert_eq!(names, ["load", "transport"]);
-        let bad = found(&[60_000; 3]);
-        assert_eq!(bad.claims[0].verdict, Verdict::Missed);
-        let said = &bad.conclusions[0];
-        assert!(said.contains("3.00 times a call from the edge (60.0 us instead of 20.0)"));
-        let unclear = found(&[30_000, 60_000, 30_000]);
-        assert_eq!(unclear.claims[0].verdict, Verdict::NotJudged);
-        assert!(found(&[]).conclusions.is_empty());
-    }
-}

@@ -1,8 +1,7 @@
 //! One event to many consumers: when the first, the urgent one, the median one and the last have it, and how many events a second.
 
-use rtorb_results::cells::{Cells, Samples};
 use rtorb_results::{
-    CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView, labels, labels_with,
+    CellValue, Labels, Plot, PlotKind, StatisticName, TableView, labels, labels_with,
 };
 
 use super::{served, table, words};
@@ -17,7 +16,7 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort, Parameters};
 use crate::processes::awake::Awake;
 use crate::study::{
-    Amounts, Cell, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
@@ -109,10 +108,6 @@ pub(super) const STUDY: Study<Crowds> = Study {
                 ..plot("sustained", a_second, StatisticName::CallsPerSecond)
             },
         ]
-    },
-    findings: |cells, _| Findings {
-        conclusions: conclusion(cells).into_iter().collect(),
-        ..Findings::default()
     },
     ..Study::with(|context, _| {
         Ok(Crowds {
@@ -335,30 +330,6 @@ pub(in crate::experiments) fn receipts_ns(
     (0..events as usize).filter_map(of).collect()
 }
 
-/// Of the largest number of consumers of different priorities.
-fn conclusion(cells: &Cells) -> Option<String> {
-    let sustained = [(PRIORITIES, MIXED.into()), ("part", SUSTAINED.into())];
-    let number = |labels: &Labels| labels.get(CONSUMERS).and_then(LabelValue::number);
-    let sustained = cells.with(&sustained);
-    let (largest, sustained) = sustained.max_by_key(|(labels, _)| number(labels))?;
-    let us = |receipt: Receipt| {
-        let fan_out = labels_with(largest, [("part", FAN_OUT.into())]);
-        let wanted = fan_out.into_iter().chain(receipt.labels()).collect();
-        cells
-            .get(&wanted)
-            .map_or(0.0, |found| found.statistics().p50 / 1e3)
-    };
-    Some(format!(
-        "Of {} consumers the urgent one has an event after {:.1} us, the median one after {:.1} us and the last one after {:.1} \
-         us (medians); sent without a pause, {:.0} events a second reach all of them.",
-        number(largest)?,
-        us(Receipt::High),
-        us(Receipt::Median),
-        us(Receipt::Last),
-        Samples::a_second(sustained)?,
-    ))
-}
-
 const CONSUMERS: &str = "consumers";
 const PRIORITIES: &str = "priorities";
 const MIXED: &str = "mixed";
@@ -398,32 +369,5 @@ mod tests {
         assert_eq!(of(Receipt::Median), [20, 20]);
         assert_eq!(of(Receipt::Last), [30, 30]);
         assert!(receipts_ns(&consumers_ns, 0, Receipt::Last).is_empty());
-    }
-
-    #[test]
-    fn the_conclusion_is_of_the_most_consumers() {
-        let mut cells = Cells::default();
-        for consumers in [10usize, 1] {
-            let of = |part: &str| {
-                labels([
-                    (CONSUMERS, consumers.into()),
-                    (PRIORITIES, MIXED.into()),
-                    ("part", part.into()),
-                ])
-            };
-            for receipt in Receipt::ALL {
-                let labels = of(FAN_OUT).into_iter().chain(receipt.labels()).collect();
-                cells.add(&labels, 0, &[1_000 * consumers as u64], 0);
-            }
-            // 100 and 300 us an event.
-            for (round, time_ns) in [100_000, 300_000].into_iter().enumerate() {
-                cells.add(&of(SUSTAINED), round, &[time_ns], 0);
-                cells.add_elapsed(&of(SUSTAINED), time_ns);
-            }
-        }
-        let said = conclusion(&cells).expect("there is one");
-        assert!(said.starts_with("Of 10 consumers the urgent one has an event after 10.0 us"));
-        assert!(said.contains("5000 events a second"), "{said}");
-        assert_eq!(conclusion(&Cells::default()), None);
     }
 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
-use rtorb_results::by_round::ByRound;
-use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::statistics::Statistics;
-use rtorb_results::{
-    Claim, Derived, Highlight, LabelValue, Labels, Plot, PlotKind, TableView, labels, labels_with,
-    labels_without,
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{
+    Metric,
+    Statistic::{P50, P99},
+    Step::Over,
 };
+use rtorb_results::statements::{DerivedOf, Statements};
+use rtorb_results::{Plot, PlotKind, TableView, labels};
 
 use super::{served, table, table_of, words};
 use crate::contestants::Transport;
@@ -23,9 +24,8 @@ use crate::error::LabError;
 use crate::experiment::{Context, Effort};
 use crate::experiments::transports::TRANSPORTS;
 use crate::processes::awake::Awake;
-use crate::processes::probe::Answer;
 use crate::study::{
-    Amounts, ByEffort, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{ByEffort as Varied, Text},
 };
 
@@ -83,7 +83,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
                 ..table_of(BESIDE_TO_ALONE, "isolation-ratio", "What the urgent consumer feels of others")
             },
             TableView {
-                caption: "Where there are any, queues were full while the urgent consumer was measured; over all rounds.".to_owned(),
+                caption: "Where there are any, queues were full while the urgent consumer was measured; in the median round.".to_owned(),
                 rows: words(&[FLOOD]),
                 columns: words(&["transport"]),
                 ..table_of(DISCARDED, "isolation-discards", "Events for others that were discarded")
@@ -104,7 +104,7 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
             )
         }]
     },
-    findings,
+    says: SAYS,
     ..Study::with(|_, _| Ok(Neighbourhoods(None)))
 };
 
@@ -267,10 +267,11 @@ impl Neighbourhood {
             parts: vec![(labels([(CONSUMERS, consumers.into())]), times_ns)],
             wrong: found.wrong(),
             scheduling: self.channel.scheduling(clients.chain(suppliers)),
-            answer: Some(Answer {
-                numbers: [(DISCARDED.to_owned(), discarded)].into(),
-                ..Answer::default()
-            }),
+            counts: vec![(
+                labels([("part", "discards".into()), ("counted", DISCARDED.into())]),
+                discarded,
+                ("events", turn.samples as u64),
+            )],
             ..Sampled::default()
         })
     }
@@ -407,131 +408,37 @@ fn kill(victims: &[Consumers], every: Duration) {
     }
 }
 
-fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
-    let all: Vec<Beside<'_>> = cells
-        .all()
-        .map(|(labels, samples)| Beside::of(cells, conditions, labels, samples))
-        .collect();
-    let worst = all.iter().filter_map(|beside| {
-        let value = beside.ratios(P99)?.median()?;
-        Some((value, beside.labels[FLOOD].to_string()))
-    });
-    let worst = worst.max_by(|one, other| one.0.total_cmp(&other.0));
-    let highlight = worst.map(|(value, others)| Highlight {
-        what: "the urgent consumer's 99th percentile beside others, by that alone: the largest"
-            .to_owned(),
-        value,
-        unit: "ratio".to_owned(),
-        beside: format!("others {others}"),
-    });
-    Findings {
-        highlights: highlight.into_iter().collect(),
-        derived: all.iter().flat_map(Beside::derived).collect(),
-        claims: all.iter().filter_map(Beside::claim).collect(),
-        conclusions: all.iter().filter_map(Beside::words).collect(),
-        ..Findings::default()
-    }
-}
+/// The urgent consumer's 99th percentile beside others, by that alone in the same round.
+const TO_ALONE: Metric = Metric::of(P99).with(&[Over(P99, "flood=absent, consumers=1")]);
+const BESIDE: &str = "flood!=absent, part=isolation";
 
-/// The urgent consumer beside others.
-struct Beside<'a> {
-    labels: &'a Labels,
-    samples: &'a Samples,
-    /// Without others; nothing if that is this cell.
-    alone: Option<&'a Samples>,
-    /// Events that were discarded in each round.
-    discarded: ByRound,
-}
+const SAYS: Statements = Statements {
+    derived: &[
+        DerivedOf {
+            name: BESIDE_TO_ALONE,
+            of: BESIDE,
+            without: &["orb", "path", "part"],
+            metric: TO_ALONE,
+            unit: "ratio",
+        },
+        DerivedOf {
+            name: DISCARDED,
+            of: "counted=discarded_for_others",
+            without: &["orb", "path", "part", "counted"],
+            metric: Metric::of(P50),
+            unit: "events",
+        },
+    ],
+    // A fifth more than alone.
+    claims: &[
+        Declaration::at_most("beside-to-alone.{transport}.{flood}", TO_ALONE, 1.2, "ratio").of(
+            BESIDE,
+            "{transport}: the urgent consumer's 99th percentile beside others that are {flood}, by that alone",
+        ),
+    ],
+    ..Statements::NONE
+};
 
-impl<'a> Beside<'a> {
-    fn of(
-        cells: &'a Cells,
-        conditions: &Conditions,
-        labels: &'a Labels,
-        samples: &'a Samples,
-    ) -> Self {
-        let is_alone = labels[FLOOD] == ABSENT.into();
-        let alone = [(FLOOD, ABSENT.into()), (CONSUMERS, LabelValue::Number(1))];
-        let alone = cells.get(&labels_with(labels, alone));
-        let cell = labels_without(labels, &[CONSUMERS]);
-        let answers = conditions.answers.iter();
-        let answers = answers.filter(|kept| kept.labels == cell);
-        let discarded =
-            answers.filter_map(|kept| Some((kept.round, *kept.answer.numbers.get(DISCARDED)?)));
-        Self {
-            labels,
-            samples,
-            alone: alone.filter(|_| !is_alone),
-            discarded: discarded.collect(),
-        }
-    }
-
-    /// The quotient of each round, since what the machine does beside differs from round to round.
-    fn ratios(&self, which: Which) -> Option<ByRound> {
-        let alone = self.alone?.rounds(which);
-        Some(self.samples.rounds(which).divided_by(&alone))
-    }
-
-    fn derived(&self) -> Vec<Derived> {
-        let labels = labels_without(self.labels, &["orb", "path", "part"]);
-        let ratio = |name: &str, which| {
-            Derived::of_rounds(name, labels.clone(), "ratio", &self.ratios(which)?)
-        };
-        let discarded = Derived::of_rounds(DISCARDED, labels.clone(), "events", &self.discarded);
-        let discarded = discarded.map(|rounds| Derived {
-            value: rounds.rounds.iter().sum(),
-            ..rounds
-        });
-        let ratios = [
-            ratio("beside_to_alone_p50", P50),
-            ratio(BESIDE_TO_ALONE, P99),
-        ];
-        ratios.into_iter().flatten().chain(discarded).collect()
-    }
-
-    fn claim(&self) -> Option<Claim> {
-        let (transport, others) = (&self.labels["transport"], &self.labels[FLOOD]);
-        let claim = Claim::at_most(
-            format!("beside-to-alone.{transport}.{others}"),
-            format!(
-                "{transport}: the urgent consumer's 99th percentile beside {} others that are {others}, by that alone",
-                self.others()
-            ),
-            &self.ratios(P99)?,
-            BESIDE_MAX,
-            "ratio",
-        );
-        claim.map(|claim| claim.of_each(ROUNDS))
-    }
-
-    fn words(&self) -> Option<String> {
-        let ratio = self.ratios(P99)?.median()?;
-        let judged = if ratio <= BESIDE_MAX {
-            "feels next to nothing"
-        } else {
-            "feels it"
-        };
-        Some(format!(
-            "{}, beside {} others that are {}: the urgent consumer {judged}; its 99th percentile is {ratio:.2} times that alone in the \
-             median round ({:.1} us); {} events for others were discarded meanwhile.",
-            self.labels["transport"],
-            self.others(),
-            self.labels[FLOOD],
-            self.samples.rounds(P99).median()? / 1e3,
-            self.discarded.values().iter().sum::<f64>(),
-        ))
-    }
-
-    fn others(&self) -> i64 {
-        let consumers = self.labels.get(CONSUMERS).and_then(LabelValue::number);
-        consumers.map_or(0, |consumers| consumers - 1)
-    }
-}
-
-type Which = fn(&Statistics) -> f64;
-
-const P50: Which = |found| found.p50;
-const P99: Which = |found| found.p99;
 /// What the others do meanwhile.
 const FLOOD: &str = "flood";
 /// There are none.
@@ -544,8 +451,6 @@ const LOW_CONSUMERS: &str = "low_consumers";
 /// Names of derived numbers that are shown in tables.
 const BESIDE_TO_ALONE: &str = "beside_to_alone_p99";
 const DISCARDED: &str = "discarded_for_others";
-/// A fifth more than alone.
-const BESIDE_MAX: f64 = 1.2;
 const OTHERS: &str = "The others: absent (there are none), idle (nothing is sent to them), served (they are sent events, and take them), slow (they \
                       sleep over each), flooded (they are sent more at a time than their queues hold), killed, hung (one of them is stopped).";
 /// Twice as often as edges, for a percentile needs many.
@@ -571,66 +476,3 @@ const VICTIMS_PERIOD_NS: u64 = 3_141_000;
 const VICTIMS_BURST: u64 = 16;
 const FILL_TIMEOUT: Duration = Duration::from_millis(1_500);
 const QUIET: Duration = Duration::from_millis(30);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::study::Answered;
-    use rtorb_results::Verdict;
-
-    /// The times of the urgent consumer beside slow others in each round, where it takes 10 us alone.
-    fn found(besides_ns: &[u64]) -> Findings {
-        let mut cells = Cells::default();
-        let mut conditions = Conditions::default();
-        for (round, beside_ns) in besides_ns.iter().enumerate() {
-            for (others, consumers, ns) in [(ABSENT, 1usize, 10_000), ("slow", 101, *beside_ns)] {
-                let of_cell = labels([("transport", "unix".into()), (FLOOD, others.into())]);
-                let all = labels_with(&of_cell, [(CONSUMERS, consumers.into())]);
-                cells.add(&all, round, &[ns; 100], 0);
-                conditions.answers.push(Answered {
-                    labels: of_cell,
-                    round,
-                    answer: Answer {
-                        numbers: [(DISCARDED.to_owned(), 5.0)].into(),
-                        ..Answer::default()
-                    },
-                });
-            }
-        }
-        findings(&cells, &conditions)
-    }
-
-    #[test]
-    fn the_urgent_consumer_is_judged_by_itself_alone() {
-        let good = found(&[11_000; 2]);
-        assert_eq!(good.claims.len(), 1);
-        let claim = &good.claims[0];
-        assert_eq!(claim.id, "beside-to-alone.unix.slow");
-        assert_eq!(claim.verdict, Verdict::Held);
-        assert_eq!(claim.planned_as(), "isolated_rounds");
-        assert!(claim.statement.contains("beside 100 others that are slow"));
-        let bad = found(&[30_000; 2]);
-        assert_eq!(bad.claims[0].verdict, Verdict::Missed);
-        assert_eq!(bad.highlights[0].beside, "others slow");
-        assert!(bad.conclusions[0].contains("are slow: the urgent consumer feels it"));
-        let unclear = found(&[10_000, 30_000, 10_000]);
-        assert_eq!(unclear.claims[0].verdict, Verdict::NotJudged);
-    }
-
-    #[test]
-    fn quotients_are_round_by_round_and_discards_are_added_up() {
-        let found = found(&[20_000; 2]).derived;
-        let shown: Vec<(&str, f64)> = found
-            .iter()
-            .map(|one| (one.name.as_str(), (one.value * 10.0).round() / 10.0))
-            .collect();
-        let expected = [
-            (DISCARDED, 10.0),
-            ("beside_to_alone_p50", 2.0),
-            (BESIDE_TO_ALONE, 2.0),
-            (DISCARDED, 10.0),
-        ];
-        assert_eq!(shown, expected);
-        assert_eq!(found[2].rounds.len(), 2);
-    }
-}

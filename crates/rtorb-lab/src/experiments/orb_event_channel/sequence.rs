@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::{Claim, Derived};
+use rtorb_results::claim::Declaration;
+use rtorb_results::labels;
+use rtorb_results::metric::{Metric, Statistic::P50};
+use rtorb_results::statements::{Sentence, Statements, Words};
 
 use super::served;
 use crate::contestants::Transport;
@@ -10,11 +13,7 @@ use crate::contestants::event_channel::system::{Channel, RECEIPT_TIMEOUT, priori
 use crate::contestants::event_channel::{Sending, Served, Subscribers};
 use crate::contestants::square_wave::system::Role;
 use crate::error::LabError;
-use crate::processes::probe::Answer;
-use crate::study::{
-    Amounts, Answered, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
-    Value::Text,
-};
+use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
 
 pub(super) const STUDY: Study<Sequences> = Study {
     name: "sequences",
@@ -32,7 +31,7 @@ pub(super) const STUDY: Study<Sequences> = Study {
     }],
     // Its sockets hold few events, so that they wait in the channel.
     fixed: &[("transport", Text("unix"))],
-    findings: |_, conditions| findings(conditions),
+    says: SAYS,
     ..Study::with(|_, _| Ok(Sequences))
 };
 
@@ -90,15 +89,13 @@ impl Subject for Sequences {
             lost: found.lost,
             repeated: found.repeated + found.malformed,
         };
-        let counts = sequence.counts();
+        let count = |(name, count): (&str, u64)| {
+            let labels = labels([("counted", name.into())]);
+            (labels, count as f64, ("events", sent))
+        };
         Ok(Sampled {
             scheduling,
-            answer: Some(Answer {
-                numbers: counts
-                    .map(|(name, count)| (name.to_owned(), count as f64))
-                    .into(),
-                ..Answer::default()
-            }),
+            counts: sequence.counts().map(count).into(),
             ..Sampled::default()
         })
     }
@@ -141,43 +138,29 @@ impl Sequence {
     }
 }
 
-fn findings(conditions: &Conditions) -> Findings {
-    let mut found = Findings::default();
-    for Answered { labels, answer, .. } in &conditions.answers {
-        let policy = &labels[POLICY];
-        let [sent, received, discarded, repeated, unaccounted] =
-            COUNTS.map(|name| answer.numbers.get(name).copied().unwrap_or(0.0));
-        let count = |name: &str| Derived {
-            name: name.to_owned(),
-            labels: labels.clone(),
-            unit: "events".to_owned(),
-            value: answer.numbers[name],
-            rounds: vec![answer.numbers[name]],
-        };
-        found.derived.extend(COUNTS.map(count));
-        found.claims.push(Claim::counted(
-            format!("unaccounted.{policy}"),
-            format!(
-                "{policy} policy: of {sent} events, those that were lost or came twice and the policy does not say"
-            ),
-            unaccounted,
-            0.0,
-            "events",
-        ));
-        let kept = match () {
-            () if unaccounted > 0.0 => format!(
-                "{unaccounted} are unaccounted for: {received} arrived, {discarded} were discarded, {repeated} came twice or too late"
-            ),
-            () if *policy == LOSSLESS.into() => "all arrived once and in their order".to_owned(),
-            () => format!(
-                "{received} arrived, once and in their order, and the others are the {discarded} that the channel counts as discarded"
-            ),
-        };
-        let said = format!("Of {sent} events under the {policy} policy, {kept}.");
-        found.conclusions.push(said);
-    }
-    found
-}
+const SAYS: Statements = Statements {
+    claims: &[
+        Declaration::count("unaccounted.{policy}", Metric::of(P50), 0.0, "events").of(
+            "counted=events_unaccounted",
+            "{policy} policy: events that were lost or came twice and the policy does not say",
+        ),
+    ],
+    conclusions: &[Sentence {
+        of: "counted=events_unaccounted",
+        says: Words::with(
+            "Of {0} events under the {policy} policy, {1} arrived, {2} were discarded, {3} came twice or too late, and {4} are \
+             unaccounted for.",
+            &[
+                (Metric::of(P50).at("counted=events_sent"), ""),
+                (Metric::of(P50).at("counted=events_received"), ""),
+                (Metric::of(P50).at("counted=events_discarded"), ""),
+                (Metric::of(P50).at("counted=events_repeated"), ""),
+                (Metric::of(P50), ""),
+            ],
+        ),
+    }],
+    ..Statements::NONE
+};
 
 const POLICY: &str = "policy";
 const LOSSLESS: &str = "lossless";
@@ -186,7 +169,6 @@ const RECEIVED: &str = "events_received";
 const DISCARDED: &str = "events_discarded";
 const REPEATED: &str = "events_repeated";
 const UNACCOUNTED: &str = "events_unaccounted";
-const COUNTS: [&str; 5] = [SENT, RECEIVED, DISCARDED, REPEATED, UNACCOUNTED];
 const SOURCE: i32 = 1;
 /// So few that a discarding channel discards.
 const QUEUE_EVENTS: usize = 16;
@@ -199,7 +181,6 @@ const PART_TIMEOUT: Duration = Duration::from_secs(120);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtorb_results::{Verdict, labels};
 
     const LOSSLESS_ONE: Sequence = Sequence {
         is_lossless: true,
@@ -244,47 +225,5 @@ mod tests {
             ..LOSSLESS_ONE
         };
         assert_eq!(discards.unaccounted(), 1);
-    }
-
-    #[test]
-    fn an_event_that_nobody_can_account_for_breaks_the_promise() {
-        let lost = Sequence {
-            received: 99,
-            lost: 1,
-            ..LOSSLESS_ONE
-        };
-        let answered = |sequence: Sequence| {
-            let policy = if sequence.is_lossless {
-                LOSSLESS
-            } else {
-                "discarding"
-            };
-            let counts = sequence.counts();
-            Answered {
-                labels: labels([(POLICY, policy.into())]),
-                round: 0,
-                answer: Answer {
-                    numbers: counts
-                        .map(|(name, count)| (name.to_owned(), count as f64))
-                        .into(),
-                    ..Answer::default()
-                },
-            }
-        };
-        let sequences = [LOSSLESS_ONE, DISCARDING_ONE, lost];
-        let conditions = Conditions {
-            answers: sequences.map(answered).into(),
-            ..Conditions::default()
-        };
-        let found = findings(&conditions);
-        let verdicts: Vec<Verdict> = found.claims.iter().map(|claim| claim.verdict).collect();
-        assert_eq!(verdicts, [Verdict::Held, Verdict::Held, Verdict::Missed]);
-        assert_eq!(found.claims[1].id, "unaccounted.discarding");
-        assert_eq!(found.derived.len(), 15);
-        let said = &found.conclusions;
-        assert!(said[0].contains("Of 100 events under the lossless policy, all arrived once"));
-        assert!(said[1].contains("70 arrived") && said[1].contains("the 30 that"));
-        assert!(said[2].contains("2 are unaccounted for"), "{said:?}");
-        assert!(findings(&Conditions::default()).claims.is_empty());
     }
 }

@@ -11,8 +11,6 @@ pub(super) struct Memory {
     pub(super) pss: u64,
     /// Written, and in no other process: what this one alone costs.
     pub(super) private_dirty: u64,
-    /// Locked in memory.
-    pub(super) locked: u64,
 }
 
 impl Memory {
@@ -22,16 +20,15 @@ impl Memory {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let octets = |name: &str| -> Option<u64> {
+        let bytes = |name: &str| -> Option<u64> {
             let value = field(text, name)?;
             let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
             Some(kib * 1024)
         };
         Some(Self {
-            rss: octets("Rss")?,
-            pss: octets("Pss")?,
-            private_dirty: octets("Private_Dirty")?,
-            locked: octets("Locked")?,
+            rss: bytes("Rss")?,
+            pss: bytes("Pss")?,
+            private_dirty: bytes("Private_Dirty")?,
         })
     }
 
@@ -54,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_kernels_words_are_read() {
-        let text = "55d4 ---p 0 00:00 0 [rollup]\nRss:   3200 kB\nPss:   1000 kB\nPss_Dirty: 7 kB\nPrivate_Dirty:  300 kB\nLocked: 0 kB\n";
+        let text = "55d4 ---p 0 00:00 0 [rollup]\nRss:   3200 kB\nPss:   1000 kB\nPss_Dirty: 7 kB\nPrivate_Dirty:  300 kB\n";
         let memory = Memory::parse(text).unwrap();
         assert_eq!(memory.rss, 3_200 * 1_024);
         assert_eq!(memory.private_dirty, 300 * 1_024);

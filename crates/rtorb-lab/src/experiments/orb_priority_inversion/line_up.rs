@@ -96,7 +96,7 @@ impl Subject for LineUp {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.others.left_out()
+        self.others.notes()
     }
 
     fn parameters(effort: Effort) -> Parameters {
@@ -143,9 +143,9 @@ fn rates_hz(effort: Effort) -> [u64; RATES_HZ.len()] {
     RATES_HZ.map(|hz| (hz * FASTER.of(effort)) as u64)
 }
 
-/// The values of the label `part`: from which moment a time counts.
-pub(super) const SENDING: &str = "call";
-pub(super) const RELEASE: &str = "from_release";
+/// The values of the label `part`: from which moment a time counts. A call is judged from its planned release.
+pub(super) const SENDING: &str = "from_sending";
+pub(super) const RELEASE: &str = "call";
 
 #[cfg(test)]
 mod tests {
@@ -185,7 +185,7 @@ mod tests {
         let high: Vec<String> = high
             .map(|labels| format!("{} {}", labels["part"], labels["rate_hz"]))
             .collect();
-        assert_eq!(high, ["call 20", "from_release 20"]);
+        assert_eq!(high, ["from_sending 20", "call 20"]);
     }
 
     #[test]

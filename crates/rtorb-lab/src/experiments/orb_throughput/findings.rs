@@ -645,7 +645,11 @@ mod tests {
                 &[6_900, 8_050, 6_900],
             ),
         ]);
-        let values: Vec<f64> = found.claims.iter().map(|claim| claim.value).collect();
+        let values: Vec<f64> = found
+            .claims
+            .iter()
+            .filter_map(|claim| claim.value)
+            .collect();
         assert_eq!(values, [1.05, 1.15]);
         let names: Vec<&str> = found
             .derived

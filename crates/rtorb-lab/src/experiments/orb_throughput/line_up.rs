@@ -96,14 +96,8 @@ impl LineUp {
             }
         };
         for transport in BY_ORBS {
-            match Contestant::omniorb(launcher, &peer, transport, context.folder()) {
-                Ok(contestant) => self.contestants.push(contestant),
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => self.left_out.push(format!(
-                    "omniORB over {} was left out: {error}",
-                    transport.label()
-                )),
-            }
+            let contestant = Contestant::omniorb(launcher, &peer, transport, context.folder())?;
+            self.contestants.push(contestant);
         }
         Ok(())
     }

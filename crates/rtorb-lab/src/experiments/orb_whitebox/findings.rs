@@ -3,151 +3,112 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use rtorb_results::statistics::median;
-use rtorb_results::{Claim, Highlight, Labels, Published, Series, labels_with};
+use rtorb_results::by_round::ByRound;
+use rtorb_results::cells::Cells;
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{
+    Metric,
+    Statistic::P50,
+    Step::{Or, Over, Plus, Times},
+};
+use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
+use rtorb_results::{Labels, labels_with};
 
-use super::{AT_RATES, BACK_TO_BACK, CALLS, CLIENTS, PRESET, TEN};
+use super::PRESET;
+use crate::contestants::OMNIORB;
 use crate::contestants::whitebox::contestant::{CPU_TIME_OF, REQUESTS, SIDES, WRONG};
-use crate::contestants::{OMNIORB, Transport};
-use crate::experiments::transports::TRANSPORT;
 use crate::study::{Conditions, Findings};
 
-pub(super) fn findings(conditions: &Conditions) -> Findings {
-    let counts = Counts::counted(conditions);
+pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     Findings {
-        series: counts.series(),
-        highlights: highlights(&counts),
-        claims: claims(&counts),
-        published: published(&counts),
+        cells: counts(conditions),
         notes: EXPLANATIONS.map(str::to_owned).into(),
         ..Findings::default()
     }
 }
 
-/// All counts of a request: those of each preset and number of clients, in the order of the run, by the names that
-/// [`Numbers`](crate::contestants::whitebox::contestant::Numbers) have.
-struct Counts<'a>(IndexMap<&'a Labels, BTreeMap<&'a str, Counted>>);
-
-/// A count of a request.
-#[derive(Default)]
-struct Counted {
-    rounds: Vec<f64>,
-    requests: f64,
-    wrong: f64,
-}
-
-impl<'a> Counts<'a> {
-    fn counted(conditions: &'a Conditions) -> Self {
-        let mut all = Self(IndexMap::new());
-        for kept in &conditions.answers {
-            let numbers = &kept.answer.numbers;
-            let (requests, wrong) = (numbers[REQUESTS], numbers[WRONG]);
-            let counts = numbers.iter().filter(|(name, _)| name.contains(' '));
-            for (name, count) in counts {
-                let counted = all
-                    .0
-                    .entry(&kept.labels)
-                    .or_default()
-                    .entry(name)
-                    .or_default();
-                counted.rounds.push(count / requests);
-                counted.requests += requests;
-                if words(name)[1] == USER_LOCKS {
-                    counted.wrong += wrong;
-                }
+/// All counts of a request, by the names that [`Numbers`](crate::contestants::whitebox::contestant::Numbers) have.
+fn counts(conditions: &Conditions) -> Cells {
+    let mut cells = Cells::default();
+    let times = cpu_times(conditions);
+    for kept in &conditions.answers {
+        let numbers = &kept.answer.numbers;
+        let requests = numbers[REQUESTS];
+        let counts = numbers.iter().filter(|(name, _)| name.contains(' '));
+        for (name, count) in counts {
+            let [side, what, which] = words(name);
+            let labels = labels_of(&kept.labels, [side, what, which]);
+            let unit = if what.starts_with(CPU_TIME) {
+                "ns"
+            } else {
+                "per_request"
+            };
+            let value = if what == CPU_TIME_OF {
+                share_of_time(&times, (&kept.labels, side), (numbers, *count))
+            } else {
+                count / requests
+            };
+            cells.add_count(&labels, kept.round, value, (unit, requests as u64));
+            if what == USER_LOCKS {
+                cells.add_wrong(&labels, numbers[WRONG] as u64);
             }
         }
-        all.0.iter_mut().for_each(|(_, cell)| share_out(cell));
-        all
     }
-
-    fn series(&self) -> Vec<Series> {
-        let cells = self.0.iter();
-        let counts = cells.flat_map(|(cell, counts)| counts.iter().map(move |count| (cell, count)));
-        let series = |(cell, (name, counted)): (&&Labels, (&&str, &Counted))| {
-            let [side, what, which] = words(name);
-            let is_peer = cell[PRESET] == OMNIORB.into();
-            let orb = if is_peer { OMNIORB } else { "rtorb" };
-            let mut labels = labels_with(
-                cell,
-                [
-                    ("orb", orb.into()),
-                    ("side", side.into()),
-                    ("what", what.into()),
-                ],
-            );
-            let of_which = if what == CPU_TIME_OF {
-                "phase"
-            } else {
-                "system_call"
-            };
-            if !which.is_empty() {
-                labels.insert(of_which.to_owned(), which.into());
-            }
-            let is_time = what.starts_with(CPU_TIME);
-            let unit = if is_time { "ns" } else { "per_request" };
-            let requests = counted.requests as u64;
-            Series {
-                wrong: counted.wrong as u64,
-                ..Series::of_counts(labels, unit, requests, &counted.rounds)
-            }
-        };
-        counts.map(series).collect()
-    }
-
-    /// With ten clients that call in this way, the medians over rounds of the client and of the server; `None` when it was not
-    /// counted.
-    fn both(&self, (preset, calls): (&str, &str), what: &str) -> Option<[f64; 2]> {
-        self.of(
-            |cell| is_of_ten(cell, calls) && cell[PRESET] == preset.into(),
-            what,
-        )
-    }
-
-    /// The same of the first cell that is wanted.
-    fn of(&self, wanted: impl Fn(&Labels) -> bool, what: &str) -> Option<[f64; 2]> {
-        let (_, counts) = self.0.iter().find(|(cell, _)| wanted(cell))?;
-        let [client, server] = SIDES.map(|side| {
-            let counted = counts.get(format!("{side} {what}").as_str())?;
-            median(&counted.rounds)
-        });
-        Some([client?, server?])
-    }
-
-    /// Of both sides, back to back.
-    fn sum(&self, preset: &str, what: &str) -> Option<f64> {
-        Some(self.both((preset, BACK_TO_BACK), what)?.iter().sum())
-    }
-
-    /// Time in locks, in user space and in the kernel, as a percentage of all.
-    fn lock_percent(&self, who: (&str, &str)) -> Option<[f64; 2]> {
-        let of = |phase: &str| self.both(who, &format!("{CPU_TIME_OF} {phase}"));
-        let [all, user, kernel] = [
-            self.both(who, CPU_TIME)?,
-            of(USER_LOCKS)?,
-            of(KERNEL_LOCKS)?,
-        ];
-        Some([0, 1].map(|side| (user[side] + kernel[side]) / all[side] * 100.0))
-    }
+    cells
 }
 
-fn is_of_ten(cell: &Labels, calls: &str) -> bool {
-    cell[CLIENTS] == TEN.into() && cell[CALLS] == calls.into() && !cell.contains_key(TRANSPORT)
+fn labels_of(cell: &Labels, [side, what, which]: [&str; 3]) -> Labels {
+    let is_peer = cell[PRESET] == OMNIORB.into();
+    let orb = if is_peer { OMNIORB } else { "rtorb" };
+    let mut labels = labels_with(
+        cell,
+        [
+            ("orb", orb.into()),
+            ("side", side.into()),
+            ("what", what.into()),
+        ],
+    );
+    let of_which = if what == CPU_TIME_OF {
+        "phase"
+    } else {
+        "system_call"
+    };
+    if !which.is_empty() {
+        labels.insert(of_which.to_owned(), which.into());
+    }
+    labels
 }
 
-/// Makes times of the samples of each phase: the processor time of the rounds is shared out.
-fn share_out(counts: &mut BTreeMap<&str, Counted>) {
-    for side in SIDES {
-        let time = counts.get(format!("{side} {CPU_TIME}").as_str());
-        let time_ns = time.and_then(|time| median(&time.rounds)).unwrap_or(0.0);
-        let is_phase = |name: &str| words(name)[..2] == [side, CPU_TIME_OF];
-        let phases = counts.iter_mut().filter(|(name, _)| is_phase(name));
-        let mut samples: Vec<&mut f64> = phases.flat_map(|(_, phase)| &mut phase.rounds).collect();
-        let all: f64 = samples.iter().map(|samples| **samples).sum();
-        samples
-            .iter_mut()
-            .for_each(|samples| **samples *= time_ns / all);
+/// The processor time of a request of each cell and side, of all rounds.
+fn cpu_times(conditions: &Conditions) -> IndexMap<(&Labels, &'static str), ByRound> {
+    let mut all: IndexMap<(&Labels, &'static str), ByRound> = IndexMap::new();
+    for kept in &conditions.answers {
+        for side in SIDES {
+            let numbers = &kept.answer.numbers;
+            let time_ns = numbers.get(&format!("{side} {CPU_TIME}"));
+            let time_ns = time_ns.map(|time| time / numbers[REQUESTS]);
+            if let Some(time_ns) = time_ns {
+                let rounds = all.entry((&kept.labels, side)).or_default();
+                rounds.set(kept.round, time_ns);
+            }
+        }
     }
+    all
+}
+
+/// The time of a phase, of which samples were counted: the processor time of the rounds is shared out.
+fn share_of_time(
+    times: &IndexMap<(&Labels, &'static str), ByRound>,
+    (cell, side): (&Labels, &str),
+    (numbers, samples): (&BTreeMap<String, f64>, f64),
+) -> f64 {
+    let time = times.iter();
+    let mut time = time.filter(|((of, on), _)| *of == cell && *on == side);
+    let time_ns = time.next().and_then(|(_, rounds)| rounds.median());
+    let all = numbers.iter();
+    let all = all.filter(|(name, _)| words(name)[..2] == [side, CPU_TIME_OF]);
+    let all: f64 = all.map(|(_, samples)| samples).sum();
+    time_ns.unwrap_or(0.0) * samples / all
 }
 
 /// The side, what is counted, and of which phase or system call.
@@ -156,141 +117,165 @@ fn words(name: &str) -> [&str; 3] {
     [(); 3].map(|()| words.next().unwrap_or_default())
 }
 
-fn highlights(counts: &Counts<'_>) -> Vec<Highlight> {
-    let sum = |preset: &str, what: &str| counts.sum(preset, what);
-    let with_ten = counts.0.iter().map(|(cell, _)| cell);
-    let with_ten = with_ten.filter(|cell| is_of_ten(cell, BACK_TO_BACK));
-    let presets = with_ten.map(|cell| cell[PRESET].to_string());
-    let others = presets.filter(|preset| preset != TAO).filter_map(|preset| {
-        let locks = sum(&preset, USER_LOCKS)?;
-        Some(format!("{preset} {locks:.1}"))
-    });
-    let others: Vec<String> = others.collect();
-    let peer =
-        |what| sum(OMNIORB, what).map_or_else(String::new, |peer| format!("omniORB {peer:.2}"));
-    let shown = [
-        (USER_LOCKS, "lock operations", others.join(", ")),
-        (SYSTEM_CALLS, "system calls", peer(SYSTEM_CALLS)),
-        (HEAP_CALLS, "heap calls", peer(HEAP_CALLS)),
-    ];
-    let highlight = |(what, name, beside): (&str, &str, String)| {
-        Some(Highlight {
-            what: format!("{name} a request, preset tao, both sides"),
-            value: sum(TAO, what)?,
-            unit: String::new(),
-            beside,
-        })
-    };
-    shown.into_iter().filter_map(highlight).collect()
+/// Client and server together.
+const BOTH: Metric = Metric::of(P50).with(&[Plus(P50, "side=server")]);
+/// The side with more.
+const WORSE: Metric = Metric::of(P50).with(&[Or(P50, "side=server")]);
+const CLIENT: Metric = Metric::of(P50);
+const SERVER: Metric = Metric::of(P50).at("side=server");
+/// Time in locks, in user space and in the kernel, as a percentage of all.
+const LOCKED: Metric = Metric::of(P50)
+    .at("what=cpu_time_of, phase=user_locks")
+    .with(&[
+        Plus(P50, "what=cpu_time_of, phase=kernel_locks"),
+        Over(P50, ""),
+        Times(100.0),
+    ]);
+const LOCKED_SERVER: Metric = Metric::of(P50)
+    .at("side=server, what=cpu_time_of, phase=user_locks")
+    .with(&[
+        Plus(P50, "side=server, what=cpu_time_of, phase=kernel_locks"),
+        Over(P50, "side=server"),
+        Times(100.0),
+    ]);
+
+const fn promised(id: &'static str, of: &'static str, says: &'static str) -> Declaration {
+    // What a timer of the ORB's may do now and then is no part of a call.
+    Declaration::count(id, BOTH, 0.001, "per_request").of(of, says)
 }
 
-/// What is promised of the preset in which nothing is shared between priorities.
-fn claims(counts: &Counts<'_>) -> Vec<Claim> {
-    let promised = [
-        (USER_LOCKS, "user-locks", "user-level lock operations"),
-        (
-            KERNEL_LOCKS,
-            "kernel-locks",
-            "kernel-level lock calls (futex)",
+const fn of_memory(id: &'static str, at_most: f64, of: &'static str) -> Declaration {
+    Declaration::count(id, WORSE, at_most, "per_request").of(
+        of,
+        "one client through shared memory, asleep on a futex: {what} a request, the side with more, in every round",
+    )
+}
+
+const fn locks(what: &'static str, published: &'static str, of: &'static str) -> PublishedOf {
+    PublishedOf {
+        source: "P1 Figure 13",
+        what,
+        published,
+        of,
+        ours: Words::with("{calls}: {0} + {1}", &[(CLIENT, ""), (SERVER, "")]),
+    }
+}
+
+/// The sums of the preset in which nothing is shared between priorities.
+const fn highlight(what: &'static str, of: &'static str) -> HighlightOf {
+    HighlightOf {
+        what,
+        of,
+        metric: BOTH,
+        unit: "",
+        beside: Words::with("omniORB {0}", &[(OF_PEER, "")]),
+    }
+}
+
+const OF_PEER: Metric = Metric::of(P50)
+    .at("preset=omniorb, orb=omniorb")
+    .with(&[Plus(P50, "preset=omniorb, orb=omniorb, side=server")]);
+
+pub(super) const SAYS: Statements = Statements {
+    highlights: &[
+        highlight(
+            "lock operations a request, preset tao, both sides",
+            "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=user_locks",
         ),
-        (HEAP_CALLS, "heap-calls", "heap calls"),
-    ];
-    let claim = |(what, id, name): (&str, &str, &str)| {
-        let value = counts.sum(TAO, what)?;
-        let text = format!("preset tao: {name} a request, both sides: none in 1,000 requests");
-        Some(Claim::counted(id, text, value, NONE, "per_request"))
-    };
-    let others = promised.into_iter().filter_map(claim);
-    others.chain(memory_claims(counts)).collect()
-}
+        highlight(
+            "system calls a request, preset tao, both sides",
+            "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=system_calls, !system_call",
+        ),
+        highlight(
+            "heap calls a request, preset tao, both sides",
+            "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=heap_calls",
+        ),
+    ],
+    claims: &[
+        promised(
+            "user-locks",
+            "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=user_locks",
+            "preset tao: user-level lock operations a request, both sides: at most one in 1,000 requests of every round",
+        ),
+        promised(
+            "kernel-locks",
+            "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=kernel_locks",
+            "preset tao: kernel-level lock calls (futex) a request, both sides: at most one in 1,000 requests of every round",
+        ),
+        promised(
+            "heap-calls",
+            "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=heap_calls",
+            "preset tao: heap calls a request, both sides: at most one in 1,000 requests of every round",
+        ),
+        of_memory(
+            "user-locks.shm",
+            0.001,
+            "preset=default, clients=1, transport=shm, side=client, what=user_locks",
+        ),
+        of_memory(
+            "heap-calls.shm",
+            0.001,
+            "preset=default, clients=1, transport=shm, side=client, what=heap_calls",
+        ),
+        // One to wake the peer, one to sleep: Linux has no call for both. The first requests of a thread make some more. They are
+        // counted in the first round, because strace takes long.
+        of_memory(
+            "system-calls.shm",
+            2.02,
+            "preset=default, clients=1, transport=shm, side=client, what=system_calls, !system_call",
+        )
+        .in_rounds(1),
+    ],
+    published: &[
+        locks(
+            "CORBAplus: user-level lock operations a request, client + server",
+            "199 + 216",
+            "preset=corbaplus, clients=10, !transport, side=client, what=user_locks",
+        ),
+        locks(
+            "miniCOOL: user-level lock operations a request, client + server",
+            "94 + 231",
+            "preset=minicool, clients=10, !transport, side=client, what=user_locks",
+        ),
+        locks(
+            "MT-Orbix: user-level lock operations a request, client + server",
+            "175 + 599",
+            "preset=mt_orbix, clients=10, !transport, side=client, what=user_locks",
+        ),
+        locks(
+            "TAO: user-level lock operations a request, client + server",
+            "41 + 100",
+            "preset=tao, clients=10, !transport, side=client, what=user_locks",
+        ),
+        PublishedOf {
+            source: "P1 Figure 14",
+            ..locks(
+                "TAO: kernel-level lock calls a request, client + server",
+                "none in the ORB core",
+                "preset=tao, clients=10, !transport, side=client, what=kernel_locks",
+            )
+        },
+        PublishedOf {
+            source: "P1 Figure 9",
+            what: "CORBAplus: share of the time that goes into locks, client + server",
+            published: "52 % + 45 %",
+            of: "preset=corbaplus, clients=10, !transport, side=client, what=cpu_time",
+            ours: Words::with("{calls}: {0} + {1}", &[(LOCKED, "%"), (LOCKED_SERVER, "%")]),
+        },
+        PublishedOf {
+            source: "P1 Figure 10",
+            what: "miniCOOL: share of the time that goes into locks, client + server",
+            published: "about 50 % + more than 40 %",
+            of: "preset=minicool, clients=10, !transport, side=client, what=cpu_time",
+            ours: Words::with("{calls}: {0} + {1}", &[(LOCKED, "%"), (LOCKED_SERVER, "%")]),
+        },
+    ],
+    ..Statements::NONE
+};
 
-/// What is promised of one client that shares memory with the thread that serves it.
-fn memory_claims(counts: &Counts<'_>) -> impl Iterator<Item = Claim> {
-    let is_it = |cell: &Labels| {
-        cell.get(TRANSPORT) == Some(&Transport::Shm.label().into())
-            && cell[PRESET] == "default".into()
-            && cell[CLIENTS] == 1usize.into()
-    };
-    let promised = [
-        (USER_LOCKS, "user-locks", "user-level lock operations", NONE),
-        (HEAP_CALLS, "heap-calls", "heap calls", NONE),
-        // One to wake the peer, one to sleep: Linux has no call for both. The first requests of a thread make some more.
-        (SYSTEM_CALLS, "system-calls", "system calls", 2.02),
-    ];
-    promised
-        .into_iter()
-        .filter_map(move |(what, id, name, limit)| {
-            let [client, server] = counts.of(is_it, what)?;
-            let text = format!("one client through shared memory, asleep on a futex: {name} a request, the side with more");
-            let id = format!("{id}.shm");
-            Some(Claim::counted(id, text, client.max(server), limit, "per_request"))
-        })
-}
-
-/// Figures 9, 10, 13 and 14, as far as the text gives numbers.
-fn published(counts: &Counts<'_>) -> Vec<Published> {
-    let row = |figure: &str, what: String, published: &str, ours: Option<String>| {
-        ours.map(|ours| Published {
-            source: format!("P1 Figure {figure}"),
-            what,
-            published: published.to_owned(),
-            ours,
-        })
-    };
-    let each = |preset: &str, what: &str| {
-        both_ways(|calls| {
-            let [client, server] = counts.both((preset, calls), what)?;
-            Some(format!("{client:.1} + {server:.1}"))
-        })
-    };
-    let locks = [
-        ("corbaplus", "CORBAplus", "199 + 216"),
-        ("minicool", "miniCOOL", "94 + 231"),
-        ("mt_orbix", "MT-Orbix", "175 + 599"),
-        (TAO, "TAO", "41 + 100"),
-    ];
-    let locks = locks.into_iter().filter_map(|(preset, name, figures)| {
-        let what = format!("{name}: user-level lock operations a request, client + server");
-        row("13", what, figures, each(preset, USER_LOCKS))
-    });
-    let what = "TAO: kernel-level lock calls a request, client + server".to_owned();
-    let kernel = row("14", what, "none in the ORB core", each(TAO, KERNEL_LOCKS));
-    let shares = [
-        ("corbaplus", "CORBAplus", "9", "52 % + 45 %"),
-        ("minicool", "miniCOOL", "10", "about 50 % + more than 40 %"),
-    ];
-    let shares = shares
-        .into_iter()
-        .filter_map(|(preset, name, figure, figures)| {
-            let what = format!("{name}: share of the time that goes into locks, client + server");
-            let ours = both_ways(|calls| {
-                let [client, server] = counts.lock_percent((preset, calls))?;
-                Some(format!("{client:.0} % + {server:.0} %"))
-            });
-            row(figure, what, figures, ours)
-        });
-    locks.chain(kernel).chain(shares).collect()
-}
-
-/// Words about calls at rates, as P1 made them, and back to back; those of which something is known.
-fn both_ways(words: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let ways = [(AT_RATES, "at rates"), (BACK_TO_BACK, "back to back")];
-    let known = ways
-        .into_iter()
-        .filter_map(|(calls, name)| Some(format!("{name} {}", words(calls)?)));
-    let known: Vec<String> = known.collect();
-    (!known.is_empty()).then(|| known.join("; "))
-}
-
-const TAO: &str = "tao";
 /// Values of the label `what`.
 const USER_LOCKS: &str = "user_locks";
-const KERNEL_LOCKS: &str = "kernel_locks";
-const HEAP_CALLS: &str = "heap_calls";
-const SYSTEM_CALLS: &str = "system_calls";
 const CPU_TIME: &str = "cpu_time";
-/// Less than one in a thousand requests: what a timer of the ORB's may do now and then is no part of a call.
-const NONE: f64 = 0.001;
 
 const EXPLANATIONS: [&str; 4] = [
     "A user-level lock operation is one call that takes or gives back a mutex, as in P1: a critical section is two. Of rtorb, \
@@ -310,24 +295,18 @@ mod tests {
     use super::*;
     use crate::processes::probe::Answer;
     use crate::study::Answered;
-    use rtorb_results::{Verdict, Verdicts, labels};
+    use rtorb_results::labels;
 
-    /// What was counted in ten requests of a preset back to back, in each round.
-    fn found(preset: &str, rounds: &[&[(&str, f64)]]) -> Findings {
-        found_of(preset, BACK_TO_BACK, rounds)
-    }
-
-    fn found_of(preset: &str, calls: &str, rounds: &[&[(&str, f64)]]) -> Findings {
-        let cell = labels([
-            (PRESET, preset.into()),
-            (CLIENTS, TEN.into()),
-            (CALLS, calls.into()),
-        ]);
-        found_in(&cell, rounds)
-    }
-
-    fn found_in(cell: &Labels, rounds: &[&[(&str, f64)]]) -> Findings {
-        let answered = |(round, numbers): (usize, &&[(&str, f64)])| {
+    #[test]
+    fn the_time_of_all_rounds_is_shared_out_by_the_samples_of_one() {
+        let cell = labels([(PRESET, "minicool".into())]);
+        let first = [
+            ("client cpu_time", 1_000.0),
+            ("client cpu_time_of io", 1.0),
+            ("client cpu_time_of user_locks", 3.0),
+        ];
+        let second = [("client cpu_time", 3_000.0), ("client user_locks", 20.0)];
+        let answered = |(round, numbers): (usize, &[(&str, f64)])| {
             let beside = [(REQUESTS, 10.0), (WRONG, 1.0)];
             let numbers = numbers.iter().chain(&beside);
             let numbers = numbers.map(|(name, number)| ((*name).to_owned(), *number));
@@ -340,101 +319,26 @@ mod tests {
                 },
             }
         };
-        findings(&Conditions {
-            answers: rounds.iter().enumerate().map(answered).collect(),
+        let answers = [&first[..], &second[..]].into_iter().enumerate();
+        let counted = counts(&Conditions {
+            answers: answers.map(answered).collect(),
             ..Conditions::default()
-        })
-    }
-
-    #[test]
-    fn the_preset_tao_is_promised_to_take_no_lock() {
-        let verdicts = |preset, count| {
-            let counts = [USER_LOCKS, KERNEL_LOCKS, HEAP_CALLS].map(|what| {
-                [("client", count), ("server", 0.0)]
-                    .map(|(side, count)| (format!("{side} {what}"), count))
-            });
-            let counts = counts.as_flattened().iter();
-            let counts: Vec<_> = counts
-                .map(|(name, count)| (name.as_str(), *count))
-                .collect();
-            Verdicts::of(&found(preset, &[&counts]).claims)
-        };
-        assert_eq!(verdicts(TAO, 0.0).held, 3);
-        assert_eq!(verdicts(TAO, 1.0).missed, 3);
-        let of_other = verdicts("minicool", 1.0);
-        assert_eq!((of_other.held, of_other.missed), (0, 0));
-        let of_one_side = found(TAO, &[&[("client user_locks", 0.0)]]);
-        assert_eq!(of_one_side.claims, [], "the server was not counted");
-    }
-
-    #[test]
-    fn one_client_through_shared_memory_is_promised_two_system_calls_a_side() {
-        let cell = |clients: usize| {
-            labels([
-                (PRESET, "default".into()),
-                (CLIENTS, clients.into()),
-                (CALLS, BACK_TO_BACK.into()),
-                (TRANSPORT, Transport::Shm.label().into()),
-            ])
-        };
-        let claims = |clients, of_server| {
-            let calls = [
-                ("client system_calls", 10.0),
-                ("server system_calls", of_server),
-            ];
-            found_in(&cell(clients), &[&calls]).claims
-        };
-        let verdicts = [20.0, 30.0].map(|calls| claims(1, calls)[0].verdict);
-        assert_eq!(verdicts, [Verdict::Held, Verdict::Missed]);
-        assert_eq!(claims(1, 10.0)[0].id, "system-calls.shm");
-        assert_eq!(claims(TEN, 10.0), []);
-        let of_plain = found("default", &[&[("client system_calls", 10.0)]]);
-        assert_eq!(of_plain.claims, []);
-    }
-
-    #[test]
-    fn published_figures_stand_beside_those_of_the_preset_of_the_same_architecture() {
-        // Ten requests: 20 and 40 operations are 2 and 4 a request.
-        let locks = [("client user_locks", 20.0), ("server user_locks", 40.0)];
-        let found = found("minicool", &[&locks]);
-        assert_eq!(found.highlights, [], "those of the preset tao");
-        let row = found.published.first().expect("miniCOOL's");
-        assert_eq!(
-            (row.published.as_str(), row.ours.as_str()),
-            ("94 + 231", "back to back 2.0 + 4.0")
-        );
-        let at_rates = found_of("minicool", AT_RATES, &[&locks]);
-        assert_eq!(at_rates.published[0].ours, "at rates 2.0 + 4.0");
-        let series = &found.series[0];
-        assert_eq!(series.labels[PRESET], "minicool".into());
-        assert_eq!(
-            (series.count, series.statistics.p50, series.wrong),
-            (10, 2.0, 1)
-        );
-    }
-
-    #[test]
-    fn the_time_of_all_rounds_is_shared_out_by_the_samples_of_one() {
-        let first = [
-            ("client cpu_time", 1_000.0),
-            ("client cpu_time_of io", 1.0),
-            ("client cpu_time_of user_locks", 3.0),
-        ];
-        let found = found("minicool", &[&first, &[("client cpu_time", 3_000.0)]]);
-        let all = found.series.iter().map(|series| {
-            let phase = series.labels.get("phase").map(ToString::to_string);
-            (
-                phase,
-                series.unit.as_str(),
-                series.statistics.p50,
-                series.wrong,
-            )
         });
+        let all = counted.series(&Labels::new());
+        let all = all.iter().map(|series| {
+            let phase = series.labels.get("phase").map(ToString::to_string);
+            let (unit, p50) = (series.unit.as_str(), series.statistics.p50);
+            (phase.unwrap_or_default(), unit, p50, series.wrong)
+        });
+        let all: Vec<_> = all.collect();
         let expected = [
-            (None, "ns", 200.0, 0),
-            (Some("io".to_owned()), "ns", 50.0, 0),
-            (Some("user_locks".to_owned()), "ns", 150.0, 0),
+            ("", "ns", 200.0, 0),
+            ("io", "ns", 50.0, 0),
+            ("user_locks", "ns", 150.0, 0),
+            ("", "per_request", 2.0, 1),
         ];
-        assert!(all.eq(expected));
+        let expected =
+            expected.map(|(phase, unit, p50, wrong)| (phase.to_owned(), unit, p50, wrong));
+        assert_eq!(all, expected);
     }
 }

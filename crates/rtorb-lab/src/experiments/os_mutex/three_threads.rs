@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
+use rtorb_host::placement::obtained_here;
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::sync::{CeilingMutex, Mutex};
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
+use rtorb_results::ObtainedScheduling;
 
 /// Which mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,15 +38,6 @@ impl Kind {
             Self::Plain => "plain",
         }
     }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Inheritance => "mutex with inheritance",
-            Self::RtCorba => "RTCORBA mutex",
-            Self::Ceiling => "mutex with a ceiling",
-            Self::Plain => "plain mutex",
-        }
-    }
 }
 
 /// What was seen in a round, in nanoseconds.
@@ -58,11 +51,18 @@ pub(super) struct Wait {
     pub(super) switch_ns: u64,
 }
 
+/// A round, and the scheduling that each of its threads had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Round {
+    pub(super) wait: Wait,
+    pub(super) scheduling: Vec<ObtainedScheduling>,
+}
+
 /// Runs one round on this CPU.
 ///
 /// # Errors
 /// What the host or the ORB refused.
-pub(super) fn run(kind: Kind, cpu: usize) -> Result<Wait, String> {
+pub(super) fn run(kind: Kind, cpu: usize) -> Result<Round, String> {
     match kind {
         Kind::Inheritance => {
             let mutex = Mutex::new(());
@@ -104,7 +104,7 @@ pub(super) fn run(kind: Kind, cpu: usize) -> Result<Wait, String> {
     }
 }
 
-fn round(cpu: usize, locked: impl Fn(&dyn Fn()) + Send + Sync + 'static) -> Result<Wait, String> {
+fn round(cpu: usize, locked: impl Fn(&dyn Fn()) + Send + Sync + 'static) -> Result<Round, String> {
     let locked = Arc::new(locked);
     let seen = Arc::new(Seen::default());
     let (high_may_go, let_high_go) = io::pipe().map_err(|error| error.to_string())?;
@@ -145,10 +145,16 @@ fn round(cpu: usize, locked: impl Fn(&dyn Fn()) + Send + Sync + 'static) -> Resu
             });
         })?
     };
+    let mut scheduling = Vec::new();
     for thread in [low, medium, high] {
-        thread.join().map_err(|_| "a thread panicked".to_owned())?;
+        let ended = thread.join().ok().flatten();
+        let had = ended.ok_or("a thread panicked")?;
+        scheduling.push(had.ok_or("the scheduling of a thread cannot be read")?);
     }
-    Ok(seen.wait())
+    Ok(Round {
+        wait: seen.wait(),
+        scheduling,
+    })
 }
 
 /// Moments and times, written by the three threads without a lock.
@@ -177,16 +183,22 @@ impl Seen {
     }
 }
 
+/// Starts a thread, which answers with the scheduling that it had before its work.
 fn fifo(
-    name: &str,
+    name: &'static str,
     priority: u8,
     cpu: usize,
     work: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<Option<()>>, String> {
+) -> Result<JoinHandle<Option<Option<ObtainedScheduling>>>, String> {
     let config = ThreadConfig {
         policy: Some(SchedPolicy::Fifo(priority)),
         affinity: vec![cpu],
         ..ThreadConfig::default()
+    };
+    let work = move || {
+        let had = obtained_here(name);
+        work();
+        had
     };
     spawn(name, &config, work).map_err(|refused| refused.to_string())
 }
@@ -201,10 +213,34 @@ fn give_turn(mut turns: &PipeWriter) {
     let _ = turns.write(&[0]);
 }
 
-pub(super) const LOW: u8 = 10;
+const LOW: u8 = 10;
 const MEDIUM: u8 = 20;
 const HIGH: u8 = 30;
 /// Of processor time.
 pub(super) const SECTION_NS: u64 = 500_000;
 /// Long beside the critical section, and far below what real-time throttling stops.
 pub(super) const SPIN_NS: u64 = 5_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel says of each thread, not what was asked for.
+    #[test]
+    fn a_round_tells_the_scheduling_of_its_threads() {
+        let cpu = rtorb_os::sched::current_affinity()[0];
+        match run(Kind::Inheritance, cpu) {
+            Ok(round) => {
+                let had = round.scheduling.iter();
+                let had: Vec<(&str, u32)> = had
+                    .map(|one| (one.process.as_str(), one.priority))
+                    .collect();
+                assert_eq!(had, [("low", 10), ("medium", 20), ("high", 30)]);
+                let all = |one: &ObtainedScheduling| one.real_time && one.cpus == cpu.to_string();
+                assert!(round.scheduling.iter().all(all));
+                assert!(round.wait.section_ns >= SECTION_NS);
+            }
+            Err(refused) => assert!(refused.contains("SCHED_FIFO"), "{refused}"),
+        }
+    }
+}

@@ -28,6 +28,8 @@ pub(super) struct Cyclictest {
 pub(super) struct Run {
     /// Each sample, in nanoseconds.
     pub(super) late_ns: Vec<u64>,
+    /// Samples that were not printed.
+    pub(super) lost: u64,
     /// What its measuring thread had; none when it was gone too soon.
     pub(super) scheduling: Option<ObtainedScheduling>,
 }
@@ -84,9 +86,11 @@ impl Cyclictest {
             .into_iter()
             .find(|threads| threads.real_time);
         let printed = process.output_to_end(takes)?;
+        let late_ns =
+            samples_of(&printed, samples).map_err(|what| LabError::process(PROGRAM, what))?;
         Ok(Run {
-            late_ns: samples_of(&printed, samples)
-                .map_err(|what| LabError::process(PROGRAM, what))?,
+            lost: samples.saturating_sub(late_ns.len()) as u64,
+            late_ns,
             scheduling,
         })
     }
@@ -126,7 +130,7 @@ impl Cyclictest {
     }
 }
 
-/// The third number of each line `THREAD:COUNT:NANOSECONDS`; the other lines are for people.
+/// The samples that were printed: the third number of each line `THREAD:COUNT:NANOSECONDS`; the other lines are for people.
 fn samples_of(printed: &str, expected: usize) -> Result<Vec<u64>, String> {
     let sample = |line: &str| {
         let mut fields = line.split(':').map(|field| field.trim().parse::<i64>());
@@ -140,7 +144,7 @@ fn samples_of(printed: &str, expected: usize) -> Result<Vec<u64>, String> {
         .filter_map(sample)
         .map(|late_ns| u64::try_from(late_ns).unwrap_or(0))
         .collect();
-    // The thread that prints may end before it has printed the very last ones.
+    // The thread that prints may end before it has printed the very last ones. They are counted as lost; a run without a tenth is none.
     if found.len() * 10 < expected * 9 {
         let said: Vec<&str> = printed
             .lines()

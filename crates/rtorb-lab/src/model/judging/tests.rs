@@ -1,3 +1,5 @@
+use rtorb_host::kernel_trace::{TraceEvent, TraceEventKind};
+
 use super::*;
 use crate::model::by_hand;
 use crate::model::watcher::Watched;
@@ -148,6 +150,80 @@ fn one_before_the_cpu_was_idle_does_not() {
     let one = &judgement.behaviours[0];
     assert_eq!((one.unexplained, one.outliers[0].interrupted_ns), (1, 0));
     assert_eq!(one.quiet_count, 99);
+}
+
+const OF_SYSTEM: i32 = 7;
+const OF_OTHERS: i32 = 90;
+
+/// A hundred jobs, of which five begin 0.6 ms late: on the way from the release to their code, something takes its time.
+fn slow_in_five_of_a_hundred() -> Evidence {
+    let mut evidence = evidence(0, 0);
+    evidence.threads.insert(OF_SYSTEM);
+    let late = evidence.jobs.iter_mut().step_by(20);
+    for job in late {
+        for moment_ns in [&mut job.begin_ns, &mut job.own_end_ns, &mut job.end_ns] {
+            *moment_ns += 600_000;
+        }
+    }
+    let jobs = evidence.jobs.clone();
+    let watched = evidence.watched.get_mut(&1).expect("a CPU");
+    for (gap, job) in watched.gaps.iter_mut().zip(&jobs) {
+        gap.length_ns = job.end_ns + 1_000 - job.release_ns;
+    }
+    evidence
+}
+
+/// The kernel's record of these jobs, whose thread is woken at its release and has the CPU `late_ns` later, in the late ones.
+fn record(evidence: &Evidence, late_ns: u64) -> Vec<TraceEvent> {
+    let mut events = Vec::new();
+    for job in &evidence.jobs {
+        let is_late = job.begin_ns - job.release_ns > 100_000;
+        let began_ns = job.release_ns + if is_late { late_ns } else { 1_000 };
+        let switched = |from, to| TraceEventKind::Switched {
+            from,
+            is_preempted: false,
+            to,
+        };
+        let woken = TraceEventKind::Woken { thread: OF_SYSTEM };
+        for (at_ns, kind) in [
+            (job.release_ns - 1_000, switched(0, OF_OTHERS)),
+            (job.release_ns, woken),
+            (began_ns, switched(OF_OTHERS, OF_SYSTEM)),
+            (job.end_ns, switched(OF_SYSTEM, 0)),
+        ] {
+            events.push(TraceEvent { at_ns, kind });
+        }
+    }
+    events
+}
+
+/// An ORB that is slow in one of twenty jobs is longer than nine of ten times. That is no excuse.
+#[test]
+fn what_is_slow_now_and_then_does_not_explain_itself() {
+    let judged_with = |events: Option<u64>| {
+        let mut evidence = slow_in_five_of_a_hundred();
+        let events = events.map(|late_ns| record(&evidence, late_ns));
+        evidence.events.extend(events.map(|events| (1, events)));
+        judged(&evidence).behaviours.remove(0)
+    };
+    let without_record = judged_with(None);
+    assert_eq!(without_record.standing, ObservedStanding::Unexplained);
+    assert_eq!((without_record.above, without_record.unexplained), (5, 5));
+    // By the kernel's record the thread had the CPU at once: what took so long is the ORB.
+    let had_the_cpu = judged_with(Some(1_000));
+    assert_eq!((had_the_cpu.above, had_the_cpu.unexplained), (5, 5));
+}
+
+#[test]
+fn what_the_kernel_kept_from_the_cpu_is_explained() {
+    let mut evidence = slow_in_five_of_a_hundred();
+    let events = record(&evidence, 600_000);
+    evidence.events.insert(1, events);
+    let one = judged(&evidence).behaviours.remove(0);
+    assert_eq!(one.standing, ObservedStanding::ExplainedByTheHost);
+    assert_eq!((one.above, one.unexplained, one.quiet_count), (5, 0, 95));
+    let interruption = &one.outliers[0].interruptions[0];
+    assert!(interruption.traced && interruption.length_ns >= 500_000);
 }
 
 #[test]

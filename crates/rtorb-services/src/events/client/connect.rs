@@ -2,9 +2,8 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use rtorb::exception::local;
-use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException};
+use rtorb::{Interface, ObjectRef, Orb, Poa, PoaError, SystemException, with_deadline};
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::stubs::rtec_event::rtec_event_channel_admin::{
     ConsumerQos, EventChannel, ProxyPushConsumer, ProxyPushConsumerConnectPushSupplierError,
@@ -63,21 +62,20 @@ pub(crate) fn connect_supplier(
     supplier: Option<&PushSupplier>,
     qos: &SupplierQos,
 ) -> Result<ProxyPushConsumer, ConnectError> {
-    let end = end_of_call(channel);
-    let admin = channel.for_suppliers()?.ok_or(ConnectError::Nil)?;
-    let proxy = until(&admin, end).obtain_push_consumer()?;
-    let proxy = proxy.ok_or(ConnectError::Nil)?;
-    let bounded = until(&proxy, end);
-    let Err(error) = bounded.connect_push_supplier(supplier, qos) else {
-        return Ok(proxy);
-    };
-    // An unused proxy would count against the channel's limit.
-    let _ = bounded.disconnect_push_consumer();
-    Err(match error {
-        ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
-        ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
-            ConnectError::AlreadyConnected
-        }
+    with_deadline(channel.as_object().chosen_timeout(), || {
+        let admin = channel.for_suppliers()?.ok_or(ConnectError::Nil)?;
+        let proxy = admin.obtain_push_consumer()?.ok_or(ConnectError::Nil)?;
+        let Err(error) = proxy.connect_push_supplier(supplier, qos) else {
+            return Ok(proxy);
+        };
+        // An unused proxy would count against the channel's limit.
+        let _ = proxy.disconnect_push_consumer();
+        Err(match error {
+            ProxyPushConsumerConnectPushSupplierError::System(exception) => exception.into(),
+            ProxyPushConsumerConnectPushSupplierError::AlreadyConnected(_) => {
+                ConnectError::AlreadyConnected
+            }
+        })
     })
 }
 
@@ -87,30 +85,15 @@ pub(crate) fn connect_consumer(
     consumer: &PushConsumer,
     qos: &ConsumerQos,
 ) -> Result<ProxyPushSupplier, ConnectError> {
-    let end = end_of_call(channel);
-    let admin = channel.for_consumers()?.ok_or(ConnectError::Nil)?;
-    let proxy = until(&admin, end).obtain_push_supplier()?;
-    let proxy = proxy.ok_or(ConnectError::Nil)?;
-    let bounded = until(&proxy, end);
-    let Err(error) = bounded.connect_push_consumer(Some(consumer), qos) else {
-        return Ok(proxy);
-    };
-    let _ = bounded.disconnect_push_supplier();
-    Err(consumer_refused(error))
-}
-
-/// When a call to the channel that begins now has to end, if the application chose a timeout.
-fn end_of_call(channel: &EventChannel) -> Option<Instant> {
-    let timeout = channel.as_object().chosen_timeout();
-    timeout.and_then(|timeout| Instant::now().checked_add(timeout))
-}
-
-/// The same object, whose calls all end by then.
-fn until<I: Interface<Object = ObjectRef>>(object: &I, end: Option<Instant>) -> I {
-    end.map_or_else(
-        || object.clone(),
-        |end| I::unchecked_narrow(object.as_object().with_end_time(end)),
-    )
+    with_deadline(channel.as_object().chosen_timeout(), || {
+        let admin = channel.for_consumers()?.ok_or(ConnectError::Nil)?;
+        let proxy = admin.obtain_push_supplier()?.ok_or(ConnectError::Nil)?;
+        let Err(error) = proxy.connect_push_consumer(Some(consumer), qos) else {
+            return Ok(proxy);
+        };
+        let _ = proxy.disconnect_push_supplier();
+        Err(consumer_refused(error))
+    })
 }
 
 /// Converts a channel's answer to a subscription.

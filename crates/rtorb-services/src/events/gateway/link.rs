@@ -1,10 +1,13 @@
 //! One connection of a gateway to both channels.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rtorb::exception::local;
 use rtorb::skeleton::{OperationTable, ServedBy, ServerCall, unknown_operation};
-use rtorb::{ExceptionKind, Interface, ObjectRef, Poa, PoaError, SystemException};
+use rtorb::{
+    ExceptionKind, Interface, ObjectRef, Orb, Poa, PoaError, SystemException, with_deadline,
+};
 use rtorb_os::clock::monotonic_ns;
 
 use super::config::{End, Ends, GatewayConfig, News};
@@ -47,24 +50,36 @@ pub(super) enum LinkEnd {
 }
 
 impl Link {
-    /// Finds both channels and becomes a supplier and an observer of `to`.
+    /// Finds both channels and joins them, all within the timeout of one call, if the application chose one.
     pub(super) fn open(
+        orb: &Orb,
         ends: &Ends,
         poa: &Poa,
         work: &Arc<WorkQueue>,
     ) -> Result<Self, (End, ConnectError)> {
-        let at = |end| move |error: ConnectError| (end, error);
-        let from = (ends.from)().map_err(|exception| at(End::From)(exception.into()))?;
-        let to = (ends.to)().map_err(|exception| at(End::To)(exception.into()))?;
+        with_deadline(orb.chosen_timeout(), || {
+            let from = (ends.from)().map_err(|exception| (End::From, exception.into()))?;
+            let to = (ends.to)().map_err(|exception| (End::To, exception.into()))?;
+            with_deadline(timeout(&from, &to), || Self::join(from, to, poa, work))
+                .map_err(|error| (End::To, error))
+        })
+    }
+
+    /// Becomes a supplier and an observer of `to`.
+    fn join(
+        from: EventChannel,
+        to: EventChannel,
+        poa: &Poa,
+        work: &Arc<WorkQueue>,
+    ) -> Result<Self, ConnectError> {
         let number = work.begin();
-        let objects = Objects::activate(poa, work, number).map_err(at(End::To))?;
-        let supplier = connect_supplier(&to, Some(&objects.supplier.object), &publication());
-        let supplier = supplier.map_err(at(End::To))?;
+        let objects = Objects::activate(poa, work, number)?;
+        let supplier = connect_supplier(&to, Some(&objects.supplier.object), &publication())?;
         let observer = match to.append_observer(Some(&objects.observer.object)) {
             Ok(observer) => observer,
             Err(error) => {
                 let _ = supplier.disconnect_push_consumer();
-                return Err((End::To, observer_refused(error)));
+                return Err(observer_refused(error));
             }
         };
         Ok(Self {
@@ -121,13 +136,15 @@ impl Link {
         }
     }
 
-    /// Disconnects from both channels, as far as they answer.
+    /// Disconnects from both channels, as far as they answer within the timeout of one call.
     pub(super) fn close(&mut self) {
-        if let Some(consumer) = self.consumer.take() {
-            let _ = consumer.disconnect_push_supplier();
-        }
-        let _ = self.to.remove_observer(self.observer);
-        let _ = self.supplier.disconnect_push_consumer();
+        with_deadline(timeout(&self.from, &self.to), || {
+            if let Some(consumer) = self.consumer.take() {
+                let _ = consumer.disconnect_push_supplier();
+            }
+            let _ = self.to.remove_observer(self.observer);
+            let _ = self.supplier.disconnect_push_consumer();
+        });
     }
 
     fn pass(&self, message: &ForwardedMessage) -> Result<(), (End, SystemException)> {
@@ -151,12 +168,14 @@ impl Link {
     }
 
     fn ping(&self) -> Result<(), (End, SystemException)> {
-        is_there(self.supplier.as_object()).map_err(|exception| (End::To, exception))?;
-        let from = match &self.consumer {
-            Some(consumer) => is_there(consumer.as_object()),
-            None => is_there(self.from.as_object()),
-        };
-        from.map_err(|exception| (End::From, exception))
+        with_deadline(timeout(&self.from, &self.to), || {
+            is_there(self.supplier.as_object()).map_err(|exception| (End::To, exception))?;
+            let from = match &self.consumer {
+                Some(consumer) => is_there(consumer.as_object()),
+                None => is_there(self.from.as_object()),
+            };
+            from.map_err(|exception| (End::From, exception))
+        })
     }
 
     /// Changes the subscription at `from`, or disconnects there if nothing is wanted.
@@ -175,14 +194,20 @@ impl Link {
         if wanted == self.subscribed {
             return Ok(());
         }
-        self.subscribed = wanted.clone();
-        if wanted.is_empty() {
+        self.subscribed = wanted;
+        with_deadline(self.from.as_object().chosen_timeout(), || {
+            self.resubscribe(rt_info)
+        })
+    }
+
+    fn resubscribe(&mut self, rt_info: Option<i32>) -> Result<(), ConnectError> {
+        if self.subscribed.is_empty() {
             return match self.consumer.take() {
                 Some(consumer) => Ok(consumer.disconnect_push_supplier()?),
                 None => Ok(()),
             };
         }
-        let qos = subscription(&wanted, rt_info);
+        let qos = subscription(&self.subscribed, rt_info);
         if let Some(consumer) = &self.consumer {
             match consumer.connect_push_consumer(Some(&self.objects.consumer.object), &qos) {
                 Ok(()) => return Ok(()),
@@ -200,6 +225,12 @@ impl Link {
         self.consumer = Some(consumer);
         Ok(())
     }
+}
+
+/// The timeout of a step that calls both channels: the shorter one, if the application chose any.
+fn timeout(from: &EventChannel, to: &EventChannel) -> Option<Duration> {
+    let timeouts = [from, to].map(|channel| channel.as_object().chosen_timeout());
+    timeouts.into_iter().flatten().min()
 }
 
 /// The objects that the channels call, for one connection.
@@ -366,7 +397,7 @@ fn publication() -> SupplierQos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtorb::{Limits, Orb};
+    use rtorb::Limits;
 
     #[test]
     fn objects_that_are_made_in_vain_are_deactivated() {

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use rtorb::exception::local;
 use rtorb::skeleton::ServedBy;
-use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException};
+use rtorb::{DispatchStrategy, ObjectRef, Poa, PoaError, SystemException, with_deadline};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::{Condvar, Mutex, MutexGuard};
 
@@ -547,16 +547,18 @@ impl PlainCore {
         self.await_threads();
     }
 
-    /// Notifies clients for at most `push_timeout` and one call.
+    /// Notifies clients for at most `push_timeout`.
     fn notify_all(&self, clients: &[Goodbye]) {
         let deadline_ns = self.deadline_ns();
-        for client in clients {
-            if monotonic_ns() < deadline_ns {
-                self.notify(client);
-            } else {
-                (self.counts.goodbyes_dropped).fetch_add(1, Ordering::Relaxed);
+        with_deadline(self.config.push_timeout, || {
+            for client in clients {
+                if monotonic_ns() < deadline_ns {
+                    self.notify(client);
+                } else {
+                    (self.counts.goodbyes_dropped).fetch_add(1, Ordering::Relaxed);
+                }
             }
-        }
+        });
     }
 
     /// Waits until the consumers' threads have ended. Each ends after the push in progress.

@@ -2,7 +2,7 @@
 
 use super::name::Name;
 use crate::stubs::naming::cos_naming::{Binding, BindingIterator, BindingType, NamingContext};
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::{ExceptionKind, SystemException, with_deadline};
 use std::vec::IntoIter;
 
 /// An iterator over the bindings of a context in the server's order. It calls the server for each chunk.
@@ -43,7 +43,13 @@ impl Bindings {
         Ok(bindings)
     }
 
+    /// Asks for more names, within one timeout.
     fn refill(&mut self) -> Result<(), SystemException> {
+        let timeout = self.context.as_object().chosen_timeout();
+        with_deadline(timeout, || self.refill_next())
+    }
+
+    fn refill_next(&mut self) -> Result<(), SystemException> {
         if self.unsendable.is_some() {
             return self.refill_one();
         }

@@ -4,8 +4,8 @@ use super::bindings::Bindings;
 use super::failure::{Failure, FailureReason};
 use crate::naming::exception::NamingException;
 use crate::stubs::naming::cos_naming::{NameComponent, NamingContext};
-use rtorb::{ObjectRef, SystemException};
-use std::time::Instant;
+use rtorb::{ObjectRef, SystemException, with_deadline};
+use std::time::Duration;
 
 /// A naming context. Cheap to clone.
 ///
@@ -63,13 +63,11 @@ impl Context {
         if name.is_empty() {
             return Ok(self.clone());
         }
-        let end = self.end();
-        let object = self.resolve(name)?;
-        let object = object.ok_or_else(|| Failure::new(name, FailureReason::Nil))?;
-        let context = NamingContext::unchecked_narrow(object);
-        let narrowed = Self::narrow(until(&context, end).as_object());
-        narrowed.map_err(|failure| Failure::new(name, failure.reason))?;
-        Ok(Self { context })
+        with_deadline(self.timeout(), || {
+            let object = self.resolve(name)?;
+            let object = object.ok_or_else(|| Failure::new(name, FailureReason::Nil))?;
+            Self::narrow(&object).map_err(|failure| Failure::new(name, failure.reason))
+        })
     }
 
     /// Binds an object to a name.
@@ -141,15 +139,16 @@ impl Context {
     /// # Errors
     /// If a parent is not a context or the server cannot be reached.
     pub fn make_parents(&self, name: &[NameComponent]) -> Result<(), Failure> {
-        let bounded = self.until(self.end());
-        for length in 1..name.len() {
-            match bounded.bind_new_context(&name[..length]) {
-                Ok(_) => {}
-                Err(failure) if failure.reason == FailureReason::AlreadyBound => {}
-                Err(failure) => return Err(failure),
+        with_deadline(self.timeout(), || {
+            for length in 1..name.len() {
+                match self.bind_new_context(&name[..length]) {
+                    Ok(_) => {}
+                    Err(failure) if failure.reason == FailureReason::AlreadyBound => {}
+                    Err(failure) => return Err(failure),
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Destroys the context, which must be empty. Names bound to it become dangling.
@@ -167,10 +166,11 @@ impl Context {
     /// # Errors
     /// If it is not a context, is not empty, or the server cannot be reached.
     pub fn remove_context(&self, name: &[NameComponent]) -> Result<(), Failure> {
-        let end = self.end();
-        let destroyed = self.context(name)?.until(end).destroy();
-        destroyed.map_err(|failure| Failure::new(name, failure.reason))?;
-        self.until(end).unbind(name)
+        with_deadline(self.timeout(), || {
+            let destroyed = self.context(name)?.destroy();
+            destroyed.map_err(|failure| Failure::new(name, failure.reason))?;
+            self.unbind(name)
+        })
     }
 
     /// Lists its bindings, `chunk` in each call (1 if that is 0).
@@ -178,20 +178,12 @@ impl Context {
     /// # Errors
     /// If the server cannot be reached.
     pub fn bindings(&self, chunk: u32) -> Result<Bindings, SystemException> {
-        Bindings::begin(&self.context, chunk)
+        with_deadline(self.timeout(), || Bindings::begin(&self.context, chunk))
     }
 
-    /// When an operation that begins now has to end, if the application chose a timeout.
-    fn end(&self) -> Option<Instant> {
-        let timeout = self.as_object().chosen_timeout();
-        timeout.and_then(|timeout| Instant::now().checked_add(timeout))
-    }
-
-    /// The same context, whose operations all end by then.
-    fn until(&self, end: Option<Instant>) -> Self {
-        Self {
-            context: until(&self.context, end),
-        }
+    /// The timeout of an operation, if the application chose one.
+    fn timeout(&self) -> Option<Duration> {
+        self.as_object().chosen_timeout()
     }
 
     /// Calls this context, and those that CannotProceed refers to.
@@ -200,28 +192,24 @@ impl Context {
         name: &[NameComponent],
         ask: impl Fn(&NamingContext, &[NameComponent]) -> Result<T, E>,
     ) -> Result<T, Failure> {
-        let end = self.end();
         let mut context = self.context.clone();
         let mut rest = name.to_vec();
-        loop {
-            match ask(&context, &rest).map_err(Into::into) {
-                Ok(answer) => return Ok(answer),
-                Err(NamingException::CannotProceed(elsewhere)) => match elsewhere.cxt {
-                    Some(next) if (1..rest.len()).contains(&elsewhere.rest_of_name.len()) => {
-                        context = until(&next, end);
-                        rest = elsewhere.rest_of_name;
-                    }
-                    _ => return Err(Failure::cannot_proceed(name, elsewhere.rest_of_name)),
-                },
-                Err(raised) => return Err(Failure::raised(name, raised)),
+        with_deadline(self.timeout(), || {
+            loop {
+                match ask(&context, &rest).map_err(Into::into) {
+                    Ok(answer) => return Ok(answer),
+                    Err(NamingException::CannotProceed(elsewhere)) => match elsewhere.cxt {
+                        Some(next) if (1..rest.len()).contains(&elsewhere.rest_of_name.len()) => {
+                            context = next;
+                            rest = elsewhere.rest_of_name;
+                        }
+                        _ => return Err(Failure::cannot_proceed(name, elsewhere.rest_of_name)),
+                    },
+                    Err(raised) => return Err(Failure::raised(name, raised)),
+                }
             }
-        }
+        })
     }
-}
-
-/// The same context, whose calls all end by then.
-fn until(context: &NamingContext, end: Option<Instant>) -> NamingContext {
-    end.map_or_else(|| context.clone(), |end| context.with_end_time(end))
 }
 
 /// Checks the context that a server has made.

@@ -1,8 +1,9 @@
 //! A gateway to a channel that cannot serve it.
 
 use std::sync::mpsc;
+use std::time::Duration;
 
-use rtorb::{ExceptionKind, SystemException};
+use rtorb::{Collocation, CurrentCall, ExceptionKind, Orb, SystemException};
 use rtorb_services::events::ChannelConfig;
 use rtorb_services::events::gateway::{Ends, Gateway, GatewayConfig, News};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::event_channel::CantAppendObserver;
@@ -76,4 +77,92 @@ fn a_channel_that_accepts_no_observer_is_named_with_the_option_of_tao() {
     served.statistics_when("it has disconnected", |it| {
         it.connected_suppliers.is_empty()
     });
+}
+
+/// A channel that notes the time that its clients give it for each call.
+struct Timed {
+    channel: EventChannel,
+    given: mpsc::Sender<(&'static str, Option<Duration>)>,
+}
+
+impl Timed {
+    fn note(&self, operation: &'static str) {
+        let remaining = CurrentCall::get().and_then(|call| call.remaining());
+        let _ = self.given.send((operation, remaining));
+    }
+}
+
+impl EventChannelServant for Timed {
+    fn for_consumers(&self) -> Result<Option<ConsumerAdmin>, SystemException> {
+        self.note("for_consumers");
+        self.channel.for_consumers()
+    }
+
+    fn for_suppliers(&self) -> Result<Option<SupplierAdmin>, SystemException> {
+        self.note("for_suppliers");
+        self.channel.for_suppliers()
+    }
+
+    fn destroy(&self) -> Result<(), SystemException> {
+        Err(ExceptionKind::NoPermission.into())
+    }
+
+    fn append_observer(
+        &self,
+        observer: Option<&Observer>,
+    ) -> Result<u32, EventChannelAppendObserverError> {
+        self.note("append_observer");
+        self.channel.append_observer(observer)
+    }
+
+    fn remove_observer(&self, handle: u32) -> Result<(), EventChannelRemoveObserverError> {
+        self.note("remove_observer");
+        self.channel.remove_observer(handle)
+    }
+}
+
+#[test]
+fn all_calls_of_a_step_of_a_gateway_share_the_timeout_of_one() {
+    let served = serve(ChannelConfig::default());
+    let between = Serving::of_a_client();
+    let (given, calls) = mpsc::channel();
+    let channel = served.for_client(&between.orb);
+    let timed = (between.orb.root_poa().expect("it listens")).activate(Timed { channel, given });
+    let timed: EventChannel = timed.expect("there is room");
+    let builder = Orb::builder()
+        .collocation(Collocation::Transport)
+        .round_trip_timeout(Some(PATIENCE))
+        .listen("iiop://127.0.0.1:0");
+    let own = Serving::new(builder.build().expect("an ORB"));
+    let find = || {
+        let (orb, text) = (own.orb.clone(), timed.as_object().to_string());
+        Box::new(move || {
+            let channel = EventChannel::unchecked_narrow(orb.string_to_object(&text)?);
+            // What finds a channel may call it.
+            channel.for_consumers()?;
+            Ok(channel)
+        })
+    };
+    let ends = Ends {
+        from: find(),
+        to: find(),
+    };
+    let gateway = Gateway::start(&own.orb, ends, GatewayConfig::default(), |_| {});
+    let gateway = gateway.expect("it can be started");
+    served.statistics_when("it is connected", |it| !it.connected_suppliers.is_empty());
+    for expected in [
+        "for_consumers",
+        "for_consumers",
+        "for_suppliers",
+        "append_observer",
+    ] {
+        let (operation, remaining) = calls.recv_timeout(PATIENCE).expect("it connects");
+        assert_eq!(operation, expected);
+        let remaining = remaining.expect("the step has a deadline");
+        assert!(remaining <= PATIENCE, "{operation}: {remaining:?}");
+    }
+    gateway.stop();
+    let (operation, remaining) = calls.recv_timeout(PATIENCE).expect("it disconnects");
+    assert_eq!(operation, "remove_observer");
+    assert!(remaining.is_some_and(|remaining| remaining <= PATIENCE));
 }

@@ -39,6 +39,8 @@ pub(crate) struct MemoryLink {
     is_watched: AtomicBool,
     /// True if a thread sleeps or is about to, for each [`Awaited`]. The peer cannot write it.
     is_asleep: [AtomicBool; 2],
+    /// True if a thread that sleeps until bytes arrive shall look up: its wait fails with `INTR`.
+    is_interrupted: AtomicBool,
     /// True if receiving or sending has ended, by this side or by the peer, for each [`Awaited`].
     has_ended: [AtomicBool; 2],
 }
@@ -60,6 +62,7 @@ impl MemoryLink {
             has_lingered: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
             is_asleep: [const { AtomicBool::new(false) }; 2],
+            is_interrupted: AtomicBool::new(false),
             has_ended: [const { AtomicBool::new(false) }; 2],
         }
     }
@@ -70,9 +73,18 @@ impl MemoryLink {
     }
 
     /// Prepares the connection for an event loop: the socket becomes readable when bytes arrive.
-    pub(crate) fn be_polled(&self) {
+    pub(crate) fn register_for_polling(&self) {
         self.is_polled.store(true, Ordering::Relaxed);
         self.await_at_doorbell();
+    }
+
+    /// Interrupts a thread that sleeps until bytes arrive: receiving fails with `INTR`. One that is about to sleep may miss it.
+    #[cold]
+    pub(crate) fn interrupt(&self) {
+        self.is_interrupted.store(true, Ordering::Release);
+        if self.is_asleep[Awaited::Bytes as usize].load(Ordering::Relaxed) {
+            self.rings.wake();
+        }
     }
 
     /// Notes that a [`PeerWatch`](super::PeerWatch) finds the end of the peer.
@@ -363,6 +375,10 @@ impl MemoryLink {
                 return Ok(false);
             }
             self.look_at_peer(socket);
+            let is_for_bytes = matches!(awaited, Awaited::Bytes);
+            if is_for_bytes && self.is_interrupted.swap(false, Ordering::Acquire) {
+                return Err(Errno::INTR);
+            }
         }
         Ok(true)
     }

@@ -62,7 +62,7 @@ fn is_readable(stream: &Stream) -> bool {
 #[test]
 fn the_descriptor_is_readable_when_bytes_come_and_not_once_they_were_received() {
     let (server, client) = pair();
-    server.be_polled();
+    server.register_for_polling();
     let mut room = [0; 100];
     for byte in 0..200 {
         assert!(!is_readable(&server));
@@ -78,7 +78,7 @@ fn the_descriptor_is_readable_when_bytes_come_and_not_once_they_were_received() 
 #[test]
 fn the_doorbell_is_silent_while_a_thread_lingers_and_rings_after_that() {
     let (server, client, _) = pair_with_memory(SharedMemoryWait::Spin);
-    server.be_polled();
+    server.register_for_polling();
     let server = Arc::new(server);
     let mut room = [0; 9];
     let mut rung = 0;
@@ -104,7 +104,7 @@ fn the_doorbell_is_silent_while_a_thread_lingers_and_rings_after_that() {
 #[test]
 fn bytes_beyond_the_room_of_one_receipt_are_reported_as_left() {
     let (server, client) = pair();
-    server.be_polled();
+    server.register_for_polling();
     client.send(&[1; 10]).expect("there is room");
     let mut room = [0; 6];
     assert_eq!(server.receive_now(&mut room), Ok(6));
@@ -116,7 +116,7 @@ fn bytes_beyond_the_room_of_one_receipt_are_reported_as_left() {
 #[test]
 fn an_event_loop_that_sends_too_much_is_told_when_there_is_room() {
     let (server, client) = pair();
-    server.be_polled();
+    server.register_for_polling();
     let message = vec![7; 3 * RING_BYTES];
     assert_eq!(server.send_message_now(&message, &[]), Ok(RING_BYTES));
     assert!(!is_readable(&server));

@@ -109,7 +109,7 @@ uint64_t now_ns() {
 struct Burst {
   std::string verb, operation;
   size_t len = 0, warm_up = 0, count = 0;
-  uint64_t budget_ns = 0;
+  uint64_t budget_ns = 0, request_bytes = 0, reply_bytes = 0, period_ns = 0;
 };
 
 struct Samples {
@@ -269,9 +269,11 @@ int client(const char* reference) {
   while (std::getline(std::cin, line)) {
     std::istringstream words(line);
     Burst burst;
-    words >> burst.verb >> burst.operation >> burst.len >> burst.warm_up >> burst.count >> burst.budget_ns;
+    words >> burst.verb >> burst.operation >> burst.len >> burst.warm_up >> burst.count >> burst.budget_ns >>
+        burst.request_bytes >> burst.reply_bytes >> burst.period_ns;
     try {
       if (!words) throw std::runtime_error("not a burst: " + line);
+      if (burst.period_ns > 0) throw std::runtime_error("omniORB's calls at a rate are those of rates.cc: " + line);
       const Samples samples = run(burst, cubit);
       std::cout << "samples " << samples.times_ns.size() << ' ' << samples.wrong << ' ' << samples.elapsed_ns << '\n';
       std::cout.write(reinterpret_cast<const char*>(samples.times_ns.data()),

@@ -1,0 +1,345 @@
+//! The kernel's record of what ran on some CPUs: switches of threads, wake-ups and interrupts.
+//!
+//! The events are those of an instance of tracefs of its own, with a buffer of fixed size (Documentation/trace/ftrace.rst,
+//! "Instances"). Other users of tracefs are not disturbed, and the instance is removed when its value is dropped.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::system::read;
+
+/// A running record.
+#[derive(Debug)]
+pub struct KernelTrace {
+    folder: PathBuf,
+    cpus: Vec<usize>,
+}
+
+/// Something that happened on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TraceEvent {
+    /// When, in ns of CLOCK_MONOTONIC, in steps of 1 us.
+    pub at_ns: u64,
+    /// What it was.
+    pub kind: TraceEventKind,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TraceEventKind {
+    /// An interrupt handler began.
+    InterruptBegan,
+    /// It ended.
+    InterruptEnded,
+    /// A thread can run from now on.
+    Woken {
+        /// Its id.
+        thread: i32,
+    },
+    /// Another thread has the CPU from now on.
+    Switched {
+        /// The one that had it.
+        from: i32,
+        /// Whether that one could go on: it was preempted.
+        is_preempted: bool,
+        /// The one that has it.
+        to: i32,
+    },
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedTrace {
+    /// The events of each CPU, in their order.
+    pub events: BTreeMap<usize, Vec<TraceEvent>>,
+    /// Events for which the buffers had no room: those after the last that is kept.
+    pub lost: u64,
+}
+
+impl KernelTrace {
+    /// Begins to record what runs on these CPUs, with a buffer of this size for each.
+    ///
+    /// # Errors
+    /// Why the host has no such record, such as that tracefs is not mounted.
+    pub fn start(cpus: &[usize], kib_per_cpu: u64) -> Result<Self, String> {
+        let mut roots = ROOTS.iter().map(Path::new);
+        let root = roots
+            .find(|root| root.join("instances").is_dir())
+            .ok_or("tracefs is not mounted at /sys/kernel/tracing, or cannot be read")?;
+        let instances = root.join("instances");
+        remove_abandoned(&instances);
+        let (process, number) = (std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
+        let folder = instances.join(format!("{PREFIX}{process}-{number}"));
+        fs::create_dir(&folder).map_err(failed(&folder))?;
+        let trace = Self {
+            folder,
+            cpus: cpus.to_vec(),
+        };
+        trace.set_up(kib_per_cpu)?;
+        Ok(trace)
+    }
+
+    fn set_up(&self, kib_per_cpu: u64) -> Result<(), String> {
+        self.write("tracing_on", "0")?;
+        self.write("trace_clock", "mono")?;
+        self.write("options/overwrite", "0")?;
+        self.write("tracing_cpumask", &mask(&self.cpus))?;
+        for cpu in &self.cpus {
+            let size = format!("per_cpu/cpu{cpu}/buffer_size_kb");
+            self.write(&size, &kib_per_cpu.to_string())?;
+        }
+        for event in EVENTS {
+            self.write(&format!("events/{event}/enable"), "1")?;
+        }
+        // Those that the processor has.
+        let vectors = fs::read_dir(self.folder.join("events/irq_vectors"));
+        let names = vectors.into_iter().flatten().flatten();
+        for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
+            if name.ends_with("_entry") || name.ends_with("_exit") {
+                self.write(&format!("events/irq_vectors/{name}/enable"), "1")?;
+            }
+        }
+        self.write("tracing_on", "1")
+    }
+
+    /// Ends the record, and reads it.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    pub fn finish(self) -> Result<RecordedTrace, String> {
+        self.write("tracing_on", "0")?;
+        let mut found = RecordedTrace::default();
+        for cpu in &self.cpus {
+            let of_cpu = self.folder.join(format!("per_cpu/cpu{cpu}"));
+            let stats = read(of_cpu.join("stats")).unwrap_or_default();
+            found.lost += dropped(&stats);
+            let path = of_cpu.join("trace");
+            let file = File::open(&path).map_err(failed(&path))?;
+            for line in BufReader::new(file).split(b'\n') {
+                let line = line.map_err(failed(&path))?;
+                if let Some((cpu, event)) = parse(&String::from_utf8_lossy(&line), *cpu) {
+                    found.events.entry(cpu).or_default().push(event);
+                }
+            }
+        }
+        // A wake-up may be recorded on the CPU of the thread that causes it.
+        let each = found.events.values_mut();
+        each.for_each(|events| events.sort_by_key(|event| event.at_ns));
+        found.events.retain(|cpu, _| self.cpus.contains(cpu));
+        Ok(found)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), String> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(failed(&path))
+    }
+}
+
+impl Drop for KernelTrace {
+    fn drop(&mut self) {
+        let _ = self.write("tracing_on", "0");
+        // It is no folder of a disk: with it goes all that is in it. If the kernel refuses, a later start removes it.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Removes instances whose processes have ended without removing them.
+fn remove_abandoned(instances: &Path) {
+    let entries = fs::read_dir(instances).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.split('-').next());
+        let is_gone = |process: &str| !Path::new("/proc").join(process).exists();
+        if process.is_some_and(is_gone) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> String {
+    let path = path.display().to_string();
+    move |error| format!("{path}: {error}")
+}
+
+/// CPUs as a mask of hexadecimal digits, in groups of 32 bits.
+fn mask(cpus: &[usize]) -> String {
+    let most = cpus.iter().copied().max().unwrap_or(0);
+    let group = |place: usize| {
+        let bits = cpus.iter().filter(|cpu| **cpu / 32 == place);
+        let bits = bits.fold(0u32, |bits, cpu| bits | 1 << (cpu % 32));
+        format!("{bits:08x}")
+    };
+    let groups: Vec<String> = (0..=most / 32).rev().map(group).collect();
+    groups.join(",")
+}
+
+/// The events that had no room, in the statistics of a buffer.
+fn dropped(stats: &str) -> u64 {
+    let count = |name: &str| {
+        let mut lines = stats.lines();
+        let found = lines.find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        found.unwrap_or(0)
+    };
+    count("overrun:") + count("dropped events:")
+}
+
+/// Parses a line such as `prog-12 [001] d.h2. 12.345678: sched_wakeup: comm=prog pid=12 prio=89 target_cpu=001`: the event, and the
+/// CPU on which it has an effect. `None` of a line that is no event, or none of these.
+fn parse(line: &str, cpu: usize) -> Option<(usize, TraceEvent)> {
+    let (_, after_cpu) = line.split_once("] ")?;
+    let (head, rest) = after_cpu.split_once(": ")?;
+    let (name, arguments) = rest
+        .split_once(": ")
+        .unwrap_or((rest.trim_end_matches(':'), ""));
+    let (seconds, fraction) = head.split_whitespace().last()?.split_once('.')?;
+    let micros: u64 = fraction.parse().ok().filter(|_| fraction.len() == 6)?;
+    let at_ns = seconds.parse::<u64>().ok()? * 1_000_000_000 + micros * 1_000;
+    let (cpu, kind) = match name {
+        "sched_switch" => {
+            let (before, after) = arguments.rsplit_once("==> ")?;
+            let state = value(before, "prev_state=")?;
+            let kind = TraceEventKind::Switched {
+                from: value(before, "prev_pid=")?.parse().ok()?,
+                is_preempted: state.starts_with('R'),
+                to: value(after, "next_pid=")?.parse().ok()?,
+            };
+            (cpu, kind)
+        }
+        "sched_wakeup" | "sched_wakeup_new" => {
+            let thread = value(arguments, " pid=")?.parse().ok()?;
+            let target = value(arguments, "target_cpu=")?.parse().ok()?;
+            (target, TraceEventKind::Woken { thread })
+        }
+        name if name.ends_with("_entry") => (cpu, TraceEventKind::InterruptBegan),
+        name if name.ends_with("_exit") => (cpu, TraceEventKind::InterruptEnded),
+        _ => return None,
+    };
+    Some((cpu, TraceEvent { at_ns, kind }))
+}
+
+/// The word behind the last `name`: the name of a thread, which may contain anything, stands before all others.
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.rsplit_once(name)?;
+    rest.split_whitespace().next()
+}
+
+static STARTED: AtomicU32 = AtomicU32::new(0);
+const PREFIX: &str = "rtorb-";
+const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const EVENTS: [&str; 5] = [
+    "sched/sched_switch",
+    "sched/sched_wakeup",
+    "sched/sched_wakeup_new",
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_lines_of_the_kernel_are_read() {
+        let parsed = |line: &str| parse(line, 3).map(|(cpu, event)| (cpu, event.at_ns, event.kind));
+        assert_eq!(
+            parsed(
+                "  <odd] : n>-17   [003] d..2.  12.000345: sched_switch: prev_comm=<odd] : n> prev_pid=17 prev_prio=120 prev_state=R+ ==> next_comm=pid=9 next_pid=18 next_prio=49"
+            ),
+            None,
+            "a name that looks like the end of the CPU hides the event"
+        );
+        assert_eq!(
+            parsed(
+                "    prog x-17   [003] d..2.  12.000345: sched_switch: prev_comm=prog x prev_pid=17 prev_prio=120 prev_state=R+ ==> next_comm=pid=9 next_pid=18 next_prio=49"
+            ),
+            Some((
+                3,
+                12_000_345_000,
+                TraceEventKind::Switched {
+                    from: 17,
+                    is_preempted: true,
+                    to: 18
+                }
+            ))
+        );
+        assert_eq!(
+            parsed(
+                "  <idle>-0   [003] dNh4.  0.500000: sched_wakeup: comm=pid=5 target pid=18 prio=49 target_cpu=001"
+            ),
+            Some((1, 500_000_000, TraceEventKind::Woken { thread: 18 }))
+        );
+        for (name, kind) in [
+            ("irq_handler_entry", TraceEventKind::InterruptBegan),
+            ("local_timer_exit", TraceEventKind::InterruptEnded),
+        ] {
+            let line = format!("  a-1   [003] d.h1.  1.000001: {name}: vector=236");
+            assert_eq!(parsed(&line), Some((3, 1_000_001_000, kind)));
+        }
+        for nothing in [
+            "",
+            "# tracer: nop",
+            "CPU:1 [LOST 7 EVENTS]",
+            "x [001] d 1.5: a: b",
+        ] {
+            assert_eq!(parsed(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn cpus_and_lost_events_are_counted() {
+        assert_eq!(mask(&[0, 1]), "00000003");
+        assert_eq!(mask(&[33, 2]), "00000002,00000004");
+        let stats =
+            "entries: 9\noverrun: 2\ncommit overrun: 7\ndropped events: 40\nread events: 1\n";
+        assert_eq!(dropped(stats), 42);
+    }
+
+    /// Where the host has tracefs, a sleep of this thread is found with its moment, and nothing is left behind.
+    #[test]
+    fn a_sleep_is_recorded_and_the_instance_is_removed() {
+        let cpu = rtorb_os::sched::current_affinity()[0];
+        let config = rtorb_os::thread::ThreadConfig {
+            affinity: vec![cpu],
+            ..Default::default()
+        };
+        let traced = move || {
+            let trace = KernelTrace::start(&[cpu], 256)?;
+            let folder = trace.folder.clone();
+            let own = rustix::thread::gettid().as_raw_nonzero().get();
+            let begin_ns = rtorb_os::clock::monotonic_ns();
+            std::thread::sleep(Duration::from_millis(2));
+            let end_ns = rtorb_os::clock::monotonic_ns();
+            let events = trace.finish()?.events.remove(&cpu).unwrap_or_default();
+            Ok::<_, String>((folder, own, [begin_ns, end_ns], events))
+        };
+        let thread = rtorb_os::thread::spawn("traced", &config, traced).expect("a thread");
+        let found = thread.join().expect("no panic").expect("no panic");
+        let (folder, own, [begin_ns, end_ns], events) = match found {
+            Ok(found) => found,
+            Err(why) => {
+                assert!(
+                    why.contains("tracefs") || why.contains("/sys/kernel"),
+                    "{why}"
+                );
+                return;
+            }
+        };
+        assert!(!folder.exists());
+        let around = begin_ns - 1_000..=end_ns + 1_000;
+        let mine = |event: &&TraceEvent| around.contains(&event.at_ns);
+        let away = |event: &TraceEvent| matches!(event.kind, TraceEventKind::Switched { from, is_preempted: false, .. } if from == own);
+        let back = |event: &TraceEvent| matches!(event.kind, TraceEventKind::Woken { thread } if thread == own);
+        let found: Vec<TraceEvent> = events.iter().filter(mine).copied().collect();
+        assert!(
+            found.iter().any(away) && found.iter().any(back),
+            "{found:?}"
+        );
+    }
+}
