@@ -205,8 +205,8 @@ impl Figure {
 fn claimed<'a>(stored: &'a Stored, id: &str) -> Result<(f64, &'a str), Trouble> {
     let claim = stored.claims.iter().find(|claim| claim.id == id);
     let claim = claim.ok_or_else(|| absent(stored, &format!("claim {id}")))?;
-    match claim.verdict.as_str() {
-        "held" | "missed" => Ok((claim.value, &claim.unit)),
+    match (claim.verdict.as_str(), claim.value) {
+        ("held" | "missed", Some(value)) => Ok((value, &claim.unit)),
         _ => Err(Trouble::Unmeasured(format!(
             "the run cannot tell: {}",
             claim.reason

@@ -118,13 +118,10 @@ impl Figures<'_> {
             .values()
             .map(|it| it.clone().complete(&row.from))
             .collect();
-        let is_number = |it: &&str| !it.contains(|it: char| it.is_ascii_alphabetic());
-        if let Some(number) = row
-            .figure
-            .values()
-            .filter_map(|it| it.value.as_deref())
-            .find(is_number)
-        {
+        let is_number = |it: &&String| !it.contains(|it: char| it.is_ascii_alphabetic());
+        let values = row.figure.values().filter_map(|it| it.value.as_ref());
+        let mut expressions = values.chain(&row.yes).chain(&row.partly);
+        if let Some(number) = expressions.find(is_number) {
             return Err(format!("`{number}` follows from no figure"));
         }
         let levels: Vec<&str> = figures.iter().flat_map(Figure::levels).collect();

@@ -48,7 +48,7 @@ pub(super) struct Measured {
 #[serde(deny_unknown_fields)]
 pub(super) struct Judged {
     pub(super) id: String,
-    pub(super) value: f64,
+    pub(super) value: Option<f64>,
     pub(super) limit: f64,
     pub(super) unit: String,
     /// As in results files: `held`.
@@ -159,7 +159,7 @@ impl Judged {
         let verdict = verdict.as_ref().and_then(serde_json::Value::as_str);
         Self {
             id: claim.id.clone(),
-            value: short(claim.value),
+            value: claim.value.map(short),
             limit: short(claim.limit),
             unit: claim.unit.clone(),
             verdict: verdict.unwrap_or_default().to_owned(),

@@ -198,6 +198,7 @@ fn a_row_that_says_what_no_result_says_is_refused() {
             "{sixty} beside",
             "there is no figure sixty",
         ),
+        ("yes = [", "yes = [\"1 < 2\", ", "follows from no figure"),
         (
             "yes = [",
             "figure.any = {}\nyes = [\"any < one\", ",
@@ -233,4 +234,12 @@ fn a_row_that_says_what_no_result_says_is_refused() {
         let refused = compared.unwrap_err().to_string();
         assert!(refused.contains(error), "{to}: {refused}");
     }
+}
+
+#[test]
+fn the_page_of_this_crate_follows_from_its_results() {
+    let comparison = Papers::built_in().unwrap().compare().unwrap();
+    assert_eq!(comparison.differences, Vec::<String>::new());
+    assert!(comparison.counts.iter().sum::<usize>() > 80);
+    assert!(!comparison.page.contains("Not explained yet."));
 }
