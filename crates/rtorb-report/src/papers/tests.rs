@@ -211,7 +211,7 @@ fn a_row_that_says_what_no_result_says_is_refused() {
         ),
         (
             "labels = \"low_clients=1\"",
-            "value = \"2 * one\"",
+            "value = \"2 * one\", labels = \"low_clients=1\"",
             "there is no figure one",
         ),
         (
