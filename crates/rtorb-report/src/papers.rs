@@ -27,14 +27,14 @@ pub struct Papers {
     folder: PathBuf,
     page: String,
     head: String,
-    papers: Vec<Paper>,
+    papers: Vec<PaperRows>,
     results: StoredResults,
 }
 
 /// The file of one paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Paper {
+struct PaperRows {
     #[serde(skip)]
     key: String,
     title: String,
@@ -91,9 +91,9 @@ impl Papers {
         let mut papers = Vec::new();
         for known in crate::PAPERS {
             let name = format!("papers/{}.toml", known.key);
-            let paper: Paper =
+            let paper: PaperRows =
                 toml::from_str(&text(&name)?).map_err(|error| wrong(folder.join(&name), error))?;
-            papers.push(Paper {
+            papers.push(PaperRows {
                 key: known.key.to_owned(),
                 ..paper
             });

@@ -10,7 +10,7 @@ use super::stored::{Measured, Stored, StoredResults};
 /// Where a figure comes from. Without `value` it is read from results.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Figure {
+pub(super) struct FigureSource {
     /// The experiment; that of the row if it is not given. So is the machine, and which statistic or derived number is meant.
     of: Option<String>,
     machine: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Figure {
     pub(super) unit: Option<String>,
 }
 
-impl Figure {
+impl FigureSource {
     /// Takes from the row what the figure does not say itself.
     pub(super) fn complete(mut self, row: &Self) -> Self {
         self.of = self.of.or_else(|| row.of.clone());

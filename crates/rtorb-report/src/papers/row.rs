@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::figure::Figure;
+use super::figure::FigureSource;
 use super::quantity::Quantity;
 use super::stored::StoredResults;
 use super::{Trouble, expression, template};
@@ -21,9 +21,9 @@ pub(super) struct Row {
     see: String,
     /// What the figures of the row have in common.
     #[serde(default)]
-    from: Figure,
+    from: FigureSource,
     #[serde(default)]
-    figure: BTreeMap<String, Figure>,
+    figure: BTreeMap<String, FigureSource>,
     /// The comparisons that must hold for `yes`; none where a part of the item has nothing here to stand beside.
     #[serde(default)]
     yes: Vec<String>,
@@ -113,7 +113,7 @@ impl Figures<'_> {
                 );
             }
         }
-        let figures: Vec<Figure> = row
+        let figures: Vec<FigureSource> = row
             .figure
             .values()
             .map(|it| it.clone().complete(&row.from))
@@ -124,7 +124,7 @@ impl Figures<'_> {
         if let Some(number) = expressions.find(is_number) {
             return Err(format!("`{number}` follows from no figure"));
         }
-        let levels: Vec<&str> = figures.iter().flat_map(Figure::levels).collect();
+        let levels: Vec<&str> = figures.iter().flat_map(FigureSource::levels).collect();
         match template::foreign_number(&row.see, &levels) {
             Some(number) => Err(format!("{number} in what we see is no figure of the row")),
             None => Ok(()),
