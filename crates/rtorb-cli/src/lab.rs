@@ -19,6 +19,7 @@ mod compare;
 mod export;
 mod kernel;
 mod kernels;
+mod papers;
 pub(crate) mod profile;
 
 /// Run single experiments, and make reports from existing results.
@@ -48,6 +49,7 @@ enum LabSubcommand {
     Export(export::Export),
     Kernel(kernel::Kernel),
     Kernels(kernels::Kernels),
+    Papers(papers::Papers),
     Profile(profile::MakeProfile),
     /// Write DIR/index.html from the results below DIR.
     Report {
@@ -72,6 +74,7 @@ impl Lab {
             LabSubcommand::Export(export) => return export.run(),
             LabSubcommand::Kernel(kernel) => return kernel.run(),
             LabSubcommand::Kernels(kernels) => return kernels.run(),
+            LabSubcommand::Papers(papers) => return papers.run(),
             LabSubcommand::Profile(profile) => return profile.run(),
             LabSubcommand::Report { folder } => {
                 report(folder)?;

@@ -13,7 +13,7 @@ mod hosts;
 pub mod matrix;
 mod moment;
 mod page;
-mod papers;
+pub mod papers;
 mod prose;
 mod section;
 mod words;

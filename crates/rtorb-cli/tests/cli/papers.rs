@@ -1,10 +1,12 @@
-//! `crates/rtorb-report/papers.md`: every command in it exists, and no item of a paper stands there twice.
+//! `crates/rtorb-report/papers.md`: what it says follows from the stored results, every command in it exists, and no item of a
+//! paper stands there twice.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rtorb_lab::experiments;
+use tempfile::TempDir;
 
 use crate::support::rtorb;
 
@@ -96,6 +98,86 @@ pub(crate) fn wrong_arguments(arguments: &[&str]) -> Option<String> {
     let assert = rtorb().args(arguments).arg("--help").assert();
     let output = assert.get_output();
     (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn the_page_says_what_the_stored_results_say() {
+    for page in [vec![], vec!["--page", "crates/rtorb-report"]] {
+        let check = ["lab", "papers", "--check"].into_iter().chain(page);
+        let assert = rtorb()
+            .args(check)
+            .current_dir(project())
+            .assert()
+            .success();
+        let output = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+        assert_eq!(output.lines().count(), 1, "{output}");
+        let of = |answer: &str| rows().iter().filter(|cells| cells[4] == answer).count();
+        let counts =
+            ["yes", "partly", "no", "open"].map(|answer| format!("{answer} {}", of(answer)));
+        assert_eq!(output.trim_end(), counts.join(", "));
+    }
+}
+
+/// A copy of the page with its rows and results.
+fn copy() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let from = project().join("crates/rtorb-report");
+    fs::create_dir(folder.path().join("papers")).unwrap();
+    fs::copy(from.join("papers.md"), folder.path().join("papers.md")).unwrap();
+    for file in fs::read_dir(from.join("papers")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(
+            file.path(),
+            folder.path().join("papers").join(file.file_name()),
+        )
+        .unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_page_that_says_something_else_fails_the_check_until_it_is_written() {
+    let folder = copy();
+    let page = folder.path().join("papers.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let row = rows()
+        .into_iter()
+        .find(|cells| cells[0] == "P0 Figure 4")
+        .unwrap();
+    let seen = row[3].replacen("us", "ms", 1);
+    fs::write(&page, text.replacen(&row[3], &seen, 1)).unwrap();
+    let lab = |task: &str| {
+        let mut command = rtorb();
+        command
+            .args(["lab", "papers", task, "--page"])
+            .arg(folder.path());
+        command.assert()
+    };
+    let assert = lab("--check").code(1);
+    let output = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(output.starts_with("P0 Figure 4\n"), "{output}");
+    assert!(
+        output.contains(&seen) && output.contains(&row[3]),
+        "{output}"
+    );
+    assert!(
+        output.lines().last().unwrap().starts_with("yes "),
+        "{output}"
+    );
+    lab("--write").success();
+    assert_eq!(fs::read_to_string(&page).unwrap(), text);
+    lab("--check").success();
+}
+
+#[test]
+fn a_folder_without_the_page_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = rtorb()
+        .args(["lab", "papers", "--write"])
+        .current_dir(folder.path())
+        .assert();
+    let error = String::from_utf8_lossy(&write.code(2).get_output().stderr).into_owned();
+    assert!(error.contains("--page FOLDER"), "{error}");
 }
 
 #[test]
