@@ -2,5 +2,6 @@
 fn main() {
     rtorb_idl::compile("idl/greeter.idl");
     rtorb_idl::compile("idl/motor.idl"); // of the example timed-motor
-    rtorb_idl::compile("idl/neighbours.idl"); // of the example neighbours
+    rtorb_idl::compile("idl/neighbours.idl"); // of the examples neighbours and reservation
+    rtorb_idl::compile("idl/overload.idl"); // of the example overload
 }

@@ -1,5 +1,5 @@
 //! The features of `rtorb-services`: each alone, and none, compile without warnings, and the clients alone bring no package beside
-//! those of the ORB.
+//! those of the ORB. The command without the laboratory compiles, says so, and brings no package of it.
 
 use anyhow::{Context, ensure};
 use xshell::{Shell, cmd};
@@ -8,6 +8,11 @@ use crate::metadata::{members, needed};
 
 /// Checks each feature by clippy.
 pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
+    services(sh)?;
+    command_without_laboratory(sh)
+}
+
+fn services(sh: &Shell) -> anyhow::Result<()> {
     let members = members(sh)?;
     let services = members.iter().find(|member| *member.name == *SERVICES);
     let services = services.with_context(|| format!("{SERVICES} is no package"))?;
@@ -31,4 +36,36 @@ pub(crate) fn run(sh: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn command_without_laboratory(sh: &Shell) -> anyhow::Result<()> {
+    let bare = ["-p", COMMAND, "--no-default-features", "--bin", "rtorb"];
+    cmd!(sh, "cargo clippy {bare...} --quiet -- -D warnings").run()?;
+    cmd!(sh, "cargo test {bare...} --quiet").run()?;
+    let linked = ["--edges", "normal,build", "--no-default-features", "-p"];
+    let needed = needed(sh, &[&linked[..], &[COMMAND]].concat())?;
+    let of_laboratory = LABORATORY.iter().filter(|name| needed.contains(**name));
+    let of_laboratory: Vec<_> = of_laboratory.collect();
+    ensure!(
+        of_laboratory.is_empty(),
+        "the command without the laboratory brings its packages: {of_laboratory:?}"
+    );
+    Ok(())
+}
+
 const SERVICES: &str = "rtorb-services";
+const COMMAND: &str = "rtorb-cli";
+/// Packages that the laboratory alone needs.
+const LABORATORY: [&str; 13] = [
+    "rtorb-lab",
+    "rtorb-kernels",
+    "rtorb-report",
+    "rtorb-host",
+    "rtorb-instruments",
+    "rtorb-embedded",
+    "indicatif",
+    "plotly",
+    "askama",
+    "inferno",
+    "csv",
+    "statrs",
+    "tempfile",
+];

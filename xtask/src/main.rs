@@ -44,7 +44,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Checks that rtorb-services compiles with each of its features alone, and with none.
+    /// Checks that rtorb-services compiles with each of its features alone, and with none, and the command without the laboratory.
     Features,
     /// Counts the instructions of a call, and compares them with instructions.toml.
     Instructions {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use rtorb::{ObjectRef, SystemException};
+use rtorb_dynamic::inspect::repeat::{Pace, repeat};
 use rtorb_dynamic::search::{FoundInterface, SearchError};
 use rtorb_dynamic::{Failure, Operation, Request, Types};
-use rtorb_lab::inspect::repeat::{Pace, repeat};
 use rtorb_sched::model::rounded;
 use serde_json::{Value as Json, json};
 

@@ -23,7 +23,7 @@ impl Tone {
     pub(crate) fn of(verdict: &str) -> Self {
         match verdict {
             "held" | "holds" | "meets" | "within" => Self::Good,
-            "not judged" | "NOT PROVEN" | "not proven" | "meets if preempted"
+            "not judged" | "not measured" | "NOT PROVEN" | "not proven" | "meets if preempted"
             | "host took more" | "MISSING" => Self::Doubt,
             "MISSED" | "MISSES" | "misses" | "UNEXPLAINED" | "LOST" | "DIFFERS" | "never runs" => {
                 Self::Bad
@@ -33,6 +33,7 @@ impl Tone {
     }
 
     /// Returns the tone of a yes or no.
+    #[cfg(feature = "laboratory")]
     pub(crate) fn of_answer(is_good: bool) -> Self {
         if is_good { Self::Good } else { Self::Bad }
     }

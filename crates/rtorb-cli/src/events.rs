@@ -1,5 +1,6 @@
 //! `rtorb events`: real-time event channels, their suppliers, consumers and gateways.
 
+mod followed_scheduler;
 mod gateway;
 mod list;
 mod push;

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use rtorb_lab::LabError;
 use rtorb_results::is_wrong_path;
 
+use crate::laboratory;
 use crate::named_file::NamedFileError;
 use crate::orb_options::UsageError;
 
@@ -32,17 +32,8 @@ pub(crate) fn of_error(error: &anyhow::Error) -> ExitCode {
 /// Returns true if another command line, or another content of a named file, would correct the error.
 fn is_wrong_use(error: &anyhow::Error) -> bool {
     error.is::<UsageError>()
-        || find::<NamedFileError>(error).is_some_and(|error| is_wrong_path(&error.error))
-        || find::<rtorb_results::Error>(error).is_some_and(rtorb_results::Error::is_refusal)
-        || find::<LabError>(error).is_some_and(|error| match error {
-            LabError::Results(error) => error.is_refusal(),
-            LabError::UnknownExperiment { .. }
-            | LabError::Incomplete { .. }
-            | LabError::Model { .. } => true,
-            _ => false,
-        })
-}
-
-fn find<E: std::error::Error + Send + Sync + 'static>(error: &anyhow::Error) -> Option<&E> {
-    error.downcast_ref()
+        || error
+            .downcast_ref::<NamedFileError>()
+            .is_some_and(|error| is_wrong_path(&error.error))
+        || laboratory::is_wrong_use(error)
 }

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use rtorb_idl::diagnostic::Diagnostic;
 use rtorb_idl::{OperationTiming, Options, OtherCompiler, Outcome, rust};
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use rtorb_sched::times::text_of_ns;
 use serde_json::json;
 

@@ -1,12 +1,10 @@
 //! `rtorb ior`: shows the contents of an object reference.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use rtorb_lab::inspect;
-use rtorb_lab::inspect::ior::{Description, Field};
-use rtorb_lab::inspect::ping::client_orb;
+use rtorb_dynamic::inspect::ior::{Description, Field};
+use rtorb_sched::text_file::shortened;
 
 use crate::orb_options::usage;
 use crate::output::{line, print_json};
@@ -48,11 +46,11 @@ impl Ior {
 /// Describes an IOR as it is. An ORB resolves a URL first.
 fn describe(argument: &str) -> anyhow::Result<Description> {
     let text = reference::text_of(argument)?;
-    if inspect::is_ior(&text) {
-        let name = inspect::shortened(argument);
+    if reference::is_ior(&text) {
+        let name = shortened(argument);
         return Description::parse(&text).map_err(|error| usage(format!("{name}: {error}")));
     }
-    let orb = client_orb(RESOLVE_TIMEOUT)?;
+    let orb = reference::builder().build()?;
     Ok(Description::of(reference::object(&orb, &text)?.ior()))
 }
 
@@ -103,6 +101,3 @@ fn tag(tag: u32) -> String {
         format!("0x{tag:08x}")
     }
 }
-
-/// A corbaname URL needs a call to a name server.
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);

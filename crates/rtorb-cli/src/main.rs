@@ -6,33 +6,42 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use rtorb_kernels::guest;
-use rtorb_lab::contestants::whitebox::{CountingAllocator, stop_counting};
 
+#[cfg(feature = "laboratory")]
 mod agent;
 mod call;
+#[cfg(feature = "laboratory")]
 mod check;
 mod colour;
 mod completions;
+#[cfg(feature = "laboratory")]
 mod cubit;
 mod events;
+#[cfg(feature = "laboratory")]
 mod executable;
 mod exit_status;
 mod idl;
 mod interface_options;
 mod ior;
+#[cfg(feature = "laboratory")]
 mod lab;
+#[cfg_attr(not(feature = "laboratory"), path = "no_laboratory.rs")]
+mod laboratory;
 mod man;
+#[cfg(feature = "laboratory")]
 mod measure;
+#[cfg(feature = "laboratory")]
 mod model;
 mod named_file;
 mod naming;
 mod orb_options;
 mod output;
 mod ping;
+#[cfg(feature = "laboratory")]
 mod progress;
 mod record;
 mod reference;
+#[cfg(feature = "laboratory")]
 mod run_summary;
 mod scheduling;
 mod serve;
@@ -48,11 +57,8 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
-    Measure(measure::Measure),
-    Check(check::Check),
-    Lab(lab::Lab),
-    Model(model::Model),
-    Cubit(cubit::Cubit),
+    #[command(flatten)]
+    Laboratory(laboratory::Laboratory),
     Ior(ior::Ior),
     Call(call::Call),
     Serve(serve::Serve),
@@ -64,34 +70,18 @@ enum Subcommands {
     Idl(idl::Idl),
     Completions(completions::Completions),
     Man(man::Manual),
-    /// A measured process; `measure` and `lab run` start it.
-    #[command(hide = true)]
-    Child {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
 }
 
-/// Counts heap calls in the processes whose heap calls are measured, and in no other.
-#[global_allocator]
-static HEAP: CountingAllocator = CountingAllocator;
-
 fn main() -> ExitCode {
-    stop_counting();
-    if guest::is_guest() {
-        guest::boot();
-        return ExitCode::FAILURE;
+    if let Some(status) = laboratory::start() {
+        return status;
     }
     let command = with_negative_numbers(Command::command())
         .try_get_matches()
         .and_then(|matches| Command::from_arg_matches(&matches))
         .unwrap_or_else(|error| with_tip(error).exit());
     let done = match command.subcommand {
-        Subcommands::Measure(measure) => measure.run(),
-        Subcommands::Check(check) => check.run(),
-        Subcommands::Lab(lab) => lab.run(),
-        Subcommands::Model(model) => model.run(),
-        Subcommands::Cubit(cubit) => cubit.run(),
+        Subcommands::Laboratory(laboratory) => laboratory.run(),
         Subcommands::Ior(ior) => ior.run(),
         Subcommands::Call(call) => call.run(),
         Subcommands::Serve(serve) => serve.run(),
@@ -103,7 +93,6 @@ fn main() -> ExitCode {
         Subcommands::Idl(idl) => idl.run(),
         Subcommands::Completions(completions) => completions.run(),
         Subcommands::Man(manual) => manual.run(),
-        Subcommands::Child { arguments } => return rtorb_lab::roles::play(&arguments),
     };
     done.unwrap_or_else(|error| {
         output::warn(text(&error));

@@ -1,21 +1,20 @@
 //! `rtorb measure`: describes and checks the host, runs every experiment, and writes the report.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
 use rtorb_host::preflight;
-use rtorb_lab::error::LabError;
-use rtorb_lab::experiment::{self, Clocks, Context, Effort, Experiment, GpioLines};
+use rtorb_lab::experiment::{Clocks, Context, Effort, Experiment, GpioLines, Progress};
 use rtorb_lab::experiments;
+use rtorb_lab::measurement::{MeasuredRun, Measurement, Observer};
 use rtorb_lab::processes::agent::Agent;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_lab::processes::load::Load;
-use rtorb_report::Failure;
-use rtorb_results::Results;
 use rtorb_results::profile::Profile;
-use rtorb_results::runs;
+use rtorb_results::{ExperimentFailure, Results};
 use serde::Serialize;
 use serde_json::json;
 
@@ -95,54 +94,34 @@ impl Measure {
     }
 }
 
-/// Runs experiments one after another in each run, and writes and prints their results.
+/// Runs experiments, writes and prints their results, and returns the exit status.
 pub(crate) fn run_experiments(
     chosen: &[&dyn Experiment],
     options: &Options,
 ) -> anyhow::Result<ExitCode> {
-    let interrupt = Interrupt::on_signals().context("cannot listen to signals")?;
-    let effort = match options {
-        Options { full: true, .. } => Effort::Full,
-        Options { glance: true, .. } => Effort::Glance,
-        _ => Effort::Quick,
+    let measurement = Measurement {
+        chosen,
+        effort: match options {
+            Options { full: true, .. } => Effort::Full,
+            Options { glance: true, .. } => Effort::Glance,
+            _ => Effort::Quick,
+        },
+        load: &options.load,
+        gpio: &options.gpio,
+        agents: &options.agent,
+        clocks: options.clocks,
+        folder: &options.out,
+        runs: options.runs.into(),
+        executable: executable::own()?,
+        interrupt: Interrupt::on_signals().context("cannot listen to signals")?,
     };
-    let executable = executable::own()?;
-    let folders = runs::folders(&options.out, usize::from(options.runs))?;
-    runs::prepare(&options.out)?;
-    let mut done = Vec::new();
-    for (number, folder) in (1..).zip(&folders) {
-        if interrupt.requested() && !done.is_empty() {
-            break;
-        }
-        let mut context = Context::new(effort, executable.clone(), interrupt.clone())?;
-        context.load = options.load.clone();
-        context.gpio = options.gpio.clone();
-        if folders.len() > 1 {
-            // Runs of one process may begin within one second.
-            context.run = format!("{}-{number}", context.run);
-            note!("run {number} of {}", folders.len());
-        }
-        if number == 1 {
-            print_preflight(&context);
-        }
-        context.clocks = options.clocks;
-        for address in &options.agent {
-            let agent = Agent::connect(address)?;
-            print_agent(&agent);
-            context.launcher.agents.push(agent);
-        }
-        done.push(run_once(chosen, &context, folder));
-        if done.iter().any(|run| run.unwritten.is_some()) {
-            break;
-        }
-        if let Some((agent, why)) = context.launcher.agent_lost() {
-            let address = agent.address();
-            note!(
-                "rtorb: the agent at {address} was lost: {why}; the report has what was measured before"
-            );
-            break;
-        }
-    }
+    let mut screen = Screen {
+        chosen,
+        runs: measurement.runs,
+        done: Vec::new(),
+    };
+    measurement.run(&mut screen)?;
+    let mut done = screen.done;
     print(&done, options)?;
     if let Some(error) = done.iter_mut().find_map(|run| run.unwritten.take()) {
         return Err(error);
@@ -156,23 +135,89 @@ pub(crate) fn run_experiments(
             failure.why
         );
     }
-    let is_complete = |run: &Run| {
-        let all = &run.measured.all;
-        all.len() == chosen.len() && all.iter().all(|results| results.complete)
-    };
-    let is_complete = done.len() == folders.len() && done.iter().all(is_complete);
-    let misses = |run: &Run| run.measured.all.iter().any(Results::fails_a_claim);
-    let misses = !options.no_fail && done.iter().any(misses);
-    Ok(if is_complete && !misses {
+    let measured: Vec<_> = done.iter().map(|run| &run.measured).collect();
+    let is_done = done.len() == measurement.runs;
+    Ok(if is_done && is_good(&measured, chosen, options.no_fail) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(FAILED)
     })
 }
 
+/// Returns true if everything was measured and, unless the runs only look, nothing failed.
+fn is_good(runs: &[&MeasuredRun], chosen: &[&dyn Experiment], only_looks: bool) -> bool {
+    runs.iter()
+        .all(|run| run.is_complete(chosen) && (only_looks || !run.has_failed()))
+}
+
+/// The runs that have ended, and what is printed meanwhile.
+struct Screen<'a> {
+    chosen: &'a [&'a dyn Experiment],
+    runs: usize,
+    done: Vec<Run>,
+}
+
+impl Observer for Screen<'_> {
+    fn begin_run(&mut self, number: usize, context: &Context) {
+        if self.runs > 1 {
+            note!("run {number} of {}", self.runs);
+        }
+        if number == 1 {
+            print_preflight(context);
+        }
+    }
+
+    fn connected(&mut self, agent: &Agent) {
+        print_agent(agent);
+    }
+
+    fn begin_experiment(&mut self, name: &str, place: usize) -> Box<dyn Progress> {
+        Box::new(Report::new(name, place, self.chosen.len()))
+    }
+
+    fn failed(&mut self, failure: &ExperimentFailure) {
+        note!("{}: failed: {}", failure.experiment, failure.why);
+    }
+
+    fn end_run(&mut self, run: MeasuredRun, context: &Context, folder: &Path) -> ControlFlow<()> {
+        let mut run = Run {
+            measured: run,
+            report: None,
+            profile: None,
+            unwritten: None,
+        };
+        run.unwritten = self.write(&mut run, context, folder).err();
+        let is_written = run.unwritten.is_none();
+        self.done.push(run);
+        if is_written {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+
+    fn lost(&mut self, address: &str, why: &str) {
+        note!(
+            "rtorb: the agent at {address} was lost: {why}; the report has what was measured before"
+        );
+    }
+}
+
+impl Screen<'_> {
+    /// Writes the report and the profile of a run whose results are written.
+    fn write(&self, run: &mut Run, context: &Context, folder: &Path) -> anyhow::Result<()> {
+        if let Some(error) = run.measured.unwritten.take() {
+            return Err(error).with_context(|| format!("cannot write below {}", folder.display()));
+        }
+        write_report(context, folder, run)?;
+        run.profile = write_profile(self.chosen, &run.measured.results, folder)?;
+        Ok(())
+    }
+}
+
 /// The results of one run, and the files that it wrote.
 struct Run {
-    measured: Measured,
+    measured: MeasuredRun,
     report: Option<PathBuf>,
     /// The platform profile and its file, if all experiments that it needs were chosen.
     profile: Option<(Profile, PathBuf)>,
@@ -192,32 +237,14 @@ impl Run {
     fn as_json(&self) -> RunAsJson<'_> {
         RunAsJson {
             report: self.report.as_deref(),
-            results: &self.measured.all,
+            results: &self.measured.results,
             profile: self.profile.as_ref().map(|(_, file)| file.as_path()),
         }
     }
 }
 
-/// Measures and writes. Results that cannot be written are kept, so that they can be printed.
-fn run_once(chosen: &[&dyn Experiment], context: &Context, folder: &Path) -> Run {
-    let mut run = Run {
-        measured: Measured::default(),
-        report: None,
-        profile: None,
-        unwritten: None,
-    };
-    run.unwritten = measure_each(chosen, context, folder, &mut run.measured)
-        .and_then(|()| write_report(context, folder, &mut run))
-        .and_then(|()| {
-            run.profile = write_profile(chosen, &run.measured.all, folder)?;
-            Ok(())
-        })
-        .err();
-    run
-}
-
 fn write_report(context: &Context, folder: &Path, run: &mut Run) -> anyhow::Result<()> {
-    if run.measured.all.is_empty() {
+    if run.measured.results.is_empty() {
         return Ok(());
     }
     let of = rtorb_report::Run {
@@ -263,51 +290,12 @@ fn print(done: &[Run], options: &Options) -> anyhow::Result<()> {
         if !is_one {
             line(format!("\nRun {number} of {}", options.runs))?;
         }
-        let Measured { all, failures } = &run.measured;
-        run_summary::print(all, failures, run.report.as_deref())?;
+        let MeasuredRun {
+            results, failures, ..
+        } = &run.measured;
+        run_summary::print(results, failures, run.report.as_deref())?;
         if let Some((profile, file)) = &run.profile {
             crate::lab::profile::print(profile, file)?;
-        }
-    }
-    Ok(())
-}
-
-/// The results and failures of a run.
-#[derive(Default)]
-pub(crate) struct Measured {
-    pub(crate) all: Vec<Results>,
-    pub(crate) failures: Vec<Failure>,
-}
-
-/// Runs the experiments until an interrupt. A failed experiment does not end the others. Results that cannot be written end the
-/// run, and are kept.
-fn measure_each(
-    chosen: &[&dyn Experiment],
-    context: &Context,
-    folder: &Path,
-    measured: &mut Measured,
-) -> anyhow::Result<()> {
-    for (at, experiment) in chosen.iter().enumerate() {
-        if context.interrupted() {
-            break;
-        }
-        let mut progress = Report::new(experiment.name(), at + 1, chosen.len());
-        let results = experiment::run(*experiment, context, &mut progress);
-        progress.finish();
-        match results {
-            Ok(results) => {
-                let written = results.write(folder);
-                measured.all.push(results);
-                written.with_context(|| format!("cannot write below {}", folder.display()))?;
-            }
-            Err(LabError::Interrupted) => break,
-            Err(error) => {
-                note!("{}: failed: {error}", experiment.name());
-                measured.failures.push(Failure {
-                    experiment: experiment.name().to_owned(),
-                    why: error.to_string(),
-                });
-            }
         }
     }
     Ok(())
@@ -354,5 +342,86 @@ fn print_agent(agent: &Agent) {
         }
     }
 }
+
 /// More runs would take a day even with quick effort.
 const RUNS_MAX: i64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use rtorb_results::{Claim, LostRound, Verdict, synthetic};
+
+    use super::*;
+    use crate::run_summary::short_verdicts;
+
+    fn results(verdict: Verdict, is_excused: bool) -> Results {
+        let mut claim = Claim::counted("orb/demux.x", "nothing is lost", 0.0, 0.0, "calls");
+        claim.verdict = verdict;
+        claim.excused = is_excused;
+        Results {
+            claims: vec![claim],
+            ..synthetic::results("orb/demux", Vec::new())
+        }
+    }
+
+    #[test]
+    fn the_exit_status_says_what_the_screen_says() {
+        let lost = LostRound {
+            round: 0,
+            what: "tcp".to_owned(),
+            why: "the server is silent".to_owned(),
+        };
+        let held = || results(Verdict::Held, false);
+        // What the screen says, whether the status is 0, and whether it is 0 with --no-fail.
+        for (results, words, is_zero, if_only_looking) in [
+            (held(), "1 held", true, true),
+            (results(Verdict::Missed, false), "1 MISSED", false, true),
+            (
+                results(Verdict::NotJudged, false),
+                "1 not judged",
+                true,
+                true,
+            ),
+            (
+                results(Verdict::NotMeasured, false),
+                "1 not measured",
+                false,
+                true,
+            ),
+            (
+                results(Verdict::NotMeasured, true),
+                "1 not measured",
+                true,
+                true,
+            ),
+            (
+                Results {
+                    lost: vec![lost],
+                    ..held()
+                },
+                "1 held, 1 LOST",
+                false,
+                true,
+            ),
+            (
+                Results {
+                    complete: false,
+                    ..held()
+                },
+                "1 held, interrupted",
+                false,
+                false,
+            ),
+        ] {
+            assert_eq!(short_verdicts(&results), words);
+            let run = MeasuredRun {
+                results: vec![results],
+                ..MeasuredRun::default()
+            };
+            let chosen = &experiments::ALL[..1];
+            let good = [false, true].map(|only_looks| is_good(&[&run], chosen, only_looks));
+            assert_eq!(good, [is_zero, if_only_looking], "{words}");
+            // An experiment that failed has no results.
+            assert!(!is_good(&[&run], &experiments::ALL[..2], true));
+        }
+    }
+}

@@ -55,6 +55,32 @@ struct Analysis {
     /// File of the system: nodes, components, behaviours and their calls (docs/reference/model.md).
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    #[command(flatten)]
+    options: SystemOptions,
+    /// Skip the search for the permitted growth of each behaviour.
+    #[arg(long)]
+    no_sensitivity: bool,
+}
+
+impl Analysis {
+    /// Returns the system and its report.
+    fn check(&self) -> anyhow::Result<(System, CheckReport)> {
+        let system = self.options.system(&self.file)?;
+        let platforms = self.options.platforms(&self.file, &system)?;
+        let options = CheckOptions {
+            sensitivity: !self.no_sensitivity,
+            strategy: self.options.strategy()?,
+            ..CheckOptions::default()
+        };
+        let checked = rtorb_sched::model::check(&system, &platforms, &options)
+            .map_err(|error| usage_error(format!("{}: {error}", self.file.display())))?;
+        Ok((system, checked))
+    }
+}
+
+/// The platforms, priorities and interfaces of a system.
+#[derive(Debug, Args)]
+struct SystemOptions {
     /// Platform profile, of one node or of all. Overrides those of the file. `rtorb lab run profile` writes one.
     #[arg(long = "profile", value_name = "[NODE=]FILE", conflicts_with = "ideal")]
     profiles: Vec<ProfileOption>,
@@ -69,46 +95,60 @@ struct Analysis {
     /// Strategy for behaviours without a priority. Overrides the file's.
     #[arg(long, value_name = "NAME", value_parser = strategies())]
     strategy: Option<String>,
-    /// Skip the search for the permitted growth of each behaviour.
-    #[arg(long)]
-    no_sensitivity: bool,
     /// Folder to search for included IDL files. May be given more than once.
     #[arg(short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
 }
 
-impl Analysis {
-    /// Returns the system and its report.
-    fn check(&self) -> anyhow::Result<(System, CheckReport)> {
-        let system = System::read(&self.file, &|files| self.timings(files)).map_err(file_error)?;
-        let platforms = self.platforms(&system)?;
+impl SystemOptions {
+    /// True if one of them is given.
+    fn is_given(&self) -> bool {
+        let Self {
+            profiles,
+            costs,
+            ideal,
+            strategy,
+            include_dirs,
+        } = self;
+        let is_any = costs.is_some() || strategy.is_some() || *ideal;
+        is_any || !profiles.is_empty() || !include_dirs.is_empty()
+    }
+
+    /// Reads the file of a system.
+    fn system(&self, file: &Path) -> anyhow::Result<System> {
+        System::read(file, &|files| self.timings(files)).map_err(file_error)
+    }
+
+    fn strategy(&self) -> anyhow::Result<Option<Strategy>> {
         let strategy = self.strategy.as_deref().map(str::parse).transpose();
-        let options = CheckOptions {
-            sensitivity: !self.no_sensitivity,
-            strategy: strategy.map_err(usage_error)?,
-            ..CheckOptions::default()
-        };
-        let checked = rtorb_sched::model::check(&system, &platforms, &options)
-            .map_err(|error| usage_error(format!("{}: {error}", self.file.display())))?;
-        Ok((system, checked))
+        strategy.map_err(usage_error)
+    }
+
+    /// Returns the profile of each node, in order; `None` for a platform that costs nothing.
+    fn profiles(&self, file: &Path, system: &System) -> anyhow::Result<Vec<Option<PathBuf>>> {
+        if self.ideal {
+            return Ok(vec![None; system.nodes.len()]);
+        }
+        let files = profiles_of(system, &self.profiles)
+            .map_err(|reason| usage_error(format!("{}: {reason}", file.display())))?;
+        Ok(files.into_iter().map(Some).collect())
     }
 
     /// Returns a platform for each node; reads a profile of several nodes once.
-    fn platforms(&self, system: &System) -> anyhow::Result<Vec<Platform>> {
-        if self.ideal {
-            return Ok(vec![Platform::ideal(); system.nodes.len()]);
-        }
-        let files = profiles_of(system, &self.profiles)
-            .map_err(|reason| usage_error(format!("{}: {reason}", self.file.display())))?;
+    fn platforms(&self, file: &Path, system: &System) -> anyhow::Result<Vec<Platform>> {
+        let files = self.profiles(file, system)?;
         let mut read: BTreeMap<&Path, Platform> = BTreeMap::new();
-        for file in &files {
+        for file in files.iter().flatten() {
             if !read.contains_key(file.as_path()) {
                 let platform = Platform::read(file).map_err(file_error)?;
                 read.insert(file, self.with_costs(platform));
             }
         }
-        let each = files.iter().filter_map(|file| read.get(file.as_path()));
-        Ok(each.cloned().collect())
+        let each = files.iter().map(|file| match file {
+            Some(file) => read[file.as_path()].clone(),
+            None => Platform::ideal(),
+        });
+        Ok(each.collect())
     }
 
     fn with_costs(&self, platform: Platform) -> Platform {

@@ -11,7 +11,7 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{
     Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table as Drawn, TableStyle,
 };
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use serde::Serialize;
 use textwrap::{Options, WordSplitter, wrap};
 
@@ -32,6 +32,7 @@ pub(crate) fn line_in(tone: Tone, text: impl AsRef<str>) -> anyhow::Result<()> {
 }
 
 /// Prints a word in a column of `width`, in the colour of its tone, and the text beside it.
+#[cfg(feature = "laboratory")]
 pub(crate) fn labelled(word: &str, text: &str, width: usize) -> anyhow::Result<()> {
     let first = format!("{word:>width$}  ");
     let others = " ".repeat(first.len());
@@ -120,6 +121,7 @@ pub(crate) fn is_terminal() -> bool {
 }
 
 /// Returns the number of columns of a line of text: the terminal's, or 80, within readable limits.
+#[cfg(feature = "laboratory")]
 pub(crate) fn columns() -> usize {
     Drawn::new()
         .width()
@@ -213,8 +215,10 @@ const LINES_AROUND_ROWS: TableStyle = TableStyle::new()
 /// The columns that a cell adds to its text: a space on each side, and one to the next cell.
 const PADDING: usize = 3;
 const NAMES_MIN: usize = 20;
+#[cfg(feature = "laboratory")]
 const COLUMNS_MIN: usize = 40;
 /// Longer lines are hard to read.
+#[cfg(feature = "laboratory")]
 const COLUMNS_MAX: usize = 100;
 /// The characters of a warning: all mistakes of a file of average size.
 const WARNING_MAX: usize = 40_000;

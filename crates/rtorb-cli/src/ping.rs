@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use rtorb_lab::inspect::ping::{Asking, Pong, ping};
+use rtorb_dynamic::inspect::ping::{Pong, ping};
 use rtorb_sched::model::rounded;
 
 use crate::exit_status::FAILED;
@@ -35,13 +35,7 @@ impl Ping {
         if let Some(advice) = self.calling.priority_advice(&object) {
             warn(advice);
         }
-        let pong = ping(
-            &object,
-            Asking {
-                count: self.count,
-                timeout: self.calling.timeout(),
-            },
-        );
+        let pong = ping(&object, self.count);
         if self.json {
             print_json(&pong)?
         } else {

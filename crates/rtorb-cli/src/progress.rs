@@ -8,7 +8,7 @@ use rtorb_lab::experiment::Progress;
 
 use crate::output::note;
 
-/// Reports the progress of one experiment on standard error.
+/// Reports the progress of one experiment on standard error. When it is dropped, the experiment has ended.
 #[derive(Debug)]
 pub(crate) struct Report {
     name: String,
@@ -49,9 +49,11 @@ impl Report {
             done: 0,
         }
     }
+}
 
+impl Drop for Report {
     /// Prints one line: the name, and how long the experiment took.
-    pub(crate) fn finish(&self) {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
         note!("{}: {:.0} s", self.name, self.begun.elapsed().as_secs_f64());
     }

@@ -7,10 +7,15 @@ use clap::Args;
 use rtorb::exception::local;
 use rtorb::rt::Priority;
 use rtorb::{ExceptionKind, ObjectRef, Orb, OrbBuilder, SystemException};
-use rtorb_lab::inspect;
+use rtorb_dynamic::inspect::is_of_tao;
+use rtorb_sched::text_file::shortened;
 
 use crate::orb_options::{ClientOptions, ServerOptions, option_error, usage};
 use crate::output::warn;
+
+mod text;
+
+pub(crate) use text::{is_ior, reference_text};
 
 /// Options of calls to an object.
 #[derive(Debug, Args)]
@@ -27,11 +32,6 @@ pub(crate) struct CallOptions {
 }
 
 impl CallOptions {
-    /// Returns the timeout of a reply: this command line's or the default.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout.unwrap_or(TIMEOUT)
-    }
-
     /// Returns the priority of the calls, if this command line has one.
     pub(crate) fn priority(&self) -> anyhow::Result<Option<Priority>> {
         let priority = self.priority.map(Priority::new).transpose();
@@ -51,8 +51,7 @@ impl CallOptions {
     /// Returns advice, if the priority of the calls has another meaning for the server of a reference.
     pub(crate) fn priority_advice(&self, object: &ObjectRef) -> Option<&'static str> {
         let is_other = !self.choices.maps_linearly();
-        (self.priority.is_some() && is_other && inspect::is_of_tao(object.ior()))
-            .then_some(TAO_ADVICE)
+        (self.priority.is_some() && is_other && is_of_tao(object.ior())).then_some(TAO_ADVICE)
     }
 
     fn build(&self, mut builder: OrbBuilder) -> anyhow::Result<Orb> {
@@ -90,9 +89,9 @@ fn set_priority(orb: &Orb, number: i16) -> anyhow::Result<()> {
 
 /// Returns the text of a REF. If it is wrapped, as a mail client does, says so.
 pub(crate) fn text_of(argument: &str) -> anyhow::Result<String> {
-    let found = inspect::reference_text(argument).map_err(usage)?;
+    let found = reference_text(argument).map_err(usage)?;
     if found.was_wrapped {
-        let name = inspect::shortened(argument);
+        let name = shortened(argument);
         warn(format!(
             "left out the white space inside {name:?}: a mail client may have wrapped it"
         ));
@@ -104,8 +103,8 @@ pub(crate) fn text_of(argument: &str) -> anyhow::Result<String> {
 pub(crate) fn object(orb: &Orb, argument: &str) -> anyhow::Result<ObjectRef> {
     let text = text_of(argument)?;
     orb.string_to_object(&text).map_err(|exception| {
-        let said = format!("{}: {exception}", inspect::shortened(argument));
-        if inspect::is_ior(&text) || is_malformed(&exception) {
+        let said = format!("{}: {exception}", shortened(argument));
+        if is_ior(&text) || is_malformed(&exception) {
             usage(said)
         } else {
             anyhow!(said)

@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use rtorb_host::preflight::{Finding, Severity};
-use rtorb_report::Failure;
 use rtorb_results::summary;
-use rtorb_results::{Claim, Results, Verdicts};
+use rtorb_results::{Claim, ExperimentFailure, Results, Verdicts};
 
 use crate::output::{self, columns, indented, line, print_table};
 
 /// Prints the results, and the path of the report.
 pub(crate) fn print(
     all: &[Results],
-    failures: &[Failure],
+    failures: &[ExperimentFailure],
     page: Option<&Path>,
 ) -> anyhow::Result<()> {
     match all {
@@ -54,7 +53,7 @@ fn print_details(results: &Results) -> anyhow::Result<()> {
 }
 
 /// Prints the host, a line for each experiment, and what is wrong.
-fn print_screen(all: &[Results], failures: &[Failure]) -> anyhow::Result<()> {
+fn print_screen(all: &[Results], failures: &[ExperimentFailure]) -> anyhow::Result<()> {
     if let Some(first) = all.first() {
         line(format!("\n{}", of_host(&first.findings)))?;
     }
@@ -181,7 +180,7 @@ fn labelled(word: &str, text: &str) -> anyhow::Result<()> {
 }
 
 /// Formats a summary such as `3 held, 1 MISSED, not real-time`.
-fn short_verdicts(results: &Results) -> String {
+pub(crate) fn short_verdicts(results: &Results) -> String {
     let verdicts = Verdicts::of(&results.claims);
     let counts = [
         (verdicts.held, "held"),

@@ -3,7 +3,7 @@
 //! [`Types`] has types and interfaces: from IDL that is read at run time, from an interface [`repository`], or given by the caller.
 //! A [`Value`] has one of these types; [`json`] is its form as text. A [`Request`] calls an operation, and a [`Servant`] carries
 //! operations out. A [`Proxy`] passes calls on to another object and records them ([`recording`]), and a [`stand_in`] answers from
-//! a table or a recording.
+//! a table or a recording. [`inspect`] shows the contents of a reference, and whether its object replies.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -29,6 +29,7 @@
 
 mod call;
 mod describe;
+pub mod inspect;
 pub mod interface;
 pub mod json;
 mod own_reference;

@@ -1,4 +1,4 @@
-//! The kernel's record of what ran on some CPUs: switches of threads, wake-ups and interrupts.
+//! The kernel's record of real-time threads on some CPUs: their switches and wake-ups, and interrupts.
 //!
 //! The events are those of an instance of tracefs of its own, with a buffer of fixed size (Documentation/trace/ftrace.rst,
 //! "Instances"). Other users of tracefs are not disturbed, and the instance is removed when its value is dropped.
@@ -60,7 +60,8 @@ pub struct RecordedTrace {
 }
 
 impl KernelTrace {
-    /// Begins to record what runs on these CPUs, with a buffer of this size for each.
+    /// Begins to record the switches and wake-ups of real-time threads on these CPUs, and the interrupts there, with a buffer of this
+    /// size for each.
     ///
     /// # Errors
     /// Why the host has no such record, such as that tracefs is not mounted.
@@ -91,14 +92,18 @@ impl KernelTrace {
             let size = format!("per_cpu/cpu{cpu}/buffer_size_kb");
             self.write(&size, &kib_per_cpu.to_string())?;
         }
-        for event in EVENTS {
+        for (event, filter) in EVENTS {
+            if !filter.is_empty() {
+                self.write(&format!("events/{event}/filter"), filter)?;
+            }
             self.write(&format!("events/{event}/enable"), "1")?;
         }
-        // Those that the processor has.
+        // Those that the processor has, without the interrupts by which CPUs tell each other to switch: these do nothing else.
         let vectors = fs::read_dir(self.folder.join("events/irq_vectors"));
         let names = vectors.into_iter().flatten().flatten();
         for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
-            if name.ends_with("_entry") || name.ends_with("_exit") {
+            let is_pair = name.ends_with("_entry") || name.ends_with("_exit");
+            if is_pair && !name.starts_with("reschedule") {
                 self.write(&format!("events/irq_vectors/{name}/enable"), "1")?;
             }
         }
@@ -231,12 +236,13 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 static STARTED: AtomicU32 = AtomicU32::new(0);
 const PREFIX: &str = "rtorb-";
 const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-const EVENTS: [&str; 5] = [
-    "sched/sched_switch",
-    "sched/sched_wakeup",
-    "sched/sched_wakeup_new",
-    "irq/irq_handler_entry",
-    "irq/irq_handler_exit",
+/// The events, and which of them: below 100 are the kernel's priorities of real-time threads.
+const EVENTS: [(&str, &str); 5] = [
+    ("sched/sched_switch", "prev_prio < 100 || next_prio < 100"),
+    ("sched/sched_wakeup", "prio < 100"),
+    ("sched/sched_wakeup_new", "prio < 100"),
+    ("irq/irq_handler_entry", ""),
+    ("irq/irq_handler_exit", ""),
 ];
 
 #[cfg(test)]
@@ -306,8 +312,9 @@ mod tests {
     fn a_sleep_is_recorded_and_the_instance_is_removed() {
         let cpu = rtorb_os::sched::current_affinity()[0];
         let config = rtorb_os::thread::ThreadConfig {
+            policy: Some(rtorb_os::sched::SchedPolicy::Fifo(10)),
             affinity: vec![cpu],
-            ..Default::default()
+            stack_bytes: None,
         };
         let traced = move || {
             let trace = KernelTrace::start(&[cpu], 256)?;
@@ -319,7 +326,10 @@ mod tests {
             let events = trace.finish()?.events.remove(&cpu).unwrap_or_default();
             Ok::<_, String>((folder, own, [begin_ns, end_ns], events))
         };
-        let thread = rtorb_os::thread::spawn("traced", &config, traced).expect("a thread");
+        let Ok(thread) = rtorb_os::thread::spawn("traced", &config, traced) else {
+            eprintln!("not run: the host grants no SCHED_FIFO");
+            return;
+        };
         let found = thread.join().expect("no panic").expect("no panic");
         let (folder, own, [begin_ns, end_ns], events) = match found {
             Ok(found) => found,

@@ -44,6 +44,14 @@ pub mod whitebox;
 /// Far longer than any call takes, far shorter than the laboratory waits for a burst.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The builder of an ORB that only calls: nothing waits longer than `timeout`.
+#[must_use]
+pub fn client_orb_builder(timeout: Duration) -> rtorb::OrbBuilder {
+    rtorb::Orb::builder()
+        .connect_timeout(timeout)
+        .round_trip_timeout(Some(timeout))
+}
+
 /// Which software answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Orb {

@@ -13,7 +13,7 @@ pub enum LabError {
     /// No experiment has this name.
     #[error(
         "no experiment is called {:?}:{} `rtorb lab list` shows all names",
-        crate::inspect::shortened(name),
+        rtorb_sched::text_file::shortened(name),
         nearest.map(|nearest| format!(" did you mean {nearest}?")).unwrap_or_default()
     )]
     UnknownExperiment {

@@ -11,7 +11,7 @@ mod effort;
 pub mod error;
 pub mod experiment;
 pub mod experiments;
-pub mod inspect;
+pub mod measurement;
 pub mod model;
 pub mod processes;
 pub mod roles;

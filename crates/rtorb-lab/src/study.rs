@@ -9,9 +9,7 @@ use rtorb_results::cells::Cells;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::statements::Statements;
 use rtorb_results::systems::Gathered;
-use rtorb_results::{
-    Claim, Derived, Highlight, Labels, ObtainedScheduling, Plot, Published, Series, TableView,
-};
+use rtorb_results::{Labels, ObtainedScheduling, Plot, Series, TableView};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Emulated, Outcome, Parameters};
@@ -164,8 +162,6 @@ pub(crate) struct Conditions {
     pub(crate) effort: Effort,
     /// Every measured thread had SCHED_FIFO on one CPU.
     pub(crate) real_time: bool,
-    /// The kernel is a PREEMPT_RT one.
-    pub(crate) preempt_rt: bool,
     /// There is a hypervisor that may take the CPU.
     pub(crate) virtual_machine: bool,
     /// The ticks of the kernel in a second, by its configuration; `None` if that cannot be read.
@@ -176,7 +172,7 @@ pub(crate) struct Conditions {
     pub(crate) answers: Vec<Answered>,
 }
 
-/// What follows from cells.
+/// What is computed from cells and answers.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Cells that were computed from the answers. They are shown after those that were measured.
@@ -185,11 +181,7 @@ pub(crate) struct Findings {
     pub(crate) series: Vec<Series>,
     /// Plots that depend on the cells.
     pub(crate) plots: Vec<Plot>,
-    pub(crate) highlights: Vec<Highlight>,
-    pub(crate) derived: Vec<Derived>,
-    pub(crate) claims: Vec<Claim>,
-    pub(crate) conclusions: Vec<String>,
-    pub(crate) published: Vec<Published>,
+    /// What a reader must know of this run.
     pub(crate) notes: Vec<String>,
 }
 

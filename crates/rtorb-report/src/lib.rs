@@ -18,5 +18,5 @@ mod prose;
 mod section;
 mod words;
 
-pub use page::{Failure, Run, render, render_run, write, write_run};
+pub use page::{Run, render, render_run, write, write_run};
 pub use prose::{PAPERS, Paper};

@@ -3,7 +3,8 @@
 
 use rtorb_results::campaign::{PREFIX, RATIO, RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
-use rtorb_results::summary::{Table, TitledTable};
+use rtorb_results::summary::TitledTable;
+use rtorb_results::table::Table;
 use rtorb_results::{Labels, Results, Series};
 
 /// The worst wake-up by load of `kernel/os/wakeup`, the median cost by service of `kernel/os/services`; other results have none.

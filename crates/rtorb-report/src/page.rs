@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use askama::Template;
 use rtorb_results::campaign::PREFIX;
-use rtorb_results::{Claim, Results, Verdict, write_atomically};
+use rtorb_results::{Claim, ExperimentFailure, Results, Verdict, write_atomically};
 
 use crate::answer::Answer;
 use crate::campaign::{Beside, CampaignPart};
@@ -20,18 +20,9 @@ pub struct Run<'a> {
     /// What its results have as `run`.
     pub id: &'a str,
     /// The experiments of this run that could not be measured.
-    pub failures: &'a [Failure],
+    pub failures: &'a [ExperimentFailure],
     /// The names of all experiments in the order in which they are shown.
     pub order: &'a [&'a str],
-}
-
-/// An experiment that could not be measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Its name.
-    pub experiment: String,
-    /// Why, and what to do.
-    pub why: String,
 }
 
 /// Writes `index.html` in a folder from all results below it, whenever and wherever measured, and answers its path. Experiments are
@@ -85,7 +76,7 @@ pub fn render_run(all: &[Results], run: &Run<'_>) -> std::io::Result<String> {
 
 fn render_page(
     (mut shown, mut others): (Vec<&Results>, Vec<&Results>),
-    failures: &[Failure],
+    failures: &[ExperimentFailure],
     order: &[&str],
     beside: &Beside,
 ) -> std::io::Result<String> {
@@ -151,7 +142,7 @@ struct Page<'a> {
     campaigns: Vec<CampaignPart<'a>>,
     /// Results beside these that are not shown.
     others: Vec<&'a Results>,
-    failures: &'a [Failure],
+    failures: &'a [ExperimentFailure],
     plotly_script: String,
 }
 

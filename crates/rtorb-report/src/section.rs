@@ -1,7 +1,8 @@
 //! One experiment on the page, and its line in the overview.
 
 use rtorb_results::judgement_views;
-use rtorb_results::summary::{self, Table, TitledTable};
+use rtorb_results::summary::{self, TitledTable};
+use rtorb_results::table::Table;
 use rtorb_results::{Claim, Results, Verdicts};
 
 use crate::campaign::{Beside, CampaignPart, Explained, is_emulated};

@@ -11,7 +11,7 @@ use rtorb_host::preflight;
 use rtorb_report as report;
 use rtorb_results::statistics::Recorder;
 use rtorb_results::{
-    Claim, Derived, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published,
+    Claim, Derived, ExperimentFailure, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published,
     PublishedPoints, Results, SCHEMA, Series, StatisticName, labels,
 };
 
@@ -252,7 +252,7 @@ fn the_page_of_a_run_names_what_others_left_and_shows_none_of_it() {
     other.started = "2026-10-01T00:00:00Z".to_owned();
     other.title = "Measured on another day".to_owned();
     other.write(folder.path()).unwrap();
-    let failures = [report::Failure {
+    let failures = [ExperimentFailure {
         experiment: "os/wakeup".to_owned(),
         why: "the probe <died>".to_owned(),
     }];

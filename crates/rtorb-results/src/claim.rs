@@ -41,9 +41,6 @@ pub struct Claim {
     /// True if what would be measured is not on this host, such as a peer that is not installed: then the run is no failure for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub excused: bool,
-    /// The parameter that has the planned number of rounds.
-    #[serde(skip)]
-    planned_as: Option<&'static str>,
     /// The share of samples beyond what it is about, if that is a tail.
     #[serde(skip)]
     tail: Option<f64>,
@@ -89,7 +86,6 @@ impl Claim {
             },
             reason: String::new(),
             excused: false,
-            planned_as: None,
             tail: None,
         }
     }
@@ -109,21 +105,20 @@ impl Claim {
         }
     }
 
-    /// A claim that is held if the rounds show values of at most `limit`; `None` without any round.
-    pub fn at_most(
-        id: impl Into<String>,
-        statement: impl Into<String>,
+    /// A claim that is held if the interval of the rounds' median ends at most at `limit`.
+    pub(crate) fn of_median(
+        id: String,
+        statement: String,
         rounds: &ByRound,
-        limit: f64,
-        unit: &str,
-    ) -> Option<Self> {
-        let value = rounds.median()?;
+        (limit, unit): (f64, &str),
+    ) -> Self {
         let claim = Self {
+            value: rounds.median(),
             rounds: Some(rounds.len()),
             interval: rounds.interval(),
-            ..Self::counted(id, statement, value, limit, unit)
+            ..Self::counted(id, statement, 0.0, limit, unit)
         };
-        Some(match claim.interval {
+        match claim.interval {
             None => {
                 let count = rounds.len();
                 claim.not_judged(format!(
@@ -136,39 +131,7 @@ impl Claim {
                 let (low, high) = (with_unit(low, unit), with_unit(high, unit));
                 claim.not_judged(format!("the rounds differ too much: {low} to {high}"))
             }
-        })
-    }
-
-    /// A claim that is held if the value of every round is at most `limit`; `None` without any round. The largest decides, so there is no
-    /// interval. One round is not judged: it agrees with itself.
-    pub fn each_at_most(
-        id: impl Into<String>,
-        statement: impl Into<String>,
-        rounds: &ByRound,
-        limit: f64,
-        unit: &str,
-    ) -> Option<Self> {
-        let largest = rounds.values().into_iter().reduce(f64::max)?;
-        let claim = Self {
-            rounds: Some(rounds.len()),
-            ..Self::counted(id, statement, largest, limit, unit)
-        };
-        Some(match rounds.len() {
-            1 => claim.not_judged("one round shows no spread"),
-            _ => claim,
-        })
-    }
-
-    /// Names the parameter of the experiment that has the planned number of rounds, if that is not `rounds`.
-    #[must_use]
-    pub fn of_each(mut self, parameter: &'static str) -> Self {
-        self.planned_as = Some(parameter);
-        self
-    }
-
-    /// The parameter of the experiment that has the planned number of rounds.
-    pub fn planned_as(&self) -> &'static str {
-        self.planned_as.unwrap_or("rounds")
+        }
     }
 
     /// Takes the verdict back, for a reason.
@@ -283,7 +246,8 @@ mod tests {
     use super::*;
 
     fn judged(rounds: &[f64], limit: f64) -> Claim {
-        Claim::at_most("x", "a statement", &rounds.into(), limit, "ratio").unwrap()
+        let statement = "a statement".to_owned();
+        Claim::of_median("x".to_owned(), statement, &rounds.into(), (limit, "ratio"))
     }
 
     #[test]
@@ -297,24 +261,6 @@ mod tests {
             assert_eq!(claim.verdict, Verdict::NotJudged, "{unclear:?}");
             assert!(!claim.reason.is_empty());
         }
-        assert!(Claim::at_most("x", "", &ByRound::default(), 1.0, "").is_none());
-    }
-
-    #[test]
-    fn a_claim_about_each_round_is_judged_by_the_largest() {
-        let judged = |rounds: &[f64]| Claim::each_at_most("x", "", &rounds.into(), 10.0, "%");
-        let [held, missed] = [&[0.3, 9.9, 0.0][..], &[0.3, 0.3, 0.0, 12.8, 0.0]].map(judged);
-        assert_eq!(
-            held.map(|it| (it.value, it.verdict)),
-            Some((Some(9.9), Verdict::Held))
-        );
-        assert_eq!(
-            missed.map(|it| (it.value, it.verdict)),
-            Some((Some(12.8), Verdict::Missed))
-        );
-        let alone = judged(&[0.0]).map(|it| it.verdict);
-        assert_eq!(alone, Some(Verdict::NotJudged));
-        assert_eq!(judged(&[]), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::file::is_wrong_path;
+
 /// Why something could not be made of results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,22 +62,4 @@ impl Error {
             what: what.into(),
         }
     }
-}
-
-/// Returns true if the path is the cause: nothing is there, it is of another kind or not text, or this user may not use it.
-#[must_use]
-pub fn is_wrong_path(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    matches!(
-        error.kind(),
-        ErrorKind::NotFound
-            | ErrorKind::PermissionDenied
-            | ErrorKind::AlreadyExists
-            | ErrorKind::NotADirectory
-            | ErrorKind::IsADirectory
-            | ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::InvalidFilename
-            | ErrorKind::InvalidInput
-            | ErrorKind::InvalidData
-    )
 }

@@ -1,20 +1,7 @@
-//! Files that are written in whole or not at all, and read with a bound.
+//! Files that are written in whole or not at all.
 
 use std::io::{Error, ErrorKind};
 use std::path::Path;
-
-use rtorb_sched::text_file::read_bounded;
-
-/// Reads the text of a file of results, or of what was made of them.
-///
-/// # Errors
-/// What the file system said, or that it is no such file.
-pub fn read_text(path: &Path) -> std::io::Result<String> {
-    read_bounded(path, FILE_BYTES_MAX)
-}
-
-/// Far more than the results of the longest campaign.
-const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Writes a file beside its final name, then renames it: a reader never sees half of it.
 ///
@@ -45,4 +32,21 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&temporary);
     }
     written
+}
+
+/// Returns true if the path is the cause: nothing is there, it is of another kind or not text, or this user may not use it.
+#[must_use]
+pub fn is_wrong_path(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::AlreadyExists
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::InvalidFilename
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidData
+    )
 }

@@ -4,7 +4,8 @@ use rtorb_sched::model::{CheckReport, Layer, rounded_up};
 use rtorb_sched::times::text_of_ns;
 
 use crate::judgement::{Judgement, Observed, ObservedStanding};
-use crate::summary::{Table, TitledTable};
+use crate::summary::TitledTable;
+use crate::table::Table;
 use crate::{Derived, Labels, Plot, PlotKind, labels};
 
 impl Observed {

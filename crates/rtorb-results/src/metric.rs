@@ -30,6 +30,8 @@ pub enum Step {
     Or(Statistic, &'static str),
     /// Another unit.
     Times(f64),
+    /// The largest of all rounds, in the place of each.
+    Largest,
 }
 
 /// A statistic of the samples of a round.
@@ -98,6 +100,10 @@ impl Metric {
                 }
                 Step::Or(statistic, of) => value.paired(&rounds(statistic, of)?, f64::max),
                 Step::Times(factor) => value.map(|value| value * factor),
+                Step::Largest => {
+                    let largest = value.values().into_iter().fold(f64::MIN, f64::max);
+                    value.map(|_| largest)
+                }
             };
         }
         Ok(value)
@@ -156,7 +162,7 @@ impl Step {
             | Self::Less(statistic, of)
             | Self::Plus(statistic, of)
             | Self::Or(statistic, of) => Some((statistic, of)),
-            Self::Times(_) => None,
+            Self::Times(_) | Self::Largest => None,
         }
     }
 }
@@ -225,6 +231,7 @@ mod tests {
             "a raw exchange has no preset"
         );
         assert_eq!(values(&[Step::Times(2.0)]), Some(vec![30.0, 80.0, 14.0]));
+        assert_eq!(values(&[Step::Largest]), Some(vec![40.0; 3]));
         assert_eq!(values(&[Step::Over(P50, "clients=1")]), None);
     }
 }

@@ -10,7 +10,7 @@ use rtorb_host::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::file::read_text;
+use crate::results::read_text;
 use crate::timestamp;
 use crate::{Emulation, Labels, Results, TimeUnit, write_atomically};
 pub use blocking::{Blocking, UsualBlocking};

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use rtorb_host::Host;
 use rtorb_host::placement::{ObtainedScheduling, all_real_time};
 use rtorb_host::preflight::Finding;
+use rtorb_sched::text_file::read_bounded;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Claim;
 use crate::emulation::Emulation;
-use crate::file::{read_text, write_atomically};
+use crate::file::write_atomically;
 use crate::judgement::Judgement;
 use crate::labels::LabelValue;
 use crate::plot::Plot;
@@ -246,3 +247,23 @@ fn collect_json(folder: &Path, into: &mut Vec<PathBuf>) -> std::io::Result<()> {
 pub const EMULATED: &str = "emulated";
 /// The form of the files that this program writes and reads.
 pub const SCHEMA: &str = "rtorb-results/2";
+
+/// An experiment that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentFailure {
+    /// Its name.
+    pub experiment: String,
+    /// Why, and what to do.
+    pub why: String,
+}
+
+/// Reads the text of a file of results, or of what was made of them.
+///
+/// # Errors
+/// The error of the file system, or that the file is too long or no text.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    read_bounded(path, FILE_BYTES_MAX)
+}
+
+/// Far more than the results of the longest campaign.
+const FILE_BYTES_MAX: u64 = 256 << 20;

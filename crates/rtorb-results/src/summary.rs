@@ -2,10 +2,11 @@
 //!
 //! It is made from the labels alone, so that every experiment has one without saying how.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::series::fitting;
 use crate::statistics::Statistics;
+use crate::table::Table;
 use crate::{Labels, Results, Series};
 
 mod columns;
@@ -34,62 +35,6 @@ pub fn finding(results: &Results) -> Option<String> {
             beside => format!("{}, {beside}.", figure.trim_end()),
         })
     })
-}
-
-/// A table of text, ready for a terminal or a page.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// What each column shows; the first names the rows.
-    pub head: Vec<String>,
-    /// The rows, each as long as the head. A cell with nothing measured is empty.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// The tables that it consists of: rows that have no column in common stand in tables of their own.
-    #[must_use]
-    pub fn parts(&self) -> Vec<Self> {
-        let is_filled = |row: &[String], column: usize| !row[column].is_empty();
-        let mut groups: Vec<BTreeSet<usize>> = Vec::new();
-        for row in &self.rows {
-            let mut columns: BTreeSet<usize> = (1..self.head.len())
-                .filter(|column| is_filled(row, *column))
-                .collect();
-            let (joined, apart): (Vec<_>, Vec<_>) = groups
-                .into_iter()
-                .partition(|group| !group.is_disjoint(&columns));
-            columns.extend(joined.into_iter().flatten());
-            groups = apart;
-            groups.push(columns);
-        }
-        groups.sort();
-        groups
-            .iter()
-            .filter(|columns| !columns.is_empty())
-            .map(|columns| self.part(columns))
-            .collect()
-    }
-
-    /// Only these columns, behind the names of the rows that have something in them.
-    #[must_use]
-    pub fn part(&self, columns: &BTreeSet<usize>) -> Self {
-        let of = |cells: &[String]| -> Vec<String> {
-            std::iter::once(0)
-                .chain(columns.iter().copied())
-                .map(|column| cells[column].clone())
-                .collect()
-        };
-        let has_any = |row: &&Vec<String>| columns.iter().any(|column| !row[*column].is_empty());
-        Self {
-            head: of(&self.head),
-            rows: self
-                .rows
-                .iter()
-                .filter(has_any)
-                .map(|row| of(row))
-                .collect(),
-        }
-    }
 }
 
 /// The medians over rounds of every series that is a call, in microseconds (of an emulated machine, in thousands of instructions); of an experiment that counts, the counts. Where an
@@ -346,33 +291,3 @@ const NOT_IN_ROW_NAMES: [&str; 10] = [
     "payload_bytes",
     "real_time",
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table(rows: &[[&str; 4]]) -> Table {
-        let owned = |cells: &[&str; 4]| cells.map(str::to_owned).to_vec();
-        Table {
-            head: owned(&["us", "a", "b", "c"]),
-            rows: rows.iter().map(owned).collect(),
-        }
-    }
-
-    #[test]
-    fn rows_without_a_common_column_stand_apart() {
-        let mixed = table(&[
-            ["program", "1", "", ""],
-            ["server", "", "2", "3"],
-            ["client", "", "4", ""],
-        ]);
-        let parts = mixed.parts();
-        assert_eq!(parts.len(), 2);
-        assert_eq!(parts[0].head, ["us", "a"]);
-        assert_eq!(parts[0].rows, [["program", "1"]]);
-        assert_eq!(parts[1].head, ["us", "b", "c"]);
-        assert_eq!(parts[1].rows, [["server", "2", "3"], ["client", "4", ""]]);
-        let joined = table(&[["x", "1", "", ""], ["y", "", "2", "3"], ["z", "1", "", "3"]]);
-        assert_eq!(joined.parts(), std::slice::from_ref(&joined));
-    }
-}

@@ -127,6 +127,10 @@ fn holds(graph: &CallGraph, strategy: Strategy) -> bool {
     Schedule::compute(graph, strategy, LIMITS).is_ok_and(|found| found.holds() == Some(true))
 }
 
+/// What helps if the old and the new system hold, and the change does not.
+pub(crate) const IN_TWO_STEPS: &str =
+    "change in two steps: first to the longer periods and shorter execution times";
+
 /// A larger system is refused without remedies, so that a refusal takes no seconds.
 const OPERATIONS_MAX: usize = 64;
 

@@ -102,13 +102,7 @@ pub fn response_times(tasks: &[Task], limits: SearchLimits) -> Vec<Response> {
 /// itself keeps its level: that counts as execution, or is outside the model.
 #[must_use]
 pub fn level_holders(tasks: &[Task], levels: u32) -> Vec<Option<usize>> {
-    let mut deadlines: Vec<(u64, Option<usize>)> = tasks
-        .iter()
-        .enumerate()
-        .map(|(index, task)| (task.deadline_ns, (task.jitter_ns > 0).then_some(index)))
-        .collect();
-    deadlines.sort_unstable();
-    deadlines.dedup();
+    let deadlines = different_deadlines(tasks);
     let below = usize::try_from(levels)
         .unwrap_or(usize::MAX)
         .saturating_sub(1);
@@ -129,6 +123,23 @@ pub fn level_holders(tasks: &[Task], levels: u32) -> Vec<Option<usize>> {
         last.iter().find(blocks).copied()
     };
     tasks.iter().enumerate().map(holder).collect()
+}
+
+/// Returns the least number of levels with which no job waits for one.
+#[must_use]
+pub fn levels_needed(tasks: &[Task]) -> u32 {
+    let different = different_deadlines(tasks).len();
+    u32::try_from(different).unwrap_or(u32::MAX).max(1)
+}
+
+/// Returns the relative deadlines. Those of tasks without jitter count once; a task with jitter counts by itself.
+fn different_deadlines(tasks: &[Task]) -> Vec<(u64, Option<usize>)> {
+    let deadline =
+        |(index, task): (usize, &Task)| (task.deadline_ns, (task.jitter_ns > 0).then_some(index));
+    let mut deadlines: Vec<_> = tasks.iter().enumerate().map(deadline).collect();
+    deadlines.sort_unstable();
+    deadlines.dedup();
+    deadlines
 }
 
 struct DemandTest<'a> {

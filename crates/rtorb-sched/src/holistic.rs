@@ -89,7 +89,7 @@ pub enum SchedulingPolicy {
     /// The most urgent level runs first, preemptively (SCHED_FIFO).
     #[default]
     FixedPriority,
-    /// The earliest deadline runs first, preemptively. It can be analysed but not run: RT-CORBA priorities are fixed.
+    /// The earliest deadline runs first, preemptively.
     EarliestDeadline,
 }
 

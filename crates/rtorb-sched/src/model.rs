@@ -9,6 +9,7 @@
 //! | composes both to segments on processors, each cost with its [`Layer`] | `compose` |
 //! | computes priorities, bounds, slack, shares and explanations: a [`CheckReport`] | `check` |
 //! | formats the report as text and by layer | `verdict` |
+//! | analyses the change from a running system to another one: a [`SystemTransition`] | `transition` |
 //! | writes the ORBs' configuration: lanes, bands, priorities | [`Loading`], `orb_file` |
 
 mod check;
@@ -20,6 +21,7 @@ mod platform;
 mod profiles;
 mod report;
 mod system;
+mod transition;
 mod verdict;
 
 pub use crate::holistic::SchedulingPolicy;
@@ -30,11 +32,12 @@ pub use file::Interfaces;
 pub use platform::{Cost, EventCost, Platform, Statistic};
 pub use profiles::{ProfileOption, profiles_of};
 pub use report::{
-    Assumption, BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, Layer,
-    Loading, ProcessorUse, Sensitivity, Share, Standing,
+    Assumption, BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, LaneOrder,
+    Layer, Loading, ProcessorUse, Sensitivity, Share, Standing,
 };
 pub use system::{
     ArrivalBurst, Behaviour, Bucket, Budget, Call, CallWay, Chain, Channel, Component, Enforcement,
     Execution, Link, Locking, Node, Placement, Resource, Section, System, Timing, Trigger,
 };
+pub use transition::{SystemMode, SystemTransition, TransitionError};
 pub use verdict::{rounded, rounded_down, rounded_up};

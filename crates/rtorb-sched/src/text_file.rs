@@ -306,8 +306,21 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
+/// Returns the beginning of a text, enough to recognise it.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut short: String = characters.by_ref().take(SHOWN_MAX).collect();
+    if characters.next().is_some() {
+        short.push_str("...");
+    }
+    short
+}
+
 const COMPARED_MAX: usize = 2_000;
 const NAME_BYTES_MAX: usize = 100;
+/// The most characters of a shortened text. Most names of files fit.
+const SHOWN_MAX: usize = 80;
 /// The most bytes of a line that is shown.
 const LINE_SHOWN_MAX: usize = 2_000;
 const FILE_BYTES_MAX: u64 = 64 << 20;

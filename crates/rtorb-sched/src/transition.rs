@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::admission::Refusal;
+use crate::admission::{IN_TWO_STEPS, Refusal};
 use crate::graph::{CallGraph, GraphError, Operation, OperationCall, OperationKind};
 use crate::limits::SearchLimits;
 use crate::response::Response;
@@ -72,10 +72,7 @@ impl Transition {
     pub fn refusal(&self) -> Option<Refusal> {
         let refusal = Refusal::of(&self.graph, &self.schedule)?;
         Some(Refusal {
-            remedies: vec![
-                "change in two steps: first to the longer periods and shorter execution times"
-                    .to_owned(),
-            ],
+            remedies: vec![IN_TWO_STEPS.to_owned()],
             ..refusal
         })
     }

@@ -71,7 +71,7 @@ mod timer_queue;
 mod wake_signal;
 
 #[cfg(feature = "event-channel")]
-pub use channel::{Channel, strategies};
+pub use channel::{CannotReorder, Channel, strategies};
 #[cfg(feature = "scheduling")]
 pub(crate) use channel_core::ChannelCore;
 #[cfg(feature = "event-channel")]

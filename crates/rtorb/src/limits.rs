@@ -56,6 +56,10 @@ pub struct Limits {
     /// The same bounds apply to the requests of a client that wait for a connection's own thread (wait strategy
     /// `connection_thread`). One more waits until its timeout; then it gets TIMEOUT, COMPLETED_NO.
     pub queued_requests_max: usize,
+    /// Operations with a `@period` that one client may have called less than their periods ago, where each connection has a period of
+    /// its own (`-ORBPeriodScope connection`). Beyond it: TRANSIENT, unless early calls are only counted. Each takes 32 bytes of the
+    /// connection.
+    pub client_periods_max: usize,
     /// LOCATION_FORWARD replies that one call follows, within its timeout. Beyond it: TRANSIENT.
     pub forwards_max: usize,
     /// Collocated calls within each other on one thread: each needs room on that thread's stack. One more gets IMP_LIMIT.
@@ -130,6 +134,7 @@ impl Default for Limits {
             pool_threads_max: 1024,
             idle_thread_time: Duration::from_secs(10),
             queued_requests_max: 1024,
+            client_periods_max: 64,
             forwards_max: 8,
             collocated_depth_max: 32,
             idle_buffer_time: Duration::from_secs(300),

@@ -244,6 +244,18 @@ axis! {
 }
 
 axis! {
+    /// The calls that a `@period` separates.
+    PeriodScope, "scope of periods", {
+        /// All calls of an operation of a servant, from all clients together.
+        #[default]
+        Servant "servant",
+        /// The calls of an operation of a servant that come through one connection. So a client delays no other client, and the servant
+        /// gets at most one call in a period from each connection. All collocated calls count as those of one connection.
+        Connection "connection",
+    }
+}
+
+axis! {
     /// How a client tells a server the deadline of a call.
     DeadlineForm, "form of deadlines", {
         /// As an end time to servers of the same host, whose clock is the same; as remaining time to others.
@@ -260,7 +272,7 @@ axis! {
 axis! {
     /// The order in which a lane serves requests.
     ///
-    /// With any order but [`Fifo`](Self::Fifo), each static thread of the lane is a *level*. Level 0 has the native priority of the
+    /// With an order by deadlines, each static thread of the lane is a *level*. Level 0 has the native priority of the
     /// lane, and each further level has one priority more. An I/O thread, one priority above all levels, reads the requests. A request
     /// that is more urgent than the one being served preempts it, on the next level; all others wait in the lane, the most urgent one first,
     /// and among equals the one that arrived first. The urgency of a request is fixed when it arrives.
@@ -271,6 +283,9 @@ axis! {
         /// In the order of their arrival, by any thread of the lane.
         #[default]
         Fifo "fifo",
+        /// In the order of their arrival, by any static thread of the lane. If its queue is full, a more critical request (`@criticality`)
+        /// takes the place of a less critical one that waits. An I/O thread, one priority above the lane, reads the requests.
+        FifoShedding "fifo_shedding",
         /// The earliest deadline first (EDF).
         EarliestDeadline "earliest_deadline",
         /// The least laxity first: the deadline less the `@worst_case_time` of the operation.
@@ -282,10 +297,19 @@ axis! {
 }
 
 impl RequestOrder {
-    /// Returns the native priorities above that of a lane that the lane's threads have: one for each level but the lowest, and one
-    /// for the I/O thread.
-    pub(crate) fn priorities_above(self, levels: u32) -> u32 {
-        if self == Self::Fifo { 0 } else { levels }
+    /// Returns true if each static thread of the lane is a level.
+    pub(crate) fn has_levels(self) -> bool {
+        !matches!(self, Self::Fifo | Self::FifoShedding)
+    }
+
+    /// Returns the native priorities above that of a lane that the threads of a lane with so many static threads have: one for each level
+    /// but the lowest, and one for the I/O thread.
+    pub(crate) fn priorities_above(self, static_threads: u32) -> u32 {
+        match self {
+            Self::Fifo => 0,
+            Self::FifoShedding => 1,
+            _ => static_threads,
+        }
     }
 }
 

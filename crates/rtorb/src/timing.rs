@@ -5,17 +5,21 @@
 
 mod arrivals;
 mod budget;
+mod connection_arrivals;
 mod counts;
 mod enforcement;
 mod enforcer;
 mod watch;
 
+#[doc(inline)]
+pub use crate::strategies::PeriodScope;
 pub(crate) use arrivals::ServantTiming;
+pub(crate) use connection_arrivals::ConnectionArrivals;
 pub use counts::OperationCounts;
 pub(crate) use enforcement::Enforcement;
 pub use enforcement::{EarlyCalls, Overrun};
 pub(crate) use enforcer::{Enforcer, is_asked_to_stop};
 #[doc(inline)]
 pub use rtorb_core::timing::{Criticality, OperationTiming};
+pub(crate) use watch::{CallArrival, Hook, TimedUpcall, TimingCounters, TimingSettings};
 pub use watch::{ExecutionClock, TimingLimit, TimingSide, TimingViolation};
-pub(crate) use watch::{Hook, TimedUpcall, TimingCounters, TimingSettings};

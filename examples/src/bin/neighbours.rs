@@ -5,17 +5,14 @@
 //! tenth of that with the policy that does not. It needs the right to SCHED_FIFO.
 #![forbid(unsafe_code)]
 use anyhow::{Context, bail};
-use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::thread::SchedPolicy;
 use rtorb::timing::{Overrun, TimingSide};
-use rtorb::{
-    Collocation, CurrentCall, Deadlines, DispatchStrategy, Orb, PoaPolicies, SystemException,
-};
+use rtorb::{Collocation, CurrentCall, Deadlines, DispatchStrategy, Orb, SystemException};
+use rtorb_examples::{adapter, compute, lane, socket, take_priority};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sched::{allowed, apply_affinity, current_affinity};
 use rtorb_os::timer::PeriodicTimer;
 use std::io::{Write, stderr, stdout};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -60,11 +57,6 @@ impl AxisServant for Motor {
         compute(100_000);
         Ok(())
     }
-}
-
-fn compute(ns: u64) {
-    let end_ns = thread_cpu_ns() + ns;
-    while thread_cpu_ns() < end_ns {}
 }
 
 /// What the neighbour saw under one policy.
@@ -123,7 +115,10 @@ fn arguments() -> anyhow::Result<(bool, u64)> {
 fn measure(policy: &'static str, overrun: Overrun, deadlines: u64) -> anyhow::Result<Outcome> {
     let is_over = Arc::new(AtomicBool::new(false));
     let server = Orb::builder()
-        .listen(&format!("uiop://{}", socket(policy).display()))
+        .listen(&format!(
+            "uiop://{}",
+            socket(&format!("neighbours-{policy}")).display()
+        ))
         .dispatch(DispatchStrategy::Lanes)
         .lanes([lane(SURVEY_PRIORITY)?, lane(AXIS_PRIORITY)?])
         .collocation(Collocation::Transport)
@@ -212,33 +207,6 @@ fn survey_until(
         }
         Ok(())
     })
-}
-
-fn take_priority(client: &Orb, priority: i16) -> anyhow::Result<()> {
-    let current = client.rt_current();
-    Ok(current.set_the_priority(Priority::new(priority)?)?)
-}
-
-fn adapter(server: &Orb, priority: i16) -> anyhow::Result<rtorb::Poa> {
-    let policies = PoaPolicies::default().with(Policy::PriorityModel {
-        model: PriorityModel::ServerDeclared,
-        server_priority: Priority::new(priority)?,
-    });
-    let root = server.root_poa()?;
-    Ok(root.create_poa(&format!("Priority{priority}"), policies)?)
-}
-
-fn lane(priority: i16) -> anyhow::Result<ThreadpoolLane> {
-    Ok(ThreadpoolLane {
-        lane_priority: Priority::new(priority)?,
-        ..ThreadpoolLane::default()
-    })
-}
-
-/// A path for the server's socket. A UNIX socket needs no kernel thread, which the survey would delay.
-fn socket(policy: &str) -> PathBuf {
-    let name = format!("rtorb-neighbours-{}-{policy}", std::process::id());
-    std::env::temp_dir().join(name)
 }
 
 fn print_json(outcomes: &[Outcome]) -> anyhow::Result<()> {

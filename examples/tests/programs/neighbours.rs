@@ -4,6 +4,7 @@ use std::process::Command;
 
 #[test]
 fn a_neighbour_misses_deadlines_only_if_overruns_are_only_counted() {
+    let _alone = crate::alone();
     let mut program = Command::new(env!("CARGO_BIN_EXE_neighbours"));
     let output = program.args(["--json", "--deadlines", "100"]).output();
     let output = output.expect("it starts");

@@ -56,6 +56,23 @@ impl JacOrb {
         self.serve_with(&threads, class, scratch)
     }
 
+    /// Starts a server whose nested calls carry the distributable thread of their request, and wait for a reply that long.
+    ///
+    /// # Panics
+    ///
+    /// It does not get ready.
+    pub fn serve_carrying_threads(
+        &self,
+        class: &str,
+        scratch: &Path,
+        timeout_ms: &str,
+    ) -> (Running, String) {
+        let timeout = format!("-Djacorb.connection.client.pending_reply_timeout={timeout_ms}");
+        let carrier =
+            "-Dorg.omg.PortableInterceptor.ORBInitializerClass.ThreadCarrier=ThreadCarrier";
+        self.serve_with(&[carrier, &timeout], class, scratch)
+    }
+
     /// Runs `CubitClient`, `DeskClient` or `DeadlineClient` against `reference`, and answers its lines, one a check, all of them right.
     ///
     /// # Panics

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use rtorb::{Orb, SystemException};
-use rtorb_lab::inspect;
-use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::termination::Termination;
 use rtorb_services::events::client::channel_of;
 use rtorb_services::events::gateway::{
     Ends, Find, Gateway as Running, GatewayConfig, GatewayStatistics, News,
@@ -16,7 +15,7 @@ use rtorb_services::events::gateway::{
 use crate::exit_status::FAILED;
 use crate::orb_options::ServerOptions;
 use crate::output::{line, note, print_json, warn};
-use crate::reference::{CallOptions, duration, text_of};
+use crate::reference::{CallOptions, duration, reference_text, text_of};
 
 /// Forward the events of one channel that the consumers of another want, until it is interrupted.
 ///
@@ -57,7 +56,7 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let interrupt = Interrupt::on_signals()?;
+        let termination = Termination::watch()?;
         let orb = self.calling.serving_orb(&self.server)?;
         for argument in [&self.from, &self.to] {
             text_of(argument)?;
@@ -77,7 +76,7 @@ impl Gateway {
         orb.root_poa()?;
         let serving = super::spawn_server(&orb)?;
         let gateway = Running::start(&orb, ends, config, print_news)?;
-        while !interrupt.requested() && !gateway.has_ended() {
+        while !termination.has_come() && !gateway.has_ended() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
         }
         let gave_up = gateway.has_ended();
@@ -118,7 +117,7 @@ impl Gateway {
 fn find(orb: &Orb, argument: &str) -> Find {
     let (orb, argument) = (orb.clone(), argument.to_owned());
     Box::new(move || {
-        let found = inspect::reference_text(&argument).map_err(|error| {
+        let found = reference_text(&argument).map_err(|error| {
             warn(format!("{argument}: {error}"));
             SystemException::from(rtorb::ExceptionKind::InvObjref)
         })?;
@@ -130,5 +129,5 @@ fn print_news(news: &News) {
     note!("gateway: {news}");
 }
 
-/// The interval of checks for an interrupt.
+/// The interval of checks for a signal.
 const LOOK_EVERY_NS: u64 = 50_000_000;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use rtorb_services::events::statistics::{
     ConnectionState, ConsumerStatistics, Published, SupplierStatistics,
 };

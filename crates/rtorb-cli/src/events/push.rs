@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use rtorb::any::Any;
-use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_os::termination::Termination;
 use rtorb_results::statistics::Recorder;
 use rtorb_sched::model::rounded;
 use rtorb_services::events::client::Supplier;
@@ -65,7 +65,7 @@ pub(crate) struct Push {
 
 impl Push {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let interrupt = Interrupt::on_signals()?;
+        let termination = Termination::watch()?;
         let orb = self.calling.orb()?;
         let channel = super::channel(&orb, &self.reference)?;
         let plan = self.plan()?;
@@ -75,7 +75,7 @@ impl Push {
         let mut late = Recorder::new();
         let mut pushed = plan.push(
             &supplier,
-            || !interrupt.requested(),
+            || !termination.has_come(),
             |late_ns| late.record(late_ns),
         );
         // Oneways may still be in transit. The channel handles them before it replies to this call.

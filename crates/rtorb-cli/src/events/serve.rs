@@ -9,18 +9,19 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use rtorb::rt::Priority;
 use rtorb::{DispatchStrategy, Limits, ObjectRef, Orb};
-use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::termination::Termination;
 use rtorb_services::events::filter::FilterKind;
 use rtorb_services::events::plain::{PlainChannel, PlainConfig};
 use rtorb_services::events::{
     Channel, ChannelConfig, ChannelError, Dispatching, PrioritySource, RtInfoIsPriority, WhenFull,
     strategies,
 };
-use rtorb_services::naming::client::{Context, Existing, Failure, FailureReason, Name, parse_name};
+use rtorb_services::naming::client::{BoundName, Context, Failure, FailureReason, parse_name};
 use rtorb_services::scheduling::{RemoteScheduler, Schedule};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::Scheduler;
 
+use super::followed_scheduler::FollowedScheduler;
 use super::list;
 use crate::named_file::{self, file_error};
 use crate::orb_options::{ClientOptions, ServerOptions, UsageError, option_error};
@@ -131,11 +132,17 @@ enum Filtering {
 
 impl Serve {
     pub(super) fn run(mut self) -> anyhow::Result<ExitCode> {
-        let interrupt = Interrupt::on_signals()?;
+        let termination = Termination::watch()?;
         let schedule = self.schedule()?;
         let config = self.config(schedule.as_ref())?;
         let orb = self.orb(&config)?;
-        let priorities = self.priorities(&orb, schedule)?;
+        let scheduler = self.scheduler(&orb)?;
+        let mut followed = scheduler.clone().map(FollowedScheduler::new);
+        let priorities: Arc<dyn PrioritySource> = match (schedule, scheduler) {
+            (Some(schedule), _) => Arc::new(schedule),
+            (None, Some(scheduler)) => Arc::new(RemoteScheduler(scheduler)),
+            (None, None) => Arc::new(RtInfoIsPriority),
+        };
         let channel = Channel::serve_with(&orb, config, priorities).map_err(channel_error)?;
         let poa = orb.root_poa()?;
         let serving = super::spawn_server(&orb)?;
@@ -148,7 +155,7 @@ impl Serve {
             None => None,
         };
         let named = match &self.name {
-            Some(name) => Some(NameBinding::bind(
+            Some(name) => Some(bind_name(
                 &orb,
                 name,
                 self.parents,
@@ -171,11 +178,14 @@ impl Serve {
                 "suppliers and other clients need the priority of a lane, or get INV_POLICY; the lanes (PRIORITY:THREADS) are {lanes}"
             );
         }
-        while !interrupt.requested() && !channel.is_destroyed() && !serving.is_finished() {
+        while !termination.has_come() && !channel.is_destroyed() && !serving.is_finished() {
             sleep_until(monotonic_ns() + LOOK_EVERY_NS);
+            if let Some(followed) = &mut followed {
+                followed.look(&channel);
+            }
         }
-        if let Some(named) = named {
-            named.unbind();
+        if let Some(Err(failure)) = named.map(BoundName::unbind) {
+            warn(format!("cannot unbind the channel's name: {failure}"));
         }
         drop(plain);
         let statistics = channel.statistics();
@@ -197,21 +207,15 @@ impl Serve {
         self.schedule.as_ref().map(read).transpose()
     }
 
-    /// Returns the source of priorities of RT_Infos.
-    fn priorities(
-        &self,
-        orb: &Orb,
-        schedule: Option<Schedule>,
-    ) -> anyhow::Result<Arc<dyn PrioritySource>> {
-        if let Some(schedule) = schedule {
-            return Ok(Arc::new(schedule));
-        }
+    /// Returns the scheduler of another process that has the priorities of RT_Infos, if one is named.
+    fn scheduler(&self, orb: &Orb) -> anyhow::Result<Option<Scheduler>> {
         let Some(reference) = &self.scheduler else {
-            return Ok(Arc::new(RtInfoIsPriority));
+            return Ok(None);
         };
-        let scheduler = Scheduler::narrow(&object(orb, reference)?)
-            .map_err(|exception| anyhow!("--scheduler {reference}: {exception}"))?;
-        Ok(Arc::new(RemoteScheduler(scheduler)))
+        let scheduler = Scheduler::narrow(&object(orb, reference)?);
+        scheduler
+            .map(Some)
+            .map_err(|exception| anyhow!("--scheduler {reference}: {exception}"))
     }
 
     fn config(&mut self, schedule: Option<&Schedule>) -> anyhow::Result<ChannelConfig> {
@@ -269,42 +273,21 @@ impl Serve {
     }
 }
 
-/// The name to which the channel is bound while it is served.
-struct NameBinding {
-    root: Context,
-    name: Name,
-}
-
-impl NameBinding {
-    /// Binds the channel; with `makes_parents`, the contexts of the name are made too.
-    fn bind(
-        orb: &Orb,
-        text: &str,
-        makes_parents: bool,
-        channel: &ObjectRef,
-    ) -> anyhow::Result<Self> {
-        let name = parse_name(text)
-            .map_err(|error| anyhow!(UsageError::new(format!("--name {text}: {error}"))))?;
-        let root = Context::root(orb).context(
-            "cannot find a naming service for --name: start one with `rtorb naming serve`, or give its reference with \
-             --init-ref NameService=REF",
-        )?;
-        let parents = if makes_parents {
-            root.make_parents(&name)
-        } else {
-            Ok(())
-        };
-        parents
-            .and_then(|()| root.bind(&name, channel, Existing::Replace))
-            .map_err(|failure| name_error(text, &failure))?;
-        Ok(Self { root, name })
-    }
-
-    fn unbind(&self) {
-        if let Err(failure) = self.root.unbind(&self.name) {
-            warn(format!("cannot unbind the channel's name: {failure}"));
-        }
-    }
+/// Binds the channel to a name; with `makes_parents`, the contexts of the name are made too.
+fn bind_name(
+    orb: &Orb,
+    text: &str,
+    makes_parents: bool,
+    channel: &ObjectRef,
+) -> anyhow::Result<BoundName> {
+    let name = parse_name(text)
+        .map_err(|error| anyhow!(UsageError::new(format!("--name {text}: {error}"))))?;
+    let root = Context::root(orb).context(
+        "cannot find a naming service for --name: start one with `rtorb naming serve`, or give its reference with \
+         --init-ref NameService=REF",
+    )?;
+    let bound = BoundName::bind(root, name, channel, makes_parents);
+    bound.map_err(|failure| name_error(text, &failure))
 }
 
 /// Converts the failure of a binding.
@@ -349,12 +332,7 @@ fn lanes(text: &str) -> Result<Vec<Priority>, String> {
 
 /// Returns the priorities of a schedule, the most urgent first.
 fn lanes_of(schedule: &Schedule) -> anyhow::Result<Vec<Priority>> {
-    let mut lanes: Vec<Priority> = (schedule.lanes().iter())
-        .map(|lane| lane.lane_priority)
-        .collect();
-    lanes.sort_unstable();
-    lanes.dedup();
-    lanes.reverse();
+    let lanes = schedule.lane_priorities();
     if lanes.is_empty() {
         Err(anyhow!(UsageError::new(
             "--schedule: the schedule has no CORBA priorities: give the lanes with --lanes"
@@ -388,7 +366,7 @@ fn when_full(text: &str) -> Result<WhenFull, String> {
     }
 }
 
-/// The interval of checks for an interrupt.
+/// The interval of checks for a signal.
 const LOOK_EVERY_NS: u64 = 20_000_000;
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use clap::Args;
 use rtorb::any::Any;
 use rtorb::type_code::TypeCode;
 use rtorb_dynamic::{Types, Value as IdlValue, json::to_json};
-use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_os::clock::monotonic_ns;
+use rtorb_os::termination::Termination;
 use rtorb_sched::model::rounded;
 use rtorb_services::events::client::{Arrival, Received, Receiver};
 use rtorb_services::events::filter::types;
@@ -90,7 +90,7 @@ enum End {
 
 impl Watch {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let interrupt = Interrupt::on_signals()?;
+        let termination = Termination::watch()?;
         let qos = self.subscription().consumer_qos();
         let qos = qos.map_err(|error| anyhow!(UsageError::new(error.to_string())))?;
         let orb = self.calling.serving_orb(&self.server)?;
@@ -101,7 +101,7 @@ impl Watch {
             .map_err(|error| anyhow!("{}: {error}", self.reference))?;
         note!("watching {}", self.reference);
         let mut tally = Tally::default();
-        let end = self.watch(&receiver, &interrupt, &mut tally)?;
+        let end = self.watch(&receiver, &termination, &mut tally)?;
         let missed = receiver.missed();
         // The channel may no longer exist, so the result is ignored.
         let _ = receiver.disconnect();
@@ -131,13 +131,13 @@ impl Watch {
     fn watch(
         &self,
         receiver: &Receiver,
-        interrupt: &Interrupt,
+        termination: &Termination,
         tally: &mut Tally,
     ) -> anyhow::Result<End> {
         let begin_ns = monotonic_ns();
         let mut ask_ns = begin_ns + ASK_EVERY_NS;
         let mut arrival = Arrival::default();
-        while !interrupt.requested() {
+        while !termination.has_come() {
             match receiver.next(&mut arrival, monotonic_ns() + LOOK_EVERY_NS) {
                 Received::Event => {
                     tally.note(&arrival);
@@ -288,7 +288,7 @@ fn type_name(event_type: i32) -> String {
 
 /// The maximum number of events that wait to be shown, because a terminal is slow.
 const WAITING_MAX: usize = 65_536;
-/// The interval of checks for an interrupt.
+/// The interval of checks for a signal.
 const LOOK_EVERY_NS: u64 = 50_000_000;
 /// The interval of pings to a silent channel.
 const ASK_EVERY_NS: u64 = 2_000_000_000;

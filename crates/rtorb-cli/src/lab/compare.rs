@@ -9,7 +9,8 @@ use rtorb_results::compare::{
     self, Compared, Comparison, Condition, Gravity, Observations, SeriesName, Spoilt,
 };
 use rtorb_results::runs;
-use rtorb_results::summary::{self, Table, microseconds};
+use rtorb_results::summary::{self, microseconds};
+use rtorb_results::table::Table;
 use rtorb_sched::model::rounded;
 
 use crate::exit_status::FAILED;

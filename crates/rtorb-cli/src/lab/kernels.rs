@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use rtorb_kernels::catalogue::{self, GUESTS, Guest};
 use rtorb_kernels::catalogue::{Apt, Catalogue, Entry, Kernel};
 use rtorb_lab::processes::interrupt::Interrupt;
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use serde_json::{Value, json};
 
 use crate::output::{line, print_json, print_table};
@@ -124,7 +124,7 @@ impl Names {
         let catalogue = self.cache.catalogue()?;
         let mut report = Report::new("fetch", 1, 1);
         let kernels = catalogue.fetch(&self.names, &mut report, &interrupt()?)?;
-        report.finish();
+        drop(report);
         if self.json {
             return print_json(&json!({ "kernels": kernels }));
         }

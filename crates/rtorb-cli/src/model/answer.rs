@@ -1,9 +1,9 @@
 //! Prints a report for people: the verdict, the bounds with their shares, and the configuration of the ORBs.
 
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use rtorb_sched::model::{
-    BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, Layer, Share, Standing,
-    rounded_down, rounded_up,
+    BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, LaneOrder, Layer,
+    Share, Standing, rounded_down, rounded_up,
 };
 use rtorb_sched::times::text_of_ns;
 
@@ -300,9 +300,12 @@ fn print_loading(checked: &CheckReport) -> anyhow::Result<()> {
 
 /// Formats the lanes and bands of a component.
 fn lanes_and_bands(one: &ComponentLoading) -> String {
-    let lane = |lane: &LaneLoading| match lane.threads {
-        1 => lane.priority.to_string(),
-        threads => format!("{} with {threads} threads", lane.priority),
+    let lane = |lane: &LaneLoading| match (lane.order, lane.threads) {
+        (LaneOrder::EarliestDeadline, levels) => {
+            format!("{} by deadline with {levels} levels", lane.priority)
+        }
+        (LaneOrder::Fifo, 1) => lane.priority.to_string(),
+        (LaneOrder::Fifo, threads) => format!("{} with {threads} threads", lane.priority),
     };
     let band = |&(low, high): &(i16, i16)| {
         if low == high {
@@ -319,7 +322,9 @@ fn lanes_and_bands(one: &ComponentLoading) -> String {
     let texts: Vec<String> = filled
         .map(|(name, of)| format!("{name} {}", of.join(", ")))
         .collect();
-    if texts.is_empty() {
+    if let Some(reason) = &one.lacks_lane {
+        format!("no lane: {reason}")
+    } else if texts.is_empty() {
         "neither lanes nor bands, because it has no callers and no callees".to_owned()
     } else {
         texts.join("; ")

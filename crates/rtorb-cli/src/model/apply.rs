@@ -1,31 +1,40 @@
-//! `rtorb model apply`: changes a running system to the operations of a file.
+//! `rtorb model apply`: changes a running system to another file.
+
+mod components;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
+use rtorb_sched::text_file::from_toml;
 use rtorb_services::scheduling::{Description, text_of_ns};
 use rtorb_services::stubs::rtec_scheduler::rtorb_scheduling::{
-    Admission, ChangeableScheduler, ChangeableSchedulerApplyError,
+    Admission, Change, ChangeableScheduler, ChangeableSchedulerApplyError,
+    ChangeableSchedulerApplySystemError,
 };
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
+use super::SystemOptions;
 use crate::exit_status::FAILED;
 use crate::named_file::{self, file_error};
 use crate::orb_options::usage;
 use crate::output::{line, warn};
 use crate::reference::{CallOptions, object};
 
-/// Change a running system to the operations of a file, without a restart and without losing a request.
+/// Change a running system to another file, without a restart and without losing a request.
 ///
-/// The scheduling service of the system checks the new operations, and the change to them: during it, work of both is there. It
-/// changes all priorities at once, and the lanes and consumers of the channels of its process, or nothing.
+/// The file has operations (docs/how-to/scheduling.md), or a system of nodes and components (docs/reference/model.md). The scheduling service of
+/// the system checks the new system, and the change to it: during it, work of both is there. It changes all priorities at once, and
+/// the lanes and consumers of the channels of its process, or nothing. A service that runs operations takes operations, and one that runs a
+/// system of components takes another one; a service that runs nothing takes both.
 ///
 /// Exit status 0: the system has changed. 1: it has not, because a deadline would be missed or is not proven to hold (the first one
 /// is named, with what would help), or because a part cannot change while it runs. 2: the file is wrong.
 #[derive(Debug, Args)]
 pub(super) struct Apply {
-    /// File of the new operations (docs/how-to/scheduling.md).
+    /// File of the new operations or of the new system.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Scheduler of the running system: an IOR:, a corbaloc: or corbaname: URL, or a file that contains one.
@@ -35,14 +44,24 @@ pub(super) struct Apply {
     #[arg(long)]
     admit_anyway: bool,
     #[command(flatten)]
+    options: SystemOptions,
+    #[command(flatten)]
     calling: CallOptions,
 }
 
 impl Apply {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
-        // All mistakes with their lines.
-        Description::read(&self.file).map_err(file_error)?;
         let text = named_file::read_text(&self.file, FILE_BYTES_MAX)?;
+        let system = if has_components(&text) {
+            Some(components::system_file(
+                &self.file,
+                text.clone(),
+                &self.options,
+            )?)
+        } else {
+            self.check_operations()?;
+            None
+        };
         let orb = self.calling.orb()?;
         let scheduler = ChangeableScheduler::narrow(&object(&orb, &self.to)?)
             .map_err(|exception| anyhow!("--to {}: {exception}", self.to))?;
@@ -51,21 +70,29 @@ impl Apply {
         } else {
             Admission::RefuseUnproven
         };
-        let change = match scheduler.apply(&text, admission) {
-            Ok(change) => change,
-            Err(refused) => return self.refused(refused),
+        let changed = match &system {
+            Some(file) => {
+                let changed = scheduler.apply_system(file, admission);
+                changed.map_err(as_of_operations)
+            }
+            None => scheduler.apply(&text, admission),
         };
-        line(format!("{} operations changed", change.operations_changed))?;
-        if change.is_proven && change.longest_old_job > 0 {
-            line(format!(
-                "every deadline holds, and work of the old system ends within {}",
-                text_of_ns(change.longest_old_job)
-            ))?;
+        match changed {
+            Ok(change) => print(&change),
+            Err(refused) => self.refused(refused),
         }
-        if !change.is_proven {
-            warn("not every deadline is proven to hold; it was changed anyway");
+    }
+
+    /// Checks a file of operations, and prints all mistakes with their lines.
+    fn check_operations(&self) -> anyhow::Result<()> {
+        if self.options.is_given() {
+            return Err(usage(format!(
+                "{} has operations, whose file says all: --profile, --costs, --ideal, --strategy and -I are for a system of components",
+                self.file.display()
+            )));
         }
-        Ok(ExitCode::SUCCESS)
+        Description::read(&self.file).map_err(file_error)?;
+        Ok(())
     }
 
     /// Prints why nothing has changed.
@@ -84,6 +111,42 @@ impl Apply {
             }
         }
         Ok(ExitCode::from(FAILED))
+    }
+}
+
+fn print(change: &Change) -> anyhow::Result<ExitCode> {
+    line(format!("{} operations changed", change.operations_changed))?;
+    if change.is_proven && change.longest_old_job > 0 {
+        line(format!(
+            "every deadline holds, and work of the old system ends within {}",
+            text_of_ns(change.longest_old_job)
+        ))?;
+    }
+    if !change.is_proven {
+        warn("not every deadline is proven to hold; it was changed anyway");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// True if the text is the file of a system of components, right or wrong.
+fn has_components(text: &str) -> bool {
+    from_toml::<Parts>(text).is_ok_and(|parts| parts.node.or(parts.component).is_some())
+}
+
+/// The tables that only the file of a system has.
+#[derive(Deserialize)]
+struct Parts {
+    node: Option<IgnoredAny>,
+    component: Option<IgnoredAny>,
+}
+
+/// The exceptions of both operations are the same.
+fn as_of_operations(error: ChangeableSchedulerApplySystemError) -> ChangeableSchedulerApplyError {
+    match error {
+        ChangeableSchedulerApplySystemError::NotAdmitted(refused) => refused.into(),
+        ChangeableSchedulerApplySystemError::WrongFile(wrong) => wrong.into(),
+        ChangeableSchedulerApplySystemError::CannotChange(part) => part.into(),
+        ChangeableSchedulerApplySystemError::System(exception) => exception.into(),
     }
 }
 

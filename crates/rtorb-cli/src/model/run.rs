@@ -88,7 +88,7 @@ impl Run {
             let mut progress = Report::new(&format!("model/{}", system.name), number, self.runs);
             let options = self.options(number);
             let ran = model::run(&system, &checked, &options, &context, &mut progress);
-            progress.finish();
+            drop(progress);
             runs.push(ran?);
         }
         let results = repeats::least_favourable(runs).context("a run has results")?;
@@ -107,7 +107,7 @@ impl Run {
             print_json(&results)?;
         } else {
             print(&results, &checked, &page)?;
-            if self.analysis.ideal && !kept(&results) {
+            if self.analysis.options.ideal && !kept(&results) {
                 line(IDEAL)?;
             }
         }

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use rtorb::Orb;
 use rtorb_services::naming::client::{Context, Existing, Load, LoadReport, Progress};
 use serde_json::json;
 
 use crate::exit_status::FAILED;
 use crate::named_file::unreadable;
-use crate::output::{line, note, print_json, warn};
+use crate::output::{line, note, print_beside, print_json, warn};
 use crate::reference;
 
 /// A file of names, and what to do with them.
@@ -40,14 +39,6 @@ impl Loading {
                 PRINTED_EVERY
             },
         };
-        let bar = ProgressBar::with_draw_target(
-            None,
-            if on_terminal {
-                ProgressDrawTarget::stderr()
-            } else {
-                ProgressDrawTarget::hidden()
-            },
-        );
         let begun = Instant::now();
         let resolve = {
             let orb = orb.clone();
@@ -56,13 +47,14 @@ impl Loading {
         let loaded = load.run(context, input, resolve, &mut |progress| {
             let text = so_far(progress, begun.elapsed());
             if on_terminal {
-                bar.set_message(text);
-                bar.tick();
+                print_beside(&format!("{REDRAW}{text}"))
             } else {
                 note!("{text}")
             }
         })?;
-        bar.finish_and_clear();
+        if on_terminal {
+            print_beside(REDRAW);
+        }
         self.print(&loaded, begun.elapsed())?;
         let is_done = loaded.progress.failed == 0 && loaded.stopped.is_none();
         Ok(if is_done {
@@ -126,6 +118,8 @@ fn so_far(Progress { bound, failed }: Progress, elapsed: Duration) -> String {
     )
 }
 
+/// Clears the line of a terminal, and goes back to its beginning.
+const REDRAW: &str = "\r\x1b[K";
 /// The interval of reports on a terminal, which redraws the line.
 const DRAWN_EVERY: Duration = Duration::from_millis(200);
 /// The interval of reports elsewhere, where each report adds a line.

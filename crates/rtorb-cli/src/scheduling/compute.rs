@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use rtorb_services::scheduling::analysis::{
     Operation, OperationSchedule, Response, Severity, Verdict,
 };

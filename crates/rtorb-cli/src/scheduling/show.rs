@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 use rtorb_services::scheduling::{Schedule, text_of_ns};
 use rtorb_services::stubs::rtec_scheduler::rtec_scheduler::{CriticalityT, RtInfo, Scheduler};
 use serde_json::json;

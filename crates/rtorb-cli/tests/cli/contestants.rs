@@ -5,15 +5,15 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use rtorb_dynamic::inspect::ior::Description;
 use rtorb_host::placement::Placement;
 use rtorb_lab::contestants::burst::{Burst, Verb};
+use rtorb_lab::contestants::client_orb_builder;
 use rtorb_lab::contestants::cubit::Bench;
 use rtorb_lab::contestants::operations::{MessageBytes, Operation};
 use rtorb_lab::contestants::peers::omniorb::{HOW_TO_INSTALL, OmniOrb};
 use rtorb_lab::contestants::{Contestant, Orb, Transport, key_bytes};
 use rtorb_lab::experiment::{Context, Effort};
-use rtorb_lab::inspect::ior::Description;
-use rtorb_lab::inspect::ping::client_orb;
 use rtorb_lab::processes::interrupt::Interrupt;
 
 use crate::support::{CubitServer, skip};
@@ -176,7 +176,7 @@ fn raw_messages_have_the_size_of_ours() {
         std::thread::spawn(move || count_messages(&between.accept().unwrap().0, &address));
     // Connections belong to a thread and are closed with it.
     let calling = std::thread::spawn(move || {
-        let orb = client_orb(Duration::from_secs(5)).unwrap();
+        let orb = client_orb_builder(Duration::from_secs(5)).build().unwrap();
         let bench = Bench::new(&orb.string_to_object(&through).unwrap()).unwrap();
         let two_way = Operation::ALL
             .into_iter()

@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rtorb_lab::contestants::client_orb_builder;
 use rtorb_lab::contestants::cubit::Bench;
-use rtorb_lab::inspect::ping::client_orb;
 use rustix::process::Signal;
 
 use crate::support::{CubitServer, Running, json, rtorb};
@@ -89,7 +89,7 @@ fn a_server_ends_on_sigterm_sigint_and_shutdown() {
         std::fs::remove_file(&server.ior_file).unwrap();
     }
     let mut server = CubitServer::start(folder.path(), &[]);
-    let orb = client_orb(Duration::from_secs(5)).unwrap();
+    let orb = client_orb_builder(Duration::from_secs(5)).build().unwrap();
     let reference = std::fs::read_to_string(&server.ior_file).unwrap();
     let bench = Bench::new(&orb.string_to_object(reference.trim()).unwrap()).unwrap();
     bench.shutdown().unwrap();

@@ -494,3 +494,61 @@ fn consumers_have_the_priorities_of_a_schedule_and_suppliers_are_listed() {
         assert_eq!(status.expect("it is refused").code(), Some(1));
     }
 }
+
+#[test]
+fn a_channel_follows_the_scheduler_of_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scheduling");
+    let text = std::fs::read_to_string(examples.join("avionics.toml")).unwrap();
+    let file = folder.path().join("system.toml");
+    std::fs::write(&file, &text).unwrap();
+    let reference = folder.path().join("scheduling.ior");
+    let reference = reference.to_str().unwrap();
+    let _scheduling = Running::start(&[
+        "scheduling",
+        "serve",
+        "--file",
+        file.to_str().unwrap(),
+        "--ior-file",
+        reference,
+    ]);
+    let ready = || Path::new(reference).exists().then_some(());
+    within(Duration::from_secs(30), ready).expect("the Scheduler becomes ready");
+    let options = [
+        "--scheduler",
+        reference,
+        "--lanes",
+        "60,59,10",
+        "--best-effort",
+    ];
+    let channel = Channel::start(folder.path(), "channel.ior", &options);
+    // 1 and 4 are handles of sensors.sample and guidance.step.
+    let watch = |rt_info| Watching::start(&channel, &["--type", "20", "--rt-info", rt_info]);
+    let _guidance = watch("4");
+    channel.has_consumers(1);
+    let _sensors = watch("1");
+    channel.has_consumers(2);
+    let lanes = || {
+        let statistics = channel.statistics();
+        let consumers = statistics["consumers"].as_array().unwrap().iter();
+        let mut lanes: Vec<_> = consumers
+            .map(|one| (one["number"].as_u64(), one["lane"].as_i64().unwrap()))
+            .collect();
+        lanes.sort_unstable();
+        lanes.into_iter().map(|(_, lane)| lane).collect::<Vec<_>>()
+    };
+    assert_eq!(lanes(), [59, 60]);
+    // Shorter first, and then more often than the sensors.
+    let shorter = text.replace("worst = \"12ms\"", "worst = \"1ms\"");
+    let faster = shorter.replace("period = \"100ms\"", "period = \"25ms\"");
+    for new in [&shorter, &faster] {
+        std::fs::write(&file, new).unwrap();
+        rtorb()
+            .args(["model", "apply", "--to", reference])
+            .arg(&file)
+            .assert()
+            .success();
+    }
+    let has_followed = || (lanes() == [60, 59]).then_some(());
+    within(Duration::from_secs(30), has_followed).expect("guidance is the most urgent now");
+}

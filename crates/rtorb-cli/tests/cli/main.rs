@@ -19,6 +19,7 @@ mod kernels;
 mod lab;
 mod load;
 mod model;
+mod model_apply;
 mod model_run;
 mod naming;
 mod page_commands;

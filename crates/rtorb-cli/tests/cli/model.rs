@@ -3,9 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
+use std::time::Duration;
 
-use rtorb::Orb;
+use rtorb::rt::{Policy, Priority, PriorityModel};
+use rtorb::{Orb, PoaPolicies, SystemException};
+use rtorb_os::sched::{SchedPolicy, allowed, current_policy};
 use rtorb_services::scheduling::Schedule;
+use rtorb_tests::skip;
+use rtorb_tests::stubs::exchange::{Party, PartyServant};
 
 use crate::model_run::ALONE;
 use crate::support::{json, rtorb};
@@ -150,6 +155,95 @@ fn what_is_written_is_read_by_orbs_and_schedules() {
         }
     }
     assert!(schedule.priority("sensors.sample") > schedule.priority("guidance.step"));
+}
+
+/// Serves a level.
+struct Level;
+
+impl PartyServant for Level {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+
+    fn level(&self) -> Result<i32, SystemException> {
+        match current_policy() {
+            SchedPolicy::Fifo(priority) => Ok(priority.into()),
+            _ => Ok(0),
+        }
+    }
+
+    fn set_level(&self, _value: i32) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_written_for_a_cpu_by_deadline_starts_its_lane() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let (status, ..) = check(&example("only-edf.toml"), &["--out", out]);
+    assert_eq!(status, Some(0));
+    let text = std::fs::read_to_string(folder.path().join("tool.orb.toml")).unwrap();
+    assert!(text.contains("#   tool.position: 10ms\n"), "{text}");
+    let lane = "priority = 76\nstatic_threads = 4\norder = \"earliest_deadline\"\n";
+    assert!(text.contains(lane), "{text}");
+    if allowed(SchedPolicy::Fifo(80)).is_err() {
+        return skip("no real-time priorities");
+    }
+    let file = folder.path().join("tool.orb.toml");
+    let orb = Orb::builder().listen("iiop://127.0.0.1:0");
+    let orb = orb.config_file(&file).build().unwrap();
+    let declared = |priority: i16| {
+        let priority = Priority::new(priority).unwrap();
+        let policies = PoaPolicies::default().with(Policy::PriorityModel {
+            model: PriorityModel::ServerDeclared,
+            server_priority: priority,
+        });
+        let root = orb.root_poa().unwrap();
+        root.create_poa(&priority.to_string(), policies)
+    };
+    assert!(declared(75).is_err(), "it has one lane");
+    let party: Party = declared(76).unwrap().activate(Level).unwrap();
+    let serving = std::thread::spawn({
+        let orb = orb.clone();
+        move || orb.run()
+    });
+    let client = Orb::builder().build().unwrap();
+    let text = orb.object_to_string(party.as_object());
+    let party = Party::unchecked_narrow(client.string_to_object(&text).unwrap());
+    let urgent = party.as_object().with_deadline(Duration::from_secs(20));
+    let urgent = Party::unchecked_narrow(urgent);
+    let served_at = urgent.level();
+    orb.shutdown();
+    serving.join().unwrap().unwrap();
+    assert_eq!(served_at, Ok(76), "the lowest level is free");
+}
+
+#[test]
+fn what_no_lane_can_serve_by_deadline_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let text = std::fs::read_to_string(example("only-edf.toml")).unwrap();
+    let other = "[[component]]\nname = \"other\"\n[[component.behaviour]]\nname = \"b\"\nperiod = \"1s\"\nexecution = \"1us\"\n";
+    let file = folder.path().join("two.toml");
+    std::fs::write(&file, format!("{text}\n{other}")).unwrap();
+    let (status, output, _) = check(&file, &["--out", out]);
+    assert_eq!(status, Some(0));
+    let said = String::from_utf8(output).unwrap();
+    assert!(
+        said.contains("tool: no lane: tool and other share CPU 0"),
+        "{said}"
+    );
+    let written = std::fs::read_to_string(folder.path().join("tool.orb.toml")).unwrap();
+    assert!(!written.contains("[[lanes]]"), "{written}");
+    assert!(
+        written.contains("# It has no lane. tool and other share CPU 0"),
+        "{written}"
+    );
+    Orb::builder()
+        .config_file(folder.path().join("tool.orb.toml"))
+        .build()
+        .unwrap();
 }
 
 #[test]

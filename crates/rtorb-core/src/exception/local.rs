@@ -156,6 +156,10 @@ local! {
         CALLED_TOO_SOON = RTORB | 0x18,
             "the operation is called more often than its @period allows: call it at most once in a period, or let the server delay or \
              only count early calls (-ORBEarlyCalls)";
+        /// A client has called more operations with periods than its connection tracks.
+        TOO_MANY_PERIODS = RTORB | 0x1a,
+            "the client has called more operations within their @period than the server tracks for a connection: call fewer, or raise \
+             the server's limit client_periods_max";
         /// A waiting request gave its place in a full queue to a more critical one.
         SHED = RTORB | 0x19,
             "the server is overloaded, and served more critical requests (@criticality) instead: try again later, or call less often";

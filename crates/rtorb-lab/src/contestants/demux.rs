@@ -4,11 +4,10 @@ use std::str::FromStr;
 
 use rtorb::{Limits, Orb, OrbError, SystemException};
 
-use crate::contestants::CALL_TIMEOUT;
 use crate::contestants::burst::{self, Burst, Samples};
 use crate::contestants::cubit::ServeError;
 use crate::contestants::demux::idl::demux::{Large, LargeServant, Single, SingleServant};
-use crate::inspect::ping::client_orb;
+use crate::contestants::{CALL_TIMEOUT, client_orb_builder};
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, is_tcp, number, ready};
 
 #[allow(missing_docs, clippy::all, reason = "generated")]
@@ -39,7 +38,8 @@ pub(crate) const ROLES: &[Role] = &[
         let [operations, ref references @ ..] = *words else {
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
-        let orb = client_orb(CALL_TIMEOUT).map_err(|error| error.to_string())?;
+        let orb = client_orb_builder(CALL_TIMEOUT).build();
+        let orb = orb.map_err(|error| error.to_string())?;
         let client = Client::new(&orb, operations.parse()?, references);
         let client = client.map_err(|error| error.to_string())?;
         burst::answer(|burst| client.burst(burst))

@@ -124,6 +124,11 @@ impl Context {
         (self.effort == Effort::Quick).then(|| note.to_owned())
     }
 
+    /// What a reader must know where measured threads cannot have SCHED_FIFO; `None` where they can.
+    pub(crate) fn without_fifo(&self, note: &str) -> Option<String> {
+        (!self.launcher.is_real_time()).then(|| note.to_owned())
+    }
+
     /// A CPU beside the measured one; `None` if there is none.
     #[must_use]
     pub fn other_cpu(&self) -> Option<usize> {

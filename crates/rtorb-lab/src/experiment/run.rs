@@ -73,7 +73,7 @@ pub fn run(
     let stolen_ms = StolenByCpu::now().since(&stolen_before).most_ms(&cpus);
     let duration_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
     let stolen_share = stolen_ms.unwrap_or(0) as f64 / 1e3 / duration_s.max(1e-3);
-    outcome.judge(context.effort, &parameters, stolen_share);
+    outcome.judge(context.effort, stolen_share);
     outcome.finish(experiment, context.effort);
     outcome
         .notes
@@ -206,26 +206,16 @@ impl Outcome {
     }
 
     /// Takes back the verdicts that this run cannot support, and adds the notes that every reader needs.
-    fn judge(&mut self, effort: Effort, parameters: &Parameters, stolen_share: f64) {
+    fn judge(&mut self, effort: Effort, stolen_share: f64) {
         let is_real_time = all_real_time(&self.scheduling);
         let is_complete = self.complete;
         for claim in &mut self.claims {
-            let planned = parameters.get(claim.planned_as());
-            let planned = planned.and_then(LabelValue::number).unwrap_or(0) as usize;
-            match (effort, claim.rounds) {
-                (Effort::Glance, _) => claim.take_back(A_GLANCE),
+            match effort {
+                Effort::Glance => claim.take_back(A_GLANCE),
                 // Quotients compare instructions with instructions; a time that was claimed is one of real hardware.
-                (Effort::Emulated { .. }, _) if claim.unit != "ratio" => {
-                    claim.take_back(EMULATED_TIME)
-                }
+                Effort::Emulated { .. } if claim.unit != "ratio" => claim.take_back(EMULATED_TIME),
                 _ if !is_complete => claim.take_back(INTERRUPTED),
                 _ if !is_real_time => claim.take_back(NOT_REAL_TIME),
-                (_, Some(rounds)) if rounds < planned => {
-                    claim.unjudge(format!(
-                        "{} of {planned} rounds were lost",
-                        planned - rounds
-                    ));
-                }
                 _ if stolen_share > claim.stolen_share_max() => {
                     let reason = format!(
                         "the hypervisor took {:.2} % of the time; at most {:.2} % are allowed",
@@ -266,6 +256,7 @@ const A_GLANCE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtorb_results::cells::Cells;
     use rtorb_results::claim::{Declaration, Grounds};
     use rtorb_results::metric::{Metric, Statistic};
     use rtorb_results::{Claim, Labels, ObtainedScheduling, Verdict};
@@ -283,35 +274,37 @@ mod tests {
         }
     }
 
-    /// A held claim over six rounds, a count, and a quotient.
+    /// Claims over six rounds: a time that is held, a quotient that is missed, and a count that is held.
     fn outcome(complete: bool, real_time: bool) -> Outcome {
-        let times = Claim::at_most(
-            "time",
-            "",
-            &[1.0, 1.1, 1.0, 1.0, 1.1, 1.0][..].into(),
-            2.0,
-            "us",
-        );
-        let quotients = Claim::at_most(
-            "quotient",
-            "",
-            &[3.0, 3.1, 3.0, 3.0, 3.1, 3.0][..].into(),
-            2.0,
-            "ratio",
-        );
-        let mut claims: Vec<Claim> = times.into_iter().chain(quotients).collect();
-        claims.push(Claim::counted("count", "", 0.0, 0.0, "events"));
+        let value = Metric::of(Statistic::P50);
+        let declared = [
+            Declaration::at_most("time", value, 2.0, "us"),
+            Declaration::at_most("quotient", value, 1.0, "ratio"),
+            Declaration::count("count", value, 2.0, "events"),
+        ];
+        let cells = declared[0].made_up(&Labels::new(), &[1.0; 6], 0);
+        let claims = declared.map(|declared| judged(&declared, &cells));
         Outcome {
             complete,
-            claims,
+            claims: claims.concat(),
             scheduling: vec![threads(real_time)],
             ..Outcome::default()
         }
     }
 
-    fn verdicts(mut outcome: Outcome, effort: Effort, rounds: usize, stolen: f64) -> [Verdict; 3] {
-        let parameters = Parameters::from([("rounds".to_owned(), rounds.into())]);
-        outcome.judge(effort, &parameters, stolen);
+    fn judged(declaration: &Declaration, cells: &Cells) -> Vec<Claim> {
+        declaration.judge(&Grounds {
+            cells,
+            planned: &[],
+            rounds: 6,
+            is_emulated: false,
+            on_hosts: false,
+            absent: &[],
+        })
+    }
+
+    fn verdicts(mut outcome: Outcome, effort: Effort, stolen: f64) -> [Verdict; 3] {
+        outcome.judge(effort, stolen);
         [0, 1, 2].map(|index| outcome.claims[index].verdict)
     }
 
@@ -319,27 +312,19 @@ mod tests {
     fn a_run_that_cannot_support_a_claim_does_not_judge_it() {
         use Verdict::{Held, Missed, NotJudged};
         let good = || outcome(true, true);
-        assert_eq!(
-            verdicts(good(), Effort::Quick, 6, 0.0),
-            [Held, Missed, Held]
-        );
-        assert_eq!(verdicts(good(), Effort::Glance, 6, 0.0), [NotJudged; 3]);
-        // A lost round is never made up for by the others.
-        assert_eq!(
-            verdicts(good(), Effort::Quick, 7, 0.0),
-            [NotJudged, NotJudged, Held]
-        );
-        assert_eq!(verdicts(good(), Effort::Quick, 6, 0.02), [NotJudged; 3]);
+        assert_eq!(verdicts(good(), Effort::Quick, 0.0), [Held, Missed, Held]);
+        assert_eq!(verdicts(good(), Effort::Glance, 0.0), [NotJudged; 3]);
+        assert_eq!(verdicts(good(), Effort::Quick, 0.02), [NotJudged; 3]);
         let others = [outcome(false, true), outcome(true, false)];
         for unfit in others {
-            assert_eq!(verdicts(unfit, Effort::Quick, 6, 0.0), [NotJudged; 3]);
+            assert_eq!(verdicts(unfit, Effort::Quick, 0.0), [NotJudged; 3]);
         }
         let emulated = Effort::Emulated {
             seeds: 3,
             full: false,
         };
         assert_eq!(
-            verdicts(good(), emulated, 6, 0.0),
+            verdicts(good(), emulated, 0.0),
             [NotJudged, Missed, NotJudged]
         );
     }
@@ -349,24 +334,14 @@ mod tests {
         let p99 = Declaration::at_most("p99", Metric::of(Statistic::P99), 2.0, "us");
         let p50 = Declaration::at_most("p50", Metric::of(Statistic::P50), 2.0, "us");
         let cells = p99.made_up(&Labels::new(), &[0.5; 6], 0);
-        let judge = |declaration: Declaration| {
-            declaration.judge(&Grounds {
-                cells: &cells,
-                planned: &[],
-                rounds: 6,
-                is_emulated: false,
-                on_hosts: false,
-                absent: &[],
-            })
-        };
         let verdicts = |stolen: f64| {
             let mut outcome = Outcome {
                 complete: true,
-                claims: [judge(p50), judge(p99)].concat(),
+                claims: [judged(&p50, &cells), judged(&p99, &cells)].concat(),
                 scheduling: vec![threads(true)],
                 ..Outcome::default()
             };
-            outcome.judge(Effort::Quick, &Parameters::new(), stolen);
+            outcome.judge(Effort::Quick, stolen);
             outcome
                 .claims
                 .iter()
@@ -428,7 +403,7 @@ mod tests {
             notes: vec![INTERRUPTED.to_owned()],
             ..Outcome::default()
         };
-        outcome.judge(Effort::Glance, &Parameters::new(), 0.0);
+        outcome.judge(Effort::Glance, 0.0);
         assert_eq!(outcome.notes, [INTERRUPTED, A_GLANCE]);
     }
 }

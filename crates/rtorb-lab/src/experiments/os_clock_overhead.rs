@@ -100,6 +100,7 @@ const STUDY: Study<TimedProgram> = Study {
     columns: &["tick"],
     leaves_out,
     plots,
+    says: findings::SAYS,
     findings: findings::findings,
     notes,
     services: &[
@@ -306,7 +307,8 @@ fn notes(context: &Context) -> Vec<String> {
         "The kernel's own tick{hz} comes in all executions, those without ticks of ours too: it is in e, and not in the overhead."
     );
     let [first, others @ ..] = NOTES.map(str::to_owned);
-    [first, kernel].into_iter().chain(others).collect()
+    let all = [first, kernel].into_iter().chain(others);
+    all.chain(context.without_fifo(NOT_REAL_TIME)).collect()
 }
 
 const FINEST_US: i64 = 100;
@@ -317,6 +319,8 @@ const PROGRAM_NS: u64 = 10_500_000;
 /// More than a round takes.
 const WITHIN: Duration = Duration::from_secs(3);
 
+const NOT_REAL_TIME: &str = "Program and tick did not have SCHED_FIFO: others ran in between, and the thread may tick late or not \
+                             at all while the program runs. The numbers are those of the host, not of its timer.";
 const NOTES: [&str; 4] = [
     "The tick is a real timer on the program's CPU. `signal`: a periodic POSIX timer whose signal the program's own thread \
      handles. `thread`: a thread of higher priority that wakes at an absolute time and sleeps again, which is an interrupt \
@@ -324,7 +328,7 @@ const NOTES: [&str; 4] = [
     "Every execution begins in phase with its tick: the first comes one resolution after the beginning of the program. At \
      resolutions longer than the program none would come and Eq. (5) would divide by 0: there the first comes in its middle.",
     "e is the shortest execution without ticks of the same round (Eq. 6). An execution shorter than that has a negative \
-     overhead, which counts as 0 in the series (`clamped_share`). Whatever else delays the program counts as overhead, as \
+     overhead, which counts as 0 in percentiles of all samples. Whatever else delays the program counts as overhead, as \
      in P3: `overhead_of_no_tick` is what Eq. (5) says of the executions without ticks themselves. \
      `overhead_from_medians` compares the median with and without ticks, so that it cancels; conclusions use it.",
     "Eq. (3) and (4) leave out ticks that come while ticks are served, beyond the first or at all: at a tick that takes a third \

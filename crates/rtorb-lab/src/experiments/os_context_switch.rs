@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind, PublishedRow, StatisticName, labels};
+use rtorb_results::{CellValue, Plot, PlotKind, PublishedRow, StatisticName, TableView, labels};
 
 use crate::error::LabError;
-use crate::experiment::{Effort, Emulated, Parameters};
+use crate::experiment::{Context, Effort, Emulated, Parameters};
 use crate::processes::probe::ProbeInTurn;
 use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
@@ -23,7 +23,7 @@ use published::{P0, P2};
 mod findings;
 mod kernels;
 pub mod probe;
-pub(super) mod published;
+mod published;
 
 /// The experiment.
 pub const STUDY: Study<TwoThreads> = Study {
@@ -59,23 +59,30 @@ pub const STUDY: Study<TwoThreads> = Study {
     ],
     columns: &["what"],
     plots,
+    tables: || vec![table(), parts()],
+    says: findings::SAYS,
     findings: findings::findings,
+    notes,
     services: &[ServiceRow::new("scheduler", "context_switch")
         .of(&[("what", "switch")])
         .configured_by(&["test"])],
     emulated: Some(Emulated::unloaded(1.0)),
     kernels: Some(kernels::view),
     ..Study::with(|context, _| {
-        Ok(TwoThreads(ProbeInTurn::new(
-            &context.launcher,
-            "os/context-switch",
-        )))
+        Ok(TwoThreads {
+            probe: ProbeInTurn::new(&context.launcher, "os/context-switch"),
+            dropped: [0; 2],
+        })
     })
 };
 
 /// The threads of a test, in a probe for each run.
 #[derive(Debug)]
-pub struct TwoThreads(ProbeInTurn<Question>);
+pub struct TwoThreads {
+    probe: ProbeInTurn<Question>,
+    /// Samples that are not counted, and all samples.
+    dropped: [usize; 2],
+}
 
 impl Subject for TwoThreads {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
@@ -88,9 +95,22 @@ impl Subject for TwoThreads {
             fifo: context.launcher.placement.fifo.is_some(),
         };
         let run = turn.round / rounds_of_run(context.effort);
-        let answer = self.0.of(run)?.ask(&question, WITHIN)?;
+        let answer = self.probe.of(run)?.ask(&question, WITHIN)?;
+        let dropped = answer.numbers.get("dropped").copied().unwrap_or(0.0) as usize;
+        let taken = dropped + answer.samples.first().map_or(0, Vec::len);
+        self.dropped = [self.dropped[0] + dropped, self.dropped[1] + taken];
         std::thread::sleep(PAUSE);
         Ok(Sampled::kept(answer))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let [dropped, taken] = self.dropped;
+        let note = (dropped > 0).then(|| {
+            format!(
+                "In {dropped} of {taken} samples the other thread did not run when it should have; they are not counted."
+            )
+        });
+        note.into_iter().collect()
     }
 
     fn parameters(effort: Effort) -> Parameters {
@@ -103,11 +123,40 @@ impl Subject for TwoThreads {
     }
 }
 
-/// The rows of P0 Table 1 and P2 Table 1, for a table whose columns are the tests.
-#[must_use]
-fn published_rows() -> Vec<PublishedRow> {
+/// The table of P0 and P2: a row that has one name for each test.
+fn table() -> TableView {
     let tables = [&P0, &P2].into_iter();
-    tables.flat_map(published::Table::rows).collect()
+    TableView {
+        id: "context-switch".to_owned(),
+        title: "Context switch latency, jitter in parentheses".to_owned(),
+        caption: "As the papers' tables; their rows are in microseconds of their machines. Suspend-resume is by futexes, which did not exist \
+                  when the papers were written."
+            .to_owned(),
+        of: labels([("what", SWITCH.into())]),
+        rows: vec!["what".to_owned()],
+        columns: vec!["test".to_owned()],
+        values: vec![CellValue::MeanAndDeviation],
+        published: tables.flat_map(published::Table::rows).collect(),
+        ..TableView::default()
+    }
+}
+
+fn parts() -> TableView {
+    TableView {
+        id: "context-switch-medians".to_owned(),
+        title: "Medians of the parts".to_owned(),
+        rows: vec!["test".to_owned()],
+        columns: vec!["what".to_owned()],
+        values: vec![CellValue::Median],
+        ..TableView::default()
+    }
+}
+
+fn notes(context: &Context) -> Vec<String> {
+    let left = [LEFT_BY_FUTEX, LEFT_BY_MUTEX].map(str::to_owned);
+    left.into_iter()
+        .chain(context.without_fifo(NO_FIFO))
+        .collect()
 }
 
 /// The same, each number divided by the yield of its row. A row without a yield is left out.
@@ -169,3 +218,14 @@ const RUNS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(1);
 /// Leaves the CPU to others between questions, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
+const LEFT_BY_FUTEX: &str = "Suspend-resume: the low-priority thread wakes the high-priority one, which sleeps again. What is subtracted is a \
+                             futex(2) call that finds nobody to wake and one that finds no reason to sleep, and the rest is halved, as in \
+                             P0 and P2. That the one call makes a thread ready and the other takes it off the ready queue is left in the \
+                             switch.";
+const LEFT_BY_MUTEX: &str = "Synchronized suspend-resume: what is subtracted is taking and giving back a free mutex, as in P0, which on Linux \
+                             makes no system call. So the switch holds what the kernel does for a contended one: futex(2) to give it \
+                             back and wake the waiting thread, the return from the call in which it slept, and with priority inheritance \
+                             the hand-over of ownership and of the lent priority.";
+const NO_FIFO: &str = "Without SCHED_FIFO a yield need not let the other thread run, and a thread that is woken need not run at once: batches \
+                       of yields in which the threads did not take turns are dropped, and a hand-over may hold what the first \
+                       thread did until it slept.";

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use rtorb_host::description::stolen_ms;
 use rtorb_results::profile::ServiceRow;
 use rtorb_results::{Plot, PlotKind};
 
@@ -54,8 +53,15 @@ pub const STUDY: Study<Looking> = Study {
     ],
     columns: &["load", "real_time"],
     plots,
+    says: findings::SAYS,
     findings: findings::findings,
-    notes: |_| vec![OTHER_TOOLS.to_owned()],
+    notes: |context| {
+        let others = [OTHER_TOOLS.to_owned()];
+        others
+            .into_iter()
+            .chain(context.without_fifo(NO_FIFO))
+            .collect()
+    },
     services: &[
         ServiceRow::new("kernel", "tick").of(&[("what", "tick")]),
         ServiceRow::new("kernel", "interruption").of(&[("what", "interruption")]),
@@ -64,21 +70,12 @@ pub const STUDY: Study<Looking> = Study {
             .may_lack(),
         ServiceRow::new("timer", "release_interrupt").of(&[("what", "release")]),
     ],
-    ..Study::with(|context, _| {
-        Ok(Looking {
-            stolen_ms: stolen_ms(context.launcher.placement.cpu),
-            probe: Probe::start(&context.launcher, "os/interruptions")?,
-        })
-    })
+    ..Study::with(|context, _| Probe::start(&context.launcher, "os/interruptions").map(Looking))
 };
 
 /// The thread that looks, in a probe.
 #[derive(Debug)]
-pub struct Looking {
-    probe: Probe<Question>,
-    /// What the kernel had counted as stolen from the CPU after the last turn.
-    stolen_ms: Option<u64>,
-}
+pub struct Looking(Probe<Question>);
 
 impl Subject for Looking {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
@@ -91,7 +88,7 @@ impl Subject for Looking {
             releases: cell.number(RELEASES) as u32,
             seed: turn.seed(),
         };
-        let answer = self.probe.ask(&question, WITHIN)?;
+        let answer = self.0.ask(&question, WITHIN)?;
         if Seen::of(&answer).is_none() {
             let what = "the probe did not say what it saw";
             return Err(LabError::process("os/interruptions", what));
@@ -99,13 +96,7 @@ impl Subject for Looking {
         // What a load does must be done between turns: while one lasts, nothing else runs here.
         let is_idle = turn.context.load.is_none();
         std::thread::sleep(if is_idle { REST } else { length });
-        let mut sampled = Sampled::kept(answer).of_threads(&["looks", "sleeps"]);
-        let before_ms = std::mem::replace(&mut self.stolen_ms, stolen_ms(placement.cpu));
-        if let Some((before_ms, after_ms)) = before_ms.zip(self.stolen_ms) {
-            let stolen_ms = after_ms.saturating_sub(before_ms) as f64;
-            sampled.numbers.insert(STOLEN_MS.to_owned(), stolen_ms);
-        }
-        Ok(sampled)
+        Ok(Sampled::kept(answer).of_threads(&["looks", "sleeps"]))
     }
 }
 
@@ -134,8 +125,6 @@ fn plots() -> Vec<Plot> {
 const RELEASES: &str = "releases_per_round";
 /// One each 4 to 7 ms of a round: few fall on a tick.
 const RELEASES_A_ROUND: i64 = 16;
-/// What the kernel counted as stolen from the CPU, in milliseconds.
-const STOLEN_MS: &str = "stolen_ms";
 const ROUNDS_ARE: &str =
     "in turns: without anything else, and with less urgent threads whose sleeps end meanwhile";
 /// Some ten times a reading of the clock.
@@ -145,6 +134,8 @@ const REST: Duration = Duration::from_millis(20);
 /// A turn and what goes before it take a fifth of a second.
 const WITHIN: Duration = Duration::from_secs(2);
 
+const NO_FIFO: &str = "Without SCHED_FIFO on one CPU other threads may run instead of the one that looks: gaps with a switch are left out, \
+                       but interrupts while they ran were not seen.";
 const OTHER_TOOLS: &str = "Such gaps are what oslat of rt-tests looks for, which cannot tell whether another thread ran, and what the \
                            kernel's osnoise tracer finds, which names the interrupts. The hwlat tracer looks with interrupts switched \
                            off: what it finds is the firmware's and the hypervisor's alone. Where the kernel has these tracers, they say \

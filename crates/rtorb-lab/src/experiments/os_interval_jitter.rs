@@ -23,10 +23,9 @@ use crate::systems::essential;
 use plan::{Configuration, Rank};
 use probe::{HIGHEST_PRIORITY, Question, WARM_UP};
 
-mod conclusions;
-mod findings;
 mod plan;
 pub mod probe;
+mod says;
 
 /// The experiment.
 pub const STUDY: Study<Tasks> = Study {
@@ -88,8 +87,11 @@ pub const STUDY: Study<Tasks> = Study {
     columns: &["priority"],
     leaves_out,
     plots,
-    findings: findings::findings,
-    notes: |_| NOTES.map(str::to_owned).into(),
+    says: says::SAYS,
+    notes: |context| {
+        let notes = NOTES.map(str::to_owned).into_iter();
+        notes.chain(context.without_fifo(NOT_REAL_TIME)).collect()
+    },
     services: &[
         row("interval_jitter", &[("what", "jitter")]),
         row("release_lateness", &[("what", "lateness")]),
@@ -272,9 +274,10 @@ const NOTES: [&str; 3] = [
     "An idle-class thread kept the CPU from sleeping: otherwise what is seen is how long an idle CPU takes to wake.",
     "P3 speaks of averages. Where something else takes the CPU for many intervals, such as the host of a virtual machine, one \
      such stall is a long interval and then a short one for each release that was missed, since none is left out. These make most \
-     of a mean, and of the 99th percentile when samples are few. So the conclusions tell the median too, and go by it where they \
-     name one number.",
+     of a mean, and of the 99th percentile when samples are few: the median is beside them for that.",
 ];
+const NOT_REAL_TIME: &str = "The tasks did not have SCHED_FIFO: `priority` says what was asked for, and nobody had it. The kernel may \
+                             add up to 50 us to each sleep (timer slack).";
 
 #[cfg(test)]
 mod tests {

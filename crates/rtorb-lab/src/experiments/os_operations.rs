@@ -54,6 +54,7 @@ pub const STUDY: Study<Probes> = Study {
         ),
     ],
     columns: &["instructions"],
+    says: findings::SAYS,
     findings: findings::findings,
     notes: |_| vec![ELSEWHERE.to_owned()],
     emulated: Some(Emulated {

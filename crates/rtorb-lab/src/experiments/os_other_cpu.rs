@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::cells::{Cells, Samples};
+use rtorb_results::metric::{Metric, Statistic::P50, Step::Times};
 use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Highlight, Labels, Plot, PlotKind, StatisticName};
+use rtorb_results::statements::{HighlightOf, Statements, Words};
+use rtorb_results::{Plot, PlotKind, StatisticName};
 
 use crate::error::LabError;
 use crate::experiments::os_services::BELOW_PROBE;
@@ -16,7 +17,7 @@ use crate::experiments::os_services::probe::{
 };
 use crate::processes::probe::Probe;
 use crate::study::{
-    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
+    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{Number, Text},
 };
 
@@ -51,7 +52,8 @@ pub const STUDY: Study<OneProbe> = Study {
     columns: &["peer", "load"],
     obstacle: |context| context.other_cpu().is_none().then_some(ONE_CPU),
     plots,
-    findings,
+    says: SAYS,
+    notes: |context| context.without_fifo(NO_FIFO).into_iter().collect(),
     services: &[
         elsewhere(
             ServiceRow::new("scheduler", "wake"),
@@ -108,30 +110,6 @@ impl Subject for OneProbe {
     }
 }
 
-fn findings(cells: &Cells, conditions: &Conditions) -> Findings {
-    let highlight = |(labels, samples): (&Labels, &Samples)| {
-        let max_us = samples.statistics().max / 1e3;
-        Some(Highlight {
-            what: format!(
-                "{}, the other CPU {}",
-                labels.get("service")?,
-                labels.get("peer")?
-            ),
-            value: samples.median_ns()? / 1e3,
-            unit: "us".to_owned(),
-            beside: format!("at most {max_us:.1} us"),
-        })
-    };
-    Findings {
-        highlights: cells.all().filter_map(highlight).collect(),
-        notes: (!conditions.real_time)
-            .then(|| NO_FIFO.to_owned())
-            .into_iter()
-            .collect(),
-        ..Findings::default()
-    }
-}
-
 fn plots() -> Vec<Plot> {
     vec![
         Plot {
@@ -154,6 +132,19 @@ fn plots() -> Vec<Plot> {
         },
     ]
 }
+
+const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
+
+const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "{service}, the other CPU idle",
+        of: "peer=idle",
+        metric: US,
+        unit: "us",
+        beside: Words::with("kept awake {0}", &[(US.at("peer=awake"), "us")]),
+    }],
+    ..Statements::NONE
+};
 
 /// Long enough for a CPU to fall asleep that may.
 const PAUSE_NS_MAX: u64 = 400_000;

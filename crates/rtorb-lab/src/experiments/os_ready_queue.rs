@@ -19,8 +19,8 @@ use crate::study::{
 use crate::systems::essential;
 use probe::{CLOCK, INTERFERENCE, PERIOD_NS, Question, TASK_1, TASK_1_WORK_NS, TASK_2, WARM_UP};
 
-mod findings;
 pub mod probe;
+mod says;
 
 /// The experiment.
 pub const STUDY: Study<TaskSets> = Study {
@@ -59,7 +59,7 @@ pub const STUDY: Study<TaskSets> = Study {
     columns: &["resolution_us"],
     obstacle: |context| (!context.launcher.is_real_time()).then_some(NEEDS_FIFO),
     plots,
-    findings: findings::findings,
+    says: says::SAYS,
     notes: |_| vec![STALLS.to_owned()],
     services: &[ServiceRow::new("scheduler", "ready_queue_switch")
         .configured_by(&["ready_tasks", "resolution_us"])],
@@ -90,7 +90,15 @@ impl Subject for TaskSets {
         };
         let within = Duration::from_nanos(PERIOD_NS * u64::from(question.periods + WARM_UP));
         let probe = self.probe.of(turn.round)?;
-        probe.ask(&question, within).map(Sampled::of)
+        let answer = probe.ask(&question, within)?;
+        let dropped = answer.numbers.get("dropped").copied().unwrap_or(0.0);
+        let taken = dropped + answer.samples.first().map_or(0, Vec::len) as f64;
+        let percent = 100.0 * dropped / taken.max(1.0);
+        let of_dropped = labels([("part", "dropped".into())]);
+        Ok(Sampled {
+            counts: vec![(of_dropped, percent, ("%", taken as u64))],
+            ..Sampled::of(answer)
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::study::{
     Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
     Value::{self, Number, Text},
 };
-use probe::{BUDGET_NS, LAST, MESSAGE_BYTES, Question, Service, WARM_UP};
+use probe::{BUDGET_NS, LAST, MESSAGE_BYTES, NOT_IN_TURN, Question, Service, WARM_UP};
 
 mod findings;
 mod kernels;
@@ -58,7 +58,9 @@ pub const STUDY: Study<OneCpu> = Study {
     ],
     columns: &["load", "real_time"],
     plots,
+    says: findings::SAYS,
     findings: findings::findings,
+    notes: |context| context.without_fifo(NO_FIFO).into_iter().collect(),
     services: &[
         ServiceRow::new("clock", "read").of(&[("service", "clock_read")]),
         ServiceRow::new("kernel", "system_call").of(&[("service", "system_call")]),
@@ -86,12 +88,21 @@ pub const STUDY: Study<OneCpu> = Study {
         ..Emulated::unloaded(1.0)
     }),
     kernels: Some(kernels::view),
-    ..Study::with(|context, _| Probe::start(&context.launcher, "os/services").map(OneCpu))
+    ..Study::with(|context, _| {
+        Ok(OneCpu {
+            probe: Probe::start(&context.launcher, "os/services")?,
+            not_in_turn: 0.0,
+        })
+    })
 };
 
 /// A probe whose threads share a CPU.
 #[derive(Debug)]
-pub struct OneCpu(Probe<Question>);
+pub struct OneCpu {
+    probe: Probe<Question>,
+    /// The number of yields in which the other thread did not run exactly once.
+    not_in_turn: f64,
+}
 
 impl Subject for OneCpu {
     fn measure(&mut self, cell: &Cell<'_>, turn: &Turn<'_>) -> Result<Sampled, LabError> {
@@ -109,16 +120,44 @@ impl Subject for OneCpu {
             seed: turn.seed(),
             other: None,
         };
-        let answer = self.0.ask(&question, WITHIN)?;
+        let answer = self.probe.ask(&question, WITHIN)?;
+        self.not_in_turn += answer.numbers.get(NOT_IN_TURN).unwrap_or(&0.0);
         std::thread::sleep(PAUSE);
         Ok(Sampled {
             warm_up: Some(u64::from(WARM_UP)),
             ..Sampled::of(answer)
         })
     }
+
+    fn notes(&self) -> Vec<String> {
+        let note = (self.not_in_turn > 0.0).then(|| {
+            format!(
+                "In {} yields the other thread did not run exactly once: they are no round trips of two switches.",
+                self.not_in_turn
+            )
+        });
+        note.into_iter().collect()
+    }
 }
 
 impl Service {
+    /// The value of the label `service`.
+    pub(in crate::experiments) const fn label(self) -> &'static str {
+        match self {
+            Self::ClockRead => "clock_read",
+            Self::SystemCall => "system_call",
+            Self::SetTimer => "set_timer",
+            Self::Yield => "yield",
+            Self::Futex => "futex",
+            Self::Eventfd => "eventfd",
+            Self::PiHandOver => "pi_hand_over",
+            Self::PiLock => "pi_lock",
+            Self::Pipe => "pipe",
+            Self::Unix => "unix",
+            Self::Tcp => "tcp",
+        }
+    }
+
     /// The service of a cell.
     ///
     /// # Panics
@@ -170,3 +209,5 @@ const PAUSE_NS_MAX: u64 = 200_000;
 const WITHIN: Duration = Duration::from_nanos(BUDGET_NS);
 /// Leaves the CPU to others between questions, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
+const NO_FIFO: &str = "Without SCHED_FIFO on one CPU, a thread that is woken need not run at once, and a yield need not let the other thread \
+                       run: what others do meanwhile is in the samples.";

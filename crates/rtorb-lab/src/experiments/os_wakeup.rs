@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rtorb_host::placement::Placement;
 use rtorb_results::profile::ServiceRow;
-use rtorb_results::{LabelValue, labels};
+use rtorb_results::{LabelValue, Labels, labels};
 
 use crate::error::LabError;
 use crate::experiment::{Context, Effort, Emulated, EmulatedLoads, Parameters};
@@ -26,9 +26,9 @@ pub use periodic_thread::Question;
 use skipped::with_skipped;
 
 mod cyclictest;
-mod findings;
 mod kernels;
 mod periodic_thread;
+mod says;
 mod skipped;
 
 /// The experiment.
@@ -39,7 +39,7 @@ pub const STUDY: Study<Loops> = Study {
     amounts: Amounts {
         glance: 60,
         emulated: WARM_UP + SAMPLES_EMULATED + END.emulated,
-        quick: [4, 250],
+        quick: [6, 170],
         // 100,000 of each that are kept.
         full: [210, 500],
         samples: "samples_per_round",
@@ -70,7 +70,8 @@ pub const STUDY: Study<Loops> = Study {
         let is_measured = effort.seeds().is_none() || (is_loaded && is_ours);
         is_loaded != cell.is("cpu", LOADED) || !is_measured
     },
-    findings: findings::findings,
+    plots: says::plots,
+    says: says::SAYS,
     notes: |context| {
         let is_host = context.effort.seeds().is_none();
         is_host.then(|| SLEEPS.to_owned()).into_iter().collect()
@@ -96,6 +97,8 @@ pub struct Loops {
     cyclictest: Option<Cyclictest>,
     load: VariedLoad,
     notes: Vec<String>,
+    /// Why there is no cyclictest.
+    without_cyclictest: Option<&'static str>,
     /// Wake-ups that were skipped, of ours and of cyclictest's.
     skipped: [u64; 2],
     /// Samples that cyclictest took and did not print.
@@ -112,6 +115,7 @@ impl Loops {
             cyclictest: None,
             load: VariedLoad::later(context, 0),
             notes: Vec::new(),
+            without_cyclictest: None,
             skipped: [0; 2],
             lost: 0,
             without_load: None,
@@ -125,17 +129,20 @@ impl Loops {
     /// One that is refused its priority would not measure the same: it is left out.
     fn find_cyclictest(&mut self, context: &Context) -> Result<(), LabError> {
         if self.placement.fifo.is_none() {
-            self.notes.push(NEEDS_FIFO.to_owned());
+            self.without_cyclictest = Some(NEEDS_FIFO);
             return Ok(());
         }
         let interval_us = INTERVAL_US.of(context.effort) as u64;
         let interrupt = &context.launcher.interrupt;
         self.cyclictest = Cyclictest::find(self.placement, interval_us, interrupt)?;
         let (_, samples) = STUDY.amounts.of(context.effort);
-        self.notes.push(match &self.cyclictest {
-            Some(cyclictest) => format!("Beside ours: {}.", cyclictest.described(samples)),
-            None => NOT_INSTALLED.to_owned(),
-        });
+        match &self.cyclictest {
+            Some(cyclictest) => {
+                let described = cyclictest.described(samples);
+                self.notes.push(format!("Beside ours: {described}."));
+            }
+            None => self.without_cyclictest = Some(NOT_INSTALLED),
+        }
         Ok(())
     }
 
@@ -251,10 +258,26 @@ impl Subject for Loops {
     }
 
     fn notes(&self) -> Vec<String> {
-        let later = [self.without_load.clone(), self.load.note()];
-        let counted = [self.note_of_skipped(), self.note_of_lost()];
-        let later = later.into_iter().chain(counted).flatten();
+        let later = [
+            self.load.note(),
+            self.note_of_skipped(),
+            self.note_of_lost(),
+        ];
+        let later = later.into_iter().flatten();
         self.notes.iter().cloned().chain(later).collect()
+    }
+
+    fn absent(&self) -> Vec<(Labels, String)> {
+        let cyclictest = self
+            .without_cyclictest
+            .map(|why| (("tool", CYCLICTEST), why.to_owned()));
+        let load = self.without_load.clone().map(|why| (("cpu", LOADED), why));
+        let has_cpu = self.placement.cpu.is_some();
+        let awake = (!has_cpu).then(|| (("cpu", AWAKE), NO_CPU.to_owned()));
+        let absent = cyclictest.into_iter().chain(load).chain(awake);
+        absent
+            .map(|((label, value), why)| (labels([(label, value.into())]), why))
+            .collect()
     }
 
     fn parameters(effort: Effort) -> Parameters {
@@ -333,6 +356,7 @@ const SLEEPS: &str = "`cpu` = `idle`: nothing else runs there, and between two w
 const NEEDS_FIFO: &str = "Without SCHED_FIFO, cyclictest refuses to run: it was left out, and our loop ran as it could. \
                           `rtorb check` says how to get it.";
 const NOT_INSTALLED: &str = "cyclictest is not installed (Debian: rt-tests): it was left out.";
+const NO_CPU: &str = "No CPU was kept awake: the loops have none of their own.";
 const NOT_AWAKE: &str = "the CPU cannot be kept awake: no thread of SCHED_IDLE is granted";
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rtorb_sched::model::{
-    BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, Loading, Standing,
-    System, Timing,
+    BehaviourBound, ChainBound, CheckReport, ComponentLoading, LaneLoading, LaneOrder, Loading,
+    Standing, System, Timing,
 };
 
 /// A system of a file's text.
@@ -55,6 +55,7 @@ pub(super) fn checked(system: &System, bound_ns: Option<u64>) -> CheckReport {
             .map(|priority| LaneLoading {
                 priority: *priority,
                 threads: 1,
+                order: LaneOrder::Fifo,
             })
             .collect(),
         priorities: own.clone(),

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rtorb::rt::{Policy, PriorityModel, RequestOrder, ThreadpoolLane};
 use rtorb::thread::ThreadConfig;
-use rtorb::{Orb, Poa, PoaPolicies, Strategies};
+use rtorb::{Deadlines, Orb, Poa, PoaPolicies, Strategies};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushSupplier;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::PushConsumer;
 use serde::{Deserialize, Serialize};
@@ -189,7 +189,7 @@ impl Component {
         Ok(())
     }
 
-    /// Makes the objects of a lane with levels: one for each root.
+    /// Makes the objects of a lane with levels: one for each behaviour.
     fn activate_by_deadline(&mut self, lane: u8) -> Result<(), String> {
         let declared = self.poa("by deadline", PriorityModel::ServerDeclared, lane)?;
         let activate = |servant| {
@@ -199,7 +199,12 @@ impl Component {
         self.gatherer = Some(activate(Servant::gathering(&self.performer))?);
         for (index, behaviour) in self.performer.plan.behaviours.iter().enumerate() {
             let object = activate(Servant::of(&self.performer, index))?;
-            self.released.insert(behaviour.number, object);
+            if let Begins::Periodic { .. } | Begins::Sporadic { .. } = behaviour.begins {
+                self.released.insert(behaviour.number, object);
+            } else {
+                let reference = self.orb.object_to_string(object.as_object());
+                self.objects.insert(behaviour.number, reference);
+            }
         }
         Ok(())
     }
@@ -332,8 +337,14 @@ fn orb(plan: &ComponentPlan) -> Result<Orb, String> {
         })
     };
     let lanes = plan.lanes.iter().map(lane);
+    // By priority, a call that inherits the deadline of a job elsewhere is served however late it is.
+    let deadlines = match plan.levels {
+        Some(_) => Deadlines::Enforce,
+        None => Deadlines::Count,
+    };
     Orb::builder()
         .strategies(Strategies::TAO)
+        .deadlines(deadlines)
         .lanes(lanes.collect::<Result<Vec<_>, String>>()?)
         // Who waits in an overloaded system waits until that is given up.
         .round_trip_timeout(None)

@@ -365,6 +365,6 @@ const RECORD_KIB_A_SECOND: f64 = 800.0;
 /// From the start of the processes to the end, beside the run.
 const RECORD_LONGER_S: f64 = 2.0;
 /// Of each CPU.
-const RECORD_KIB_MAX: f64 = 48.0 * 1_024.0;
+const RECORD_KIB_MAX: f64 = 32.0 * 1_024.0;
 /// Of a consumer that is behind.
 const QUEUE_EVENTS: usize = 1_024;

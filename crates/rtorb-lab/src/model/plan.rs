@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tree::Tree;
 pub(crate) use by_deadline::Levels;
+use by_deadline::OrderDeadlines;
 
 mod by_deadline;
 
@@ -44,7 +45,7 @@ pub(crate) struct BehaviourPlan {
     pub(crate) begins: Begins,
     /// Of one that has one of its own.
     pub(crate) priority: Option<u8>,
-    /// The relative deadline of a root, in ns.
+    /// The relative deadline that orders the jobs of a root on a CPU that schedules by deadline, in ns.
     pub(crate) deadline_ns: u64,
     /// All at which it may run.
     pub(crate) runs_at: Vec<u8>,
@@ -97,12 +98,18 @@ pub(crate) struct CallPlan {
     pub(crate) to: To,
     pub(crate) payload_octets: u32,
     pub(crate) count: u32,
+    /// The deadline that it brings, in ns from the arrival of the root.
+    pub(crate) deadline_ns: Option<u64>,
 }
 
 /// Who is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum To {
     TwoWay {
+        behaviour: u32,
+    },
+    /// A behaviour of the same component, which the caller's thread performs, on the level of its lane.
+    Here {
         behaviour: u32,
     },
     OneWay {
@@ -168,20 +175,25 @@ impl Plan {
         (duration_ns, seed): (u64, u64),
     ) -> Result<Self, String> {
         refuse_enforcement(system)?;
-        let levels = (0..system.components.len()).map(|component| Levels::of(system, component));
+        let loading = |index: usize| {
+            let mut loading = checked.loading.components.iter();
+            loading.find(|loading| loading.component == system.components[index].name)
+        };
+        let components = 0..system.components.len();
+        let levels = components.map(|index| Levels::of(system, index, loading(index)));
         let levels = levels.collect::<Result<Vec<_>, String>>()?;
         let priorities = own_priorities(system, checked, &levels)?;
         let tree = Tree::of(system, &priorities)?;
+        let deadlines = OrderDeadlines::of(system, checked);
+        deadlines.check(&tree)?;
         let numbered = Sources::of(system);
         let mut components = Vec::new();
         for (index, component) in system.components.iter().enumerate() {
-            let mut loading = checked.loading.components.iter();
-            let loading = loading.find(|loading| loading.component == component.name);
             components.push(ComponentPlan {
                 name: component.name.clone(),
                 lanes: match levels[index] {
-                    Some(levels) => vec![(levels.lowest(), levels.count)],
-                    None => lanes(system, &tree, index, loading)?,
+                    Some(levels) => vec![(levels.lowest, levels.count)],
+                    None => lanes(system, &tree, index, loading(index))?,
                 },
                 levels: levels[index],
                 mutexes: mutexes(system, &tree, index),
@@ -189,7 +201,7 @@ impl Plan {
                     system,
                     &tree,
                     (index, levels[index], &priorities),
-                    &numbered,
+                    (&numbered, &deadlines),
                 )?,
                 jobs_max: room(system, &tree, (index, duration_ns), |_| 1).min(JOBS_MAX),
                 gaps_max: room(system, &tree, (index, duration_ns), gaps_a_job).min(GAPS_MAX),
@@ -233,11 +245,11 @@ fn own_priorities(
         known.find(|(known, _)| known == name).map(|(_, p)| *p)
     };
     let of = |(index, behaviour): (usize, &rtorb_sched::model::Behaviour)| {
-        if let Some(levels) = levels[behaviour.component] {
-            return Ok(Some(levels.lowest()));
-        }
         if begins(system, index)? == Begins::TwoWay {
             return Ok(None);
+        }
+        if let Some(levels) = levels[behaviour.component] {
+            return Ok(Some(levels.lowest));
         }
         let name = &behaviour.name;
         let priority = behaviour.priority.or_else(|| assigned(name));
@@ -360,7 +372,7 @@ fn behaviours(
     system: &System,
     tree: &Tree,
     (component, levels, priorities): (usize, Option<Levels>, &[Option<u8>]),
-    sources: &Sources,
+    (sources, deadlines): (&Sources, &OrderDeadlines<'_>),
 ) -> Result<Vec<BehaviourPlan>, String> {
     let ours = system.behaviours.iter().enumerate();
     let ours = ours.filter(|(_, behaviour)| behaviour.component == component);
@@ -389,7 +401,9 @@ fn behaviours(
             name: behaviour.name.clone(),
             begins: begins(system, index)?,
             priority: priorities[index],
-            deadline_ns: by_deadline::deadline_ns(system, index),
+            deadline_ns: deadlines
+                .of_behaviour(index)
+                .unwrap_or_else(|| by_deadline::own_deadline_ns(system, index)),
             runs_at: runs_at.into_iter().collect(),
             execution: drawn(&behaviour.execution),
             sections: behaviour
@@ -397,20 +411,28 @@ fn behaviours(
                 .iter()
                 .map(section)
                 .collect::<Result<_, String>>()?,
-            calls: calls(system, index, sources),
+            calls: calls(system, index, sources, deadlines),
             places,
         })
     })
     .collect()
 }
 
-fn calls(system: &System, behaviour: usize, sources: &Sources) -> Vec<CallPlan> {
+fn calls(
+    system: &System,
+    behaviour: usize,
+    sources: &Sources,
+    deadlines: &OrderDeadlines<'_>,
+) -> Vec<CallPlan> {
     let calls = system.behaviours[behaviour].calls.iter().enumerate();
     calls
         .map(|(index, call)| {
             let to = call.to.first().map_or(0, |to| *to as u32);
             CallPlan {
                 to: match call.way {
+                    CallWay::TwoWay if deadlines.stays(behaviour, call) => {
+                        To::Here { behaviour: to }
+                    }
                     CallWay::TwoWay => To::TwoWay { behaviour: to },
                     CallWay::OneWay => To::OneWay { behaviour: to },
                     CallWay::Event { channel } => To::Event {
@@ -420,6 +442,7 @@ fn calls(system: &System, behaviour: usize, sources: &Sources) -> Vec<CallPlan> 
                 },
                 payload_octets: call.payload_bytes,
                 count: call.count.max(1),
+                deadline_ns: deadlines.of_call(behaviour, call),
             }
         })
         .collect()

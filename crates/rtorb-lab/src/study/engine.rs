@@ -18,22 +18,7 @@ use crate::experiment::{
 impl<S: Subject> Study<S> {
     /// The combinations of levels that are measured, in order.
     pub(crate) fn cells(&self, effort: Effort) -> Vec<Labels> {
-        let fixed = self.fixed.iter();
-        let fixed =
-            fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
-        let mut all: Vec<Labels> = vec![fixed.collect()];
-        for factor in self.factors {
-            let with = |cell: &Labels, level: &Value| {
-                let level = level.with(effort);
-                let mut cell = cell.clone();
-                cell.extend(level.map(|level| (factor.label.to_owned(), level)));
-                cell
-            };
-            let each = all.iter();
-            all = each
-                .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
-                .collect();
-        }
+        let mut all = combinations(self.fixed, self.factors, effort);
         all.retain(|cell| !(self.leaves_out)(&Cell::of(cell), effort));
         all
     }
@@ -144,6 +129,30 @@ impl<S: Subject> Study<S> {
         });
         levels.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Returns all combinations of levels, each with the fixed values. The code is compiled once, not for each kind of subject.
+fn combinations(
+    fixed: &[(&'static str, Value)],
+    factors: &[Factor],
+    effort: Effort,
+) -> Vec<Labels> {
+    let fixed = fixed.iter();
+    let fixed = fixed.filter_map(|(name, value)| Some(((*name).to_owned(), value.with(effort)?)));
+    let mut all: Vec<Labels> = vec![fixed.collect()];
+    for factor in factors {
+        let with = |cell: &Labels, level: &Value| {
+            let level = level.with(effort);
+            let mut cell = cell.clone();
+            cell.extend(level.map(|level| (factor.label.to_owned(), level)));
+            cell
+        };
+        let each = all.iter();
+        all = each
+            .flat_map(|cell| factor.levels.iter().map(move |level| with(cell, level)))
+            .collect();
+    }
+    all
 }
 
 impl<S: Subject> Experiment for Study<S> {
@@ -259,7 +268,6 @@ impl<S: Subject> Experiment for Study<S> {
         let conditions = Conditions {
             effort: context.effort,
             real_time,
-            preempt_rt: context.host.preempt_rt,
             // An emulated machine is one whose time stands still while it does not run.
             virtual_machine: context.effort.seeds().is_none() && context.host.is_virtual_machine(),
             tick_hz: kernel_tick_hz(&context.host.kernel_release),
@@ -291,11 +299,11 @@ impl<S: Subject> Experiment for Study<S> {
             columns: self.columns.iter().map(|name| (*name).to_owned()).collect(),
             tables: (self.tables)(),
             plots: (self.plots)().into_iter().chain(findings.plots).collect(),
-            highlights: joined(said.highlights, findings.highlights),
-            derived: joined(said.derived, findings.derived),
-            claims: joined(said.claims, findings.claims),
-            conclusions: joined(said.conclusions, findings.conclusions),
-            published: joined(said.published, findings.published),
+            highlights: said.highlights,
+            derived: said.derived,
+            claims: said.claims,
+            conclusions: said.conclusions,
+            published: said.published,
             notes: notes.chain(findings.notes).collect(),
         })
     }
@@ -303,11 +311,6 @@ impl<S: Subject> Experiment for Study<S> {
 
 /// Why a claim about a cell is not measured that the subject does not have.
 const LEFT_OUT: &str = "Some combinations of levels do not exist with these hosts and options: nothing is measured of them.";
-
-fn joined<T>(mut declared: Vec<T>, computed: Vec<T>) -> Vec<T> {
-    declared.extend(computed);
-    declared
-}
 
 /// What the engine has of a run.
 #[derive(Debug, Default)]

@@ -1,8 +1,21 @@
 use super::*;
 use crate::experiment::{self, Progress};
 use crate::processes::interrupt::Interrupt;
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
 use rtorb_results::statistics::Recorder;
 use rtorb_results::{LabelValue, PlotKind, Results, StatisticName, Verdict, labels};
+
+const SAYS: Statements = Statements {
+    claims: &[Declaration::at_most(
+        "growth",
+        Metric::of(P50).with(&[Over(P50, "size=1")]),
+        2.1,
+        "ratio",
+    )
+    .of("size=2, colour=red", "twice as large, twice as long")],
+    ..Statements::NONE
+};
 
 /// A whole experiment: two factors, one plot, one claim.
 const TOY: Study<Toy> = toy(|_, _| {
@@ -45,29 +58,7 @@ const fn toy<S: Subject>(start: fn(&Context, &[Cell<'_>]) -> Result<S, LabError>
                 ..Plot::named("toy", "A toy's time by its size")
             }]
         },
-        findings: |cells, _| {
-            let of = |size: i64| {
-                let wanted = [("size", LabelValue::Number(size)), ("colour", "red".into())];
-                let found = cells.with(&wanted).next();
-                found.map(|(_, samples)| samples.rounds(|round| round.p50))
-            };
-            let ratio = of(2)
-                .zip(of(1))
-                .map(|(large, small)| large.divided_by(&small));
-            let claim = |ratio| {
-                Claim::at_most(
-                    "growth",
-                    "twice as large, twice as long",
-                    &ratio,
-                    2.1,
-                    "ratio",
-                )
-            };
-            Findings {
-                claims: ratio.and_then(claim).into_iter().collect(),
-                ..Findings::default()
-            }
-        },
+        says: SAYS,
         ..Study::with(start)
     }
 }

@@ -195,8 +195,6 @@ impl Declaration {
         } else {
             self.judge_rounds(grounds, (id, statement), &rounds)
         };
-        // Lost rounds are looked at here.
-        claim.planned_as = Some("");
         claim.tail = sides
             .iter()
             .filter_map(|(statistic, _)| statistic.tail())
@@ -251,10 +249,7 @@ impl Declaration {
                 }
                 claim
             }
-            Judged::Median => {
-                let claim = Claim::at_most(id, statement, rounds, limit, self.unit);
-                claim.expect("there is a round")
-            }
+            Judged::Median => Claim::of_median(id, statement, rounds, (limit, self.unit)),
         }
     }
 }

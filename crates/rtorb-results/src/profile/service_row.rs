@@ -26,7 +26,7 @@ pub struct ServiceRow {
 }
 
 impl ServiceRow {
-    /// All series of an experiment, without a configuration: what this part of the platform does as this service.
+    /// All times of an experiment, without a configuration: what this part of the platform does as this service.
     #[must_use]
     pub const fn new(component: &'static str, service: &'static str) -> Self {
         Self {
@@ -93,7 +93,8 @@ impl ServiceRow {
     }
 
     fn series_services(&self, results: &Results) -> Vec<Service> {
-        let usable = |series: &&Series| series.wrong == 0 && series.count > 0;
+        let usable =
+            |series: &&Series| series.wrong == 0 && series.count > 0 && series.unit == "ns";
         let matching = results.matching(self.of).filter(usable);
         let service = |series: &Series| {
             let measured = Measured {

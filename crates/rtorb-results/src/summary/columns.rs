@@ -1,8 +1,9 @@
 //! The tables of an experiment that says which labels name its columns: the other labels name the rows.
 
 use super::words::{part_of, said_of, shown, unit_in, values_of, varying};
-use super::{Table, calls, large_time};
+use super::{calls, large_time};
 use crate::statistics::Statistics;
+use crate::table::Table;
 use crate::{Labels, Results, Series};
 
 /// The median over rounds and the largest sample of every series; `None` where the experiment names no columns.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Table, text};
+use super::text;
+use crate::table::Table;
 use crate::{Results, Series};
 
 /// The medians over rounds of the counts a request, most clients first; `None` for results without counts.

@@ -1,8 +1,9 @@
 //! The tables that an experiment asks for in words of its labels ([`TableView`]).
 
+use super::calls;
 use super::columns::with_unit;
 use super::words::{part_of, said_of, shown, unit_in, values_of};
-use super::{Table, calls};
+use crate::table::Table;
 use crate::{CellValue, Derived, Labels, Results, Series, TableView};
 
 /// A table with what a reader must know of it.

@@ -24,6 +24,7 @@ use super::report::{CheckReport, Standing};
 use super::system::System;
 use crate::SearchLimits;
 use crate::levels::Strategy;
+pub(super) use advice::remedies;
 use goals::Goals;
 use steps::View;
 

@@ -175,16 +175,34 @@ pub struct ComponentLoading {
     pub bands: Vec<(i16, i16)>,
     /// The priority of each of its behaviours that has its own.
     pub priorities: Vec<(String, i16)>,
+    /// The deadline, in ns from the arrival of the root, of each of its behaviours that has its own thread or job and executes on
+    /// a CPU that schedules by deadline: it orders the jobs there.
+    pub deadlines: Vec<(String, u64)>,
+    /// Why no lane serves it, if its CPU schedules by deadline and an ORB cannot do so.
+    pub lacks_lane: Option<String>,
 }
 
 /// A lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LaneLoading {
-    /// The CORBA priority.
+    /// The CORBA priority; by deadline, that of the lowest level.
     pub priority: i16,
     /// The number of threads: as many as can serve calls there at once, including calls back to the component while its threads
-    /// wait.
+    /// wait. By deadline, each is a level with a native priority of its own.
     pub threads: u32,
+    /// The order of its requests.
+    pub order: LaneOrder,
+}
+
+/// The order of the requests of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneOrder {
+    /// In the order of their arrival.
+    #[default]
+    Fifo,
+    /// The earliest deadline first, on as many levels as the lane has threads.
+    EarliestDeadline,
 }
 
 /// An assumption of the bounds.

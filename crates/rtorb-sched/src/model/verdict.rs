@@ -2,7 +2,9 @@
 
 use core::fmt;
 
+use super::check::remedies;
 use super::report::{BehaviourBound, ChainBound, CheckReport, Layer, Share, Standing};
+use crate::admission::Refusal;
 use crate::times::text_of_ns;
 
 impl Layer {
@@ -55,6 +57,33 @@ impl CheckReport {
                 self.size()
             ),
         }
+    }
+
+    /// Returns why the system is refused; `None` if every deadline is proven to hold.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        let first = self.first_miss.as_deref();
+        let is_first = |end: &End<'_>| match first {
+            Some(name) => end.name == name,
+            None => end.standing != Standing::Holds,
+        };
+        let end = self.ends().find(is_first)?;
+        let deadline = text_of_ns(end.deadline_ns);
+        let reason = match (end.standing, end.bound_ns) {
+            (Standing::Misses, Some(bound_ns)) => format!(
+                "misses its deadline of {deadline}: its response may take {}",
+                rounded_up(bound_ns)
+            ),
+            (Standing::Misses, None) => {
+                format!("misses its deadline of {deadline}: its response has no bound")
+            }
+            _ => format!("is not proven to meet its deadline of {deadline}"),
+        };
+        Some(Refusal {
+            operation: end.name.to_owned(),
+            reason,
+            remedies: remedies(end.explanation),
+        })
     }
 
     /// Returns the bound and the deadline, in ns, of a chain or behaviour.
@@ -135,6 +164,7 @@ impl CheckReport {
             bound_ns: one.bound_ns,
             slack_ns: one.slack_ns,
             standing: one.standing,
+            explanation: &one.explanation,
         });
         behaviours.chain(self.chains.iter().map(|one| End {
             name: &one.chain,
@@ -142,6 +172,7 @@ impl CheckReport {
             bound_ns: one.bound_ns,
             slack_ns: one.slack_ns,
             standing: one.standing,
+            explanation: &one.explanation,
         }))
     }
 }
@@ -169,6 +200,7 @@ struct End<'a> {
     bound_ns: Option<u64>,
     slack_ns: Option<i64>,
     standing: Standing,
+    explanation: &'a str,
 }
 
 /// Formats three or four digits of a time, rounded up: `1.24ms` for 1,234,567 ns. For bounds.

@@ -21,6 +21,11 @@ use rtorb_os::sync::Mutex;
 use rtorb_os::thread::{JoinHandle, ThreadConfig, spawn};
 use std::sync::{Arc, mpsc};
 
+/// The part of a channel that cannot change while it runs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a channel cannot change while it runs: {0}")]
+pub struct CannotReorder(pub(crate) String);
+
 /// A real-time event channel. It ends when it is dropped.
 #[derive(Debug)]
 #[must_use = "the channel ends when this is dropped"]
@@ -87,6 +92,21 @@ impl Channel {
     #[cfg(feature = "scheduling")]
     pub(crate) fn core(&self) -> &Arc<ChannelCore> {
         &self.core
+    }
+
+    /// Changes the channel to the urgencies that a source has now: its lanes exchange their priorities, and its consumers get another
+    /// order. Events are neither lost nor repeated. The source must not wait for this channel.
+    ///
+    /// A channel whose source is a [`Scheduling`](crate::scheduling::Scheduling) of its process follows by
+    /// [`reorder_channel`](crate::scheduling::Scheduling::reorder_channel). With a scheduler in another process, ask for its
+    /// [`Schedule`](crate::scheduling::Schedule::ask) now and then, and give it to this function when it differs.
+    ///
+    /// # Errors
+    /// [`CannotReorder`]; nothing has changed then.
+    pub fn reorder(&self, source: &dyn PrioritySource) -> Result<(), CannotReorder> {
+        let reorder = self.core.reorder(source).map_err(CannotReorder)?;
+        self.core.carry_out(reorder);
+        Ok(())
     }
 
     /// The counts so far.

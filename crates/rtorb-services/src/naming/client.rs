@@ -1,6 +1,7 @@
 //! Clients of naming services: contexts of any server, plain names, and errors in words.
 
 mod bindings;
+mod bound_name;
 mod context;
 mod failure;
 #[cfg(feature = "naming-load")]
@@ -12,6 +13,7 @@ mod name;
 mod walk;
 
 pub use bindings::Bindings;
+pub use bound_name::BoundName;
 pub use context::{Context, Existing};
 pub use failure::{Failure, FailureReason};
 #[cfg(feature = "naming-load")]

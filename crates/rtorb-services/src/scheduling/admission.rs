@@ -2,8 +2,9 @@
 
 use rtorb_sched::{CallGraph, CallKind, OperationCall, Refusal, SearchLimits, admit};
 
+use super::published::{Analysis, PublishedSchedule};
 use super::service::Scheduling;
-use super::state::{PublishedSchedule, SchedulerState};
+use super::state::SchedulerState;
 use crate::events::{EventFlow, FlowAdmission};
 
 impl SchedulerState {
@@ -13,22 +14,24 @@ impl SchedulerState {
         let Ok(published) = self.published() else {
             return Ok(());
         };
-        if published.analysis.holds() != Some(true) {
+        if published.holds() != Some(true) {
             return Ok(());
         }
         let Some(graph) = published.with_events(flows) else {
             return Ok(());
         };
-        let analysed = published
-            .analysis
-            .reanalysed(&graph, SearchLimits::default());
-        let admitted = match analysed {
-            Ok(analysed) => admit(&graph, &analysed),
-            Err(error) => Err(Refusal {
-                operation: "the system with these events".to_owned(),
-                reason: format!("has no schedule: {error}"),
-                remedies: Vec::new(),
-            }),
+        let admitted = match &published.analysis {
+            Analysis::System(_) => Err(undeclared(&published.description.graph, &graph)),
+            Analysis::Operations(analysis) => {
+                match analysis.reanalysed(&graph, SearchLimits::default()) {
+                    Ok(analysed) => admit(&graph, &analysed),
+                    Err(error) => Err(Refusal {
+                        operation: "the system with these events".to_owned(),
+                        reason: format!("has no schedule: {error}"),
+                        remedies: Vec::new(),
+                    }),
+                }
+            }
         };
         admitted.inspect_err(|refused| self.note_refusal(refused))
     }
@@ -70,6 +73,23 @@ impl PublishedSchedule {
             }
         }
         has_more.then_some(graph)
+    }
+}
+
+/// Refuses events that the file of a system does not have: its bounds hold for the events that it has.
+fn undeclared(declared: &CallGraph, wanted: &CallGraph) -> Refusal {
+    let is_more = |call: &&OperationCall| !declared.calls.contains(call);
+    let name = |index: usize| wanted.operations[index].name.clone();
+    let more = wanted.calls.iter().find(is_more);
+    let (supplier, consumer) = more.map_or_else(Default::default, |call| {
+        (name(call.caller), name(call.callee))
+    });
+    Refusal {
+        reason: format!("would run for more events of {supplier} than the file of the system has"),
+        remedies: vec![format!(
+            "write the event as a call of {supplier} to {consumer}, and apply the file"
+        )],
+        operation: consumer,
     }
 }
 

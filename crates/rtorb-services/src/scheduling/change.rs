@@ -2,15 +2,17 @@
 
 use rtorb::SystemException;
 use rtorb::rt::ThreadpoolLane;
-use rtorb_sched::{GraphError, Mode, PriorityRange, Refusal, SearchLimits, Transition, admit};
-use std::sync::Arc;
+use rtorb_sched::Refusal;
+use rtorb_sched::model::ModelError;
 
 use super::config::Admission;
 use super::description::Description;
 use super::exception::SchedulerException;
-use super::schedule::{Computation, ComputeError, Level, Schedule};
-use super::state::{PublishedSchedule, SchedulerState};
-use crate::events::{PrioritySource as _, Urgency, UrgencyError};
+use super::modelled_system::ModelledSystem;
+use super::published::PublishedSchedule;
+use super::schedule::{ComputeError, Level, Schedule};
+use super::state::SchedulerState;
+use crate::events::CannotReorder;
 
 /// A change that took place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,25 @@ pub struct SystemChange {
     pub unproven: Option<NotAdmitted>,
     /// The longest time for which work of the old system may go on, in ns; `None` if that is unknown.
     pub longest_old_job_ns: Option<u64>,
+}
+
+/// What a running system is to become.
+#[derive(Debug)]
+pub(super) enum NewSystem {
+    /// The operations of one processor.
+    Operations(Description),
+    /// Components on nodes.
+    Components(ModelledSystem),
+}
+
+impl NewSystem {
+    /// Returns the operations, with handles that count from 1.
+    fn description(&self) -> Description {
+        match self {
+            Self::Operations(description) => description.clone(),
+            Self::Components(modelled) => modelled.description(),
+        }
+    }
 }
 
 /// A deadline is not proven to hold.
@@ -43,6 +64,9 @@ pub enum SystemChangeError {
     /// The new system has no schedule.
     #[error(transparent)]
     Compute(#[from] ComputeError),
+    /// The new system of components has no priorities, or does not fit its platforms.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// Some part of the system cannot change while it runs.
     #[error("{0}")]
     Fixed(String),
@@ -57,16 +81,19 @@ impl NotAdmitted {
     /// # Errors
     /// [`ComputeError`].
     pub fn of(description: &Description) -> Result<Option<Self>, ComputeError> {
-        let computed = Schedule::compute(description)?;
-        Ok(Self::check(description, &computed).err())
+        let computed = PublishedSchedule::of_operations(description.clone())?;
+        Ok(Self::check(&computed).err())
     }
 
     /// Admits a system.
-    pub(super) fn check(description: &Description, computed: &Computation) -> Result<(), Self> {
-        admit(&description.graph, &computed.analysis).map_err(|refusal| Self {
-            during: "the system is not admitted",
-            refusal,
-        })
+    pub(super) fn check(computed: &PublishedSchedule) -> Result<(), Self> {
+        match computed.refusal() {
+            None => Ok(()),
+            Some(refusal) => Err(Self {
+                during: "the system is not admitted",
+                refusal,
+            }),
+        }
     }
 }
 
@@ -74,18 +101,18 @@ impl SchedulerState {
     /// Replaces all operations. A request for a priority gets the old one or the new one.
     pub(super) fn apply(
         &self,
-        description: Description,
+        new: NewSystem,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
         let _one = self.computing.lock();
-        let reserved = self.table.lock().reserve(&description.graph.operations);
+        let described = new.description();
+        let reserved = self.table.lock().reserve(&described.graph.operations);
         let reserved = reserved.map_err(system)?;
-        let handles = reserved.handles.clone();
         let described = Description {
-            handles,
-            ..description
+            handles: reserved.handles.clone(),
+            ..described
         };
-        let changed = self.change(described, admission);
+        let changed = self.change(new, described, admission);
         if let Err(refused) = &changed {
             self.table.lock().release(&reserved);
             self.note_refusal(refused);
@@ -100,24 +127,31 @@ impl SchedulerState {
 
     fn change(
         &self,
+        new: NewSystem,
         description: Description,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
-        let computed = Schedule::compute(&description)?;
+        let computed = match new {
+            NewSystem::Operations(_) => PublishedSchedule::of_operations(description)?,
+            NewSystem::Components(modelled) => PublishedSchedule::of_system(modelled, description)?,
+        };
         let before = self.published().ok();
         let mut change = SystemChange {
-            operations_changed: changed(before.as_deref(), &computed.schedule),
-            unproven: NotAdmitted::check(&description, &computed).err(),
+            operations_changed: computed.changed_since(before.as_deref()),
+            unproven: NotAdmitted::check(&computed).err(),
             longest_old_job_ns: None,
         };
+        if let Some(before) = &before {
+            before.check_kind(&computed)?;
+        }
         // A system that misses deadlines has none that the change could break.
-        let proven_before = before.filter(|before| before.analysis.holds() == Some(true));
+        let proven_before = before.filter(|before| before.holds() == Some(true));
         if let Some(before) = proven_before
             && change.unproven.is_none()
         {
-            let transition = transition(&before, &description, &computed)?;
-            change.longest_old_job_ns = transition.longest_ns();
-            change.unproven = transition.refusal().map(|refusal| NotAdmitted {
+            let transition = before.transition_to(&computed)?;
+            change.longest_old_job_ns = transition.longest_ns;
+            change.unproven = transition.refusal.map(|refusal| NotAdmitted {
                 during: "the new system holds, but not the change to it",
                 refusal,
             });
@@ -128,16 +162,12 @@ impl SchedulerState {
             return Err(refused.clone().into());
         }
         self.check_lanes(&computed.schedule)?;
-        self.switch(description, computed)?;
+        self.switch(computed)?;
         Ok(change)
     }
 
     /// Publishes a schedule and reorders the channels, or does nothing. No client connects to a channel meanwhile.
-    fn switch(
-        &self,
-        description: Description,
-        computed: Computation,
-    ) -> Result<(), SystemChangeError> {
+    fn switch(&self, computed: PublishedSchedule) -> Result<(), SystemChangeError> {
         let mut channels = self.channels.lock();
         channels.retain(|channel| channel.strong_count() > 0);
         let channels: Vec<_> = channels
@@ -147,12 +177,12 @@ impl SchedulerState {
         let mut reorders = Vec::with_capacity(channels.len());
         for channel in &channels {
             let reorder = channel.reorder(&computed.schedule);
-            reorders.push(reorder.map_err(|part| {
-                SystemChangeError::Fixed(format!("a channel cannot change while it runs: {part}"))
-            })?);
+            let fixed = |part| SystemChangeError::Fixed(CannotReorder(part).to_string());
+            reorders.push(reorder.map_err(fixed)?);
         }
-        self.table.lock().replace(&description).map_err(system)?;
-        self.publish(description, computed);
+        let described = self.table.lock().replace(&computed.description);
+        described.map_err(system)?;
+        self.publish(computed);
         for (channel, reorder) in channels.iter().zip(reorders) {
             channel.carry_out(reorder);
         }
@@ -183,63 +213,6 @@ fn has_lane(lanes: &[ThreadpoolLane], level: &Level) -> bool {
         i32::from(lane.lane_priority.get()) == level.priority
             && lane.static_threads >= level.threads
     })
-}
-
-fn transition(
-    before: &Arc<PublishedSchedule>,
-    description: &Description,
-    computed: &Computation,
-) -> Result<Transition, SystemChangeError> {
-    let most_urgent_is_low = |range: PriorityRange| range.most_urgent < range.least_urgent;
-    let reversed = most_urgent_is_low(description.priorities);
-    if reversed != most_urgent_is_low(before.description.priorities) {
-        return Err(SystemChangeError::Fixed(
-            "the direction of the priorities cannot change while the system runs: restart it"
-                .to_owned(),
-        ));
-    }
-    let urgencies = |schedule: &Schedule| -> Vec<i32> {
-        let levels = schedule.levels().iter();
-        let urgency = |level: &Level| {
-            if reversed {
-                -level.priority
-            } else {
-                level.priority
-            }
-        };
-        levels.map(urgency).collect()
-    };
-    let (old, new) = (urgencies(&before.schedule), urgencies(&computed.schedule));
-    let old = Mode {
-        graph: &before.description.graph,
-        schedule: &before.analysis,
-        urgencies: &old,
-    };
-    let new = Mode {
-        graph: &description.graph,
-        schedule: &computed.analysis,
-        urgencies: &new,
-    };
-    let found = Transition::between(old, new, SearchLimits::default());
-    found.map_err(|error: GraphError| {
-        SystemChangeError::Fixed(format!("the old and the new system together: {error}"))
-    })
-}
-
-/// The number of operations whose urgency changes, and of new ones.
-fn changed(before: Option<&PublishedSchedule>, new: &Schedule) -> u32 {
-    let urgency = |schedule: &Schedule, handle: i32| -> Result<Urgency, UrgencyError> {
-        schedule.urgency(handle)
-    };
-    let differs = |handle: i32| {
-        let old = before.and_then(|before| urgency(&before.schedule, handle).ok());
-        old != urgency(new, handle).ok()
-    };
-    let operations = new.operations().iter();
-    let count = operations
-        .filter(|operation| differs(operation.handle))
-        .count();
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn system(exception: SchedulerException) -> SystemChangeError {

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 use rtorb::rt::{Priority, ThreadpoolLane};
-use rtorb_sched::model::{CheckReport, Loading, System};
+use rtorb_sched::model::{CheckReport, LaneOrder, Loading, System};
 use rtorb_sched::text_file::{FileErrors, Mistake, from_toml, read_text};
 use rtorb_sched::times::{parse_ns, text_of_ns};
 use rtorb_sched::{Dispatching, GraphError, InsufficientLevels, SearchLimits, Strategy};
@@ -172,6 +172,17 @@ impl Schedule {
         Self::of(checked.strategy.parse().ok(), levels, operations)
     }
 
+    /// The same with these handles, by name. Operations of other names are left out.
+    pub(super) fn with_handles(self, handles: &HashMap<&str, i32>) -> Self {
+        let operations = self.operations.into_iter().filter_map(|operation| {
+            Some(ScheduledOperation {
+                handle: *handles.get(operation.name.as_str())?,
+                ..operation
+            })
+        });
+        Self::of(self.strategy, self.levels, operations.collect())
+    }
+
     pub(super) fn of(
         strategy: Option<Strategy>,
         levels: Vec<Level>,
@@ -289,6 +300,17 @@ impl Schedule {
         self.levels.iter().filter_map(lane).collect()
     }
 
+    /// Returns the priorities of [`Self::lanes`], the most urgent first: those of a channel's lanes.
+    #[must_use]
+    pub fn lane_priorities(&self) -> Vec<Priority> {
+        let mut priorities: Vec<Priority> =
+            self.lanes().iter().map(|lane| lane.lane_priority).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        priorities.reverse();
+        priorities
+    }
+
     fn corba_priority(&self, index: usize) -> Option<Priority> {
         let level = self.levels.get(self.operations[index].level as usize)?;
         corba(level.priority)
@@ -332,7 +354,7 @@ fn threads_at(loading: &Loading, priority: i16) -> u32 {
     let channels = loading.channels.iter().flat_map(|(_, lanes)| lanes);
     let lanes = components
         .chain(channels)
-        .filter(|lane| lane.priority == priority);
+        .filter(|lane| lane.order == LaneOrder::Fifo && lane.priority == priority);
     lanes.map(|lane| lane.threads).max().unwrap_or(1).max(1)
 }
 
@@ -483,6 +505,9 @@ mod tests {
         assert_eq!(read.priority_of(1).map(Priority::get), Some(11));
         assert_eq!(read.priority("lost"), None);
         assert_eq!(read.priority_of(3), None);
+        let priorities = read.lane_priorities();
+        let numbers: Vec<i16> = priorities.iter().map(|lane| lane.get()).collect();
+        assert_eq!(numbers, [12, 11]);
         let lanes: Vec<_> = read
             .lanes()
             .iter()

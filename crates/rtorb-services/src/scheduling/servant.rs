@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::change::{NotAdmitted as Refused, SystemChangeError};
+use super::change::{NewSystem, NotAdmitted as Refused, SystemChangeError};
 use super::config::Admission as IfUnproven;
 use super::description::Description;
 use super::exception::SchedulerException;
 use super::state::{SchedulerState, configs, dispatching};
+use super::system_file;
 use super::table::{Characteristics, number};
 use crate::stubs::rtec_scheduler::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
@@ -14,7 +15,8 @@ use crate::stubs::rtec_scheduler::rtec_base::{
 use crate::stubs::rtec_scheduler::rtec_scheduler::*;
 use crate::stubs::rtec_scheduler::rtorb_scheduling::{
     Admission, CannotChange, Change, ChangeableSchedulerAdmitError, ChangeableSchedulerApplyError,
-    ChangeableSchedulerServant, EventFlow, NotAdmitted, WrongFile,
+    ChangeableSchedulerApplySystemError, ChangeableSchedulerServant, EventFlow, NotAdmitted,
+    SystemFile, WrongFile,
 };
 use rtorb::SystemException;
 
@@ -33,6 +35,25 @@ impl SchedulerObject {
             number(placed.subpriority),
             number(placed.level),
         ))
+    }
+}
+
+impl SchedulerObject {
+    fn change(
+        &self,
+        new: NewSystem,
+        if_unproven: Admission,
+    ) -> Result<Change, ChangeableSchedulerApplyError> {
+        let admission = match if_unproven {
+            Admission::RefuseUnproven => IfUnproven::RefuseUnproven,
+            Admission::AdmitAnyway => IfUnproven::AdmitAnyway,
+        };
+        let change = self.0.apply(new, admission)?;
+        Ok(Change {
+            operations_changed: change.operations_changed,
+            is_proven: change.unproven.is_none(),
+            longest_old_job: change.longest_old_job_ns.unwrap_or(0),
+        })
     }
 }
 
@@ -291,16 +312,18 @@ impl ChangeableSchedulerServant for SchedulerObject {
         let description = description.map_err(|errors| WrongFile {
             reason: errors.to_string(),
         })?;
-        let admission = match if_unproven {
-            Admission::RefuseUnproven => IfUnproven::RefuseUnproven,
-            Admission::AdmitAnyway => IfUnproven::AdmitAnyway,
-        };
-        let change = self.0.apply(description, admission)?;
-        Ok(Change {
-            operations_changed: change.operations_changed,
-            is_proven: change.unproven.is_none(),
-            longest_old_job: change.longest_old_job_ns.unwrap_or(0),
-        })
+        let new = NewSystem::Operations(description);
+        self.change(new, if_unproven)
+    }
+
+    fn apply_system(
+        &self,
+        file: &SystemFile,
+        if_unproven: Admission,
+    ) -> Result<Change, ChangeableSchedulerApplySystemError> {
+        let modelled = system_file::read(file).map_err(|reason| WrongFile { reason })?;
+        let new = NewSystem::Components(modelled);
+        Ok(self.change(new, if_unproven)?)
     }
 
     fn admit(&self, flows: &[EventFlow]) -> Result<(), ChangeableSchedulerAdmitError> {
@@ -323,10 +346,25 @@ impl From<SystemChangeError> for ChangeableSchedulerApplyError {
         match error {
             SystemChangeError::NotAdmitted(Refused { refusal, .. }) => not_admitted(refusal).into(),
             SystemChangeError::System(exception) => exception.into(),
+            SystemChangeError::Model(error) => WrongFile {
+                reason: error.to_string(),
+            }
+            .into(),
             other => CannotChange {
                 reason: other.to_string(),
             }
             .into(),
+        }
+    }
+}
+
+impl From<ChangeableSchedulerApplyError> for ChangeableSchedulerApplySystemError {
+    fn from(error: ChangeableSchedulerApplyError) -> Self {
+        match error {
+            ChangeableSchedulerApplyError::NotAdmitted(refused) => refused.into(),
+            ChangeableSchedulerApplyError::WrongFile(wrong) => wrong.into(),
+            ChangeableSchedulerApplyError::CannotChange(part) => part.into(),
+            ChangeableSchedulerApplyError::System(exception) => exception.into(),
         }
     }
 }

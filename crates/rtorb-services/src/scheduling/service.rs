@@ -7,9 +7,11 @@ use rtorb_os::sync::Mutex;
 use rtorb_sched::Strategy;
 use std::sync::Arc;
 
-use super::change::{NotAdmitted, SystemChange, SystemChangeError};
+use super::change::{NewSystem, NotAdmitted, SystemChange, SystemChangeError};
 use super::config::{Admission, SchedulingConfig, SchedulingError};
 use super::description::Description;
+use super::modelled_system::ModelledSystem;
+use super::published::PublishedSchedule;
 use super::schedule::Schedule;
 use super::servant::SchedulerObject;
 use super::state::SchedulerState;
@@ -76,11 +78,11 @@ impl Scheduling {
                 strategy,
                 ..described
             };
-            let computed = Schedule::compute(&described)?;
+            let computed = PublishedSchedule::of_operations(described)?;
             if config.admission == Admission::RefuseUnproven {
-                NotAdmitted::check(&described, &computed)?;
+                NotAdmitted::check(&computed)?;
             }
-            shared.publish(described, computed);
+            shared.publish(computed);
         }
         let poa = orb.root_poa()?.create_poa(NAME, PoaPolicies::PERSISTENT)?;
         let servant = SchedulerObject(Arc::clone(&shared));
@@ -101,7 +103,22 @@ impl Scheduling {
         description: Description,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
-        self.shared.apply(description, admission)
+        let new = NewSystem::Operations(description);
+        self.shared.apply(new, admission)
+    }
+
+    /// Replaces all operations by the behaviours of a system of components, with the priorities of its analysis, as
+    /// [`apply`](Self::apply) does. A service that runs operations cannot change to a system of components, nor back.
+    ///
+    /// # Errors
+    /// [`SystemChangeError`]; nothing has changed then.
+    pub fn apply_system(
+        &self,
+        modelled: ModelledSystem,
+        admission: Admission,
+    ) -> Result<SystemChange, SystemChangeError> {
+        let new = NewSystem::Components(modelled);
+        self.shared.apply(new, admission)
     }
 
     /// Has every change of this service reorder a channel of this process too, whose source of priorities is this service: its

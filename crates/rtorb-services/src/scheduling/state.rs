@@ -6,9 +6,9 @@ use rtorb_os::sync::Mutex;
 use rtorb_sched::{Dispatching, PriorityRange, Severity, Strategy};
 use std::sync::{Arc, Weak};
 
-use super::description::Description;
 use super::exception::SchedulerException;
-use super::schedule::{Computation, ComputeError, Level, Schedule};
+use super::published::{Analysis, PublishedSchedule};
+use super::schedule::{ComputeError, Level, Schedule};
 use super::table::{Table, UNIT_NS};
 use crate::events::ChannelCore;
 use crate::stubs::rtec_scheduler::rtec_scheduler::{
@@ -31,15 +31,6 @@ pub(super) struct SchedulerState {
     pub(super) last_refusal: Mutex<String>,
 }
 
-/// The last computed schedule.
-#[derive(Debug)]
-pub(super) struct PublishedSchedule {
-    /// The operations and calls from which it follows.
-    pub(super) description: Description,
-    pub(super) analysis: rtorb_sched::Schedule,
-    pub(super) schedule: Schedule,
-}
-
 impl SchedulerState {
     /// The last computed schedule. A reader never waits for a writer.
     pub(super) fn published(&self) -> Result<Arc<PublishedSchedule>, SchedulerException> {
@@ -48,12 +39,8 @@ impl SchedulerState {
             .ok_or(SchedulerException::NotScheduled)
     }
 
-    pub(super) fn publish(&self, description: Description, computed: Computation) {
-        self.published.store(Some(Arc::new(PublishedSchedule {
-            description,
-            analysis: computed.analysis,
-            schedule: computed.schedule,
-        })));
+    pub(super) fn publish(&self, computed: PublishedSchedule) {
+        self.published.store(Some(Arc::new(computed)));
     }
 
     /// Computes and publishes a schedule. If that is impossible, it returns a fatal anomaly and keeps the former schedule, so
@@ -69,13 +56,22 @@ impl SchedulerState {
             most_urgent,
         };
         // A change may have brought another strategy.
-        let published = self.published().ok();
-        let strategy = published.map_or(self.strategy, |known| known.description.strategy);
+        let strategy = match self.published().ok().as_deref() {
+            None => self.strategy,
+            Some(PublishedSchedule {
+                analysis: Analysis::System(_),
+                ..
+            }) => return Ok(vec![fatal(SYSTEM_RUNS.to_owned())]),
+            Some(known) => known.description.strategy,
+        };
         let description = self.table.lock().description(strategy, priorities);
-        match Schedule::compute(&description) {
+        match PublishedSchedule::of_operations(description) {
             Ok(computed) => {
-                let anomalies = computed.analysis.anomalies.clone();
-                self.publish(description, computed);
+                let anomalies = match &computed.analysis {
+                    Analysis::Operations(analysis) => analysis.anomalies.clone(),
+                    Analysis::System(_) => Vec::new(),
+                };
+                self.publish(computed);
                 let each = anomalies.into_iter();
                 Ok(each
                     .map(|anomaly| SchedulingAnomaly {
@@ -87,13 +83,19 @@ impl SchedulerState {
             Err(ComputeError::Levels(_)) => {
                 Err(SchedulerException::InsufficientThreadPriorityLevels)
             }
-            Err(ComputeError::Graph(error)) => Ok(vec![SchedulingAnomaly {
-                description: error.to_string(),
-                severity: AnomalySeverity::AnomalyFatal,
-            }]),
+            Err(ComputeError::Graph(error)) => Ok(vec![fatal(error.to_string())]),
         }
     }
 }
+
+fn fatal(description: String) -> SchedulingAnomaly {
+    SchedulingAnomaly {
+        description,
+        severity: AnomalySeverity::AnomalyFatal,
+    }
+}
+
+const SYSTEM_RUNS: &str = "a system of components runs, whose priorities follow from its file: apply another file of a system";
 
 /// The levels in the form of the interface.
 pub(super) fn configs(schedule: &Schedule) -> Vec<ConfigInfo> {

@@ -491,7 +491,7 @@ pub(super) fn number(place: u32) -> i32 {
     i32::try_from(place).unwrap_or(i32::MAX)
 }
 
-fn criticality(given: CriticalityT) -> Criticality {
+pub(super) fn criticality(given: CriticalityT) -> Criticality {
     match given {
         CriticalityT::VeryLowCriticality => Criticality::VeryLow,
         CriticalityT::LowCriticality => Criticality::Low,

@@ -126,7 +126,8 @@ fn take<const IS_CALL: bool>(invocation: &Invocation<'_>) -> Option<Box<Own>> {
 }
 
 /// Keeps the connection for the next call, unless it cannot be used again.
-#[inline]
+// Always: it is in the path of every call, and most of its other callers are rare.
+#[inline(always)]
 fn keep_if_sound(own: Box<Own>, invocation: &Invocation<'_>) {
     if own.connection.is_sound() {
         keep(own, invocation.core.limits.thread_connections_max);
@@ -140,19 +141,25 @@ fn failed(own: Box<Own>, invocation: &Invocation<'_>, error: CallError) -> Syste
     error.into_exception(invocation)
 }
 
-/// Keeps a connection for the next call. When the thread has too many, the one unused longest is closed; if possible one
-/// without the rest of a oneway.
-#[inline]
+/// Keeps a connection for the next call. When the thread has too many, another one is closed.
+#[inline(always)]
 fn keep(own: Box<Own>, connections_max: usize) {
     // If the thread is ending, the connection is closed.
     let _ = IDLE.try_with(|idle| {
         let mut idle = idle.borrow_mut();
         if idle.len() >= connections_max.max(1) {
-            let unused = idle.iter().position(|own| own.connection.is_flushed());
-            idle.remove(unused.unwrap_or(0));
+            close_one(&mut idle);
         }
         idle.push(own);
     });
+}
+
+/// Closes the connection that was unused longest, if possible one without the rest of a oneway.
+#[cold]
+#[expect(clippy::vec_box, reason = "as in the table")]
+fn close_one(idle: &mut Vec<Box<Own>>) {
+    let unused = idle.iter().position(|own| own.connection.is_flushed());
+    idle.remove(unused.unwrap_or(0));
 }
 
 /// Closes this thread's abandoned connections.

@@ -166,32 +166,43 @@ impl SingleConnection {
         if invocation.response == Response::None {
             return Ok(Outcome::Done);
         }
-        let of_thread = match invocation.kind {
-            InvocationKind::OfThread(call) => Some(call),
-            _ => None,
-        };
-        if let Some(call) = of_thread {
-            self.begin_cancellable(invocation, call, request_id);
+        if let InvocationKind::OfThread(call) = invocation.kind {
+            return self.receive_cancellable(invocation, call, request_id, results);
         }
+        self.receive::<false>(invocation, request_id, results)
+    }
+
+    /// Receives the reply to a request. The two callers have code of their own, which is inlined in the path of every call.
+    #[inline(always)]
+    fn receive<const IS_CANCELLABLE: bool>(
+        &mut self,
+        invocation: &Invocation<'_>,
+        request_id: u32,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
         let (stream, state) = (&self.wait.stream, &self.state);
-        let ended = self
-            .incoming
+        self.incoming
             .reply(stream, invocation.deadline, |message, rest| {
                 state.note_reply(message.header.message_type);
                 read_reply(invocation, request_id, message, rest, results)
-            });
-        if let Some(call) = of_thread {
-            call.end_wait();
-        }
-        ended
+            })
     }
 
-    /// Lets a cancellation of the distributable thread end the wait for the reply to its request.
+    /// Receives the reply to a request of a distributable thread, whose cancellation ends the wait.
     #[cold]
-    fn begin_cancellable(&self, invocation: &Invocation<'_>, call: &ThreadCall, request_id: u32) {
+    fn receive_cancellable(
+        &mut self,
+        invocation: &Invocation<'_>,
+        call: &ThreadCall,
+        request_id: u32,
+        results: Results<'_>,
+    ) -> Result<Outcome, CallError> {
         let bell = invocation.core.watchdog.bell();
         let cancel = invocation.cancel_request(request_id);
         call.begin_wait(ActiveCall::single(&self.wait, bell, cancel));
+        let ended = self.receive::<true>(invocation, request_id, results);
+        call.end_wait();
+        ended
     }
 
     /// Writes a request, sends it by `send`, and returns its id.

@@ -27,7 +27,7 @@ use crate::strategies::{
     Strategies,
 };
 use crate::timing::{
-    EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, TimingCounters,
+    EarlyCalls, Enforcement, Enforcer, ExecutionClock, Hook, Overrun, PeriodScope, TimingCounters,
     TimingSettings, TimingViolation,
 };
 use crate::transport::resolver::Resolver;
@@ -326,6 +326,7 @@ impl OrbBuilder {
         let enforcement = Enforcement {
             overrun: config.overrun.unwrap_or_default(),
             early: config.early_calls.unwrap_or_default(),
+            scope: config.period_scope.unwrap_or_default(),
         };
         let thread = config.enforcing_thread.take().unwrap_or_default();
         let enforcer = Enforcer::new(ClientThread::new(rt, &thread), Arc::clone(rt));
@@ -588,6 +589,10 @@ setters! {
     /// What happens to a call that arrives sooner than its annotated period allows; it is only counted by default. An adapter may choose
     /// otherwise ([`PoaPolicies::with_early_calls`](crate::PoaPolicies::with_early_calls)).
     early_calls(early: EarlyCalls) => config.early_calls = Some(early);
+
+    /// The calls that an annotated period separates; by default all calls of a servant's operation. An adapter may choose otherwise
+    /// ([`PoaPolicies::with_period_scope`](crate::PoaPolicies::with_period_scope)).
+    period_scope(scope: PeriodScope) => config.period_scope = Some(scope);
 
     /// Scheduling of the thread that finds calls which execute too long. It exists only if overruns are not only counted. It must be more
     /// urgent than all calls with a worst case; without a choice it is, as the [watchdog](Self::watchdog_thread), and also above the

@@ -18,7 +18,7 @@ use crate::strategies::{
     Collocation, ConnectionStrategy, DeadlineForm, Deadlines, DispatchStrategy, RequestOrder,
     SharedMemoryWait, Strategies, WaitStrategy,
 };
-use crate::timing::{EarlyCalls, Overrun};
+use crate::timing::{EarlyCalls, Overrun, PeriodScope};
 use core::str::FromStr;
 use rtorb_os::byte_rings::{CAPACITY_MAX, CAPACITY_MIN};
 use rtorb_os::thread::ThreadConfig;
@@ -142,6 +142,8 @@ settings! {
         overrun: Option<Overrun> => Overrun "count|demote:PRIORITY|stop" by text,
         /// What happens to a call that arrives sooner than its `@period` allows. `MS` is the longest delay, and needs dispatch `thread_per_connection`.
         early_calls: Option<EarlyCalls> => EarlyCalls "count|refuse|delay:MS" by text,
+        /// The calls that a `@period` separates: all calls of an operation of a servant, or those of each connection.
+        period_scope: Option<PeriodScope> => PeriodScope "servant|connection" by text,
         /// The thread that finds calls that execute too long, for `demote` and `stop`.
         #[serde(deserialize_with = "threads")]
         enforcing_thread: Option<ThreadConfig>,
@@ -249,7 +251,7 @@ macro_rules! limits {
 
 limits! {
     message_bytes_max, connections_max, objects_max, adapters_max, bound_keys_max, thread_connections_max, shared_connections_max,
-    fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
+    client_periods_max, fragment_chains_max, forwards_max, collocated_depth_max, pool_threads_max, spare_buffers_max;
     queued_requests_max: QueuedRequests => queued_requests_max,
     send_timeout_ms: SendTimeout => send_timeout,
     idle_thread_time_ms: Milliseconds<0, { u64::MAX }> => idle_thread_time,
@@ -342,7 +344,7 @@ pub(super) fn check_lanes(lanes: &[ThreadpoolLane]) -> Result<(), String> {
         }
         if lane.order != RequestOrder::Fifo && lane.dynamic_threads > 0 {
             return Err(format!(
-                "the lane of priority {priority} has the order {}, so its threads are levels, and dynamic threads are none: give it 0 of them",
+                "the lane of priority {priority} has the order {}, with which it has no dynamic threads: give it 0 of them",
                 lane.order
             ));
         }

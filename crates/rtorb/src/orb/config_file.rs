@@ -11,7 +11,7 @@ use crate::strategies::{
     SharedMemoryWait, Strategies, WaitStrategy,
 };
 use crate::suggest;
-use crate::timing::{EarlyCalls, Overrun};
+use crate::timing::{EarlyCalls, Overrun, PeriodScope};
 use rtorb_os::sched::SchedPolicy;
 use rtorb_os::thread::ThreadConfig;
 use rtorb_wire::cdr::CharCodeSet;
@@ -106,7 +106,7 @@ read_from_text!(
     RequestOrder
 );
 read_from_text!(ListenEndpoint, Mapping, RoundRobin);
-read_from_text!(Overrun, EarlyCalls);
+read_from_text!(Overrun, EarlyCalls, PeriodScope);
 
 /// `native_char_code_set = "UTF-8"`.
 pub(super) fn code_set<'de, D: Deserializer<'de>>(

@@ -11,7 +11,7 @@ pub(super) fn check_levels(
     lanes: &[ThreadpoolLane],
     mapping: &dyn PriorityMapping,
 ) -> Result<(), String> {
-    for lane in lanes.iter().filter(|lane| has_levels(lane)) {
+    for lane in lanes.iter().filter(|lane| needs_more(lane)) {
         let Some(native) = mapping.to_native(lane.lane_priority) else {
             // The caller refuses it.
             continue;
@@ -23,7 +23,7 @@ pub(super) fn check_levels(
             };
             if natives.start() <= own.end() && own.start() <= natives.end() {
                 return Err(format!(
-                    "the levels and the I/O thread of the lane of priority {} have the native priorities {} to {}, and the lane \
+                    "the threads of the lane of priority {} have the native priorities {} to {}, and the lane \
                      of priority {} has {}: give the more urgent lane a higher priority, or this one fewer static threads",
                     lane.lane_priority,
                     own.start(),
@@ -52,7 +52,8 @@ pub(super) fn check_reserved_cpus(
     }
 }
 
-fn has_levels(lane: &ThreadpoolLane) -> bool {
+/// True if threads of the lane are above its priority.
+fn needs_more(lane: &ThreadpoolLane) -> bool {
     lane.order != RequestOrder::Fifo
 }
 
@@ -63,14 +64,14 @@ fn natives(
 ) -> Option<RangeInclusive<NativePriority>> {
     let least = mapping.to_native(lane.lane_priority)?;
     let most = lane.most_urgent(mapping)?;
-    (least > 0 || !has_levels(lane)).then_some(least..=most)
+    (least > 0 || !needs_more(lane)).then_some(least..=most)
 }
 
 fn lacks_natives(lane: &ThreadpoolLane, native: NativePriority) -> String {
     let above = lane.order.priorities_above(lane.static_threads);
     format!(
-        "the lane of priority {} has the native priority {native}, and its {} levels and its I/O thread need {above} more above it, \
-         all from 1 to 99: give it another priority, or fewer static threads",
+        "the lane of priority {} has the native priority {native}, and its {} static threads and its I/O thread need {above} more above \
+         it, all from 1 to 99: give it another priority, or fewer static threads",
         lane.lane_priority, lane.static_threads,
     )
 }

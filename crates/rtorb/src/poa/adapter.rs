@@ -370,6 +370,7 @@ impl Poa {
         Enforcement {
             overrun: policies.overrun.unwrap_or(orb.overrun),
             early: policies.early_calls.unwrap_or(orb.early),
+            scope: policies.period_scope.unwrap_or(orb.scope),
         }
     }
 
@@ -379,7 +380,7 @@ impl Poa {
     /// INV_POLICY if early calls are delayed, and the threads that serve this adapter may not wait; NO_PERMISSION or NO_RESOURCES if the
     /// host refuses the enforcing thread.
     fn prepare_serving(&self, operations: &'static [OperationTiming]) -> Result<(), PoaError> {
-        let Enforcement { overrun, early } = self.enforcement();
+        let Enforcement { overrun, early, .. } = self.enforcement();
         let has_period = operations.iter().any(|one| one.period_ns.is_some());
         let serves_one_client = matches!(self.core.dispatch, Dispatch::ThreadPerConnection)
             && self.adapter.rt.pool_id() == ThreadpoolId::OWN;

@@ -1,7 +1,7 @@
 //! The policies of an adapter.
 
 use crate::realtime::Policy;
-use crate::timing::{EarlyCalls, Overrun};
+use crate::timing::{EarlyCalls, Overrun, PeriodScope};
 
 /// The policies of an adapter; the default is that of the root adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct PoaPolicies {
     pub overrun: Option<Overrun>,
     /// What happens to calls that arrive too early; `None` for what the ORB does.
     pub early_calls: Option<EarlyCalls>,
+    /// The calls that a period separates; `None` for those that the ORB separates.
+    pub period_scope: Option<PeriodScope>,
 }
 
 impl PoaPolicies {
@@ -27,6 +29,7 @@ impl PoaPolicies {
         rt: Vec::new(),
         overrun: None,
         early_calls: None,
+        period_scope: None,
     };
 
     /// Returns the policies with another lifespan.
@@ -54,6 +57,13 @@ impl PoaPolicies {
     #[must_use]
     pub const fn with_early_calls(mut self, early_calls: EarlyCalls) -> Self {
         self.early_calls = Some(early_calls);
+        self
+    }
+
+    /// Returns the policies with a choice of the calls that a period separates.
+    #[must_use]
+    pub const fn with_period_scope(mut self, scope: PeriodScope) -> Self {
+        self.period_scope = Some(scope);
         self
     }
 

@@ -33,7 +33,7 @@ impl fmt::Display for ThreadpoolId {
 pub struct ThreadpoolLane {
     /// The CORBA priority of its threads.
     pub lane_priority: Priority,
-    /// Threads that start with the pool; at least 1. If `order` is not fifo, each is a level.
+    /// Threads that start with the pool; at least 1. With an order by deadlines, each is a level.
     pub static_threads: u32,
     /// The most threads that are added while all others are busy; they end after an idle time. 0 if `order` is not fifo.
     pub dynamic_threads: u32,

@@ -304,7 +304,7 @@ impl ObjectRef {
                 Err(exception) => return Err(exception),
             }
             if time.deadline == Deadline::NONE {
-                time = self.begin();
+                time = self.begin_again();
             }
             time.is_delayed = true;
             let exception = if time.deadline.has_passed(monotonic_ns()) {
@@ -317,6 +317,12 @@ impl ObjectRef {
             };
             return Err(self.not_followed(exception, Phase::Forward, time.deadline));
         }
+    }
+
+    /// Returns the time of a call that began on the calling thread, and goes on elsewhere.
+    #[cold]
+    fn begin_again(&self) -> CallTime {
+        self.begin()
     }
 
     /// Makes the reference of the object's new location, and sends later calls there.

@@ -55,8 +55,8 @@ impl Timeout {
     /// Returns the timeout of a call that begins now and whose deadline no server learns, in nanoseconds, `u64::MAX` for none; `None` if
     /// its deadline is another.
     #[inline]
-    fn of_calls(self, core: &ClientCore) -> Option<u64> {
-        match self {
+    fn of_calls(&self, core: &ClientCore) -> Option<u64> {
+        match *self {
             Self::OfOrb => Some(core.round_trip_ns),
             Self::Own(timeout) => Some(timeout_ns(timeout)),
             Self::Deadline(_) | Self::EndTime(_) | Self::Until(_) => None,
@@ -176,9 +176,10 @@ impl ObjectRef {
     }
 
     /// Returns the time of a call that begins now.
-    #[inline]
+    // Always: it is in the path of every call, and its other callers are rare.
+    #[inline(always)]
     pub(super) fn begin(&self) -> CallTime {
-        let (core, timeout) = (&self.inner.client.core, self.inner.timeout);
+        let (core, timeout) = (&self.inner.client.core, &self.inner.timeout);
         match (timeout.of_calls(core), deadline::inherited_ns()) {
             (Some(timeout_ns), NONE_NS) => CallTime {
                 deadline: wait::deadline(timeout_ns),

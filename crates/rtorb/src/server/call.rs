@@ -4,7 +4,7 @@ use super::servant::Servant;
 use super::server_core::ServerCore;
 use super::session::Session;
 use crate::exception::{CompletionStatus, SystemException};
-use crate::timing::{OperationTiming, ServantTiming, TimedUpcall};
+use crate::timing::{CallArrival, OperationTiming, ServantTiming, TimedUpcall};
 use core::any::Any;
 use rtorb_core::Responder;
 use rtorb_wire::cdr::CharCodeSet;
@@ -94,7 +94,11 @@ impl OrbResponder<'_> {
         servant: &ServantTiming,
     ) -> Result<(), SystemException> {
         let watch = &self.reply.orb.timing;
-        let (timing, begun) = TimedUpcall::begin(watch, timings, place, servant, self.arrived_ns);
+        let arrival = CallArrival {
+            at_ns: self.arrived_ns,
+            connection: self.reply.session.map(|session| &session.period_arrivals),
+        };
+        let (timing, begun) = TimedUpcall::begin(watch, timings, place, servant, arrival);
         self.timing = Some(timing);
         begun
     }

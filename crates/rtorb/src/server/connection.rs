@@ -31,9 +31,9 @@ impl ServedConnection {
                 .reading
                 .serve_next::<{ site::CONNECTION }>(&self.session, workspace)
             {
-                Next::Done => {}
+                Next::Done if !self.reading.is_empty() => {}
                 Next::Over => break,
-                Next::Incomplete => match self.reading.receive(&self.session) {
+                Next::Done | Next::Incomplete => match self.reading.receive(&self.session) {
                     Ok(0) if self.reading.get_buffer(&self.session) => {}
                     Ok(0) => break,
                     Ok(_) => {}

@@ -7,6 +7,7 @@ use crate::clock::monotonic_ns;
 use crate::poller::Token;
 use crate::realtime::ThreadpoolId;
 use crate::server::ServerCore;
+use crate::timing::ConnectionArrivals;
 use crate::transport::Stream;
 use crate::wait::watchdog::WatchedClient;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +29,8 @@ pub(crate) struct Session {
     pub(super) number: u32,
     /// The requests that the client has cancelled.
     pub(super) cancelled: CancelledRequests,
+    /// When its calls of operations with a period arrived, where each client has a period of its own.
+    pub(super) period_arrivals: ConnectionArrivals,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
     /// Whether the connection is read, who may send on it, and how it ends.
@@ -79,6 +82,7 @@ impl Session {
             stream,
             number: cancellation::next_number(),
             cancelled: CancelledRequests::default(),
+            period_arrivals: ConnectionArrivals::new(orb.limits.client_periods_max),
             pool,
             state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),

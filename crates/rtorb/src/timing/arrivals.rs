@@ -1,7 +1,11 @@
 //! The arrivals of a servant's calls, and which of them come too soon after the one before.
 
+use super::connection_arrivals::{
+    ConnectionArrivals, ServantOperation, TimedArrival, TooManyPeriods,
+};
 use super::enforcement::{EarlyCalls, Enforcement};
 use crate::clock::monotonic_ns;
+use crate::strategies::PeriodScope;
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb_os::clock::sleep_until;
 
@@ -10,6 +14,8 @@ use rtorb_os::clock::sleep_until;
 #[derive(Debug)]
 pub(crate) struct ServantTiming {
     pub(super) enforcement: Enforcement,
+    /// Its number among the servants of the process.
+    number: u64,
     arrived_ns: Box<[AtomicU64]>,
 }
 
@@ -28,39 +34,31 @@ pub(super) enum CallAdmission {
     /// It is served later than it could have been.
     Delayed,
     Refused,
+    /// It is refused because its connection has too many periods in progress.
+    Untracked,
 }
+
+/// The number of the servant that was activated last.
+static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl ServantTiming {
     /// The timing of a servant with so many annotated operations, none of which has been called.
     pub(crate) fn new(operations: usize, enforcement: Enforcement) -> Self {
         Self {
             enforcement,
+            number: LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
             arrived_ns: (0..operations).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
-    /// Records a call of the operation at `place`, and waits until it may be served.
-    pub(super) fn admit(&self, place: usize, arrived_ns: u64, period_ns: u64) -> Arrival {
-        let served = Arrival {
-            gap_ns: None,
-            admission: CallAdmission::Served,
-        };
-        let Some(last) = self.arrived_ns.get(place) else {
-            return served;
-        };
-        let EarlyCalls::Count = self.enforcement.early else {
-            return self.admit_after(last, arrived_ns, period_ns);
-        };
-        // Several threads may serve calls at once: the latest arrival stays.
-        let before_ns = last.fetch_max(arrived_ns, Ordering::Relaxed);
-        Arrival {
-            gap_ns: (before_ns > 0).then(|| arrived_ns.abs_diff(before_ns)),
-            ..served
-        }
-    }
-
-    /// Admits a call if it may be served now, or soon enough; a refused one is not recorded.
-    fn admit_after(&self, last: &AtomicU64, arrived_ns: u64, period_ns: u64) -> Arrival {
+    /// Records a call of the operation at `place`, and waits until it may be served. A collocated call has no connection.
+    pub(super) fn admit(
+        &self,
+        place: usize,
+        arrived_ns: u64,
+        period_ns: u64,
+        connection: Option<&ConnectionArrivals>,
+    ) -> Arrival {
         let delay_max_ns = match self.enforcement.early {
             EarlyCalls::Delay(most) => u64::try_from(most.as_nanos()).unwrap_or(u64::MAX),
             EarlyCalls::Count | EarlyCalls::Refuse => 0,
@@ -69,22 +67,73 @@ impl ServantTiming {
             0 => arrived_ns,
             before_ns => arrived_ns.max(before_ns.saturating_add(period_ns)),
         };
-        let recorded = last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |before_ns| {
-            let due_ns = due(before_ns);
-            (due_ns - arrived_ns <= delay_max_ns).then_some(due_ns)
-        });
+        let record = |before_ns: u64| match self.enforcement.early {
+            // Several threads may serve calls at once: the latest arrival stays.
+            EarlyCalls::Count => Some(arrived_ns.max(before_ns)),
+            _ => {
+                let due_ns = due(before_ns);
+                (due_ns - arrived_ns <= delay_max_ns).then_some(due_ns)
+            }
+        };
+        let call = TimedArrival {
+            operation: ServantOperation {
+                servant: self.number,
+                place,
+            },
+            arrived_ns,
+            period_ns,
+        };
+        let Ok(recorded) = self.update(call, connection, record) else {
+            return self.untracked();
+        };
         let (Ok(before_ns) | Err(before_ns)) = recorded;
         let admission = match recorded {
             Err(_) => CallAdmission::Refused,
+            Ok(_) if self.enforcement.early == EarlyCalls::Count => CallAdmission::Served,
             Ok(_) if due(before_ns) > arrived_ns => CallAdmission::Delayed,
             Ok(_) => CallAdmission::Served,
         };
         if admission == CallAdmission::Delayed && monotonic_ns() < due(before_ns) {
             sleep_until(due(before_ns));
         }
+        let gap_ns = match self.enforcement.early {
+            EarlyCalls::Count => arrived_ns.abs_diff(before_ns),
+            _ => arrived_ns.saturating_sub(before_ns),
+        };
         Arrival {
-            gap_ns: (before_ns > 0).then(|| arrived_ns.saturating_sub(before_ns)),
+            gap_ns: (before_ns > 0).then_some(gap_ns),
             admission,
+        }
+    }
+
+    /// Replaces the time of the last call that counts for the period of this one.
+    fn update(
+        &self,
+        call: TimedArrival,
+        connection: Option<&ConnectionArrivals>,
+        record: impl Fn(u64) -> Option<u64>,
+    ) -> Result<Result<u64, u64>, TooManyPeriods> {
+        if self.enforcement.scope == PeriodScope::Connection
+            && let Some(connection) = connection
+        {
+            return connection.update(call, record);
+        }
+        // The generated code knows no other place.
+        let last = self.arrived_ns.get(call.operation.place);
+        Ok(last.map_or(Ok(0), |last| {
+            last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, record)
+        }))
+    }
+
+    /// The arrival of a call whose period cannot be tracked.
+    #[cold]
+    fn untracked(&self) -> Arrival {
+        Arrival {
+            gap_ns: None,
+            admission: match self.enforcement.early {
+                EarlyCalls::Count => CallAdmission::Served,
+                EarlyCalls::Refuse | EarlyCalls::Delay(_) => CallAdmission::Untracked,
+            },
         }
     }
 }
@@ -105,7 +154,7 @@ mod tests {
     }
 
     fn admitted(timing: &ServantTiming, arrived_ns: u64) -> (Option<u64>, CallAdmission) {
-        let Arrival { gap_ns, admission } = timing.admit(0, arrived_ns, PERIOD_NS);
+        let Arrival { gap_ns, admission } = timing.admit(0, arrived_ns, PERIOD_NS, None);
         (gap_ns, admission)
     }
 
@@ -137,11 +186,11 @@ mod tests {
         let timing = timing(EarlyCalls::Delay(Duration::from_nanos(2 * period_ns)));
         let first_ns = monotonic_ns();
         assert_eq!(
-            timing.admit(0, first_ns, period_ns).admission,
+            timing.admit(0, first_ns, period_ns, None).admission,
             CallAdmission::Served
         );
         let arrived_ns = monotonic_ns();
-        let second = timing.admit(0, arrived_ns, period_ns);
+        let second = timing.admit(0, arrived_ns, period_ns, None);
         assert!(monotonic_ns() >= first_ns + period_ns);
         // A busy host may have delayed the test itself.
         let expected = match arrived_ns - first_ns {
@@ -158,5 +207,60 @@ mod tests {
         assert_eq!(admitted(&timing, 500), (None, CallAdmission::Served));
         assert_eq!(admitted(&timing, 600), (Some(100), CallAdmission::Served));
         assert_eq!(admitted(&timing, 650), (Some(50), CallAdmission::Served));
+    }
+    fn of_connections(early: EarlyCalls) -> ServantTiming {
+        let enforcement = Enforcement {
+            early,
+            scope: PeriodScope::Connection,
+            ..Enforcement::default()
+        };
+        ServantTiming::new(2, enforcement)
+    }
+
+    #[test]
+    fn each_connection_has_a_period_of_its_own_and_collocated_calls_have_one_together() {
+        use CallAdmission::{Refused, Served};
+        let timing = of_connections(EarlyCalls::Refuse);
+        let (one, another) = (ConnectionArrivals::new(4), ConnectionArrivals::new(4));
+        let admitted = |timing: &ServantTiming, arrived_ns, connection| {
+            let arrival = timing.admit(0, arrived_ns, PERIOD_NS, connection);
+            (arrival.gap_ns, arrival.admission)
+        };
+        for (arrived_ns, connection, expected) in [
+            (500, Some(&one), (None, Served)),
+            (600, Some(&another), (None, Served)),
+            (700, None, (None, Served)),
+            (1499, Some(&one), (Some(999), Refused)),
+            (1500, Some(&one), (Some(1000), Served)),
+            (1599, Some(&another), (Some(999), Refused)),
+            (1699, None, (Some(999), Refused)),
+            (1700, None, (Some(1000), Served)),
+        ] {
+            assert_eq!(
+                admitted(&timing, arrived_ns, connection),
+                expected,
+                "{arrived_ns}"
+            );
+        }
+        let of_other = of_connections(EarlyCalls::Refuse);
+        assert_eq!(admitted(&of_other, 1600, Some(&one)), (None, Served));
+    }
+
+    #[test]
+    fn a_connection_with_too_many_periods_is_refused_further_ones_unless_they_are_only_counted() {
+        let one = ConnectionArrivals::new(1);
+        let admission = |timing: &ServantTiming, place| {
+            timing.admit(place, 500, PERIOD_NS, Some(&one)).admission
+        };
+        let delay = EarlyCalls::Delay(Duration::from_nanos(PERIOD_NS));
+        let refusing = of_connections(EarlyCalls::Refuse);
+        assert_eq!(admission(&refusing, 0), CallAdmission::Served);
+        assert_eq!(admission(&refusing, 1), CallAdmission::Untracked);
+        assert_eq!(
+            admission(&of_connections(delay), 0),
+            CallAdmission::Untracked
+        );
+        let counting = of_connections(EarlyCalls::Count);
+        assert_eq!(admission(&counting, 0), CallAdmission::Served);
     }
 }

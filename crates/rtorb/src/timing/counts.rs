@@ -163,7 +163,7 @@ impl Counters {
             CallAdmission::Delayed => {
                 self.delays.fetch_add(1, Ordering::Relaxed);
             }
-            CallAdmission::Refused => {
+            CallAdmission::Refused | CallAdmission::Untracked => {
                 self.refusals.fetch_add(1, Ordering::Relaxed);
             }
         }

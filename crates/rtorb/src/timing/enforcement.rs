@@ -1,6 +1,7 @@
 //! What an ORB does about a call that exceeds its annotated times: the choices, and their texts in options and files.
 
 use crate::realtime::NativePriority;
+use crate::strategies::PeriodScope;
 use core::fmt;
 use core::str::FromStr;
 use std::time::Duration;
@@ -43,6 +44,7 @@ pub enum EarlyCalls {
 pub(crate) struct Enforcement {
     pub(crate) overrun: Overrun,
     pub(crate) early: EarlyCalls,
+    pub(crate) scope: PeriodScope,
 }
 
 impl FromStr for Overrun {

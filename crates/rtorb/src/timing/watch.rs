@@ -2,6 +2,7 @@
 
 use super::arrivals::{CallAdmission, ServantTiming};
 use super::budget::{Allowance, Budget, BudgetOutcome};
+use super::connection_arrivals::ConnectionArrivals;
 use super::counts::{CounterTable, OperationCounters, OperationCounts};
 use super::enforcement::{Enforcement, Overrun};
 use super::enforcer::{Enforcer, replace_current};
@@ -110,6 +111,15 @@ pub(crate) struct TimedUpcall {
     /// True while the budget of this call is that of the thread.
     has_budget: bool,
     enforced: Enforced,
+}
+
+/// When and where a call came to its server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallArrival<'c> {
+    /// 0 for a request that did not wait in a queue: it arrives now.
+    pub(crate) at_ns: u64,
+    /// `None` for a collocated call.
+    pub(crate) connection: Option<&'c ConnectionArrivals>,
 }
 
 /// What was done about the overrun of a call.
@@ -223,8 +233,7 @@ impl TimingCounters {
 }
 
 impl TimedUpcall {
-    /// Begins a call of the operation at `place` of `timings`, unless it is refused; `arrived_ns` is 0 for a request that did not wait
-    /// in a queue. The call is to be [ended](Self::end) in any case.
+    /// Begins a call of the operation at `place` of `timings`, unless it is refused. The call is to be [ended](Self::end) in any case.
     ///
     /// # Errors
     /// TRANSIENT for a call before its time; NO_RESOURCES or NO_PERMISSION if the host refuses what its budget needs.
@@ -234,16 +243,16 @@ impl TimedUpcall {
         timings: &'static [OperationTiming],
         place: usize,
         servant: &ServantTiming,
-        arrived_ns: u64,
+        arrival: CallArrival<'_>,
     ) -> (Self, Result<(), SystemException>) {
         let operation = &timings[place];
         let began_ns = monotonic_ns();
         let mut call = Self {
             operation,
-            arrived_ns: if arrived_ns == 0 {
+            arrived_ns: if arrival.at_ns == 0 {
                 began_ns
             } else {
-                arrived_ns
+                arrival.at_ns
             },
             began_ns,
             cpu_began_ns: None,
@@ -253,7 +262,7 @@ impl TimedUpcall {
             has_budget: false,
             enforced: Enforced::Nothing,
         };
-        let admitted = call.admit(watch, place, servant);
+        let admitted = call.admit(watch, place, servant, arrival.connection);
         if admitted.is_err() {
             call.admission = CallAdmission::Refused;
         }
@@ -267,14 +276,16 @@ impl TimedUpcall {
         watch: &TimingCounters,
         place: usize,
         servant: &ServantTiming,
+        connection: Option<&ConnectionArrivals>,
     ) -> Result<(), SystemException> {
         if let Some(period_ns) = self.operation.period_ns {
-            let arrival = servant.admit(place, self.arrived_ns, period_ns);
+            let arrival = servant.admit(place, self.arrived_ns, period_ns, connection);
             (self.gap_ns, self.admission) = (arrival.gap_ns, arrival.admission);
             match arrival.admission {
                 CallAdmission::Served => {}
                 CallAdmission::Delayed => self.began_ns = monotonic_ns(),
                 CallAdmission::Refused => return Err(local::CALLED_TOO_SOON),
+                CallAdmission::Untracked => return Err(local::TOO_MANY_PERIODS),
             }
         }
         let Some(worst_ns) = self.operation.worst_ns else {

@@ -156,6 +156,31 @@ fn a_request_with_an_earlier_deadline_preempts_on_the_next_level() {
 }
 
 #[test]
+fn a_lane_that_sheds_in_the_order_of_arrival_serves_by_all_its_threads_at_its_priority() {
+    const PRIORITY: u8 = 7;
+    if allowed(SchedPolicy::Fifo(PRIORITY + 1)).is_err() {
+        return skip("no real-time priorities");
+    }
+    let orb = Orb::builder().build().expect("the ORB can be built");
+    let busy = Busy::default();
+    let shedding = lane(RequestOrder::FifoShedding, PRIORITY.into(), 2);
+    let party = party(&orb, shedding, &busy);
+    busy.await_calls(2);
+    // Neither ends before the other has begun. The later deadline does not matter.
+    let calls = [(1, 500), (2, 600)].map(|(value, seconds)| {
+        let calling = call(&party, value, Duration::from_secs(seconds));
+        busy.until_begun(value as usize);
+        calling
+    });
+    for call in calls {
+        call.join().expect("no panic").expect("it is served");
+    }
+    let at = SchedPolicy::Fifo(PRIORITY);
+    assert_eq!(busy.begun(), [(1, at), (2, at)]);
+    orb.destroy().expect("it ends");
+}
+
+#[test]
 fn a_lane_with_a_reservation_has_its_share_of_the_cpu() {
     let reservation = Reservation {
         runtime: Duration::from_micros(500),

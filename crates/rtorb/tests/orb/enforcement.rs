@@ -9,10 +9,10 @@ use rtorb::exception::local;
 use rtorb::rt::{Policy, PriorityModel, ThreadpoolLane};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::timing::TimingSide::Server;
-use rtorb::timing::{EarlyCalls, ExecutionClock, OperationCounts, Overrun};
+use rtorb::timing::{EarlyCalls, ExecutionClock, OperationCounts, Overrun, PeriodScope};
 use rtorb::{
-    CompletionStatus, CurrentCall, DispatchStrategy, Orb, OrbBuilder, PoaError, PoaPolicies,
-    SystemException,
+    CompletionStatus, CurrentCall, DispatchStrategy, Limits, Orb, OrbBuilder, PoaError,
+    PoaPolicies, SystemException,
 };
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sched::{apply_affinity, current_affinity, current_policy};
@@ -363,6 +363,57 @@ fn early_calls_are_refused_for_each_servant_and_are_no_calls() {
         assert_eq!((counts.calls, counts.early_arrivals), (2, 3), "{name}");
         assert_eq!(counts.delays, 0, "{name}");
     }
+}
+
+#[test]
+fn a_client_that_calls_too_often_takes_no_call_from_others_where_periods_are_of_connections() {
+    for (name, dispatch) in DispatchStrategy::ALL {
+        let builder = Orb::builder().dispatch(dispatch);
+        let builder = builder.period_scope(PeriodScope::Connection);
+        let served = Served::by(builder.early_calls(EarlyCalls::Refuse));
+        let object: Clockwork = served.root.activate(Works::default()).expect("room");
+        let clients = [client_of(&object), client_of(&object)];
+        for (_orb, object) in &clients {
+            object.again().expect("it is the first of this client");
+            let refused = object.again().expect_err("the period is 100 s");
+            assert_eq!(refused, local::CALLED_TOO_SOON, "{name}");
+        }
+        let _ = counted(&served.orb, ("again", Server), 2);
+        let counts = counted_refusals(&served.orb, 2);
+        assert_eq!((counts.calls, counts.early_arrivals), (2, 2), "{name}");
+    }
+}
+
+#[test]
+fn an_adapter_chooses_whose_calls_its_periods_separate_within_the_bound_of_a_connection() {
+    let limits = Limits::with(|limits| limits.client_periods_max = 1);
+    let served = Served::by(
+        Orb::builder()
+            .limits(limits)
+            .early_calls(EarlyCalls::Refuse),
+    );
+    let policies = PoaPolicies::default().with_period_scope(PeriodScope::Connection);
+    let adapter = served
+        .root
+        .create_poa("Connections", policies)
+        .expect("a name");
+    let activated = [Works::default(), Works::default()].map(|works| adapter.activate(works));
+    let [one, another] = activated.map(|object| object.expect("room"));
+    let (orb, one) = client_of(&one);
+    one.again().expect("it is the first");
+    let another = orb.string_to_object(&another.as_object().to_string());
+    let another = Clockwork::unchecked_narrow(another.expect("a reference"));
+    let refused = another
+        .again()
+        .expect_err("the connection tracks one period");
+    assert_eq!(refused, local::TOO_MANY_PERIODS);
+    let (_orb, other_client) = client_of(&another);
+    other_client
+        .again()
+        .expect("its connection tracks another one");
+    let _ = counted(&served.orb, ("again", Server), 2);
+    let counts = counted_refusals(&served.orb, 1);
+    assert_eq!((counts.calls, counts.early_arrivals), (2, 0));
 }
 
 #[test]

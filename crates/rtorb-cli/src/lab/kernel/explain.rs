@@ -11,7 +11,7 @@ use rtorb_lab::LabError;
 use rtorb_lab::experiments;
 use rtorb_lab::processes::interrupt::Interrupt;
 use rtorb_results::explanation::{Explanation, Sample};
-use rtorb_results::summary::Table;
+use rtorb_results::table::Table;
 
 use crate::executable;
 use crate::exit_status::FAILED;

@@ -202,14 +202,6 @@ impl experiment::Progress for Fetching {
     }
 }
 
-impl Drop for Fetching {
-    fn drop(&mut self) {
-        if let Some(report) = &self.0 {
-            report.finish();
-        }
-    }
-}
-
 fn machine() -> impl TypedValueParser<Value = Machine> {
     let names = PossibleValuesParser::new(Machine::ALL.map(Machine::name));
     names.try_map(|name| name.parse::<Machine>())

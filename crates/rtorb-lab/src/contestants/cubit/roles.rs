@@ -6,8 +6,7 @@ use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::{Orb, PoaPolicies, SharedMemoryWait, Strategies};
 
 use super::{Bench, Server};
-use crate::contestants::{CALL_TIMEOUT, burst};
-use crate::inspect::ping::client_orb_builder;
+use crate::contestants::{CALL_TIMEOUT, burst, client_orb_builder};
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, end_with_input, is_tcp, number, ready};
 
 /// Servers with one object each, and a client.

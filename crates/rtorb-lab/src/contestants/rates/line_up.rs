@@ -19,6 +19,8 @@ pub struct LineUp {
     contestants: Vec<(Labels, RateContestant)>,
     scheduling: Vec<ObtainedScheduling>,
     notes: Vec<String>,
+    /// The peers that cannot be had here, each with the reason.
+    absent: Vec<(Labels, String)>,
 }
 
 impl LineUp {
@@ -56,7 +58,7 @@ impl LineUp {
         for (labels, entrant) in &entrants {
             let started =
                 RateContestant::start(&context.launcher, context.folder(), entrant, objects);
-            if let Some(mut contestant) = line_up.started(entrant, started)? {
+            if let Some(mut contestant) = line_up.started((labels, entrant), started)? {
                 line_up.scheduling.extend(prepare(labels, &mut contestant)?);
                 line_up.note(entrant.one_priority());
                 line_up.contestants.push((labels.clone(), contestant));
@@ -68,7 +70,7 @@ impl LineUp {
     /// The contestant, if it has started; `None` of a peer that cannot be had here, with a note that says why.
     fn started<C>(
         &mut self,
-        entrant: &Entrant,
+        (labels, entrant): (&Labels, &Entrant),
         started: Result<Option<C>, LabError>,
     ) -> Result<Option<C>, LabError> {
         let why = match started {
@@ -77,7 +79,9 @@ impl LineUp {
             Err(LabError::Peer { what }) => what,
             Err(error) => return Err(error),
         };
-        self.note(Some(format!("{entrant} was left out: {why}")));
+        let left_out = format!("{entrant} was left out: {why}");
+        self.absent.push((labels.clone(), left_out.clone()));
+        self.note(Some(left_out));
         Ok(None)
     }
 
@@ -100,6 +104,11 @@ impl LineUp {
         std::mem::take(&mut self.scheduling)
     }
 
+    /// Who was left out, by the levels of the factors, and why.
+    pub(crate) fn absent(&self) -> Vec<(Labels, String)> {
+        self.absent.clone()
+    }
+
     /// Who was left out, and why; and whose server has one priority for all requests.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
@@ -113,6 +122,7 @@ const PRESET: &str = "preset";
 #[cfg(test)]
 mod tests {
     use rtorb_host::placement::Placement;
+    use rtorb_results::labels;
 
     use super::*;
 
@@ -128,26 +138,29 @@ mod tests {
     #[test]
     fn only_a_peer_that_cannot_be_had_is_left_out() {
         let mut line_up = LineUp::default();
-        let failed = || Err::<Option<()>, _>(LabError::process("tao server", "no port is free"));
-        let error = line_up.started(&entrant("tao"), failed()).unwrap_err();
-        assert!(error.to_string().contains("no port is free"), "{error}");
-        assert!(line_up.started(&entrant("omniorb"), failed()).is_err());
-        assert!(line_up.notes().is_empty());
-        let absent = line_up.started::<()>(&entrant("omniorb"), Ok(None));
-        assert!(absent.unwrap().is_none());
-        let what = "g++ failed".to_owned();
-        let unbuilt = line_up.started::<()>(&entrant("omniorb"), Err(LabError::Peer { what }));
-        assert!(unbuilt.unwrap().is_none());
-        let [first, second] = &line_up.notes()[..] else {
-            panic!("{:?}", line_up.notes())
+        let mut started = |name: &str, started: Result<Option<()>, LabError>| {
+            let labels = labels([(PRESET, name.into())]);
+            let started = line_up.started((&labels, &entrant(name)), started);
+            started.map(|found| found.is_some())
         };
-        assert!(first.starts_with("omniorb was left out: omniORB is not installed"));
-        assert_eq!(second, "omniorb was left out: g++ failed");
+        let failed = || Err(LabError::process("tao server", "no port is free"));
+        let error = started("tao", failed()).unwrap_err();
+        assert!(error.to_string().contains("no port is free"), "{error}");
+        assert!(started("omniorb", failed()).is_err());
+        let what = "g++ failed".to_owned();
+        assert!(!started("omniorb", Ok(None)).unwrap());
+        assert!(!started("omniorb", Err(LabError::Peer { what })).unwrap());
+        assert!(started("tao", Ok(Some(()))).unwrap());
+        let [first, second] = &line_up.absent()[..] else {
+            panic!("{:?}", line_up.absent())
+        };
+        assert_eq!(first.0[PRESET], "omniorb".into());
         assert!(
-            line_up
-                .started(&entrant("tao"), Ok(Some(())))
-                .unwrap()
-                .is_some()
+            first
+                .1
+                .starts_with("omniorb was left out: omniORB is not installed")
         );
+        assert_eq!(second.1, "omniorb was left out: g++ failed");
+        assert_eq!(line_up.notes(), [first.1.clone(), second.1.clone()]);
     }
 }

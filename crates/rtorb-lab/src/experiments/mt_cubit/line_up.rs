@@ -252,7 +252,7 @@ impl Subject for LineUp {
     }
 
     fn absent(&self) -> Vec<(Labels, String)> {
-        self.absent.clone()
+        [self.others.absent(), self.absent.clone()].concat()
     }
 }
 

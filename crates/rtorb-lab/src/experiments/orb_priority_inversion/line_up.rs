@@ -108,14 +108,11 @@ impl Subject for LineUp {
     fn absent(&self) -> Vec<(Labels, String)> {
         let others = [Transport::Unix, Transport::Shm].into_iter();
         let others = others.filter(|_| !self.is_near);
-        others
-            .map(|transport| {
-                (
-                    labels([(TRANSPORT, transport.label().into())]),
-                    FAR.to_owned(),
-                )
-            })
-            .collect()
+        let far = others.map(|transport| {
+            let labels = labels([(TRANSPORT, transport.label().into())]);
+            (labels, FAR.to_owned())
+        });
+        self.others.absent().into_iter().chain(far).collect()
     }
 
     fn parameters(effort: Effort) -> Parameters {

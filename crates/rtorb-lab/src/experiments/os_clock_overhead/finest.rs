@@ -2,10 +2,13 @@
 //!
 //! P3's systems hung. Here the ticks stop by themselves, and only emulated machines are brought there.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rtorb_results::cells::Cells;
-use rtorb_results::{Highlight, Labels, Published, labels};
+use rtorb_results::metric::{Metric, Statistic::P50};
+use rtorb_results::statements::{HighlightOf, PublishedOf, Sentence, Statements, Words};
+use rtorb_results::{Labels, labels};
 
 use super::PROGRAM_NS;
 use super::probe::{Executions, Question};
@@ -46,6 +49,7 @@ pub(super) const STUDY: Study<TickingProgram> = Study {
     fixed: &[("tick", Text("thread")), ("what", Text(LIMITED))],
     parameters: &[("ticks_end_after_us", Number((END_NS / 1_000) as i64))],
     leaves_out: |_, effort| effort.seeds().is_none(),
+    says: SAYS,
     findings,
     ..Study::with(|context, _| {
         let mut probe = Probe::start(&context.launcher, "finest-clock")?;
@@ -80,53 +84,53 @@ impl Subject for TickingProgram {
     }
 }
 
+/// Computes the finest clock of each round with which P ended before the ticks did.
 fn findings(cells: &Cells, _: &Conditions) -> Findings {
-    let Some((finest, slowdown)) = finest(cells) else {
-        return Findings::default();
-    };
-    let hangs = cells
-        .all()
-        .filter(|(_, samples)| samples.median_ns() >= Some(END_NS as f64));
-    let below = hangs
-        .filter_map(|(labels, _)| labels[RESOLUTION].number())
-        .max();
-    let below = below.map_or_else(
-        || "none of the finer ones stopped it".to_owned(),
-        |us| format!("with a tick every {us} us it makes none until the ticks end"),
-    );
+    let mut finest: BTreeMap<usize, i64> = BTreeMap::new();
+    for (labels, samples) in cells.all() {
+        let resolution_us = labels[RESOLUTION].number().unwrap_or(i64::MAX);
+        for (round, ns) in samples.rounds(|round| round.p50).each() {
+            if ns < END_NS as f64 {
+                let finest = finest.entry(round).or_insert(resolution_us);
+                *finest = resolution_us.min(*finest);
+            }
+        }
+    }
+    let mut computed = Cells::default();
+    for (round, us) in finest {
+        let of = labels([("part", FINEST.into())]);
+        computed.add_count(&of, round, us as f64, ("us", 1));
+    }
     Findings {
-        highlights: vec![Highlight {
-            what: "the finest clock with which a program makes progress".to_owned(),
-            value: finest as f64,
-            unit: "us".to_owned(),
-            beside: format!("the program takes {slowdown:.1} times as long"),
-        }],
-        conclusions: vec![format!(
-            "The finest clock with which the program makes progress has a tick every {finest} us: it takes {slowdown:.1} times as long \
-             as it computes; {below}."
-        )],
-        published: vec![Published {
-            source: "P3 section 5.1".to_owned(),
-            what: "the resolution below which the system hangs".to_owned(),
-            published: "50 us (QNX), 70 us (RTLinux), 80 us (OSEKWorks)".to_owned(),
-            ours: format!("{finest} us; {below}"),
-        }],
+        cells: computed,
         ..Findings::default()
     }
 }
 
-/// The finest resolution, in microseconds, at which P ended before the ticks did, and how many times as long it took.
-fn finest(cells: &Cells) -> Option<(i64, f64)> {
-    let ended = |(labels, ns): (&Labels, f64)| {
-        let resolution = labels[RESOLUTION].number()?;
-        (ns < END_NS as f64).then_some((resolution, ns / PROGRAM_NS as f64))
-    };
-    let all = cells
-        .all()
-        .filter_map(|(labels, samples)| Some((labels, samples.median_ns()?)));
-    all.filter_map(ended)
-        .min_by_key(|(resolution, _)| *resolution)
-}
+const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "the finest clock with which a program makes progress",
+        of: "part=finest_clock",
+        metric: Metric::of(P50),
+        unit: "us",
+        beside: Words::text("P3: 50 us (QNX), 70 us (RTLinux), 80 us (OSEKWorks)"),
+    }],
+    conclusions: &[Sentence {
+        of: "part=finest_clock",
+        says: Words::with(
+            "The finest clock with which the program makes progress has a tick every {0}.",
+            &[(Metric::of(P50), "us")],
+        ),
+    }],
+    published: &[PublishedOf {
+        source: "P3 section 5.1",
+        what: "the resolution below which the system hangs",
+        published: "50 us (QNX), 70 us (RTLinux), 80 us (OSEKWorks)",
+        of: "part=finest_clock",
+        ours: Words::with("{0}", &[(Metric::of(P50), "us")]),
+    }],
+    ..Statements::NONE
+};
 
 /// The labels of these executions.
 pub(super) fn of_limited() -> Labels {
@@ -134,6 +138,8 @@ pub(super) fn of_limited() -> Labels {
 }
 
 const RESOLUTION: &str = "resolution_us";
+/// The value of the label `part`.
+const FINEST: &str = "finest_clock";
 const LIMITED: &str = "execution_beside_ticks_that_end";
 /// When ticks end: then P has had no time for ten times as long as it takes.
 pub(super) const END_NS: u64 = 10 * PROGRAM_NS;
@@ -157,13 +163,9 @@ mod tests {
             labels.insert(RESOLUTION.to_owned(), us.into());
             cells.add(&labels, 0, &[ns], 0);
         }
-        assert_eq!(finest(&cells), Some((7, 4.0)));
-        let found = findings(&cells, &Conditions::default());
-        assert!(
-            found.conclusions[0].contains("every 5 us"),
-            "{:?}",
-            found.conclusions
-        );
+        let computed = findings(&cells, &Conditions::default()).cells;
+        let finest = computed.get(&labels([("part", FINEST.into())]));
+        assert_eq!(finest.and_then(|finest| finest.median_ns()), Some(7.0));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::by_round::ByRound;
 use rtorb_results::statistics::median;
 
 use super::equations::{overhead_ns, ticks_in};
@@ -14,15 +13,9 @@ use crate::study::Answered;
 #[derive(Debug, Default)]
 pub(super) struct Overheads {
     /// By resolution in nanoseconds.
-    all: BTreeMap<(Tick, u64), Overhead>,
+    all: BTreeMap<(Tick, u64), BTreeMap<usize, Round>>,
     /// The executions of each round in which no tick came.
     pub(super) without_ns: BTreeMap<usize, Vec<f64>>,
-}
-
-/// One kind of tick at one resolution.
-#[derive(Debug, Default)]
-pub(super) struct Overhead {
-    pub(super) rounds: BTreeMap<usize, Round>,
 }
 
 /// Executions of a round, and what follows from them.
@@ -36,9 +29,9 @@ pub(super) struct Round {
     /// By Eq. (5), from the median with and the median without ticks. Noise is as often negative.
     pub(super) from_medians_ns: Option<f64>,
     /// How much longer the median is than that without ticks, for each tick that was counted.
-    by_count_ns: Option<f64>,
+    pub(super) by_count_ns: Option<f64>,
     /// Executions with other ticks than the time had room for.
-    off: usize,
+    pub(super) off: usize,
 }
 
 impl Overheads {
@@ -66,32 +59,20 @@ impl Overheads {
                 Some(((executions.tick, resolution_ns), round))
             };
             if let Some((key, of_round)) = round() {
-                let overhead = found.all.entry(key).or_default();
-                overhead.rounds.insert(kept.round, of_round);
+                let rounds = found.all.entry(key).or_default();
+                rounds.insert(kept.round, of_round);
             }
         }
         found
     }
 
-    /// With the kind of tick and the resolution in nanoseconds.
-    pub(super) fn each(&self) -> impl Iterator<Item = (Tick, u64, &Overhead)> {
+    /// The kind of tick, the resolution in nanoseconds, the number of the round, and the round.
+    pub(super) fn each(&self) -> impl Iterator<Item = (Tick, u64, usize, &Round)> {
         let all = self.all.iter();
-        all.map(|((tick, resolution_ns), overhead)| (*tick, *resolution_ns, overhead))
-    }
-
-    /// The finest resolution first.
-    pub(super) fn by(&self, tick: Tick) -> impl Iterator<Item = (u64, &Overhead)> {
-        let of_tick = self.each().filter(move |(of, ..)| *of == tick);
-        of_tick.map(|(_, resolution_ns, overhead)| (resolution_ns, overhead))
-    }
-
-    /// e_0 of each round: the shortest execution without ticks (Eq. 6).
-    pub(super) fn shortest_ns(&self) -> ByRound {
-        let rounds = self.without_ns.iter();
-        let shortest = |times_ns: &[f64]| times_ns.iter().copied().reduce(f64::min);
-        rounds
-            .filter_map(|(round, times_ns)| Some((*round, shortest(times_ns)?)))
-            .collect()
+        all.flat_map(|((tick, resolution_ns), rounds)| {
+            let rounds = rounds.iter();
+            rounds.map(|(number, round)| (*tick, *resolution_ns, *number, round))
+        })
     }
 }
 
@@ -129,82 +110,8 @@ impl Round {
     }
 }
 
-impl Overhead {
-    fn by_round(&self, of: impl Fn(&Round) -> Option<f64>) -> ByRound {
-        let rounds = self.rounds.iter();
-        rounds
-            .filter_map(|(number, round)| Some((*number, of(round)?)))
-            .collect()
-    }
-
-    /// The estimates from medians.
-    pub(super) fn typical_by_round(&self) -> ByRound {
-        self.by_round(|round| round.from_medians_ns)
-    }
-
-    /// The overhead by counted ticks.
-    pub(super) fn by_count_ns(&self) -> ByRound {
-        self.by_round(|round| round.by_count_ns)
-    }
-
-    /// Of the CPU, what the ticks take: one in every resolution.
-    pub(super) fn shares(&self, resolution_ns: u64) -> ByRound {
-        self.by_count_ns().map(|ns| ns / resolution_ns as f64)
-    }
-
-    /// The share of executions that were shorter than e_0.
-    pub(super) fn clamped(&self) -> ByRound {
-        let clamped = |round: &Round| round.overheads_ns.iter().filter(|ns| **ns < 0.0).count();
-        self.by_round(|round| share(clamped(round), round.overheads_ns.len()))
-    }
-
-    /// The share of executions with other ticks than the time had room for.
-    pub(super) fn off(&self) -> ByRound {
-        self.by_round(|round| share(round.off, round.times_ns.len()))
-    }
-
-    /// Whether a tick is more than twice what Eq. (5) makes of executions without any.
-    pub(super) fn is_above_noise(&self) -> bool {
-        let both = self.typical_ns().zip(self.no_tick_ns());
-        both.is_some_and(|(typical, none)| typical > 2.0 * none)
-    }
-
-    /// The median over rounds of what Eq. (5) says of executions without ticks.
-    pub(super) fn no_tick_ns(&self) -> Option<f64> {
-        self.by_round(|round| median(&round.no_tick_ns)).median()
-    }
-
-    /// The median over rounds of Eq. (5) over e_0, as P3 has it.
-    pub(super) fn eq_5_ns(&self) -> Option<f64> {
-        self.by_round(|round| median(&round.overheads_ns)).median()
-    }
-
-    /// What a tick costs, without what else makes a program longer: the median over rounds of the estimates from medians.
-    pub(super) fn typical_ns(&self) -> Option<f64> {
-        self.typical_by_round().median()
-    }
-
-    pub(super) fn max_ns(&self) -> Option<f64> {
-        let rounds = self.rounds.values();
-        let all = rounds.flat_map(|round| &round.overheads_ns);
-        all.copied().reduce(f64::max)
-    }
-
-    /// How many executions there were, and how many with other ticks than the time had room for.
-    pub(super) fn executions_and_off(&self) -> (usize, usize) {
-        let rounds = self.rounds.values();
-        rounds.fold((0, 0), |(all, off), round| {
-            (all + round.times_ns.len(), off + round.off)
-        })
-    }
-}
-
 fn as_times(samples: &[u64]) -> Vec<f64> {
     samples.iter().map(|ns| *ns as f64).collect()
-}
-
-fn share(of: usize, all: usize) -> Option<f64> {
-    (all > 0).then(|| of as f64 / all as f64)
 }
 
 #[cfg(test)]
@@ -255,16 +162,11 @@ pub(super) mod tests {
     #[test]
     fn a_drift_from_round_to_round_cancels() {
         let found = Overheads::of(&measured(|_| 7_000));
-        for (resolution_ns, overhead) in found.by(Tick::Signal) {
-            assert_eq!(overhead.typical_ns(), Some(7_000.0));
-            let max_ns = overhead.max_ns().unwrap();
-            assert!((7_000.0..=11_000.0).contains(&max_ns));
-            assert_eq!(overhead.executions_and_off(), (6, 0));
-            let share = overhead.shares(resolution_ns).median().unwrap();
-            assert_eq!(share, 7_000.0 / resolution_ns as f64);
+        assert_eq!(found.each().count(), 18);
+        for (.., round) in found.each() {
+            assert_eq!(round.from_medians_ns, Some(7_000.0));
+            assert_eq!((round.by_count_ns, round.off), (Some(7_000.0), 0));
         }
-        let shortest_ns = [10_500_000.0, 10_550_000.0, 10_600_000.0];
-        assert_eq!(found.shortest_ns().values(), shortest_ns);
     }
 
     #[test]
@@ -277,16 +179,30 @@ pub(super) mod tests {
             answered("none", 100_000, 0, vec![without, vec![0; 3]]),
         ];
         let found = Overheads::of(&answers);
-        let (_, overhead) = found.by(Tick::Signal).next().unwrap();
-        assert_eq!(overhead.eq_5_ns(), Some(100_000.0));
-        assert_eq!(overhead.no_tick_ns(), Some(60_000.0));
-        assert_eq!(overhead.typical_ns(), Some(40_000.0));
-        assert_eq!(overhead.by_count_ns().median(), Some(40_000.0));
-        assert!(!overhead.is_above_noise());
+        let (.., round) = found.each().next().unwrap();
+        assert_eq!(median(&round.overheads_ns), Some(100_000.0));
+        assert_eq!(median(&round.no_tick_ns), Some(60_000.0));
+        assert_eq!(round.from_medians_ns, Some(40_000.0));
+        assert_eq!(round.by_count_ns, Some(40_000.0));
     }
 
     #[test]
-    fn executions_shorter_than_e_are_counted_and_lost_ticks_are_seen() {
+    fn what_eq_3_leaves_out_is_not_in_the_overhead_by_counted_ticks() {
+        // A tick of 32 us, ticks among those that are served included.
+        let ticks = 10_500_000 / (100_000 - 32_000);
+        let with = vec![vec![10_500_000 + ticks * 32_000], vec![ticks]];
+        let found = Overheads::of(&[
+            answered("signal", 100, 0, with),
+            answered("none", 100_000, 0, vec![vec![10_500_000], vec![0]]),
+        ]);
+        let (.., round) = found.each().next().unwrap();
+        assert_eq!(round.by_count_ns, Some(32_000.0));
+        let by_eq_5 = round.from_medians_ns.unwrap();
+        assert!((34_800.0..34_820.0).contains(&by_eq_5), "{by_eq_5}");
+    }
+
+    #[test]
+    fn executions_shorter_than_e_stay_negative_and_lost_ticks_are_seen() {
         let with = vec![vec![10_400_000, 10_600_000], vec![10, 5]];
         let answers = [
             answered("none", 100_000, 0, vec![vec![10_500_000; 2], vec![0; 2]]),
@@ -295,10 +211,12 @@ pub(super) mod tests {
             answered("thread", 1_000, 1, with),
         ];
         let found = Overheads::of(&answers);
-        let (_, overhead) = found.by(Tick::Thread).next().unwrap();
-        assert_eq!(overhead.clamped().values(), [0.5]);
-        assert_eq!(overhead.off().values(), [0.5]);
-        assert_eq!(overhead.rounds[&0].overheads_ns, [-10_000.0, 10_000.0]);
-        assert_eq!(overhead.typical_ns(), Some(0.0));
+        let all: Vec<_> = found.each().collect();
+        let [(.., 0, round)] = all[..] else {
+            panic!("{all:?}");
+        };
+        assert_eq!(round.off, 1);
+        assert_eq!(round.overheads_ns, [-10_000.0, 10_000.0]);
+        assert_eq!(round.from_medians_ns, Some(0.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::experiment::Outcome;
 use rtorb_results::campaign::SYSTEM;
-use rtorb_results::{CellValue, Plot, PlotKind, StatisticName, TableView, labels};
+use rtorb_results::{Plot, PlotKind, StatisticName, TableView, labels};
 
 use crate::systems::{By, Compared};
 use rtorb_results::systems::Gathered;
@@ -10,18 +10,9 @@ use rtorb_results::systems::Gathered;
 /// P0 Table 1 and P2 Table 1: a row an operating system.
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     let switch = labels([("what", "switch".into())]);
-    let rows = gathered.with_load(&[SYSTEM]);
     let table = TableView {
-        id: "context-switch".to_owned(),
-        title: "Context switch latency, jitter in parentheses".to_owned(),
-        caption: "As the papers' tables; their rows are in microseconds of their machines. Suspend-resume is by futexes, which they had not."
-            .to_owned(),
-        of: switch.clone(),
-        rows,
-        columns: vec!["test".to_owned()],
-        values: vec![CellValue::MeanAndDeviation],
-        published: super::published_rows(),
-        ..TableView::default()
+        rows: gathered.with_load(&[SYSTEM]),
+        ..super::table()
     };
     let bars = Plot {
         id: "context-switch".to_owned(),

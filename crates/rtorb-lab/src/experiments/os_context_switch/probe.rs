@@ -54,15 +54,6 @@ impl Test {
             Self::SynchronizedPlain => "synchronized_plain",
         }
     }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::SuspendResume => "suspend-resume by futex",
-            Self::Yield => "yield",
-            Self::Synchronized => "synchronized suspend-resume",
-            Self::SynchronizedPlain => "synchronized suspend-resume without inheritance",
-        }
-    }
 }
 
 impl probe::Question for Question {

@@ -6,27 +6,17 @@ use super::probe::Test;
 
 /// A published table of context switch times.
 #[derive(Debug)]
-pub(in crate::experiments) struct Table {
+pub(super) struct Table {
     /// Where it stands.
-    pub(in crate::experiments) source: &'static str,
+    source: &'static str,
     /// What it was measured on.
-    pub(in crate::experiments) machine: &'static str,
+    machine: &'static str,
     /// The name of a system, and in the order of [`Test::ALL`] mean and standard deviation in microseconds, as they are written
     /// there. The papers do not say whether their mutexes inherit priority; they stand once.
     rows: &'static [&'static str],
 }
 
 impl Table {
-    /// What it has of a test: `Linux 0.548 (0.006), ...`; nothing where no system has it.
-    pub(in crate::experiments) fn shown(&self, test: Test) -> Option<String> {
-        let cells = self.systems().filter_map(|(name, cells)| {
-            let (_, cell) = cells.into_iter().find(|(of, _)| *of == test)?;
-            Some(format!("{name} {cell}"))
-        });
-        let cells: Vec<String> = cells.collect();
-        (!cells.is_empty()).then(|| cells.join(", "))
-    }
-
     /// Its rows as they stand there.
     pub(super) fn rows(&self) -> Vec<PublishedRow> {
         let row = |(name, cells): (&str, Vec<(Test, &str)>)| PublishedRow {
@@ -88,7 +78,7 @@ impl Table {
 }
 
 /// P0 Table 1; the machine is that of section 3.
-pub(in crate::experiments) const P0: Table = Table {
+pub(super) const P0: Table = Table {
     source: "P0 Table 1",
     machine: "Pentium III 866 MHz",
     rows: &[
@@ -102,7 +92,7 @@ pub(in crate::experiments) const P0: Table = Table {
 };
 
 /// P2 Table 1; the machine is that of section 3.
-pub(in crate::experiments) const P2: Table = Table {
+pub(super) const P2: Table = Table {
     source: "P2 Table 1",
     machine: "Pentium II 450 MHz",
     rows: &[

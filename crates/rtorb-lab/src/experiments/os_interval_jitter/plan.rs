@@ -219,6 +219,29 @@ mod tests {
     }
 
     #[test]
+    fn no_two_observed_tasks_have_the_same_labels() {
+        let mut all = std::collections::BTreeSet::new();
+        for pattern in [Pattern::Harmonic, Pattern::NonHarmonic, Pattern::Alone(1)] {
+            for timers in if pattern == Pattern::Alone(1) {
+                vec![1]
+            } else {
+                vec![1, 2, 5]
+            } {
+                let one = configuration(pattern, timers);
+                for rank in one.ranks() {
+                    let [jitter, lateness] =
+                        ["jitter", "lateness"].map(|what| one.labels(*rank, what));
+                    assert_eq!(lateness["part"], "lateness".into());
+                    assert!(!jitter.contains_key("part"));
+                    assert!(all.insert(jitter) && all.insert(lateness));
+                }
+            }
+        }
+        // One, two and three tasks of both patterns, and one alone.
+        assert_eq!(all.len(), 2 * (2 * (1 + 2 + 3) + 1));
+    }
+
+    #[test]
     fn both_patterns_release_about_as_often() {
         let rate = |pattern: Pattern| -> f64 {
             let multiples = pattern.multiples();

@@ -1,52 +1,53 @@
-//! What follows from the costs: how many yields each operation takes.
+//! How many yields each operation takes.
 
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::{Highlight, Labels, Series, labels};
+use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
+use rtorb_results::statements::{HighlightOf, Statements, Words};
+use rtorb_results::{Labels, labels};
 
 use super::operation::{ALL, YIELD};
 use crate::study::{Conditions, Findings};
 
+pub(super) const SAYS: Statements = Statements {
+    highlights: &[HighlightOf {
+        what: "cube_long, called by another task, to a yield",
+        of: "operation=cube_long, !in",
+        metric: Metric::of(P50).with(&[Over(P50, "operation=yield")]),
+        unit: "yields",
+        beside: Words::text("a yield is one switch to another task of the same system"),
+    }],
+    ..Statements::NONE
+};
+
 pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
     Findings {
-        highlights: highlights(cells),
-        series: in_yields(cells),
+        cells: in_yields(cells),
         ..Findings::default()
     }
 }
 
-/// A series of ratios for each operation: round by round, its median divided by that of a yield; of wake-ups, the latest one's.
+/// The ratios of each operation: round by round, its median divided by that of a yield; of wake-ups, the latest one's.
 ///
 /// It does not say whose instructions they are: it is the same question on every kernel.
-pub(super) fn in_yields(cells: &Cells) -> Vec<Series> {
+pub(super) fn in_yields(cells: &Cells) -> Cells {
+    let mut ratios = Cells::default();
     let Some(reference) = of(cells, YIELD) else {
-        return Vec::new();
+        return ratios;
     };
     let yields = reference.rounds(|round| round.p50);
-    let ratios = ALL.iter().filter_map(|operation| {
-        let samples = of(cells, operation.name)?;
-        let rounds = samples.rounds(operation.by).divided_by(&yields);
-        let values = rounds.values();
+    for operation in &ALL {
         let labels = labels([
             ("operation", operation.name.into()),
             ("in", IN_YIELDS.into()),
             ("kind", operation.kind.into()),
         ]);
-        (!values.is_empty()).then(|| Series::of_counts(labels, "ratio", samples.count(), &values))
-    });
-    ratios.collect()
-}
-
-fn highlights(cells: &Cells) -> Vec<Highlight> {
-    let shown = ["cube_long"].into_iter().filter_map(|operation| {
-        let ratio = of(cells, operation)?.median_ns()? / of(cells, YIELD)?.median_ns()?;
-        Some(Highlight {
-            what: format!("{operation}, called by another task, to a yield"),
-            value: ratio,
-            unit: "yields".to_owned(),
-            beside: "a yield is one switch to another task of the same system".to_owned(),
-        })
-    });
-    shown.collect()
+        let samples = of(cells, operation.name);
+        let rounds = samples.map(|samples| samples.rounds(operation.by).divided_by(&yields));
+        for (round, ratio) in rounds.iter().flat_map(|rounds| rounds.each()) {
+            ratios.add_count(&labels, round, ratio, ("ratio", 1));
+        }
+    }
+    ratios
 }
 
 fn of<'c>(cells: &'c Cells, operation: &str) -> Option<&'c Samples> {
@@ -71,11 +72,11 @@ mod tests {
             cells.add(&operation(YIELD), round, &[yield_ns; 3], 0);
             cells.add(&operation("mutex"), round, &[300; 3], 0);
         }
-        let series = in_yields(&cells);
+        let series = in_yields(&cells).series(&Labels::new());
         assert_eq!(series.len(), 2);
         assert_eq!(series[0].rounds_p50, [1.0, 1.0]);
         assert_eq!(series[1].labels["operation"], "mutex".into());
         assert_eq!(series[1].rounds_p50, [3.0, 1.5]);
-        assert!(in_yields(&Cells::default()).is_empty());
+        assert_eq!(in_yields(&Cells::default()).all().count(), 0);
     }
 }

@@ -49,10 +49,7 @@ impl Answer {
         }
         let real_time = labels([("real_time", true.into())]);
         let mut series = cells.series(&real_time);
-        series.extend(in_yields(&cells).into_iter().map(|mut series| {
-            series.labels.extend(real_time.clone());
-            series
-        }));
+        series.extend(in_yields(&cells).series(&real_time));
         let host = Host::of_guest(&self.release, &self.instructions, &self.preempt);
         let effort = Effort::Emulated {
             seeds: rounds,

@@ -14,6 +14,7 @@ use rtorb_os::thread::{JoinHandle, spawn};
 
 use super::idl::model::{Behaviour, Job};
 use super::servant::Performer;
+use super::ways::instant_at;
 use crate::contestants::event_channel::rtec::take_priority;
 use crate::experiment::split_mix::SplitMix64;
 use crate::model::plan::{Begins, Levels, NOBODY};
@@ -200,8 +201,10 @@ impl Root {
         };
         let behaviour = &self.performer.plan.behaviours[self.index];
         let deadline_ns = job.release.saturating_add(behaviour.deadline_ns);
-        let left = Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
-        match object.with_end_time(Instant::now() + left).start(job, &[]) {
+        match object
+            .with_end_time(instant_at(deadline_ns))
+            .start(job, &[])
+        {
             Ok(()) => true,
             Err(late) if late.kind == ExceptionKind::Timeout => false,
             Err(failed) => {

@@ -96,9 +96,20 @@ impl Performer {
                 ..*job
             };
             for _ in 0..plan.count {
-                way.call(&onward)?;
+                match way {
+                    Way::Here { behaviour } => self.perform_here(*behaviour, &onward)?,
+                    _ => way.call(&onward)?,
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Performs a behaviour of this component on the calling thread.
+    fn perform_here(&self, number: u32, job: &Job) -> Result<(), String> {
+        let mut behaviours = self.plan.behaviours.iter();
+        let index = behaviours.position(|behaviour| behaviour.number == number);
+        self.perform(index.ok_or("it calls a behaviour of no component")?, job);
         Ok(())
     }
 

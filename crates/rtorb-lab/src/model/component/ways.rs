@@ -1,8 +1,10 @@
 //! The calls that a behaviour makes: ready to be made without a heap call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rtorb::Orb;
+use rtorb_os::clock::monotonic_ns;
 use rtorb_os::sync::Mutex;
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
@@ -10,7 +12,7 @@ use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
 use super::Peers;
 use super::idl::model::{Behaviour, Job};
 use crate::contestants::event_channel::rtec;
-use crate::model::plan::{BehaviourPlan, CallPlan, To};
+use crate::model::plan::{BehaviourPlan, CallPlan, NOBODY, To};
 
 /// One call.
 #[derive(Debug)]
@@ -18,11 +20,17 @@ pub(super) enum Way {
     Waited {
         object: Behaviour,
         payload: Vec<u8>,
+        /// The deadline that it brings, in ns from the arrival of the root.
+        deadline_ns: Option<u64>,
     },
     Onward {
         object: Behaviour,
         payload: Vec<u8>,
+        /// As that of a call that is waited for.
+        deadline_ns: Option<u64>,
     },
+    /// The calling thread performs the behaviour of this number itself.
+    Here { behaviour: u32 },
     Event {
         proxy: ProxyPushConsumer,
         /// Its payload begins with the job; two threads of a lane may be at it.
@@ -60,10 +68,15 @@ impl Way {
             To::TwoWay { behaviour } => Self::Waited {
                 object: object(behaviour)?,
                 payload: vec![0; octets],
+                deadline_ns: call.deadline_ns,
             },
             To::OneWay { behaviour } => Self::Onward {
                 object: object(behaviour)?,
                 payload: vec![0; octets],
+                deadline_ns: call.deadline_ns,
+            },
+            To::Here { behaviour } => Self::Here {
+                behaviour: *behaviour,
             },
             To::Event { channel, source } => {
                 let priority = behaviour.runs_at.last().copied();
@@ -84,16 +97,32 @@ impl Way {
     pub(super) fn touch(&self) -> Result<(), String> {
         match self {
             Self::Waited { object, .. } | Self::Onward { object, .. } => object.touch(),
+            Self::Here { .. } => Ok(()),
             Self::Event { proxy, .. } => proxy.as_object().validate_connection().map(drop),
         }
         .map_err(|exception| exception.to_string())
     }
 
-    /// Makes the call.
+    /// Makes the call. One that stays [here](Self::Here) is the caller's to perform.
     pub(super) fn call(&self, job: &Job) -> Result<(), String> {
         match self {
-            Self::Waited { object, payload } => object.run(job, payload),
-            Self::Onward { object, payload } => object.start(job, payload),
+            Self::Waited {
+                object,
+                payload,
+                deadline_ns,
+            } => match due(job, *deadline_ns) {
+                Some(due) => object.with_end_time(due).run(job, payload),
+                None => object.run(job, payload),
+            },
+            Self::Onward {
+                object,
+                payload,
+                deadline_ns,
+            } => match due(job, *deadline_ns) {
+                Some(due) => object.with_end_time(due).start(job, payload),
+                None => object.start(job, payload),
+            },
+            Self::Here { .. } => Ok(()),
             Self::Event { proxy, event } => {
                 let mut event = event.lock();
                 write_job(job, &mut event[0].data.payload);
@@ -102,6 +131,17 @@ impl Way {
         }
         .map_err(|exception| exception.to_string())
     }
+}
+
+/// When a call is due that brings such a deadline. What is done for practice has none.
+fn due(job: &Job, deadline_ns: Option<u64>) -> Option<Instant> {
+    let due_ns = job.release.saturating_add(deadline_ns?);
+    (job.caller != NOBODY).then(|| instant_at(due_ns))
+}
+
+/// The moment at which CLOCK_MONOTONIC shows that many ns; now, if that is over.
+pub(super) fn instant_at(monotonic: u64) -> Instant {
+    Instant::now() + Duration::from_nanos(monotonic.saturating_sub(monotonic_ns()))
 }
 
 /// Octets of a job in an event.

@@ -1,16 +1,23 @@
-//! The lanes that dispatch by deadline: one for each CPU of the system that schedules by earliest deadline.
+//! The lanes that dispatch by deadline, one for each CPU of the system that schedules by earliest deadline, and the deadlines of calls
+//! to them.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use rtorb_sched::model::{Locking, Placement, SchedulingPolicy, System, Trigger};
+use rtorb_sched::model::{
+    Call, CallWay, CheckReport, ComponentLoading, LaneOrder, Locking, Placement, SchedulingPolicy,
+    System, Trigger,
+};
 use serde::{Deserialize, Serialize};
 
 use super::NATIVE_MAX;
+use crate::model::tree::Tree;
 
 /// The native priorities of a lane that dispatches by deadline, and of the threads that release its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Levels {
+    /// The native priority of the lane: that of its lowest level.
+    pub(crate) lowest: u8,
     /// The number of levels, each with a native priority of its own.
     pub(crate) count: u32,
 }
@@ -20,7 +27,11 @@ impl Levels {
     ///
     /// # Errors
     /// In words, what of the component cannot be run by deadline, and what to do.
-    pub(super) fn of(system: &System, component: usize) -> Result<Option<Self>, String> {
+    pub(super) fn of(
+        system: &System,
+        component: usize,
+        loading: Option<&ComponentLoading>,
+    ) -> Result<Option<Self>, String> {
         let one = &system.components[component];
         let place = Placement {
             node: one.node,
@@ -29,93 +40,151 @@ impl Levels {
         if system.scheduling(place) != SchedulingPolicy::EarliestDeadline {
             return Ok(None);
         }
-        refuse_others(system, component, place)?;
-        refuse_calls(system, component)?;
-        refuse_ceilings(system, component)?;
-        let count = system.nodes[one.node]
-            .levels
-            .unwrap_or_else(|| deadlines(system, component));
-        if count > COUNT_MAX {
-            return Err(format!(
-                "{} needs {count} levels, and a run has at most {COUNT_MAX}: write fewer `levels` at its node",
-                one.name
-            ));
+        let lacks = || format!("the analysis gives {} no lane", one.name);
+        let loading = loading.ok_or_else(lacks)?;
+        if let Some(reason) = &loading.lacks_lane {
+            return Err(format!("{reason}, to run the system"));
         }
-        Ok(Some(Self { count }))
-    }
-
-    /// Returns the native priority of the lane: that of its lowest level.
-    pub(crate) const fn lowest(self) -> u8 {
-        LOWEST
+        let mut lanes = loading.lanes.iter();
+        let lane = lanes.find(|lane| lane.order == LaneOrder::EarliestDeadline);
+        let lane = lane.ok_or_else(lacks)?;
+        refuse_ceilings(system, component)?;
+        let lowest = u8::try_from(lane.priority)
+            .ok()
+            .filter(|lowest| *lowest > 0);
+        let releasing = i64::from(lane.priority) + i64::from(lane.threads) + 1;
+        let lowest = lowest.filter(|_| releasing <= i64::from(NATIVE_MAX));
+        let lowest = lowest.ok_or_else(|| {
+            format!(
+                "the lane of {} has {} levels from priority {}, and a run has 1 to {NATIVE_MAX}, with one for the I/O thread and one for \
+                 releases: choose `priorities` of the system that leave room, or fewer `levels` at its node",
+                loading.component, lane.threads, lane.priority
+            )
+        })?;
+        Ok(Some(Self {
+            lowest,
+            count: lane.threads,
+        }))
     }
 
     /// Returns the native priorities of the levels.
     pub(crate) fn priorities(self) -> RangeInclusive<u8> {
-        LOWEST..=self.releasing() - 2
+        self.lowest..=self.releasing() - 2
     }
 
     /// Returns the native priority of the threads that release jobs: above the levels and above the lane's I/O thread.
     pub(crate) fn releasing(self) -> u8 {
         // Both are at most `NATIVE_MAX`.
-        LOWEST + self.count as u8 + 1
+        self.lowest + self.count as u8 + 1
     }
 }
 
-/// The relative deadline of a root, which is its period if the file gives none.
-pub(super) fn deadline_ns(system: &System, behaviour: usize) -> u64 {
+/// The deadlines that order jobs, in ns from the arrival of the root.
+pub(super) struct OrderDeadlines<'a> {
+    system: &'a System,
+    /// Of each behaviour that has a thread or a job of its own, and executes by deadline.
+    of: HashMap<&'a str, u64>,
+}
+
+impl<'a> OrderDeadlines<'a> {
+    /// Takes them from the analysis.
+    pub(super) fn of(system: &'a System, checked: &'a CheckReport) -> Self {
+        let components = checked.loading.components.iter();
+        let deadlines = components.flat_map(|component| &component.deadlines);
+        Self {
+            system,
+            of: deadlines
+                .map(|(name, deadline_ns)| (name.as_str(), *deadline_ns))
+                .collect(),
+        }
+    }
+
+    /// Returns that of a behaviour.
+    pub(super) fn of_behaviour(&self, behaviour: usize) -> Option<u64> {
+        let name = self.system.behaviours[behaviour].name.as_str();
+        self.of.get(name).copied()
+    }
+
+    /// Returns that which a call brings; `None` if it brings none of its own. Calls of a servant that waits for them inherit its
+    /// caller's.
+    pub(super) fn of_call(&self, caller: usize, call: &Call) -> Option<u64> {
+        match call.way {
+            CallWay::TwoWay if self.stays(caller, call) => None,
+            CallWay::TwoWay => self.of_behaviour(caller),
+            CallWay::OneWay => call.to.first().and_then(|to| self.of_behaviour(*to)),
+            CallWay::Event { .. } => None,
+        }
+    }
+
+    /// True if a call stays on the level of its caller: on a CPU by deadline, the caller's thread performs the callee too.
+    pub(super) fn stays(&self, caller: usize, call: &Call) -> bool {
+        call.way == CallWay::TwoWay && self.is_by_deadline(caller)
+    }
+
+    fn is_own_lane(&self, caller: usize, callee: usize, call: &Call) -> bool {
+        let is_one_cpu = self.system.placement(caller) == self.system.placement(callee);
+        call.way == CallWay::OneWay && is_one_cpu && self.is_by_deadline(caller)
+    }
+
+    fn is_by_deadline(&self, behaviour: usize) -> bool {
+        self.system.scheduling(self.system.placement(behaviour))
+            == SchedulingPolicy::EarliestDeadline
+    }
+
+    /// Checks that each job by deadline arrives with the deadline of the analysis. A nested call has no later one than its caller.
+    ///
+    /// # Errors
+    /// In words, which call would bring another one.
+    pub(super) fn check(&self, tree: &Tree) -> Result<(), String> {
+        let mut carried: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
+        let mut wanted: Vec<Option<u64>> = Vec::with_capacity(tree.places.len());
+        for place in &tree.places {
+            let behaviour = &self.system.behaviours[place.behaviour];
+            let own = self.of_behaviour(place.behaviour);
+            let Some(caller) = place.caller else {
+                let is_released = self.is_by_deadline(place.behaviour);
+                carried.push(own.filter(|_| is_released));
+                wanted.push(own);
+                continue;
+            };
+            let called_by = tree.places[caller].behaviour;
+            let call = &self.system.behaviours[called_by].calls[place.call];
+            if self.is_own_lane(called_by, place.behaviour, call) {
+                return Err(format!(
+                    "{} calls {} one-way, and a thread of a lane with levels cannot call an object of its own lane: make the call two-way, to \
+                     run the system",
+                    self.system.behaviours[called_by].name, behaviour.name
+                ));
+            }
+            let brought = self.of_call(called_by, call);
+            let earliest = carried[caller].into_iter().chain(brought).min();
+            let needed = if call.way == CallWay::TwoWay {
+                wanted[caller]
+            } else {
+                own
+            };
+            if self.is_by_deadline(place.behaviour) && earliest != needed {
+                return Err(format!(
+                    "{} is due later than its caller {}, and a call of a job with a deadline inherits that: give {} a deadline that is no \
+                     later, to run the system",
+                    behaviour.name, self.system.behaviours[called_by].name, behaviour.name
+                ));
+            }
+            carried.push(earliest);
+            wanted.push(needed);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the relative deadline of a root, which is its period if the file gives none.
+pub(super) fn own_deadline_ns(system: &System, behaviour: usize) -> u64 {
     let one = &system.behaviours[behaviour];
     one.deadline_ns.unwrap_or(match one.trigger {
         Trigger::Periodic { period_ns, .. } => period_ns,
         Trigger::Sporadic { gap_ns, .. } => gap_ns,
         Trigger::Called => u64::MAX,
     })
-}
-
-/// Counts the different relative deadlines of a component's behaviours. With as many levels, no job waits for a free one.
-fn deadlines(system: &System, component: usize) -> u32 {
-    let ours = (0..system.behaviours.len()).filter(|at| is_of(system, *at, component));
-    let different: BTreeSet<u64> = ours.map(|at| deadline_ns(system, at)).collect();
-    (different.len() as u32).max(1)
-}
-
-fn is_of(system: &System, behaviour: usize, component: usize) -> bool {
-    system.behaviours[behaviour].component == component
-}
-
-fn refuse_others(system: &System, component: usize, place: Placement) -> Result<(), String> {
-    let components = system.components.iter().enumerate();
-    let mut others = components
-        .filter(|(at, other)| {
-            *at != component && (other.node, other.cpu) == (place.node, place.cpu)
-        })
-        .map(|(_, other)| &other.name);
-    let mut channels = system.channels.iter();
-    let channel = channels
-        .find(|one| (one.node, one.cpu) == (place.node, place.cpu))
-        .map(|one| &one.name);
-    match others.next().or(channel) {
-        None => Ok(()),
-        Some(other) => Err(format!(
-            "{} and {other} share CPU {} of {}, which schedules by earliest deadline, and in a run one lane of one process orders all \
-             jobs of such a CPU: put the behaviours into one component to run the system",
-            system.components[component].name, place.cpu, system.nodes[place.node].name
-        )),
-    }
-}
-
-fn refuse_calls(system: &System, component: usize) -> Result<(), String> {
-    let mut ours = system
-        .behaviours
-        .iter()
-        .filter(|one| one.component == component);
-    match ours.find(|one| one.trigger == Trigger::Called || !one.calls.is_empty()) {
-        None => Ok(()),
-        Some(behaviour) => Err(format!(
-            "{} calls or is called on a CPU that schedules by earliest deadline, where a run has periodic and sporadic behaviours \
-             only: write scheduling = \"fixed-priority\" for that CPU to run the system",
-            behaviour.name
-        )),
-    }
 }
 
 fn refuse_ceilings(system: &System, component: usize) -> Result<(), String> {
@@ -132,7 +201,3 @@ fn refuse_ceilings(system: &System, component: usize) -> Result<(), String> {
         )),
     }
 }
-
-const LOWEST: u8 = 40;
-/// So that the releasing threads have a priority too.
-const COUNT_MAX: u32 = (NATIVE_MAX - LOWEST - 1) as u32;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::by_hand::{checked, example, system};
+use rtorb_sched::model::{CheckOptions, Platform};
 
 const TWO: &str = r#"
 name = "two"
@@ -40,6 +41,16 @@ name = "other"
   priority = 10
 "#;
 
+/// The answer of the analysis, on platforms that cost nothing.
+fn analysed(system: &System) -> CheckReport {
+    let platforms = vec![Platform::ideal(); system.nodes.len()];
+    let options = CheckOptions {
+        sensitivity: false,
+        ..CheckOptions::default()
+    };
+    rtorb_sched::model::check(system, &platforms, &options).unwrap()
+}
+
 fn plan_of(text: &str) -> Result<Plan, String> {
     let system = system(text);
     let checked = checked(&system, None);
@@ -56,8 +67,7 @@ fn every_example_has_a_plan() {
         "only-edf",
     ] {
         let system = example(&format!("{name}.toml"));
-        let checked = checked(&system, None);
-        let plan = Plan::of(&system, &checked, (60_000_000_000, 1)).unwrap();
+        let plan = Plan::of(&system, &analysed(&system), (60_000_000_000, 1)).unwrap();
         assert_eq!(plan.components.len(), system.components.len());
         let all = plan.components.iter().flat_map(|one| &one.behaviours);
         for behaviour in all {
@@ -123,55 +133,163 @@ fn what_cannot_be_run_is_refused_with_what_to_do() {
 #[test]
 fn a_cpu_by_deadline_has_one_lane_with_levels() {
     let mut system = example("only-edf.toml");
-    let checked = checked(&system, None);
-    let planned = |system: &System| Plan::of(system, &checked, (1_000_000_000, 1));
+    let planned = |system: &System| Plan::of(system, &analysed(system), (1_000_000_000, 1));
     let plan = planned(&system).unwrap();
     let [component] = &plan.components[..] else {
         panic!("one component")
     };
-    assert_eq!(component.lanes, [(40, 4)]);
-    assert_eq!(component.levels.map(Levels::releasing), Some(45));
-    assert_eq!(plan.highest_priority(), 45);
+    // The I/O thread has the highest priority that the system may have.
+    assert_eq!(component.lanes, [(76, 4)]);
+    assert_eq!(component.levels.map(Levels::releasing), Some(81));
+    assert_eq!(plan.highest_priority(), 81);
     let deadlines = component.behaviours.iter().map(|one| one.deadline_ns);
     let expected = [10, 14, 24, 40].map(|ms| ms * 1_000_000);
     assert!(deadlines.eq(expected));
     for behaviour in &component.behaviours {
-        assert_eq!(behaviour.runs_at, [40, 41, 42, 43], "{behaviour:?}");
+        assert_eq!(behaviour.runs_at, [76, 77, 78, 79], "{behaviour:?}");
     }
     // Without a number, as many as there are different deadlines.
     system.nodes[0].levels = None;
     system.behaviours[3].deadline_ns = Some(24_000_000);
     let plan = planned(&system).unwrap();
-    assert_eq!(plan.components[0].lanes, [(40, 3)]);
+    assert_eq!(plan.components[0].lanes, [(77, 3)]);
+}
+
+/// A CPU by deadline, called from one with priorities and calling back.
+const MIXED: &str = r#"
+name = "mixed"
+[[node]]
+name = "plain"
+[[node]]
+name = "dynamic"
+scheduling = "edf"
+[[link]]
+between = ["plain", "dynamic"]
+latency = "10us"
+[[component]]
+name = "one"
+node = "plain"
+  [[component.behaviour]]
+  name = "begin"
+  period = "20ms"
+  execution = "1ms"
+  calls = [{ to = "other.answer" }, { to = "other.hear", way = "one-way" }]
+  [[component.behaviour]]
+  name = "note"
+  execution = "1ms"
+[[component]]
+name = "other"
+node = "dynamic"
+  [[component.behaviour]]
+  name = "tick"
+  period = "10ms"
+  execution = "1ms"
+  calls = [{ to = "other.part" }, { to = "one.note", way = "one-way" }]
+  [[component.behaviour]]
+  name = "part"
+  execution = "1ms"
+  deadline = "9ms"
+  [[component.behaviour]]
+  name = "answer"
+  execution = "1ms"
+  [[component.behaviour]]
+  name = "hear"
+  execution = "1ms"
+  deadline = "15ms"
+"#;
+
+#[test]
+fn calls_to_a_cpu_by_deadline_bring_the_deadline_of_the_analysis() {
+    let mixed = system(MIXED);
+    let plan = Plan::of(&mixed, &analysed(&mixed), (1_000_000_000, 1)).unwrap();
+    let [one, other] = &plan.components[..] else {
+        panic!("two components")
+    };
+    assert_eq!(
+        (one.levels, other.levels.map(|it| it.count)),
+        (None, Some(3))
+    );
+    let of = |calls: &[CallPlan]| -> Vec<_> {
+        calls
+            .iter()
+            .map(|call| (call.to, call.deadline_ns))
+            .collect()
+    };
+    const MS: u64 = 1_000_000;
+    let waited = (To::TwoWay { behaviour: 4 }, Some(20 * MS));
+    let onward = (To::OneWay { behaviour: 5 }, Some(15 * MS));
+    assert_eq!(of(&one.behaviours[0].calls), [waited, onward]);
+    // The part is performed by its caller, whose job is due when the part is.
+    assert_eq!(other.behaviours[0].deadline_ns, 9 * MS);
+    let here = (To::Here { behaviour: 3 }, None);
+    let back = (To::OneWay { behaviour: 1 }, None);
+    assert_eq!(of(&other.behaviours[0].calls), [here, back]);
+}
+
+#[test]
+fn a_call_that_would_inherit_an_earlier_deadline_is_refused() {
+    let text = MIXED.replace(
+        "deadline = \"15ms\"",
+        "deadline = \"15ms\"\n  [[component.behaviour]]\n  name = \"later\"\n  execution = \"1ms\"\n  deadline = \"12ms\"",
+    );
+    let text = text.replace(
+        "name = \"note\"",
+        "name = \"note\"\n  calls = [{ to = \"other.later\", way = \"one-way\" }]",
+    );
+    let mixed = system(&text);
+    let refused = Plan::of(&mixed, &analysed(&mixed), (1, 1)).unwrap_err();
+    assert!(
+        refused.contains("other.later is due later than its caller one.note"),
+        "{refused}"
+    );
+    let earlier = system(&text.replace("12ms", "9ms"));
+    Plan::of(&earlier, &analysed(&earlier), (1, 1)).unwrap();
 }
 
 #[test]
 fn what_one_lane_cannot_order_is_refused() {
-    let by_deadline = |from: &str, to: &str| {
-        let text = TWO.replace("name = \"here\"", "name = \"here\"\nscheduling = \"edf\"");
+    let refused = |system: &System| Plan::of(system, &analysed(system), (1, 1)).unwrap_err();
+    let by_deadline = |text: &str, from: &str, to: &str| {
+        let text = text.replace("name = \"here\"", "name = \"here\"\nscheduling = \"edf\"");
         assert!(text.contains(from), "{from}");
-        plan_of(&text.replace(from, to)).unwrap_err()
+        refused(&system(&text.replace(from, to)))
     };
-    let refused = by_deadline("2ms", "2ms");
+    let words = by_deadline(TWO, "2ms", "2ms");
     assert!(
-        refused.contains("one and other share CPU 0 of here"),
-        "{refused}"
+        words.contains("one and other share CPU 0 of here"),
+        "{words}"
     );
+    let one_way = "\"one.note\", way = \"one-way\"";
+    let words = by_deadline(MIXED, one_way, "\"one.note\"");
+    assert!(
+        words.contains("other.tick waits for another CPU"),
+        "{words}"
+    );
+    let words = by_deadline(
+        MIXED,
+        "{ to = \"other.part\" }",
+        "{ to = \"other.part\", way = \"one-way\" }",
+    );
+    assert!(
+        words.contains("other.tick calls other.part one-way"),
+        "{words}"
+    );
+    let event = "{ to = \"other.hear\", way = \"event\", channel = \"news\" }";
+    let words = by_deadline(
+        &MIXED.replace(
+            "[[component]]\nname = \"one\"",
+            "[[channel]]\nname = \"news\"\nnode = \"plain\"\n[[component]]\nname = \"one\"",
+        ),
+        "{ to = \"other.hear\", way = \"one-way\" }",
+        event,
+    );
+    assert!(words.contains("other.hear receives events"), "{words}");
     let mut system = example("only-edf.toml");
-    let checked = checked(&system, None);
-    let refused = |system: &System| Plan::of(system, &checked, (1, 1)).unwrap_err();
-    let mut calling = system.clone();
-    calling.behaviours[1].calls = vec![rtorb_sched::model::Call {
-        to: vec![2],
-        ..self::system(TWO).behaviours[0].calls[0].clone()
-    }];
-    let words = refused(&calling);
-    assert!(words.contains("tool.spindle calls or is called"), "{words}");
     let mut ceiling = system.clone();
     ceiling.resources = self::system(TWO).resources;
     let words = refused(&ceiling);
     assert!(words.contains("log of tool has a ceiling"), "{words}");
-    system.nodes[0].levels = Some(58);
+    system.nodes[0].levels = Some(80);
     let words = refused(&system);
-    assert!(words.contains("at most 57"), "{words}");
+    assert!(words.contains("needs 80 levels"), "{words}");
 }

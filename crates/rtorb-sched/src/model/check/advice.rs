@@ -14,6 +14,16 @@ const STEPS_MAX: usize = 60_000;
 /// The number of contributors that are tried.
 const CONTRIBUTORS: usize = 3;
 
+/// What precedes the changes in an explanation.
+const SUFFICES: &str = " Each of these changes alone suffices: ";
+
+/// Returns the changes that an explanation lists, of which each alone suffices.
+pub(in super::super) fn remedies(explanation: &str) -> Vec<String> {
+    let listed = explanation.split_once(SUFFICES);
+    let listed = listed.map(|(_, listed)| listed.trim_end_matches('.').split("; "));
+    listed.into_iter().flatten().map(str::to_owned).collect()
+}
+
 /// A deadline that is missed.
 #[derive(Clone, Copy)]
 pub(super) struct MissedDeadline {
@@ -72,7 +82,7 @@ impl<'a> Advice<'a> {
             [] => " No single change that was tried is enough: shorter execution, other CPUs, lower rates and \
                    other priorities of this behaviour and of those that take most of the time."
                 .to_owned(),
-            help => format!(" Each of these changes alone suffices: {}.", help.join("; ")),
+            help => format!("{SUFFICES}{}.", help.join("; ")),
         }
     }
 

@@ -1,9 +1,11 @@
 //! The configuration of the ORBs, so that a run has the priorities and threads of the analysis.
 
+mod by_deadline;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::composition::Activation;
-use super::super::report::{ComponentLoading, LaneLoading, Loading};
+use super::super::report::{ComponentLoading, LaneLoading, LaneOrder, Loading};
 use super::super::system::{CallWay, Trigger};
 use super::steps::{Analysis, View};
 
@@ -15,7 +17,7 @@ type Lanes = BTreeMap<i16, u32>;
 /// A lane has a thread for each call that it may serve at once. Each owner makes one two-way call at a time and waits. Each
 /// nested call back to a component whose thread waits needs another thread. A oneway call or event needs a thread for each job
 /// that may not have ended when the next one arrives. A channel's lane has a thread for each supplier at its priority, and at
-/// least one if it has consumers.
+/// least one if it has consumers. A CPU that schedules by deadline has one lane, whose threads are levels.
 pub(super) fn loading(view: &View<'_>, analysis: &Analysis) -> Loading {
     let system = view.system;
     let mut components = vec![Draft::default(); system.components.len()];
@@ -70,6 +72,7 @@ pub(super) fn loading(view: &View<'_>, analysis: &Analysis) -> Loading {
             }
         }
     }
+    by_deadline::add(view, analysis, &mut components);
     let named = system.components.iter().zip(components);
     let channels = system.channels.iter().zip(&channels);
     Loading {
@@ -126,6 +129,9 @@ struct Draft {
     lanes: Lanes,
     bands: BTreeSet<i16>,
     priorities: Vec<(String, i16)>,
+    by_deadline: Option<LaneLoading>,
+    lacks_lane: Option<String>,
+    deadlines: Vec<(String, u64)>,
 }
 
 impl Draft {
@@ -133,14 +139,24 @@ impl Draft {
         let bands = self.bands.into_iter().rev();
         ComponentLoading {
             component: name.to_owned(),
-            lanes: listed(&self.lanes),
+            lanes: self
+                .by_deadline
+                .into_iter()
+                .chain(listed(&self.lanes))
+                .collect(),
             bands: bands.map(|priority| (priority, priority)).collect(),
             priorities: self.priorities,
+            deadlines: self.deadlines,
+            lacks_lane: self.lacks_lane,
         }
     }
 }
 
 fn listed(lanes: &Lanes) -> Vec<LaneLoading> {
-    let lane = |(&priority, &threads): (&i16, &u32)| LaneLoading { priority, threads };
+    let lane = |(&priority, &threads): (&i16, &u32)| LaneLoading {
+        priority,
+        threads,
+        order: LaneOrder::Fifo,
+    };
     lanes.iter().rev().map(lane).collect()
 }

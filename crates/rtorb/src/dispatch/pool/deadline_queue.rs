@@ -1,4 +1,5 @@
-//! The bounded queue of a lane that serves requests in the order of their urgency, on several levels.
+//! The bounded queue of a lane that serves requests in the order of their urgency, on several levels, or sheds requests in the order of
+//! their arrival.
 //!
 //! One lock guards the [levels](super::levels), with priority inheritance. It is held while a request is put into or taken out of a
 //! heap, and never while a thread waits, is woken, or serves. A thread waits for its next request at a ring of its own.
@@ -37,12 +38,23 @@ impl DeadlineQueue {
         limits: &Limits,
     ) -> Self {
         let room = RequestRoom::new(buffering, levels, limits);
+        let (count, waiting_max) = (levels as usize, room.capacity());
+        let state = if order.has_levels() {
+            Levels::new(count, waiting_max)
+        } else {
+            Levels::parallel(count, waiting_max)
+        };
         Self {
             order,
-            levels: Mutex::new(Levels::new(levels as usize, room.capacity())),
+            levels: Mutex::new(state),
             begun: (0..levels).map(|_| Ring::new(1)).collect(),
             room,
         }
+    }
+
+    /// True if each thread has a priority of its own.
+    pub(super) fn has_levels(&self) -> bool {
+        self.order.has_levels()
     }
 
     /// Adds `request`, and replaces it by memory for the next one. Wakes the thread of a level if the request begins now.

@@ -71,7 +71,8 @@ pub(super) enum Source {
     Leader(Mutex<()>),
     /// From a queue, which an I/O thread fills.
     Queue(RequestQueue),
-    /// As [`Queue`](Self::Queue), but the most urgent request first, and each thread is a level.
+    /// As [`Queue`](Self::Queue), but the most urgent request first, and each thread is a level; or in the order of arrival, and a more
+    /// critical request takes the place of a less critical one.
     Levels(DeadlineQueue),
 }
 
@@ -171,7 +172,7 @@ impl Lane {
     /// The scheduling of a thread: that of the lane, that of its level, or its reservation.
     pub(super) fn thread_config(&self, place: u32) -> ThreadConfig {
         match (&self.source, &self.reservation) {
-            (Source::Levels(_), _) => self.config_above(place),
+            (Source::Levels(queue), _) if queue.has_levels() => self.config_above(place),
             (_, Some(reservation)) => ThreadConfig {
                 policy: Some(reservation.policy()),
                 ..self.threads.clone()
@@ -227,7 +228,8 @@ impl Lane {
 
     /// True if it has one thread, or levels: a nested call inherits the deadline of its caller, so it is not more urgent, and waits.
     pub(super) fn serves_one_at_a_time(&self) -> bool {
-        self.has_one_thread() || matches!(self.source, Source::Levels(_))
+        let has_levels = matches!(&self.source, Source::Levels(queue) if queue.has_levels());
+        self.has_one_thread() || has_levels
     }
 
     /// The number of events that one of its threads takes at a time: one if another thread could serve the next.

@@ -15,6 +15,8 @@
 //! the waiting requests begins when the top ends. As many levels as the lane has different relative deadlines are enough, because a
 //! request preempts none with the same relative deadline.
 //!
+//! A lane in the order of arrival has *parallel* levels: each is an equal thread, and a request begins on any that is idle.
+//!
 //! This file decides, and has no threads, locks and clock.
 
 #[cfg(test)]
@@ -35,6 +37,8 @@ pub(super) struct Levels<J> {
     /// suspended.
     height: usize,
     waiting: BinaryHeap<WaitingJob<J>>,
+    /// True if a job may begin on any idle level.
+    is_parallel: bool,
     /// The number of jobs that have arrived.
     arrived: u64,
 }
@@ -61,10 +65,19 @@ impl<J> Levels<J> {
     /// So many idle levels, with room for `waiting_max` waiting jobs, so that adding one makes no heap call.
     pub(super) fn new(levels: usize, waiting_max: usize) -> Self {
         Self {
+            is_parallel: false,
             running: vec![None; levels].into(),
             height: 0,
             waiting: BinaryHeap::with_capacity(waiting_max),
             arrived: 0,
+        }
+    }
+
+    /// As [`new`](Self::new), but a job may begin on any idle level.
+    pub(super) fn parallel(levels: usize, waiting_max: usize) -> Self {
+        Self {
+            is_parallel: true,
+            ..Self::new(levels, waiting_max)
         }
     }
 
@@ -130,16 +143,20 @@ impl<J> Levels<J> {
             .filter(move |waiting| waiting.criticality < than)
     }
 
-    /// True if a level is free above the stack, and the job is more urgent than the top.
+    /// True if a level is free above the stack, and the job is more urgent than the top; or if any of parallel levels is idle.
     fn may_begin(&self, rank: Ranked) -> bool {
+        if self.is_parallel {
+            return self.running.iter().any(Option::is_none);
+        }
         let top = self.height.checked_sub(1).and_then(|top| self.running[top]);
         self.height < self.running.len() && top.is_none_or(|top| rank < top)
     }
 
     fn begin(&mut self, rank: Ranked, job: J) -> Start<J> {
-        let level = self.height;
+        let idle = self.running.iter().position(Option::is_none);
+        let level = idle.filter(|_| self.is_parallel).unwrap_or(self.height);
         self.running[level] = Some(rank);
-        self.height += 1;
+        self.height = self.height.max(level + 1);
         Start { level, job }
     }
 }

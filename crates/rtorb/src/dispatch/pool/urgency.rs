@@ -46,7 +46,7 @@ impl Urgency {
             _ => deadline_ns.saturating_sub(worst_ns),
         };
         let (criticality, by_ns) = match order {
-            RequestOrder::Fifo => (UNSTATED, 0),
+            RequestOrder::Fifo | RequestOrder::FifoShedding => (UNSTATED, 0),
             RequestOrder::EarliestDeadline => (UNSTATED, deadline_ns),
             RequestOrder::LeastLaxity => (UNSTATED, begin_by_ns),
             RequestOrder::MaximumUrgency => (criticality(timing), begin_by_ns),

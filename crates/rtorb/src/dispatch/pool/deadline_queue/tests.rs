@@ -273,6 +273,37 @@ fn a_full_queue_sheds_the_least_critical_request_that_is_due_last_and_tells_its_
 }
 
 #[test]
+fn a_queue_in_the_order_of_arrival_sheds_the_least_critical_request_that_came_last() {
+    let mut exchange = Exchange::new();
+    let bounds = Buffering {
+        requests_max: 3,
+        ..Buffering::default()
+    };
+    let order = RequestOrder::FifoShedding;
+    let queue = DeadlineQueue::new(order, bounds, 1, &Limits::default());
+    for (number, operation) in [
+        (0, "work"),
+        (1, "work"),
+        (2, "work"),
+        (3, "work"),
+        (4, "work"),
+        (5, "vital"),
+        (6, "vital"),
+    ] {
+        exchange.call(&queue, operation, number, None);
+        exchange.receive();
+    }
+    let orb = &exchange.orb;
+    // 4 is as critical as those that wait, so it is refused as in every full queue; 3 and 2 give way.
+    assert_eq!((orb.requests_shed(), orb.requests_refused()), (2, 1));
+    let minors = [local::NO_ROOM, local::SHED].map(|it| exchange.count(&it.minor.to_ne_bytes()));
+    assert_eq!(minors, [1, 2], "told at once");
+    exchange.serve_all(&queue, 0);
+    assert_eq!(exchange.log.numbers(), [0, 1, 5, 6]);
+    assert_eq!(queue.room.accepted(), 0);
+}
+
+#[test]
 fn a_request_for_which_shedding_makes_too_little_room_is_refused_and_none_is_shed() {
     let mut exchange = Exchange::new();
     let size = exchange.message("vital", 0, Some(Duration::ZERO)).len() as u32;

@@ -324,3 +324,29 @@ fn no_job_is_lost_whichever_thread_is_preempted_where() {
         assert!(threads.explore() > 100, "{arriving:?}");
     }
 }
+
+#[test]
+fn parallel_levels_serve_in_the_order_of_arrival_and_none_is_idle_while_a_job_waits() {
+    let mut levels = Levels::parallel(2, 8);
+    let begun = |start: Option<Start<u32>>| start.map(|start| (start.level, start.job));
+    let equal = || by(0);
+    assert_eq!(begun(levels.arrive(equal(), 0)), Some((0, 0)));
+    assert_eq!(begun(levels.arrive(equal(), 1)), Some((1, 1)));
+    for job in 2..5 {
+        assert_eq!(begun(levels.arrive(equal(), job)), None);
+    }
+    for (ended, next) in [
+        (0, Some(2)),
+        (0, Some(3)),
+        (1, Some(4)),
+        (1, None),
+        (0, None),
+    ] {
+        let expected = next.map(|job| (ended, job));
+        assert_eq!(begun(levels.end(ended)), expected, "{next:?}");
+    }
+    assert_eq!(begun(levels.arrive(equal(), 5)), Some((0, 5)));
+    assert_eq!(begun(levels.arrive(equal(), 6)), Some((1, 6)));
+    assert_eq!(begun(levels.end(0)), None);
+    assert_eq!(begun(levels.arrive(equal(), 7)), Some((0, 7)), "beside 6");
+}

@@ -1,13 +1,11 @@
-//! Does an object answer, where, and how fast.
+//! Whether an object replies, where, and how fast.
 
-use std::time::Duration;
-
-use rtorb::{ObjectRef, Orb, OrbBuilder};
+use rtorb::ObjectRef;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::statistics::{Recorder, Statistics};
 use serde::Serialize;
 
-/// What came of asking an object whether it exists.
+/// The replies of an object to the question whether it exists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pong {
     /// Whether it answered every time, and that it exists.
@@ -24,37 +22,12 @@ pub struct Pong {
     pub trouble: Option<String>,
 }
 
-/// How to ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asking {
-    /// How often.
-    pub count: u64,
-    /// How long to wait for a connection and for each answer.
-    pub timeout: Duration,
-}
-
-/// An ORB for tools that only call: nothing waits longer than `timeout`.
-///
-/// # Errors
-/// As [`rtorb::OrbBuilder::build`].
-pub fn client_orb(timeout: Duration) -> Result<Orb, rtorb::OrbError> {
-    client_orb_builder(timeout).build()
-}
-
-/// The builder of that ORB.
+/// Asks an object `count` times whether it exists, and stops at the first trouble.
 #[must_use]
-pub fn client_orb_builder(timeout: Duration) -> OrbBuilder {
-    Orb::builder()
-        .connect_timeout(timeout)
-        .round_trip_timeout(Some(timeout))
-}
-
-/// Asks an object as often as it is told, and stops at the first trouble.
-#[must_use]
-pub fn ping(object: &ObjectRef, asking: Asking) -> Pong {
+pub fn ping(object: &ObjectRef, count: u64) -> Pong {
     let mut recorder = Recorder::new();
     let mut trouble = None;
-    for _ in 0..asking.count {
+    for _ in 0..count {
         let before_ns = monotonic_ns();
         let answer = object.non_existent();
         let after_ns = monotonic_ns();

@@ -1,20 +1,15 @@
-//! Looking at what is there: what a reference says, and whether its object answers.
+//! REF: the reference that a command line means.
 
 use std::io::Read as _;
 use std::path::Path;
 
-use rtorb::ior::{Component, Ior};
-use rtorb_sched::text_file::open;
-
-pub mod ior;
-pub mod ping;
-pub mod repeat;
+use rtorb_sched::text_file::{open, shortened};
 
 /// Returns the reference that a command line means: the argument itself, or the content of the file that it names.
 ///
 /// # Errors
 /// That it is neither, in words that help. The text is short, however long the argument or the file is.
-pub fn reference_text(argument: &str) -> Result<ReferenceText, String> {
+pub(crate) fn reference_text(argument: &str) -> Result<ReferenceText, String> {
     if has_scheme(argument) {
         return Ok(ReferenceText::of(argument));
     }
@@ -56,11 +51,11 @@ pub fn reference_text(argument: &str) -> Result<ReferenceText, String> {
 
 /// The text of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReferenceText {
+pub(crate) struct ReferenceText {
     /// The text, without white space inside an `IOR:`.
-    pub text: String,
+    pub(crate) text: String,
     /// True if there was white space inside it. A mail client that wraps lines leaves some.
-    pub was_wrapped: bool,
+    pub(crate) was_wrapped: bool,
 }
 
 impl ReferenceText {
@@ -84,20 +79,8 @@ impl ReferenceText {
     }
 }
 
-/// Returns the beginning of a text, enough to recognise it.
-#[must_use]
-pub fn shortened(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut short: String = characters.by_ref().take(SHOWN_MAX).collect();
-    if characters.next().is_some() {
-        short.push_str("...");
-    }
-    short
-}
-
 /// Returns true if the text is that of an `IOR:`, which has everything in itself.
-#[must_use]
-pub fn is_ior(text: &str) -> bool {
+pub(crate) fn is_ior(text: &str) -> bool {
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("ior"))
 }
@@ -111,22 +94,10 @@ fn has_scheme(text: &str) -> bool {
     })
 }
 
-/// True if a server built of TAO made the reference.
-#[must_use]
-pub fn is_of_tao(ior: &Ior) -> bool {
-    const TAO: u32 = 0x5441_4f00;
-    let mut components = ior.iiop_profiles().flat_map(|profile| profile.components);
-    components.any(|component| {
-        matches!(Component::from_tagged(&component), Ok(Component::OrbType(orb)) if orb == TAO)
-    })
-}
-
 const IOR: &str = "IOR:";
 const SCHEMES: [&str; 4] = ["ior", "corbaloc", "corbaname", "file"];
 /// A reference of ten thousand profiles fits.
 const REFERENCE_BYTES_MAX: u64 = 1 << 20;
-/// Most names of files fit.
-const SHOWN_MAX: usize = 80;
 
 #[cfg(test)]
 mod tests {

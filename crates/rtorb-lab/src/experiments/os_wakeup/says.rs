@@ -1,0 +1,115 @@
+//! What is said of how late the two loops wake under each condition.
+
+use rtorb_results::claim::Declaration;
+use rtorb_results::metric::{
+    Metric,
+    Statistic::{Max, P50},
+    Step::{Largest, Over, Times},
+};
+use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
+use rtorb_results::{Plot, PlotKind};
+
+/// Median and largest lateness.
+const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
+const MAX_US: Metric = Metric::of(Max).with(&[Times(1e-3), Largest]);
+const IDLE: &str = "load=none, cpu=idle";
+
+pub(super) const SAYS: Statements = Statements {
+    // What a CPU does that is kept awake is not what a user meets.
+    highlights: &[HighlightOf {
+        what: "max, load {load}, the CPU {cpu}",
+        of: "tool=rtorb, cpu!=awake",
+        metric: MAX_US,
+        unit: "us",
+        beside: Words::with("cyclictest {0}", &[(MAX_US.at("tool=cyclictest"), "us")]),
+    }],
+    derived: &[DerivedOf {
+        name: "to_cyclictest",
+        of: "tool=rtorb",
+        without: &["tool"],
+        metric: Metric::of(P50).with(&[Over(P50, "tool=cyclictest")]),
+        unit: "ratio",
+    }],
+    // Both differ by at most 15 % of cyclictest's.
+    claims: &[
+        Declaration::at_most(
+            "as-cyclictest.{cpu}",
+            Metric::of(P50).at("tool=rtorb").with(&[Over(P50, "")]),
+            1.15,
+            "ratio",
+        )
+        .of(
+            "tool=cyclictest",
+            "load {load}, the CPU {cpu}: our median, to that of cyclictest",
+        ),
+        Declaration::at_most(
+            "cyclictest-as-ours.{cpu}",
+            Metric::of(P50).with(&[Over(P50, "tool=rtorb")]),
+            1.0 / 0.85,
+            "ratio",
+        )
+        .of(
+            "tool=cyclictest",
+            "load {load}, the CPU {cpu}: the median of cyclictest, to ours",
+        ),
+    ],
+    published: &[PublishedOf {
+        source: "P4 section 3",
+        what: "maximum latency that cyclictest shows on one system",
+        published: "26 us with a RT_PREEMPT enabled kernel, 39.6 ms with a vanilla kernel",
+        of: "tool=rtorb",
+        ours: Words::with("at most {0}, load {load}, the CPU {cpu}", &[(MAX_US, "us")]),
+    }],
+    conclusions: &[
+        Sentence {
+            of: "tool=rtorb, cpu=loaded",
+            says: Words::with(
+                "With load {load} the thread wakes {0} late (median) instead of {1}, at most {2} instead of {3}.",
+                &[
+                    (US, "us"),
+                    (US.at(IDLE), "us"),
+                    (MAX_US, "us"),
+                    (MAX_US.at(IDLE), "us"),
+                ],
+            ),
+        },
+        Sentence {
+            of: "tool=rtorb, cpu=awake",
+            says: Words::with(
+                "Without load the thread wakes {0} late while the CPU may sleep, {1} late when the CPU is kept awake (medians).",
+                &[(US.at(IDLE), "us"), (US, "us")],
+            ),
+        },
+    ],
+};
+
+pub(super) fn plots() -> Vec<Plot> {
+    let plot = |id: &str, title: &str, caption: &str| Plot {
+        caption: caption.to_owned(),
+        lines: ["cpu", "load", "tool"].map(str::to_owned).to_vec(),
+        x_title: "from the set moment until the thread runs, us".to_owned(),
+        log_x: true,
+        log_y: true,
+        ..Plot::named(id, title)
+    };
+    vec![
+        Plot {
+            kind: PlotKind::Histogram,
+            choose: ["cpu", "load"].map(str::to_owned).to_vec(),
+            lines: vec!["tool".to_owned()],
+            ..plot(
+                "wakeup-histogram",
+                "How late the thread wakes",
+                "As the histograms of cyclictest. What counts for a deadline is how far to the right the last sample lies.",
+            )
+        },
+        Plot {
+            kind: PlotKind::Percentiles,
+            ..plot(
+                "wakeup-percentiles",
+                "The tail of the wake-up latency",
+                "What a mean hides: how long the slowest wake-ups take.",
+            )
+        },
+    ]
+}

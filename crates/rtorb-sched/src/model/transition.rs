@@ -1,0 +1,103 @@
+//! The change of a running system to another one: whether every deadline holds while jobs of both are there.
+//!
+//! The analysis checks one system that is at least as demanding as both at any time: each behaviour has the shorter period and
+//! deadline, the longer execution and jitter, and the calls and sections of both. Each thread changes its priority at a time of its own, so
+//! behaviours whose ranges from the old to the new priority overlap share one priority, and bounds hold for any order of equal
+//! priorities. On a CPU that schedules by deadline, jobs of both modes compete by their deadlines, none of which is shorter than the one
+//! that is analysed. The costs are those of the new platforms. The one assumption is that a behaviour keeps the shorter of its two
+//! periods between the last arrival of the old mode and the first of the new one.
+
+mod bands;
+mod merge;
+mod worse;
+
+use thiserror::Error;
+
+use super::check::{CheckOptions, ModelError, check};
+use super::platform::Platform;
+use super::report::CheckReport;
+use super::system::System;
+use crate::SearchLimits;
+use crate::admission::{IN_TWO_STEPS, Refusal};
+
+/// A system, its platforms and its bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemMode<'a> {
+    /// The system.
+    pub system: &'a System,
+    /// The platform of each node.
+    pub platforms: &'a [Platform],
+    /// The priorities and bounds.
+    pub report: &'a CheckReport,
+}
+
+/// Why there is no analysis of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TransitionError {
+    /// A part of the system cannot change while it runs.
+    #[error("{0}")]
+    Fixed(String),
+    /// Both systems together cannot be analysed.
+    #[error("the old and the new system together: {0}")]
+    Model(#[from] ModelError),
+}
+
+/// The analysis of a change from one system to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SystemTransition {
+    report: CheckReport,
+    /// The names of the old behaviours.
+    old: Vec<String>,
+}
+
+impl SystemTransition {
+    /// Analyses the change from `old` to `new`. Behaviours of one name are the same behaviour.
+    ///
+    /// # Errors
+    /// [`TransitionError`].
+    pub fn between(
+        old: SystemMode<'_>,
+        new: SystemMode<'_>,
+        limits: SearchLimits,
+    ) -> Result<Self, TransitionError> {
+        let (system, platforms) = merge::merged(old, new)?;
+        let options = CheckOptions {
+            sensitivity: false,
+            limits,
+            strategy: None,
+        };
+        let behaviours = old.system.behaviours.iter();
+        Ok(Self {
+            report: check(&system, &platforms, &options)?,
+            old: behaviours.map(|one| one.name.clone()).collect(),
+        })
+    }
+
+    /// Returns why the change is refused; `None` if every deadline holds during it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        Some(Refusal {
+            remedies: vec![IN_TWO_STEPS.to_owned()],
+            ..self.report.refusal()?
+        })
+    }
+
+    /// Returns the longest time for which jobs of the old system may run: the largest bound on a response of its behaviours.
+    /// `None` if one is unbounded.
+    #[must_use]
+    pub fn longest_ns(&self) -> Option<u64> {
+        let behaviours = self.report.behaviours.iter();
+        let mut old = behaviours.filter(|one| self.old.contains(&one.behaviour));
+        old.try_fold(0, |longest: u64, one| Some(longest.max(one.bound_ns?)))
+    }
+}
+
+fn fixed(what: String) -> TransitionError {
+    TransitionError::Fixed(format!(
+        "{what} cannot change while the system runs: restart it"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

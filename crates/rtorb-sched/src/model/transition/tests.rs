@@ -1,0 +1,203 @@
+//! Changes of systems that are worked out by hand.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+struct Owned {
+    system: System,
+    platforms: Vec<Platform>,
+    report: CheckReport,
+}
+
+impl Owned {
+    fn new(text: &str) -> Self {
+        let no_idl = |_: &[std::path::PathBuf]| Ok(BTreeMap::new());
+        let system = System::parse(text, Path::new(""), &no_idl).expect("a system");
+        let platforms = vec![Platform::ideal(); system.nodes.len()];
+        let report = check(&system, &platforms, &CheckOptions::default()).expect("a report");
+        Self {
+            system,
+            platforms,
+            report,
+        }
+    }
+
+    fn mode(&self) -> SystemMode<'_> {
+        SystemMode {
+            system: &self.system,
+            platforms: &self.platforms,
+            report: &self.report,
+        }
+    }
+}
+
+fn between(old: &str, new: &str) -> Result<SystemTransition, TransitionError> {
+    let (old, new) = (Owned::new(old), Owned::new(new));
+    SystemTransition::between(old.mode(), new.mode(), SearchLimits::default())
+}
+
+/// Two CPUs: `slow.work` waits for `slow.log` on its own one, and `remote.act` runs on the other one.
+const PLANT: &str = r#"
+name = "plant"
+[[node]]
+name = "n"
+cpus = 2
+[[component]]
+name = "fast"
+  [[component.behaviour]]
+  name = "sample"
+  period = "10ms"
+  execution = "2ms"
+  calls = [{ to = "remote.act", way = "one-way" }]
+[[component]]
+name = "slow"
+  [[component.resource]]
+  name = "table"
+  mutex = "ceiling"
+  [[component.behaviour]]
+  name = "work"
+  period = "40ms"
+  execution = "8ms"
+  sections = [{ resource = "table", length = "1ms" }]
+  calls = [{ to = "slow.log" }]
+  [[component.behaviour]]
+  name = "log"
+  execution = "1ms"
+  sections = [{ resource = "table", length = "1ms" }]
+[[component]]
+name = "remote"
+cpu = 1
+  [[component.behaviour]]
+  name = "act"
+  execution = "1ms"
+"#;
+
+#[test]
+fn a_change_to_the_same_system_has_its_bounds() {
+    let same = between(PLANT, PLANT).expect("an analysis");
+    assert_eq!(same.refusal(), None);
+    // 9 of its own with the log, and twice 2.
+    assert_eq!(same.longest_ns(), Some(13 * MS));
+}
+
+#[test]
+fn both_systems_hold_and_the_change_does_not() {
+    // 29 of 40 ms for the work, or 6 of 10 ms for the samples, and not both.
+    let longer = PLANT.replace("execution = \"8ms\"", "execution = \"28ms\"");
+    let faster = PLANT.replace("execution = \"2ms\"", "execution = \"6ms\"");
+    for text in [&longer, &faster] {
+        assert_eq!(Owned::new(text).report.refusal(), None);
+    }
+    let refused = between(&longer, &faster).expect("an analysis").refusal();
+    let refused = refused.expect("60 % and 72.5 %");
+    assert_eq!(refused.operation, "slow.work");
+    assert!(refused.reason.contains("deadline of 40ms"), "{refused}");
+    assert_eq!(refused.remedies, [IN_TWO_STEPS]);
+    // In two steps each change holds.
+    for (old, new) in [(longer.as_str(), PLANT), (PLANT, faster.as_str())] {
+        assert_eq!(between(old, new).expect("an analysis").refusal(), None);
+    }
+}
+
+#[test]
+fn a_change_of_priorities_counts_both_orders() {
+    let order = |sample: u8, work: u8| {
+        let text = PLANT.replace("ceiling", "inheritance");
+        let text = text.replace(
+            "period = \"10ms\"",
+            &format!("priority = {sample}\nperiod = \"10ms\""),
+        );
+        text.replace(
+            "period = \"40ms\"",
+            &format!("priority = {work}\nperiod = \"40ms\""),
+        )
+    };
+    // Below the work, a sample ends after 11 ms.
+    let (holds, exchanged) = (order(40, 30), order(30, 40));
+    let refused = between(&holds, &exchanged).expect("an analysis").refusal();
+    assert_eq!(refused.expect("11 ms").operation, "fast.sample");
+    let shifted = between(&holds, &order(39, 29)).expect("an analysis");
+    assert_eq!(shifted.refusal(), None, "the order stays");
+}
+
+#[test]
+fn what_cannot_change_is_named() {
+    let cases = [
+        ("cpu = 1\n", "cpu = 0\n", "the CPU of the component remote"),
+        ("\"ceiling\"", "\"inheritance\"", "the mutex of slow.table"),
+        (
+            "period = \"10ms\"",
+            "minimum_gap = \"10ms\"",
+            "what releases fast.sample",
+        ),
+        (
+            ", way = \"one-way\"",
+            "",
+            "whether callers of remote.act wait",
+        ),
+        (
+            "period = \"40ms\"",
+            "period = \"5ms\"\ndeadline = \"40ms\"",
+            "the ceiling of slow.table",
+        ),
+        (
+            "cpus = 2",
+            "cpus = 2\nscheduling = [\"fixed-priority\", \"edf\"]",
+            "of the node n",
+        ),
+    ];
+    for (from, to, said) in cases {
+        let new = PLANT.replacen(from, to, 1);
+        assert_ne!(new, PLANT, "{from}");
+        match between(PLANT, &new) {
+            Err(TransitionError::Fixed(part)) => assert!(part.contains(said), "{part}"),
+            other => panic!("{said}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn jobs_by_deadline_of_both_modes_compete() {
+    let plant = |period: &str, execution: &str| {
+        format!(
+            "name = \"plant\"\n[[node]]\nname = \"n\"\nscheduling = \"edf\"\n[[component]]\nname = \"c\"\n\
+             [[component.behaviour]]\nname = \"a\"\nperiod = \"{period}\"\nexecution = \"{execution}\"\n\
+             [[component.behaviour]]\nname = \"b\"\nperiod = \"14ms\"\nexecution = \"7ms\"\n"
+        )
+    };
+    let (frequent, long) = (plant("10ms", "5ms"), plant("20ms", "10ms"));
+    // 50 % each, and 100 % during a change from 5 ms in 10 ms to 10 ms in 20 ms if `a` had nothing else.
+    let refused = between(&frequent, &long).expect("an analysis").refusal();
+    assert!(refused.is_some());
+    let same = between(&frequent, &frequent).expect("an analysis");
+    assert_eq!(same.refusal(), None);
+    // One deadline needs one level, and two need two.
+    match between(&plant("14ms", "5ms"), &frequent) {
+        Err(TransitionError::Fixed(part)) => {
+            assert!(part.contains("the levels of the lane of c"), "{part}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_leaves_and_what_comes_are_there_during_the_change() {
+    let more = |name: &str| {
+        format!(
+            "{PLANT}\n[[component]]\nname = \"{name}\"\n[[component.behaviour]]\nname = \"run\"\nperiod = \"40ms\"\nexecution = \"12ms\"\n"
+        )
+    };
+    let change = between(&more("first"), &more("second")).expect("an analysis");
+    // 9 + 12 ms and the samples fit into 40 ms, 9 + 24 ms and the samples do not.
+    assert!(change.refusal().is_some());
+    assert_eq!(
+        between(&more("first"), PLANT)
+            .expect("an analysis")
+            .refusal(),
+        None
+    );
+}

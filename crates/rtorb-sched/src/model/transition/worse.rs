@@ -1,0 +1,130 @@
+//! A behaviour that is at least as demanding as an old and a new one.
+
+use std::collections::BTreeMap;
+
+use super::super::system::{
+    ArrivalBurst, Behaviour, Call, Enforcement, Execution, Section, Trigger,
+};
+use super::{SystemMode, TransitionError, fixed};
+
+/// Returns the behaviour of both modes, with the deadline of the new one.
+///
+/// # Errors
+/// Its trigger would become one of another kind.
+pub(super) fn worse(old: &Behaviour, new: &Behaviour) -> Result<Behaviour, TransitionError> {
+    let (execution, enforcement) = if old.enforcement == new.enforcement {
+        let ns = old.execution.worst_ns().max(new.execution.worst_ns());
+        (ns, new.enforcement)
+    } else {
+        (old.urgent_ns().max(new.urgent_ns()), Enforcement::Count)
+    };
+    Ok(Behaviour {
+        trigger: trigger(old, new)?,
+        execution: Execution::Fixed { ns: execution },
+        enforcement,
+        criticality: old.criticality.max(new.criticality),
+        jitter_ns: old.jitter_ns.max(new.jitter_ns),
+        sections: sections(&old.sections, &new.sections),
+        calls: calls(&old.calls, &new.calls),
+        ..new.clone()
+    })
+}
+
+/// Returns the deadline of a behaviour: its own, or the least period of its roots.
+pub(super) fn effective_deadline(mode: SystemMode<'_>, behaviour: usize) -> Option<u64> {
+    let one = &mode.system.behaviours[behaviour];
+    let period = |(root, _): &(String, Option<u64>)| {
+        let root = mode.system.behaviour(root)?;
+        mode.system.behaviours[root].trigger.period_ns()
+    };
+    let of_roots = || {
+        let mut bounds = mode.report.behaviours.iter();
+        let bound = bounds.find(|bound| bound.behaviour == one.name)?;
+        bound.by_root.iter().filter_map(period).min()
+    };
+    one.deadline_ns.or_else(of_roots)
+}
+
+fn trigger(old: &Behaviour, new: &Behaviour) -> Result<Trigger, TransitionError> {
+    match (old.trigger, new.trigger) {
+        (Trigger::Called, Trigger::Called) => Ok(Trigger::Called),
+        (
+            Trigger::Periodic {
+                period_ns,
+                offset_ns,
+            },
+            Trigger::Periodic {
+                period_ns: new_ns,
+                offset_ns: new_offset_ns,
+            },
+        ) => Ok(Trigger::Periodic {
+            period_ns: period_ns.min(new_ns),
+            // Other arrivals have any distance from those of other behaviours.
+            offset_ns: offset_ns.filter(|_| (period_ns, offset_ns) == (new_ns, new_offset_ns)),
+        }),
+        (
+            Trigger::Sporadic { gap_ns, burst },
+            Trigger::Sporadic {
+                gap_ns: new_ns,
+                burst: new_burst,
+            },
+        ) => {
+            let gap_ns = gap_ns.min(new_ns);
+            let both = burst.zip(new_burst).map(|(old, new)| ArrivalBurst {
+                jobs: old.jobs.max(new.jobs),
+                window_ns: old.window_ns.min(new.window_ns),
+            });
+            Ok(Trigger::Sporadic {
+                gap_ns,
+                burst: both
+                    .filter(|both| gap_ns.saturating_mul(both.jobs.into()) <= both.window_ns),
+            })
+        }
+        _ => Err(fixed(format!("what releases {}", new.name))),
+    }
+}
+
+/// Returns as many sections of each resource as either has, each as long as the longer one.
+fn sections(old: &[Section], new: &[Section]) -> Vec<Section> {
+    let mut lengths: BTreeMap<usize, [Vec<u64>; 2]> = BTreeMap::new();
+    for (mode, sections) in [old, new].into_iter().enumerate() {
+        for section in sections {
+            let known = lengths.entry(section.resource).or_default();
+            known[mode].push(section.length_ns);
+        }
+    }
+    let mut both = Vec::new();
+    for (resource, mut modes) in lengths {
+        for lengths in &mut modes {
+            lengths.sort_unstable_by(|one, other| other.cmp(one));
+        }
+        let [old, new] = &modes;
+        let of = |lengths: &[u64], at: usize| lengths.get(at).copied().unwrap_or(0);
+        both.extend((0..old.len().max(new.len())).map(|at| Section {
+            resource,
+            length_ns: of(old, at).max(of(new, at)),
+        }));
+    }
+    both
+}
+
+/// Returns the calls of both: those of the old one that the new one has too, with the larger payload and count, and the others.
+fn calls(old: &[Call], new: &[Call]) -> Vec<Call> {
+    let mut both = new.to_vec();
+    let mut is_taken = vec![false; new.len()];
+    for call in old {
+        let same =
+            |&at: &usize| !is_taken[at] && (&new[at].to, new[at].way) == (&call.to, call.way);
+        match (0..new.len()).find(same) {
+            Some(at) => {
+                is_taken[at] = true;
+                let known = &mut both[at];
+                known.payload_bytes = known.payload_bytes.max(call.payload_bytes);
+                known.count = known.count.max(call.count);
+                known.lingering_ns = known.lingering_ns.max(call.lingering_ns);
+            }
+            None => both.push(call.clone()),
+        }
+    }
+    both
+}

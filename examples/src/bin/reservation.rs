@@ -1,0 +1,264 @@
+//! Spins beside a lane, and in one, and prints how many deadlines are missed if the lane has a priority, and if its threads have a
+//! reservation (SCHED_DEADLINE).
+//!
+//! `reservation [--json] [--seconds N]`: N seconds of each, 10 by default. It needs the right to SCHED_FIFO and SCHED_DEADLINE.
+//!
+//! Each second has 0.6 s of spinning, on all CPUs. Linux takes the CPU from threads with a priority that keep it for longer than 0.95 s.
+#![forbid(unsafe_code)]
+use anyhow::{Context, bail};
+use rtorb::rt::{Reservation, ThreadpoolLane};
+use rtorb::thread::{SchedPolicy, ThreadConfig};
+use rtorb::{Collocation, Deadlines, DispatchStrategy, Orb, SystemException};
+use rtorb_examples::{adapter, compute, lane, socket, take_priority};
+use rtorb_os::clock::{monotonic_ns, sleep_until};
+use rtorb_os::sched::{allowed, current_affinity};
+use rtorb_os::thread::spawn;
+use rtorb_os::timer::PeriodicTimer;
+use std::io::{Write, stderr, stdout};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+rtorb::include_idl!("neighbours");
+use sharing::{Axis, AxisServant, Survey, SurveyServant};
+
+const SURVEY_PRIORITY: i16 = 40;
+const AXIS_PRIORITY: i16 = 30;
+/// Of a thread that is no part of the server.
+const FOREIGN_PRIORITY: u8 = 50;
+/// The client of the axis does nothing but wait, and is to be delayed by nobody.
+const CLIENT_PRIORITY: i16 = 60;
+const PERIOD_NS: u64 = 10_000_000;
+const SPINNING_MS: u32 = 600;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Keeps the CPU until so much time has elapsed.
+struct Camera;
+
+impl SurveyServant for Camera {
+    fn scan(&self, work_ms: u32) -> Result<(), SystemException> {
+        spin(work_ms);
+        Ok(())
+    }
+}
+
+/// Has 0.1 ms of work.
+struct Motor;
+
+impl AxisServant for Motor {
+    fn step(&self) -> Result<(), SystemException> {
+        compute(100_000);
+        Ok(())
+    }
+}
+
+fn spin(ms: u32) {
+    let end_ns = monotonic_ns() + u64::from(ms) * 1_000_000;
+    while monotonic_ns() < end_ns {
+        core::hint::spin_loop();
+    }
+}
+
+type Spinning = JoinHandle<Option<anyhow::Result<()>>>;
+
+/// Who spins, and which lane has a reservation.
+struct Case {
+    name: &'static str,
+    spins: Spins,
+    survey: Option<Reservation>,
+    axis: Option<Reservation>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spins {
+    /// The servants of the survey, whose lane is above that of the axis.
+    Survey,
+    /// Threads of a higher priority that do not belong to the server.
+    Foreigners,
+}
+
+/// A fifth of a CPU for the survey, and a tenth for the axis.
+const CASES: [Case; 4] = [
+    Case {
+        name: "an urgent lane spins, by priority",
+        spins: Spins::Survey,
+        survey: None,
+        axis: None,
+    },
+    Case {
+        name: "an urgent lane spins, in its reservation",
+        spins: Spins::Survey,
+        survey: Some(reservation(2)),
+        axis: None,
+    },
+    Case {
+        name: "others spin, the axis has a priority",
+        spins: Spins::Foreigners,
+        survey: None,
+        axis: None,
+    },
+    Case {
+        name: "others spin, the axis has a reservation",
+        spins: Spins::Foreigners,
+        survey: None,
+        axis: Some(reservation(1)),
+    },
+];
+
+const fn reservation(runtime_ms: u64) -> Reservation {
+    Reservation {
+        runtime: Duration::from_millis(runtime_ms),
+        deadline: Duration::from_nanos(PERIOD_NS),
+        period: Duration::from_nanos(PERIOD_NS),
+    }
+}
+
+/// What the axis saw.
+struct Outcome {
+    periods: u64,
+    missed: u64,
+    longest_ns: u64,
+}
+
+fn main() -> anyhow::Result<()> {
+    let (is_json, seconds) = arguments()?;
+    if let Err(refused) = allowed(SchedPolicy::Fifo(CLIENT_PRIORITY as u8)) {
+        bail!("this program compares real-time threads, which this host refuses: {refused}");
+    }
+    for case in &CASES {
+        writeln!(stderr(), "{}: {seconds} s", case.name)?;
+        let outcome = measure(case, seconds)?;
+        let Outcome {
+            periods,
+            missed,
+            longest_ns,
+        } = outcome;
+        let name = case.name;
+        if is_json {
+            let longest_us = longest_ns / 1000;
+            writeln!(
+                stdout(),
+                "{{\"case\": \"{name}\", \"periods\": {periods}, \"missed\": {missed}, \"longest_us\": {longest_us}}}"
+            )?;
+        } else {
+            let longest_ms = longest_ns as f64 / 1e6;
+            writeln!(
+                stdout(),
+                "{name:42} {periods:>6} periods, {missed:>5} missed, longest {longest_ms:>8.3} ms"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn arguments() -> anyhow::Result<(bool, u64)> {
+    let (mut is_json, mut seconds) = (false, 10);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--json" => is_json = true,
+            "--seconds" => {
+                let number = arguments.next().context("--seconds needs a number")?;
+                seconds = number.parse().context("--seconds needs a number")?;
+            }
+            _ => bail!("usage: reservation [--json] [--seconds N]"),
+        }
+    }
+    Ok((is_json, seconds))
+}
+
+/// Calls the axis in each period of so many seconds, while something spins.
+fn measure(case: &Case, seconds: u64) -> anyhow::Result<Outcome> {
+    let spinners = current_affinity().len();
+    let server = Orb::builder()
+        .listen(&format!("uiop://{}", socket("reservation").display()))
+        .dispatch(DispatchStrategy::Lanes)
+        .lanes([
+            ThreadpoolLane {
+                static_threads: spinners as u32,
+                reservation: case.survey,
+                ..lane(SURVEY_PRIORITY)?
+            },
+            ThreadpoolLane {
+                reservation: case.axis,
+                ..lane(AXIS_PRIORITY)?
+            },
+        ])
+        .collocation(Collocation::Transport)
+        .deadlines(Deadlines::Count)
+        .build()
+        .context("the server, with its reservations")?;
+    let survey: Survey = adapter(&server, SURVEY_PRIORITY)?.activate(Camera)?;
+    let axis: Axis = adapter(&server, AXIS_PRIORITY)?.activate(Motor)?;
+    let serving = server.clone();
+    let served = thread::spawn(move || serving.run());
+
+    let client = Orb::builder().deadlines(Deadlines::Count).build()?;
+    let axis: Axis = client.string_to_reference(&axis.as_object().to_string())?;
+    let survey = survey.as_object().to_string();
+    let first_ns = (monotonic_ns() / SECOND_NS + 2) * SECOND_NS;
+    let spinning: Vec<_> = (0..spinners)
+        .map(|_| spin_each_second(case.spins, &client, &survey, first_ns, seconds))
+        .collect::<anyhow::Result<_>>()?;
+    let driven = drive(&client, &axis, first_ns, seconds);
+    for spinning in spinning {
+        let spun = spinning.join().expect("no panic");
+        spun.context("the spinner ends")??;
+    }
+    server.shutdown();
+    served.join().expect("no panic")?;
+    driven
+}
+
+/// Spins in each second: on a thread that is made for it, or in a servant of the survey.
+fn spin_each_second(
+    spins: Spins,
+    client: &Orb,
+    survey: &str,
+    first_ns: u64,
+    seconds: u64,
+) -> anyhow::Result<Spinning> {
+    let survey: Survey = client.string_to_reference(survey)?;
+    let policy = match spins {
+        Spins::Survey => SchedPolicy::Fifo(CLIENT_PRIORITY as u8),
+        Spins::Foreigners => SchedPolicy::Fifo(FOREIGN_PRIORITY),
+    };
+    let thread = ThreadConfig {
+        policy: Some(policy),
+        ..ThreadConfig::default()
+    };
+    let spinning = move || {
+        // The connection is open before anything spins.
+        survey.scan(0)?;
+        for second in 0..seconds {
+            sleep_until(first_ns + second * SECOND_NS);
+            match spins {
+                Spins::Survey => survey.scan(SPINNING_MS)?,
+                Spins::Foreigners => spin(SPINNING_MS),
+            }
+        }
+        Ok(())
+    };
+    Ok(spawn("spinner", &thread, spinning)?)
+}
+
+/// Calls the axis in each period; counts those in which it was not done.
+fn drive(client: &Orb, axis: &Axis, first_ns: u64, seconds: u64) -> anyhow::Result<Outcome> {
+    take_priority(client, CLIENT_PRIORITY)?;
+    axis.step()?;
+    let mut outcome = Outcome {
+        periods: 0,
+        missed: 0,
+        longest_ns: 0,
+    };
+    let mut timer = PeriodicTimer::starting_at(first_ns, PERIOD_NS);
+    while outcome.periods < seconds * SECOND_NS / PERIOD_NS {
+        let release = timer.wait();
+        axis.step()?;
+        let response_ns = monotonic_ns().saturating_sub(release.scheduled_ns);
+        outcome.periods += 1 + release.missed;
+        outcome.missed += release.missed + u64::from(response_ns > PERIOD_NS);
+        let longest_ns = response_ns + release.missed * PERIOD_NS;
+        outcome.longest_ns = outcome.longest_ns.max(longest_ns);
+    }
+    Ok(outcome)
+}

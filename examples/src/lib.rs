@@ -1,0 +1,50 @@
+//! What the examples that measure real-time threads share.
+#![forbid(unsafe_code)]
+use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
+use rtorb::{Orb, Poa, PoaPolicies};
+use rtorb_os::clock::thread_cpu_ns;
+use std::path::PathBuf;
+
+/// Keeps the CPU for so much time of the calling thread.
+pub fn compute(ns: u64) {
+    let end_ns = thread_cpu_ns() + ns;
+    while thread_cpu_ns() < end_ns {}
+}
+
+/// Gives the calls of this thread, and the thread itself, that priority.
+///
+/// # Errors
+/// If the host refuses it.
+pub fn take_priority(client: &Orb, priority: i16) -> anyhow::Result<()> {
+    let current = client.rt_current();
+    Ok(current.set_the_priority(Priority::new(priority)?)?)
+}
+
+/// Makes an adapter whose objects are served by the lane with that priority.
+///
+/// # Errors
+/// If the server has no such lane.
+pub fn adapter(server: &Orb, priority: i16) -> anyhow::Result<Poa> {
+    let policies = PoaPolicies::default().with(Policy::PriorityModel {
+        model: PriorityModel::ServerDeclared,
+        server_priority: Priority::new(priority)?,
+    });
+    let root = server.root_poa()?;
+    Ok(root.create_poa(&format!("Priority{priority}"), policies)?)
+}
+
+/// A lane with one thread of that priority.
+///
+/// # Errors
+/// If the priority is negative.
+pub fn lane(priority: i16) -> anyhow::Result<ThreadpoolLane> {
+    Ok(ThreadpoolLane {
+        lane_priority: Priority::new(priority)?,
+        ..ThreadpoolLane::default()
+    })
+}
+
+/// A path for the socket of a server. A UNIX socket needs no kernel thread, which threads with a priority would delay.
+pub fn socket(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("rtorb-{name}-{}", std::process::id()))
+}

@@ -1,0 +1,46 @@
+//! The comparison of lanes in an overload works, and each call has an outcome.
+
+use std::process::Command;
+
+#[test]
+fn an_overload_is_late_without_enforcement_and_shed_by_criticality_with_it() {
+    let _alone = crate::alone();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_overload"));
+    let output = program.args(["--json", "--seconds", "1"]).output();
+    let output = output.expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        assert!(said.contains("real-time threads"), "{said}");
+        eprintln!("skipped: {said}");
+        return;
+    }
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let numbers: Vec<Vec<u64>> = printed.lines().map(numbers_of).collect();
+    assert_eq!(numbers.len(), 9, "{printed}");
+    for (line, clients) in numbers.iter().zip([3, 5, 5].repeat(3)) {
+        let [periods, in_time, late, shed, refused, expired, _longest_us] = line[..] else {
+            panic!("seven numbers a line: {printed}");
+        };
+        assert_eq!(periods, clients * 60, "{printed}");
+        let outcomes = in_time + late + shed + refused + expired;
+        assert_eq!(outcomes, periods, "{printed}");
+    }
+    let of_lane = |lane: usize, place: usize| -> u64 {
+        let lines = &numbers[3 * lane..3 * lane + 3];
+        lines.iter().map(|line| line[place]).sum()
+    };
+    // Thirteen tenths of what the CPU can do, even on a host that delays some of it.
+    assert!(of_lane(0, 2) > 100, "late without enforcement: {printed}");
+    assert!(of_lane(2, 3) > 50, "shed by criticality: {printed}");
+    let [vital, .., low] = &numbers[6..] else {
+        panic!("three lines a lane: {printed}");
+    };
+    assert!(vital[3] == 0 && low[3] > 0, "the least critical: {printed}");
+}
+
+/// The numbers of a line, behind the two names.
+fn numbers_of(line: &str) -> Vec<u64> {
+    let fields = line.trim_matches(['{', '}']).split(", \"");
+    let values = fields.filter_map(|field| field.rsplit(": ").next()?.parse().ok());
+    values.collect()
+}

@@ -1,0 +1,36 @@
+//! The comparison of a priority with a reservation works.
+
+use std::process::Command;
+
+#[test]
+fn a_lane_misses_deadlines_beside_spinning_threads_unless_a_reservation_separates_them() {
+    let _alone = crate::alone();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_reservation"));
+    let output = program.args(["--json", "--seconds", "1"]).output();
+    let output = output.expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        let is_refused = ["real-time threads", "with its reservations"];
+        assert!(
+            is_refused.iter().any(|words| said.contains(words)),
+            "{said}"
+        );
+        eprintln!("skipped: {said}");
+        return;
+    }
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let missed: Vec<u64> = printed
+        .lines()
+        .map(|line| {
+            let (_, missed) = line.split_once("\"missed\": ").expect("a count");
+            let (missed, _) = missed.split_once(',').expect("more behind it");
+            missed.parse().expect("a number")
+        })
+        .collect();
+    let [lane, reserved_lane, foreign, reserved_axis] = missed[..] else {
+        panic!("four cases: {printed}");
+    };
+    // They spin for 60 periods of 100.
+    assert!(lane >= 40 && foreign >= 40, "{printed}");
+    assert!(reserved_lane < 30 && reserved_axis < 30, "{printed}");
+}
