@@ -261,7 +261,9 @@ impl Grounds<'_> {
         let measured = measured.filter(|labels| pattern::matches(of, labels));
         let mut all: Vec<Labels> = measured.cloned().collect();
         for planned in self.planned {
-            if !pattern::may_match(of, planned) {
+            // A label that some cells have by plan comes from no part of the others.
+            let is_of_part = |name: &str| !self.planned.iter().any(|cell| cell.contains_key(name));
+            if !pattern::may_match(of, planned, is_of_part) {
                 continue;
             }
             let mut wanted = pattern::wanted(of);

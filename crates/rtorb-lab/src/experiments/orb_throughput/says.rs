@@ -69,11 +69,11 @@ pub(super) const SAYS: Statements = Statements {
         ),
         // Its thread makes one more system call, because it waits in epoll before it reads.
         ratio("lane-to-plain.declared", TO_PLAIN, 1.15).of(
-            "preset=tao, part=call",
+            "preset=tao, orb=rtorb, operation=long, transport=tcp, part=call",
             "cube_long over IIOP: a lane, to the plain call",
         ),
         ratio("lane-to-plain.propagated", TO_PLAIN, 1.15).of(
-            "preset=tao_propagated, part=call",
+            "preset=tao_propagated, orb=rtorb, operation=long, transport=tcp, part=call",
             "cube_long over IIOP: a lane with the client's priority, to the plain call",
         ),
         ratio(
