@@ -241,7 +241,6 @@ const SAYS: Statements = Statements {
             ],
         ),
     }],
-    ..Statements::NONE
 };
 
 const PATH: &str = "path";
