@@ -2,8 +2,8 @@
 //! times that of the most real-time system it is.
 
 use rtorb_results::campaign::{PREFIX, RATIO, RATIO_OF_MEDIANS, SYSTEM};
-use rtorb_results::summary::words::shown;
 use rtorb_results::summary::TitledTable;
+use rtorb_results::summary::words::shown;
 use rtorb_results::table::Table;
 use rtorb_results::{Labels, Results, Series};
 

@@ -11,8 +11,8 @@ use rtorb_host::preflight;
 use rtorb_report as report;
 use rtorb_results::statistics::Recorder;
 use rtorb_results::{
-    Claim, Derived, ExperimentFailure, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind, Published,
-    PublishedPoints, Results, SCHEMA, Series, StatisticName, labels,
+    Claim, Derived, ExperimentFailure, Highlight, LabelValue, ObtainedScheduling, Plot, PlotKind,
+    Published, PublishedPoints, Results, SCHEMA, Series, StatisticName, labels,
 };
 
 /// Results with one of everything, and with text that a page must not take for markup.
