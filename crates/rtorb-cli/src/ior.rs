@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use rtorb_dynamic::inspect::ior::{Description, Field};
+use rtorb_dynamic::inspect::ior::{Description, NamedValue};
 use rtorb_sched::text_file::shortened;
 
 use crate::orb_options::usage;
@@ -87,7 +87,7 @@ fn print(description: &Description) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_fields(indent: &str, fields: &[Field]) -> anyhow::Result<()> {
+fn print_fields(indent: &str, fields: &[NamedValue]) -> anyhow::Result<()> {
     fields
         .iter()
         .try_for_each(|field| line(format!("{indent}{}: {}", field.name, field.value)))

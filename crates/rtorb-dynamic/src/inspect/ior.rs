@@ -35,7 +35,7 @@ pub struct Profile {
     /// What the tag stands for.
     pub name: String,
     /// What it says: name and value, in the order of the octets.
-    pub fields: Vec<Field>,
+    pub fields: Vec<NamedValue>,
     /// What it says of priorities, if anything.
     pub real_time: Option<RealTime>,
     /// The components that it carries.
@@ -50,12 +50,12 @@ pub struct Component {
     /// What the tag stands for.
     pub name: String,
     /// What it says.
-    pub fields: Vec<Field>,
+    pub fields: Vec<NamedValue>,
 }
 
 /// A name and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Field {
+pub struct NamedValue {
     /// What it is.
     pub name: String,
     /// The value.
@@ -94,7 +94,7 @@ impl Description {
     }
 }
 
-impl Field {
+impl NamedValue {
     fn new(name: &str, value: impl ToString) -> Self {
         Self {
             name: name.to_owned(),
@@ -139,7 +139,10 @@ fn describe_profile(profile: &TaggedProfile) -> Profile {
         Ok(ProfileBody::Uiop(body)) => (uiop_fields(&body), body.components),
         Ok(ProfileBody::Shmiop(body)) => (shmiop_fields(&body), body.components),
         Ok(ProfileBody::Components(components)) => (Vec::new(), components),
-        Ok(_) => (vec![Field::new("octets", hex(&profile.data))], Vec::new()),
+        Ok(_) => (
+            vec![NamedValue::new("octets", hex(&profile.data))],
+            Vec::new(),
+        ),
         Err(error) => (malformed(&error, &profile.data), Vec::new()),
     };
     Profile {
@@ -151,47 +154,50 @@ fn describe_profile(profile: &TaggedProfile) -> Profile {
     }
 }
 
-fn iiop_fields(body: &IiopProfile) -> Vec<Field> {
+fn iiop_fields(body: &IiopProfile) -> Vec<NamedValue> {
     let mut fields = vec![
-        Field::new("version", body.version),
-        Field::new("host", &body.host),
-        Field::number("port", body.port),
+        NamedValue::new("version", body.version),
+        NamedValue::new("host", &body.host),
+        NamedValue::number("port", body.port),
     ];
     if body.port == 0 {
-        fields.push(Field::new("note", "port 0: it does not listen in clear"));
+        fields.push(NamedValue::new(
+            "note",
+            "port 0: it does not listen in clear",
+        ));
     }
     fields.extend(key_fields(&body.object_key));
     fields
 }
 
-fn uiop_fields(body: &UiopProfile) -> Vec<Field> {
+fn uiop_fields(body: &UiopProfile) -> Vec<NamedValue> {
     let mut fields = vec![
-        Field::new("version", body.version),
-        Field::new("path", &body.path),
+        NamedValue::new("version", body.version),
+        NamedValue::new("path", &body.path),
     ];
     fields.extend(key_fields(&body.object_key));
     fields
 }
 
-fn shmiop_fields(body: &ShmiopProfile) -> Vec<Field> {
+fn shmiop_fields(body: &ShmiopProfile) -> Vec<NamedValue> {
     let mut fields = vec![
-        Field::new("version", body.version),
-        Field::new("host", &body.host),
-        Field::new("path", &body.path),
+        NamedValue::new("version", body.version),
+        NamedValue::new("host", &body.host),
+        NamedValue::new("path", &body.path),
     ];
     fields.extend(key_fields(&body.object_key));
     fields
 }
 
 /// The key in hexadecimal, and as text where it is some.
-fn key_fields(key: &[u8]) -> Vec<Field> {
+fn key_fields(key: &[u8]) -> Vec<NamedValue> {
     let mut fields = vec![
-        Field::new("object_key", hex(key)),
-        Field::number("object_key_octets", key.len() as u64),
+        NamedValue::new("object_key", hex(key)),
+        NamedValue::number("object_key_octets", key.len() as u64),
     ];
     let mut runs = key.split(|octet| !is_printable(*octet));
     if runs.any(|run| run.len() >= RUN_MIN) || runs_through(key) {
-        fields.push(Field::new("object_key_text", printable(key)));
+        fields.push(NamedValue::new("object_key_text", printable(key)));
     }
     fields
 }
@@ -237,21 +243,21 @@ fn describe_components(
 }
 
 /// The address of a `TAG_SSL_SEC_TRANS`: its port on the host of the profile.
-fn ssl_address(host: &str, fields: &[Field]) -> Option<Field> {
+fn ssl_address(host: &str, fields: &[NamedValue]) -> Option<NamedValue> {
     let port = fields.iter().find(|field| field.name == "port")?;
     let FieldValue::Number(port) = port.value else {
         return None;
     };
-    Some(Field::new(
+    Some(NamedValue::new(
         "address",
         address(host, u16::try_from(port).ok()?),
     ))
 }
 
-fn malformed(error: &rtorb_wire::DecodeError, data: &[u8]) -> Vec<Field> {
+fn malformed(error: &rtorb_wire::DecodeError, data: &[u8]) -> Vec<NamedValue> {
     vec![
-        Field::new("malformed", error),
-        Field::new("octets", hex(data)),
+        NamedValue::new("malformed", error),
+        NamedValue::new("octets", hex(data)),
     ]
 }
 

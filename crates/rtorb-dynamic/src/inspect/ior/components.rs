@@ -4,7 +4,7 @@ use rtorb_wire::ior::{ExposedProtocol, orb_name, profile_tag};
 use rtorb_wire::{Decode, DecodeError, Reader};
 
 use super::real_time::client_protocol;
-use super::{Field, hex, references, security};
+use super::{NamedValue, hex, references, security};
 
 /// What a component's tag stands for.
 pub(super) fn name(tag: u32) -> &'static str {
@@ -15,41 +15,41 @@ pub(super) fn name(tag: u32) -> &'static str {
 }
 
 /// What a component of a profile says; its octets when its form is not known here.
-pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<Field>, DecodeError> {
+pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<NamedValue>, DecodeError> {
     if tag == NULL {
         return Ok(Vec::new());
     }
     if RAW.contains(&tag) || name(tag) == "unknown" {
-        return Ok(vec![Field::new("octets", hex(data))]);
+        return Ok(vec![NamedValue::new("octets", hex(data))]);
     }
     let r = &mut Reader::encapsulated(data)?;
     match tag {
-        0 => Ok(vec![Field::new("orb", orb_type(r.primitive()?))]),
+        0 => Ok(vec![NamedValue::new("orb", orb_type(r.primitive()?))]),
         1 => code_sets(r),
         2 => policies(r),
-        3 => Ok(vec![Field::new("address", address(r)?)]),
+        3 => Ok(vec![NamedValue::new("address", address(r)?)]),
         6 => Ok(vec![
-            Field::number("begin", r.primitive::<u16>()?),
-            Field::number("end", r.primitive::<u16>()?),
+            NamedValue::number("begin", r.primitive::<u16>()?),
+            NamedValue::number("end", r.primitive::<u16>()?),
         ]),
-        12 | 38 => Ok(vec![Field::number("value", r.primitive::<u8>()?)]),
+        12 | 38 => Ok(vec![NamedValue::number("value", r.primitive::<u8>()?)]),
         13 => security::protection(r),
         20 => security::ssl(data),
-        25 => Ok(vec![Field::new("value", r.str()?)]),
-        26 | 31 | 32 => Ok(vec![Field::number("value", r.primitive::<u16>()?)]),
+        25 => Ok(vec![NamedValue::new("value", r.str()?)]),
+        26 | 31 | 32 => Ok(vec![NamedValue::number("value", r.primitive::<u16>()?)]),
         27 | 39 => group(r),
-        28 | 29 => Ok(vec![Field::flag("value", r.primitive::<u8>()? != 0)]),
+        28 | 29 => Ok(vec![NamedValue::flag("value", r.primitive::<u8>()? != 0)]),
         30 => Ok(references(r)?
             .into_iter()
-            .map(|router| Field::new("router", router))
+            .map(|router| NamedValue::new("router", router))
             .collect()),
         33 => security::mechanisms(r),
         36 => security::tls(r),
         40 => {
             let (major, minor) = (r.primitive::<u8>()?, r.primitive::<u8>()?);
             Ok(vec![
-                Field::new("version", format!("{major}.{minor}")),
-                Field::new("address", address(r)?),
+                NamedValue::new("version", format!("{major}.{minor}")),
+                NamedValue::new("address", address(r)?),
             ])
         }
         TAO_ENDPOINTS if matches!(profile, profile_tag::TAO_UIOP | profile_tag::RTORB_SHMIOP) => {
@@ -57,10 +57,10 @@ pub(super) fn fields(profile: u32, tag: u32, data: &[u8]) -> Result<Vec<Field>, 
         }
         TAO_ENDPOINTS => tao_endpoints(r, address),
         OMNI_UNIX => Ok(vec![
-            Field::new("host", r.str()?),
-            Field::new("path", r.str()?),
+            NamedValue::new("host", r.str()?),
+            NamedValue::new("path", r.str()?),
         ]),
-        _ => Ok(vec![Field::new("octets", hex(data))]),
+        _ => Ok(vec![NamedValue::new("octets", hex(data))]),
     }
 }
 
@@ -84,7 +84,7 @@ fn orb_type(number: u32) -> String {
     format!("{name} (0x{number:08x})")
 }
 
-fn code_sets(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+fn code_sets(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     let mut fields = Vec::new();
     for kind in ["char", "wchar"] {
         let native = r.primitive::<u32>()?;
@@ -98,8 +98,8 @@ fn code_sets(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
         } else {
             code_set(native)
         };
-        fields.push(Field::new(&format!("{kind}_native"), native));
-        fields.push(Field::new(
+        fields.push(NamedValue::new(&format!("{kind}_native"), native));
+        fields.push(NamedValue::new(
             &format!("{kind}_conversions"),
             if conversions.is_empty() {
                 "none".to_owned()
@@ -111,7 +111,7 @@ fn code_sets(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
     Ok(fields)
 }
 
-fn policies(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+fn policies(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     // A policy is at least its type and the length of its value.
     let count = r.count(8)?;
     (0..count)
@@ -120,7 +120,7 @@ fn policies(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
             let value = r.octets()?;
             let text = policy(kind, value)
                 .unwrap_or_else(|error| format!("malformed ({error}): {}", hex(value)));
-            Ok(Field::new(
+            Ok(NamedValue::new(
                 policy_name(kind).unwrap_or(&format!("policy {kind}")),
                 text,
             ))
@@ -173,13 +173,13 @@ fn policy(kind: u32, value: &[u8]) -> Result<String, DecodeError> {
     }
 }
 
-fn group(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+fn group(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     let (major, minor) = (r.primitive::<u8>()?, r.primitive::<u8>()?);
     Ok(vec![
-        Field::new("version", format!("{major}.{minor}")),
-        Field::new("domain", r.str()?),
-        Field::number("group", r.primitive::<u64>()?),
-        Field::number("group_version", r.primitive::<u32>()?),
+        NamedValue::new("version", format!("{major}.{minor}")),
+        NamedValue::new("domain", r.str()?),
+        NamedValue::number("group", r.primitive::<u64>()?),
+        NamedValue::number("group_version", r.primitive::<u32>()?),
     ])
 }
 
@@ -187,7 +187,7 @@ fn group(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
 fn tao_endpoints(
     r: &mut Reader<'_>,
     address: impl Fn(&mut Reader<'_>) -> Result<String, DecodeError>,
-) -> Result<Vec<Field>, DecodeError> {
+) -> Result<Vec<NamedValue>, DecodeError> {
     let count = r.count(6)?;
     (0..count)
         .map(|_| {
@@ -196,7 +196,10 @@ fn tao_endpoints(
                 -1 => "no priority of its own".to_owned(),
                 priority => format!("priority {priority}"),
             };
-            Ok(Field::new("endpoint", format!("{address}, {priority}")))
+            Ok(NamedValue::new(
+                "endpoint",
+                format!("{address}, {priority}"),
+            ))
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use rtorb_wire::ior::{
 };
 use serde::Serialize;
 
-use super::Field;
+use super::NamedValue;
 
 /// The real-time side of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -94,7 +94,7 @@ impl RealTime {
 
     /// The same in words.
     #[must_use]
-    pub fn fields(&self) -> Vec<Field> {
+    pub fn fields(&self) -> Vec<NamedValue> {
         let mut fields = Vec::new();
         if let Some(model) = &self.priority_model {
             let priority = self.server_priority.unwrap_or_default();
@@ -102,17 +102,17 @@ impl RealTime {
                 SERVER_DECLARED => format!("{priority}, whoever calls ({model})"),
                 _ => self.of_caller(priority, model),
             };
-            fields.push(Field::new("priority", whose));
+            fields.push(NamedValue::new("priority", whose));
         }
         if !self.bands.is_empty() {
             let bands: Vec<_> = self.bands.iter().map(ToString::to_string).collect();
-            fields.push(Field::new("bands", bands.join(", ")));
+            fields.push(NamedValue::new("bands", bands.join(", ")));
         }
         for protocol in &self.client_protocols {
-            fields.push(Field::new("client_protocol", protocol));
+            fields.push(NamedValue::new("client_protocol", protocol));
         }
         for endpoint in &self.endpoints {
-            fields.push(Field::new("endpoint", endpoint));
+            fields.push(NamedValue::new("endpoint", endpoint));
         }
         fields
     }

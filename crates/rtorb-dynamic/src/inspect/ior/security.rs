@@ -2,48 +2,48 @@
 
 use rtorb_wire::{DecodeError, Reader};
 
-use super::{Field, components, hex, printable};
+use super::{NamedValue, components, hex, printable};
 
 /// `TAG_SSL_SEC_TRANS`. VisiBroker writes longer numbers than the standard has.
-pub(super) fn ssl(data: &[u8]) -> Result<Vec<Field>, DecodeError> {
+pub(super) fn ssl(data: &[u8]) -> Result<Vec<NamedValue>, DecodeError> {
     let r = &mut Reader::encapsulated(data)?;
     if data.len() <= SSL_BYTES {
         let mut fields = protection(r)?;
-        fields.push(Field::number("port", r.primitive::<u16>()?));
+        fields.push(NamedValue::number("port", r.primitive::<u16>()?));
         return Ok(fields);
     }
     let (supports, requires) = (r.primitive::<u32>()?, r.primitive::<u32>()?);
     Ok(vec![
-        Field::new("supports", association_options(supports as u16)),
-        Field::new("requires", association_options(requires as u16)),
-        Field::number("port", r.primitive::<u16>()?),
-        Field::new("note", "in the form of VisiBroker"),
+        NamedValue::new("supports", association_options(supports as u16)),
+        NamedValue::new("requires", association_options(requires as u16)),
+        NamedValue::number("port", r.primitive::<u16>()?),
+        NamedValue::new("note", "in the form of VisiBroker"),
     ])
 }
 
 /// What a transport supports and requires.
-pub(super) fn protection(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+pub(super) fn protection(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     Ok(vec![
-        Field::new("supports", association_options(r.primitive()?)),
-        Field::new("requires", association_options(r.primitive()?)),
+        NamedValue::new("supports", association_options(r.primitive()?)),
+        NamedValue::new("requires", association_options(r.primitive()?)),
     ])
 }
 
 /// `TAG_TLS_SEC_TRANS`.
-pub(super) fn tls(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+pub(super) fn tls(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     let mut fields = protection(r)?;
     fields.extend(addresses(r)?);
     Ok(fields)
 }
 
 /// `TAG_CSI_SEC_MECH_LIST`: the ways to reach the object with security, best first.
-pub(super) fn mechanisms(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
-    let mut fields = vec![Field::flag("stateful", r.primitive::<u8>()? != 0)];
+pub(super) fn mechanisms(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
+    let mut fields = vec![NamedValue::flag("stateful", r.primitive::<u8>()? != 0)];
     let count = r.count(MECHANISM_BYTES_MIN)?;
-    fields.push(Field::number("mechanisms", count as u64));
+    fields.push(NamedValue::number("mechanisms", count as u64));
     for number in 1..=count {
         let requires = association_options(r.primitive()?);
-        fields.push(Field::new(
+        fields.push(NamedValue::new(
             "mechanism",
             format!("{number}, requires {requires}"),
         ));
@@ -56,14 +56,14 @@ pub(super) fn mechanisms(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> 
 }
 
 /// The transport of a mechanism, which is a component inside the component.
-fn transport(tag: u32, data: &[u8]) -> Vec<Field> {
+fn transport(tag: u32, data: &[u8]) -> Vec<NamedValue> {
     let told = match tag {
-        NULL => return vec![Field::new("transport", "without TLS")],
+        NULL => return vec![NamedValue::new("transport", "without TLS")],
         TLS_SEC_TRANS => Reader::encapsulated(data).and_then(|mut r| tls(&mut r)),
         SECIOP_SEC_TRANS => Reader::encapsulated(data).and_then(|mut r| seciop(&mut r)),
-        _ => Ok(vec![Field::new("octets", hex(data))]),
+        _ => Ok(vec![NamedValue::new("octets", hex(data))]),
     };
-    let mut fields = vec![Field::new("transport", components::name(tag))];
+    let mut fields = vec![NamedValue::new("transport", components::name(tag))];
     match told {
         Ok(told) => fields.extend(told),
         Err(error) => fields.extend(super::malformed(&error, data)),
@@ -71,19 +71,19 @@ fn transport(tag: u32, data: &[u8]) -> Vec<Field> {
     fields
 }
 
-fn seciop(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+fn seciop(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     let mut fields = protection(r)?;
-    fields.push(Field::new(
+    fields.push(NamedValue::new(
         "security_mechanism",
         mechanism_name(r.octets()?),
     ));
-    fields.push(Field::new("target", target_name(r.octets()?)));
+    fields.push(NamedValue::new("target", target_name(r.octets()?)));
     fields.extend(addresses(r)?);
     Ok(fields)
 }
 
 /// How a client tells who it is (`AS_ContextSec`).
-fn authentication(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+fn authentication(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     let supports = r.primitive::<u16>()?;
     let requires = r.primitive::<u16>()?;
     let (mechanism, target) = (r.octets()?, r.octets()?);
@@ -97,11 +97,11 @@ fn authentication(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
         association_options(supports),
         association_options(requires)
     );
-    Ok(vec![Field::new("authentication", text)])
+    Ok(vec![NamedValue::new("authentication", text)])
 }
 
 /// In whose name a client may call (`SAS_ContextSec`).
-fn attributes(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+fn attributes(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     let supports = r.primitive::<u16>()?;
     let requires = r.primitive::<u16>()?;
     let authorities = r.count(AUTHORITY_BYTES_MIN)?;
@@ -126,13 +126,13 @@ fn attributes(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
         or_none(&types.join(", ")),
         or_none(&names.join(", "))
     );
-    Ok(vec![Field::new("attributes", text)])
+    Ok(vec![NamedValue::new("attributes", text)])
 }
 
-fn addresses(r: &mut Reader<'_>) -> Result<Vec<Field>, DecodeError> {
+fn addresses(r: &mut Reader<'_>) -> Result<Vec<NamedValue>, DecodeError> {
     let count = r.count(ADDRESS_BYTES_MIN)?;
     (0..count)
-        .map(|_| Ok(Field::new("address", components::address(r)?)))
+        .map(|_| Ok(NamedValue::new("address", components::address(r)?)))
         .collect()
 }
 

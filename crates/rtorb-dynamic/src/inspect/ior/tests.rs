@@ -24,7 +24,7 @@ const WITH_TLS: &str = "IOR:00bdbdbd0000001b49444c3a706c616e742e6578616d706c652f
 bd001e0026bdbd000000010000000931302e312e322e3300bd24bc00400000000000080606678102010101000000067265616c6d4204000000bdbd\
 00000000000000010000000806066781020101010000000f000000140000000800000076000224bb";
 
-fn value(fields: &[Field], name: &str) -> String {
+fn value(fields: &[NamedValue], name: &str) -> String {
     let mut fields = fields.iter().filter(|field| field.name == name);
     fields
         .next()
