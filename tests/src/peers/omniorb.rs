@@ -251,7 +251,15 @@ fn build() -> PathBuf {
                     path(&source),
                 ];
                 arguments.extend(objects.iter().map(String::as_str));
-                arguments.extend(["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"]);
+                arguments.extend([
+                    "-Wl,--no-as-needed",
+                    "-lomniCodeSets4",
+                    "-Wl,--as-needed",
+                    "-lomniDynamic4",
+                    "-lomniORB4",
+                    "-lomnithread",
+                    "-lpthread",
+                ]);
                 step(folder, "g++", arguments);
             }
         }

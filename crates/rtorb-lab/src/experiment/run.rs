@@ -8,7 +8,9 @@ use rtorb_host::preflight::{self, Finding};
 use rtorb_host::system::cpu_list;
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::timestamp;
-use rtorb_results::{LabelValue, ObtainedScheduling, Results, SCHEMA, Series, all_real_time};
+use rtorb_results::{
+    LabelValue, ObtainedScheduling, Results, SCHEMA, Series, Verdict, all_real_time,
+};
 
 use super::{Context, Experiment, Outcome, Parameters, Progress};
 use crate::effort::Effort;
@@ -211,7 +213,11 @@ impl Outcome {
         let is_complete = self.complete;
         for claim in &mut self.claims {
             match effort {
-                Effort::Glance => claim.take_back(A_GLANCE),
+                Effort::Glance => {
+                    // So few samples may be none of a part.
+                    claim.excused |= claim.verdict == Verdict::NotMeasured;
+                    claim.take_back(A_GLANCE);
+                }
                 // Quotients compare instructions with instructions; a time that was claimed is one of real hardware.
                 Effort::Emulated { .. } if claim.unit != "ratio" => claim.take_back(EMULATED_TIME),
                 _ if !is_complete => claim.take_back(INTERRUPTED),
@@ -259,7 +265,7 @@ mod tests {
     use rtorb_results::cells::Cells;
     use rtorb_results::claim::{Declaration, Grounds};
     use rtorb_results::metric::{Metric, Statistic};
-    use rtorb_results::{Claim, Labels, ObtainedScheduling, Verdict};
+    use rtorb_results::{Claim, Labels, ObtainedScheduling};
 
     use crate::processes::interrupt::Interrupt;
 

@@ -43,7 +43,8 @@ impl<S: Subject> Study<S> {
             self.take_rounds(context, block, &mut subject, measured, progress)
         });
         measured.notes = subject.notes();
-        measured.absent.extend(subject.absent());
+        // The subject's reasons go before the general one.
+        measured.absent.splice(0..0, subject.absent());
         done
     }
 
@@ -72,7 +73,9 @@ impl<S: Subject> Study<S> {
                 };
                 match subject.measure(&Cell::of(cell), &turn) {
                     Ok(sampled) if sampled.is_nothing() => {
-                        measured.leave_out(cell);
+                        let mut left_out = cell.clone();
+                        name_load(&mut left_out, context);
+                        measured.leave_out(left_out);
                     }
                     Ok(sampled) => {
                         let marked = context.add_marks(sampled.marks);
@@ -105,11 +108,7 @@ impl<S: Subject> Study<S> {
         absent: &[(Labels, String)],
     ) -> rtorb_results::statements::Said {
         let mut planned = self.cells(context.effort);
-        for load in planned.iter_mut().filter_map(|cell| cell.get_mut("load")) {
-            if *load == "chosen".into() {
-                *load = context.varied_load().to_string().into();
-            }
-        }
+        planned.iter_mut().for_each(|cell| name_load(cell, context));
         self.says.evaluate(&Grounds {
             cells,
             planned: &planned,
@@ -128,6 +127,16 @@ impl<S: Subject> Study<S> {
             Some(format!("{} {value}", factor.label))
         });
         levels.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Names the load that the run has, in a cell that is measured under the chosen one.
+fn name_load(cell: &mut Labels, context: &Context) {
+    if let Some(load) = cell
+        .get_mut("load")
+        .filter(|load| **load == "chosen".into())
+    {
+        *load = context.varied_load().to_string().into();
     }
 }
 
@@ -355,9 +364,9 @@ impl Measured {
     }
 
     /// Notes a cell that the subject does not have where it runs.
-    fn leave_out(&mut self, cell: &Labels) {
-        if !self.absent.iter().any(|(known, _)| known == cell) {
-            self.absent.push((cell.clone(), LEFT_OUT.to_owned()));
+    fn leave_out(&mut self, cell: Labels) {
+        if !self.absent.iter().any(|(known, _)| *known == cell) {
+            self.absent.push((cell, LEFT_OUT.to_owned()));
         }
     }
 

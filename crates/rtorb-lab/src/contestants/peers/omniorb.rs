@@ -123,7 +123,12 @@ fn compile(folder: &Path, interrupt: &Interrupt) -> Result<(), LabError> {
     });
     // Best effort: after a rename there is nothing left to remove.
     let _ = fs::remove_dir_all(&building);
-    built
+    built.map_err(|error| match error {
+        LabError::Interrupted => error,
+        other => LabError::Peer {
+            what: format!("omniORB is installed but its contestant cannot be built: {other}"),
+        },
+    })
 }
 
 fn compile_in(folder: &Path, interrupt: &Interrupt) -> Result<(), LabError> {
@@ -155,12 +160,7 @@ fn compile_in(folder: &Path, interrupt: &Interrupt) -> Result<(), LabError> {
         .args(["lock_calls.c", "-ldl"])
         .current_dir(folder);
     for mut tool in [translate, compile_lock_calls].into_iter().chain(compile) {
-        run_tool(&mut tool, COMPILE_TIMEOUT, interrupt).map_err(|error| match error {
-            LabError::Interrupted => error,
-            other => LabError::Peer {
-                what: format!("omniORB is installed but its contestant does not build: {other}"),
-            },
-        })?;
+        run_tool(&mut tool, COMPILE_TIMEOUT, interrupt)?;
     }
     Ok(())
 }
