@@ -200,8 +200,9 @@ pub(super) const SAYS: Statements = Statements {
         promised(
             "kernel-locks",
             "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=kernel_locks",
-            "preset tao: kernel-level lock calls (futex) a request, both sides: at most one in 1,000 requests of every round",
-        ),
+            "preset tao: kernel-level lock calls (futex) a request, both sides: at most one in 1,000 requests",
+        )
+        .in_rounds(1),
         promised(
             "heap-calls",
             "preset=tao, clients=10, calls=back_to_back, !transport, side=client, what=heap_calls",
