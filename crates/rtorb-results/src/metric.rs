@@ -72,7 +72,7 @@ impl Metric {
         }
     }
 
-    /// The quotient by the same statistic of another cell: "to that without load".
+    /// The number that these steps make of it, such as the quotient by that of another cell.
     #[must_use]
     pub const fn with(self, steps: &'static [Step]) -> Self {
         Self { steps, ..self }
