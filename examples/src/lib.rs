@@ -1,5 +1,6 @@
 //! What the examples that measure real-time threads share.
 #![forbid(unsafe_code)]
+use anyhow::{Context, bail};
 use rtorb::rt::{Policy, Priority, PriorityModel, ThreadpoolLane};
 use rtorb::{Orb, Poa, PoaPolicies};
 use rtorb_os::clock::thread_cpu_ns;
@@ -47,4 +48,26 @@ pub fn lane(priority: i16) -> anyhow::Result<ThreadpoolLane> {
 /// A path for the socket of a server. A UNIX socket needs no kernel thread, which threads with a priority would delay.
 pub fn socket(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("rtorb-{name}-{}", std::process::id()))
+}
+
+/// Reads `[--json] [OPTION N]` from the command line: whether the result is JSON, and the number, `otherwise` if there is none.
+///
+/// # Errors
+/// If there is anything else, with the usage of `program`.
+pub fn arguments(program: &str, option: &str, otherwise: u64) -> anyhow::Result<(bool, u64)> {
+    let (mut is_json, mut number) = (false, otherwise);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--json" {
+            is_json = true;
+        } else if argument == option {
+            let value = arguments.next();
+            let value = value.with_context(|| format!("{option} needs a number"))?;
+            let parsed = value.parse();
+            number = parsed.with_context(|| format!("{option} needs a number"))?;
+        } else {
+            bail!("usage: {program} [--json] [{option} N]");
+        }
+    }
+    Ok((is_json, number))
 }

@@ -145,22 +145,13 @@ mod tests {
         (values, wrong): (&[f64], u64),
     ) -> Verdict {
         let cells = declaration.made_up(subject, values, wrong);
-        let claims = declaration.judge(&Grounds {
-            cells: &cells,
-            planned: std::slice::from_ref(subject),
-            rounds: 6,
-            is_emulated: false,
-            on_hosts: false,
-            absent: &[],
-        });
-        let id = declaration.judge(&Grounds {
-            cells: &Cells::default(),
-            planned: std::slice::from_ref(subject),
-            rounds: 6,
-            is_emulated: false,
-            on_hosts: false,
-            absent: &[],
-        });
+        let judge = |cells: &Cells| {
+            declaration.judge(&Grounds {
+                planned: std::slice::from_ref(subject),
+                ..Grounds::of(cells, 6)
+            })
+        };
+        let (claims, id) = (judge(&cells), judge(&Cells::default()));
         let of_subject = claims.iter().find(|claim| claim.id == id[0].id);
         of_subject.expect("every declared claim is judged").verdict
     }

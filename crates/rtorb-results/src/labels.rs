@@ -102,3 +102,10 @@ pub fn labels_without(labels: &Labels, names: &[&str]) -> Labels {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
+
+/// Whether `part` has no label that `whole` lacks or has with another value.
+#[must_use]
+pub fn is_part(part: &Labels, whole: &Labels) -> bool {
+    let mut labels = part.iter();
+    labels.all(|(name, value)| whole.get(name) == Some(value))
+}

@@ -69,7 +69,7 @@ pub use emulation::{EmulatedSystem, Emulation};
 pub use error::Error;
 pub use file::{is_wrong_path, write_atomically};
 #[cfg(feature = "experiments")]
-pub use labels::{LabelValue, Labels, labels, labels_with, labels_without};
+pub use labels::{LabelValue, Labels, is_part, labels, labels_with, labels_without};
 #[cfg(feature = "experiments")]
 pub use plot::{Plot, PlotKind, PublishedPoints, StatisticName};
 #[cfg(feature = "experiments")]

@@ -2,7 +2,7 @@
 
 use crate::by_round::ByRound;
 use crate::cells::{Cells, Samples};
-use crate::labels::Labels;
+use crate::labels::{Labels, is_part};
 use crate::pattern;
 use crate::statistics::Statistics;
 
@@ -142,9 +142,7 @@ fn find<'a>(cells: &'a Cells, subject: &Labels, change: &str) -> Result<&'a Samp
     let wanted = pattern::wanted(change);
     let agrees = |labels: &Labels| {
         let mut own = labels.iter();
-        wanted
-            .iter()
-            .all(|(name, value)| labels.get(name) == Some(value))
+        is_part(&wanted, labels)
             && own.all(|(name, value)| of.get(name).is_none_or(|known| known == value))
     };
     let mut found = cells.all().filter(|(labels, _)| agrees(labels));

@@ -250,14 +250,7 @@ mod tests {
             let of = labels([("mutex", mutex.into()), ("orb", "rtorb".into())]);
             cells.add(&of, 0, &[ns], 0);
         }
-        let said = ALL.evaluate(&Grounds {
-            cells: &cells,
-            planned: &[],
-            rounds: 1,
-            is_emulated: false,
-            on_hosts: false,
-            absent: &[],
-        });
+        let said = ALL.evaluate(&Grounds::of(&cells, 1));
         let highlight = &said.highlights[0];
         assert_eq!(
             (highlight.what.as_str(), highlight.value),

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use rtorb::thread::SchedPolicy;
 use rtorb::timing::{Overrun, TimingSide};
 use rtorb::{Collocation, CurrentCall, Deadlines, DispatchStrategy, Orb, SystemException};
-use rtorb_examples::{adapter, compute, lane, socket, take_priority};
+use rtorb_examples::{adapter, arguments, compute, lane, socket, take_priority};
 use rtorb_os::clock::{monotonic_ns, thread_cpu_ns};
 use rtorb_os::sched::{allowed, apply_affinity, current_affinity};
 use rtorb_os::timer::PeriodicTimer;
@@ -69,7 +69,7 @@ struct Outcome {
 }
 
 fn main() -> anyhow::Result<()> {
-    let (is_json, deadlines) = arguments()?;
+    let (is_json, deadlines) = arguments("neighbours", "--deadlines", 10_000)?;
     let urgent = SchedPolicy::Fifo(SURVEY_PRIORITY as u8 + 1);
     if let Err(refused) = allowed(urgent) {
         bail!("this program compares real-time threads, which this host refuses: {refused}");
@@ -93,22 +93,6 @@ fn main() -> anyhow::Result<()> {
     } else {
         print_table(&outcomes)
     }
-}
-
-fn arguments() -> anyhow::Result<(bool, u64)> {
-    let (mut is_json, mut deadlines) = (false, 10_000);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--json" => is_json = true,
-            "--deadlines" => {
-                let number = arguments.next().context("--deadlines needs a number")?;
-                deadlines = number.parse().context("--deadlines needs a number")?;
-            }
-            _ => bail!("usage: neighbours [--json] [--deadlines N]"),
-        }
-    }
-    Ok((is_json, deadlines))
 }
 
 /// Calls the axis in its period, and beside it the survey, until the axis has had so many deadlines.

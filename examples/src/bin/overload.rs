@@ -12,7 +12,7 @@ use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{
     Collocation, Deadlines, DispatchStrategy, ExceptionKind, Limits, Orb, SystemException,
 };
-use rtorb_examples::{adapter, compute, lane, socket, take_priority};
+use rtorb_examples::{adapter, arguments, compute, lane, socket, take_priority};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sched::{allowed, current_affinity};
 use rtorb_os::timer::PeriodicTimer;
@@ -121,7 +121,7 @@ impl AddAssign for Outcome {
 }
 
 fn main() -> anyhow::Result<()> {
-    let (is_json, seconds) = arguments()?;
+    let (is_json, seconds) = arguments("overload", "--seconds", 10)?;
     if let Err(refused) = allowed(SchedPolicy::Fifo(CLIENT_PRIORITY as u8)) {
         bail!("this program compares real-time threads, which this host refuses: {refused}");
     }
@@ -146,22 +146,6 @@ fn main() -> anyhow::Result<()> {
         print(treatment, &outcomes, is_json)?;
     }
     Ok(())
-}
-
-fn arguments() -> anyhow::Result<(bool, u64)> {
-    let (mut is_json, mut seconds) = (false, 10);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--json" => is_json = true,
-            "--seconds" => {
-                let number = arguments.next().context("--seconds needs a number")?;
-                seconds = number.parse().context("--seconds needs a number")?;
-            }
-            _ => bail!("usage: overload [--json] [--seconds N]"),
-        }
-    }
-    Ok((is_json, seconds))
 }
 
 /// Overloads a server for so long, and returns what became of the calls of each operation.

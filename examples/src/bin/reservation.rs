@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use rtorb::rt::{Reservation, ThreadpoolLane};
 use rtorb::thread::{SchedPolicy, ThreadConfig};
 use rtorb::{Collocation, Deadlines, DispatchStrategy, Orb, SystemException};
-use rtorb_examples::{adapter, compute, lane, socket, take_priority};
+use rtorb_examples::{adapter, arguments, compute, lane, socket, take_priority};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::sched::{allowed, current_affinity};
 use rtorb_os::thread::spawn;
@@ -120,7 +120,7 @@ struct Outcome {
 }
 
 fn main() -> anyhow::Result<()> {
-    let (is_json, seconds) = arguments()?;
+    let (is_json, seconds) = arguments("reservation", "--seconds", 10)?;
     if let Err(refused) = allowed(SchedPolicy::Fifo(CLIENT_PRIORITY as u8)) {
         bail!("this program compares real-time threads, which this host refuses: {refused}");
     }
@@ -148,22 +148,6 @@ fn main() -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn arguments() -> anyhow::Result<(bool, u64)> {
-    let (mut is_json, mut seconds) = (false, 10);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--json" => is_json = true,
-            "--seconds" => {
-                let number = arguments.next().context("--seconds needs a number")?;
-                seconds = number.parse().context("--seconds needs a number")?;
-            }
-            _ => bail!("usage: reservation [--json] [--seconds N]"),
-        }
-    }
-    Ok((is_json, seconds))
 }
 
 /// Calls the axis in each period of so many seconds, while something spins.

@@ -9,10 +9,22 @@ mod overload;
 mod readme;
 mod reservation;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-/// Keeps programs that measure real-time threads apart: each takes the CPU from the others.
-fn alone() -> MutexGuard<'static, ()> {
+/// What a program prints that measures real-time threads; `None`, with a message, if the host refuses what one of these words is about.
+/// Such programs run one after the other: each takes the CPU from the others.
+fn measured(program: &str, arguments: &[&str], refusals: &[&str]) -> Option<String> {
     static MEASURING: Mutex<()> = Mutex::new(());
-    MEASURING.lock().unwrap_or_else(PoisonError::into_inner)
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = Command::new(program).args(arguments).output();
+    let output = output.expect("it starts");
+    if output.status.success() {
+        return Some(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_refused = refusals.iter().any(|words| said.contains(words));
+    assert!(is_refused, "{said}");
+    eprintln!("skipped: {said}");
+    None
 }

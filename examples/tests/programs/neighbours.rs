@@ -1,20 +1,15 @@
 //! The comparison of policies for overruns works, and has the form that scripts rely on.
 
-use std::process::Command;
-
 #[test]
 fn a_neighbour_misses_deadlines_only_if_overruns_are_only_counted() {
-    let _alone = crate::alone();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_neighbours"));
-    let output = program.args(["--json", "--deadlines", "100"]).output();
-    let output = output.expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !output.status.success() {
-        assert!(said.contains("real-time threads"), "{said}");
-        eprintln!("skipped: {said}");
+    let program = env!("CARGO_BIN_EXE_neighbours");
+    let Some(printed) = crate::measured(
+        program,
+        &["--json", "--deadlines", "100"],
+        &["real-time threads"],
+    ) else {
         return;
-    }
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    };
     let inner = printed
         .trim()
         .strip_prefix("[{")

@@ -1,20 +1,15 @@
 //! The comparison of lanes in an overload works, and each call has an outcome.
 
-use std::process::Command;
-
 #[test]
 fn an_overload_is_late_without_enforcement_and_shed_by_criticality_with_it() {
-    let _alone = crate::alone();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_overload"));
-    let output = program.args(["--json", "--seconds", "1"]).output();
-    let output = output.expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !output.status.success() {
-        assert!(said.contains("real-time threads"), "{said}");
-        eprintln!("skipped: {said}");
+    let program = env!("CARGO_BIN_EXE_overload");
+    let Some(printed) = crate::measured(
+        program,
+        &["--json", "--seconds", "1"],
+        &["real-time threads"],
+    ) else {
         return;
-    }
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    };
     let numbers: Vec<Vec<u64>> = printed.lines().map(numbers_of).collect();
     assert_eq!(numbers.len(), 9, "{printed}");
     for (line, clients) in numbers.iter().zip([3, 5, 5].repeat(3)) {

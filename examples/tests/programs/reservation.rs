@@ -1,24 +1,15 @@
 //! The comparison of a priority with a reservation works.
 
-use std::process::Command;
-
 #[test]
 fn a_lane_misses_deadlines_beside_spinning_threads_unless_a_reservation_separates_them() {
-    let _alone = crate::alone();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_reservation"));
-    let output = program.args(["--json", "--seconds", "1"]).output();
-    let output = output.expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !output.status.success() {
-        let is_refused = ["real-time threads", "with its reservations"];
-        assert!(
-            is_refused.iter().any(|words| said.contains(words)),
-            "{said}"
-        );
-        eprintln!("skipped: {said}");
+    let program = env!("CARGO_BIN_EXE_reservation");
+    let Some(printed) = crate::measured(
+        program,
+        &["--json", "--seconds", "1"],
+        &["real-time threads", "with its reservations"],
+    ) else {
         return;
-    }
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    };
     let missed: Vec<u64> = printed
         .lines()
         .map(|line| {

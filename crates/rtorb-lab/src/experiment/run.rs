@@ -299,14 +299,7 @@ mod tests {
     }
 
     fn judged(declaration: &Declaration, cells: &Cells) -> Vec<Claim> {
-        declaration.judge(&Grounds {
-            cells,
-            planned: &[],
-            rounds: 6,
-            is_emulated: false,
-            on_hosts: false,
-            absent: &[],
-        })
+        declaration.judge(&Grounds::of(cells, 6))
     }
 
     fn verdicts(mut outcome: Outcome, effort: Effort, stolen: f64) -> [Verdict; 3] {

@@ -1,6 +1,6 @@
 //! What is varied, by how much, and the combinations of it.
 
-use rtorb_results::{LabelValue, Labels};
+use rtorb_results::{LabelValue, Labels, is_part};
 
 use crate::experiment::Effort;
 
@@ -97,8 +97,7 @@ impl<'a> Cell<'a> {
 
     /// True if it has all of these levels.
     pub(crate) fn is_of(&self, levels: &Labels) -> bool {
-        let mut levels = levels.iter();
-        levels.all(|(label, level)| self.0.get(label) == Some(level))
+        is_part(levels, self.0)
     }
 
     /// The levels of these factors, as far as it has them.

@@ -3,7 +3,7 @@
 use super::Claim;
 use crate::by_round::ByRound;
 use crate::cells::{Cells, Samples};
-use crate::labels::Labels;
+use crate::labels::{Labels, is_part};
 use crate::metric::Metric;
 use crate::pattern;
 
@@ -152,15 +152,11 @@ impl Declaration {
     #[must_use]
     pub fn planned(&self, planned: &[Labels]) -> Vec<Labels> {
         let cells = Cells::default();
-        Grounds {
-            cells: &cells,
+        let grounds = Grounds {
             planned,
-            rounds: 0,
-            is_emulated: false,
-            on_hosts: false,
-            absent: &[],
-        }
-        .subjects(self.of)
+            ..Grounds::of(&cells, 0)
+        };
+        grounds.subjects(self.of)
     }
 
     fn judge_one(&self, grounds: &Grounds<'_>, subject: &Labels) -> Claim {
@@ -254,7 +250,20 @@ impl Declaration {
     }
 }
 
-impl Grounds<'_> {
+impl<'a> Grounds<'a> {
+    /// Cells of so many rounds, all of which were measured on this host.
+    #[must_use]
+    pub fn of(cells: &'a Cells, rounds: usize) -> Self {
+        Self {
+            cells,
+            planned: &[],
+            rounds,
+            is_emulated: false,
+            on_hosts: false,
+            absent: &[],
+        }
+    }
+
     /// The cells that a pattern selects, in the order in which they were measured, and after them those that were planned.
     pub(crate) fn subjects(&self, of: &str) -> Vec<Labels> {
         let measured = self.cells.all().map(|(labels, _)| labels);
@@ -306,12 +315,6 @@ fn too_few(samples: &[&Samples], tail: f64) -> Option<String> {
     })
 }
 
-/// Whether `part` has no label that `whole` lacks or has with another value.
-fn is_part(part: &Labels, whole: &Labels) -> bool {
-    let mut labels = part.iter();
-    labels.all(|(name, value)| whole.get(name) == Some(value))
-}
-
 fn in_words(labels: &Labels) -> String {
     let each = labels.iter().map(|(name, value)| format!("{name}={value}"));
     each.collect::<Vec<_>>().join(", ")
@@ -350,12 +353,9 @@ mod tests {
 
     fn judged(declaration: &Declaration, cells: &Cells, absent: &[(Labels, String)]) -> Claim {
         let grounds = Grounds {
-            cells,
             planned: &planned(),
-            rounds: 6,
-            is_emulated: false,
-            on_hosts: false,
             absent,
+            ..Grounds::of(cells, 6)
         };
         let claims = declaration.judge(&grounds);
         let [claim] = <[Claim; 1]>::try_from(claims).expect("one cell is selected");

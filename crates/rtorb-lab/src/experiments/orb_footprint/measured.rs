@@ -68,14 +68,7 @@ impl Measured {
     }
 
     pub(super) fn outcome(self, complete: bool) -> Outcome {
-        let said = SAYS.evaluate(&Grounds {
-            cells: &self.bytes,
-            planned: &[],
-            rounds: 1,
-            is_emulated: false,
-            on_hosts: false,
-            absent: &[],
-        });
+        let said = SAYS.evaluate(&Grounds::of(&self.bytes, 1));
         let note = if self.has_symbols {
             OF_SYMBOLS
         } else {
@@ -181,7 +174,7 @@ const SAYS: Statements = Statements {
 
 fn plot() -> Plot {
     Plot {
-        caption: "Bytes that a process has written and shares with no other, while nobody calls."
+        caption: "Bytes that a process has written and shares with no other process. No client calls meanwhile."
             .to_owned(),
         kind: PlotKind::Lines,
         of: labels([("counted", PRIVATE_DIRTY.into())]),

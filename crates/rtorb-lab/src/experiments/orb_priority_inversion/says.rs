@@ -166,14 +166,7 @@ mod tests {
                 cells.add(&of, round, &[ns, ns, ns], 0);
             }
         }
-        let said = SAYS.evaluate(&Grounds {
-            cells: &cells,
-            planned: &[],
-            rounds: 6,
-            is_emulated: false,
-            on_hosts: false,
-            absent: &[],
-        });
+        let said = SAYS.evaluate(&Grounds::of(&cells, 6));
         let found: Vec<_> = said
             .claims
             .iter()
