@@ -26,8 +26,8 @@ impl FollowedScheduler {
         }
     }
 
-    /// Asks the scheduler, at most once a second, and changes the channel if it has another schedule. A change that the channel cannot make
-    /// is told once.
+    /// Asks the scheduler, at most once a second, and changes the channel if it has another schedule. If the channel cannot make
+    /// a change, a message says so once.
     pub(super) fn look(&mut self, channel: &Channel) {
         if monotonic_ns() < self.next_ns {
             return;

@@ -88,7 +88,7 @@ fn a_running_system_of_components_changes_as_its_analysis_says() {
         assert_eq!(service.priority(name), of(name), "{name}");
     }
 
-    // The same again: the bound of the longest old job is told.
+    // The same again: the answer has the bound of the longest old job.
     let (status, said) = service.apply(&file, &["--ideal"]);
     assert_eq!(status, Some(0), "{said}");
     assert!(

@@ -100,7 +100,7 @@ impl StolenByCpu {
         Self(since.collect())
     }
 
-    /// Of these CPUs, the time of the one that lost most, in ms; `None` if the kernel tells of none of them.
+    /// Returns the time of the CPU that lost most of these, in ms; `None` if the kernel counts it for none of them.
     #[must_use]
     pub fn most_ms(&self, cpus: &BTreeSet<usize>) -> Option<u64> {
         cpus.iter().filter_map(|cpu| self.0.get(cpu)).copied().max()

@@ -137,8 +137,8 @@ impl Context {
         cpu_list(allowed).into_iter().find(|cpu| *cpu != measured)
     }
 
-    /// The load of a study that measures without and with one: that which was asked for, the mix where none was; in an emulated machine
-    /// its own.
+    /// Returns the load of a study that measures without load and with one. It is the load that the user chose, or the mix without a
+    /// choice. An emulated machine has its own.
     #[must_use]
     pub fn varied_load(&self) -> Load {
         let is_emulated = self.effort.seeds().is_some();

@@ -15,7 +15,7 @@ use super::FILE_BYTES_MAX;
 use crate::model::SystemOptions;
 use crate::named_file::{self, file_error};
 
-/// Reads what the file of a system refers to, and checks it all first: mistakes are told with their lines.
+/// Reads the files to which the file of a system refers. It checks all of them first, and names the line of each mistake.
 pub(super) fn system_file(
     file: &Path,
     text: String,
