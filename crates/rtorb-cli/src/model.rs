@@ -14,7 +14,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use rtorb_idl::tree::Criticality as Annotated;
 use rtorb_sched::model::{
-    CheckOptions, CheckReport, Platform, ProfileOption, Statistic, System, Timing, profiles_of,
+    CheckOptions, CheckReport, MissRatio, Platform, ProfileOption, Statistic, System, Timing,
+    profiles_of,
 };
 use rtorb_sched::{Criticality, Strategy};
 
@@ -170,6 +171,10 @@ impl SystemOptions {
                 deadline_ns: one.deadline_ns,
                 period_ns: one.period_ns,
                 criticality: one.criticality.map(in_the_model),
+                miss_ratio: one.statistical.map(|ratio| MissRatio {
+                    misses: ratio.misses,
+                    calls: ratio.calls,
+                }),
             };
             (one.operation, timing)
         });
