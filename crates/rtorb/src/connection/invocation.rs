@@ -55,6 +55,8 @@ pub(crate) enum InvocationKind<'x> {
     Locate {
         /// The priority to call with, if not the calling thread's.
         at: Option<Priority>,
+        /// The code point of the connection, if an operation states it.
+        dscp: Option<u8>,
     },
     /// `_bind_priority_band`: the connection is for the priorities of its band.
     BindBand,

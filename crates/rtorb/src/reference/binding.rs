@@ -2,14 +2,13 @@
 
 use super::routes::{Profile, RouteRequirements};
 use crate::connection::banded::{Bands, NoBand};
-use crate::connection::{Channel, ClientCore, Route, Sharing};
+use crate::connection::{Channel, ClientCore, Invocation, InvocationKind, Route, Sharing};
 use crate::endpoint::Endpoint;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::realtime::{
-    NetworkPriority,
-    Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
-    UnixDomainProtocolProperties, caller_priority, is_in_band, is_without_priority,
-    thread_priority,
+    NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol,
+    TcpProtocolProperties, UnixDomainProtocolProperties, caller_priority, is_in_band,
+    is_without_priority, thread_priority,
 };
 use crate::timing::OperationTiming;
 use rtorb_wire::ior::{self, ProtocolProperties};
@@ -25,8 +24,6 @@ pub(crate) struct Binding {
     bands: Bands,
     /// True if the connection depends on nothing but the operation.
     pub(super) is_by_operation: bool,
-    /// The operations of the reference's interface, if some state a network priority.
-    marked: &'static [OperationTiming],
 }
 
 /// The policies in force for a reference.
@@ -58,8 +55,6 @@ pub(crate) struct BandedPriority {
     is_sent: bool,
     priority: Priority,
     band: Option<PriorityBand>,
-    /// The marks that the operation states.
-    stated: Option<NetworkPriority>,
 }
 
 impl Policies {
@@ -130,14 +125,12 @@ impl Policies {
         let is_propagated = self.exposed.model == Some(PriorityModel::ClientPropagated);
         let has_marks = routes.iter().any(has_marks);
         let is_by_operation = !is_propagated && bands == Bands::One && !has_marks;
-        let states_marks = operations.iter().any(|one| one.dscp().is_some());
-        let is_plain = is_by_operation && !states_marks;
+        let is_plain = is_by_operation && !states_marks(operations);
         Ok((!is_plain).then_some(Binding {
             is_propagated,
             server_priority: self.exposed.server_priority,
             bands,
             is_by_operation,
-            marked: if states_marks { operations } else { &[] },
         }))
     }
 
@@ -174,14 +167,6 @@ impl Policies {
 }
 
 impl Binding {
-    /// Returns the marks that an operation states.
-    #[inline]
-    pub(crate) fn stated_marks(&self, operation: &str) -> Option<NetworkPriority> {
-        let mut marked = self.marked.iter();
-        let timing = marked.find(|one| one.dscp().is_some() && one.wire_name() == operation)?;
-        timing.dscp().map(NetworkPriority::of_dscp)
-    }
-
     /// Returns the priority of a call by the calling thread.
     ///
     /// # Errors
@@ -223,7 +208,6 @@ impl Binding {
             is_sent: false,
             priority: self.server_priority,
             band: None,
-            stated: None,
         };
         if is_served(&plain) {
             Ok(plain)
@@ -260,7 +244,6 @@ impl Binding {
             is_sent: self.is_propagated,
             priority,
             band: band.map_err(|NoBand| self.no_band(priority))?,
-            stated: None,
         })
     }
 
@@ -284,13 +267,6 @@ impl Binding {
 }
 
 impl BandedPriority {
-    /// Returns the same priority, with the marks that the operation states.
-    #[inline]
-    #[must_use]
-    pub(crate) fn with_marks(self, stated: Option<NetworkPriority>) -> Self {
-        Self { stated, ..self }
-    }
-
     /// Returns true if the call may use the route: its endpoint belongs to no lane, or to the lane of the call.
     #[inline]
     pub(crate) fn accepts(&self, route: &Route) -> bool {
@@ -314,12 +290,9 @@ impl BandedPriority {
     /// Returns the connection of a route that the call uses.
     #[inline]
     pub(crate) fn channel(&self, core: &ClientCore, route: &Route) -> Channel {
-        let is_tcp = matches!(*route.endpoint.endpoint, Endpoint::Tcp { .. });
-        let stated = self.stated.filter(|_| is_tcp);
-        let by_priority = || has_marks(route).then(|| core.rt.network_priority(self.marked_as()));
         Channel {
             band: self.band,
-            marks: stated.or_else(by_priority),
+            marks: has_marks(route).then(|| core.rt.network_priority(self.marked_as())),
         }
     }
 
@@ -395,6 +368,32 @@ fn protocol(exposed: &ior::ExposedProtocol) -> Protocol {
             recv_buffer_size: size(unix.recv_buffer_bytes),
         }),
     }
+}
+
+/// Returns true if an operation states a network priority.
+pub(super) fn states_marks(operations: &[OperationTiming]) -> bool {
+    operations.iter().any(|one| one.dscp().is_some())
+}
+
+/// Returns the marks that the called one of these operations states, if packets of the route have marks.
+#[cold]
+pub(super) fn stated_marks(
+    operations: &[OperationTiming],
+    invocation: &Invocation<'_>,
+) -> Option<NetworkPriority> {
+    let Endpoint::Tcp { .. } = *invocation.route.endpoint.endpoint else {
+        return None;
+    };
+    let dscp = match invocation.kind {
+        InvocationKind::Locate { dscp, .. } => dscp,
+        _ => {
+            let mut called = operations.iter();
+            called
+                .find(|one| one.wire_name() == invocation.operation)?
+                .dscp()
+        }
+    };
+    dscp.map(NetworkPriority::of_dscp)
 }
 
 #[inline]

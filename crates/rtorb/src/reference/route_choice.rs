@@ -1,7 +1,7 @@
 //! The routes that a call of a reference tries, one after the other.
 
 use super::Inner;
-use super::binding::BandedPriority;
+use super::binding::{BandedPriority, stated_marks};
 use crate::clock::monotonic_ns;
 use crate::connection::{self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results};
 use crate::deadline::NONE_NS;
@@ -47,10 +47,10 @@ impl Inner {
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
         let at = match invocation.kind {
-            InvocationKind::Locate { at } => at,
+            InvocationKind::Locate { at, .. } => at,
             _ => None,
         };
-        let priority = self.call_priority(at, invocation.operation)?;
+        let priority = self.call_priority(at)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
@@ -101,6 +101,11 @@ impl Inner {
             return false;
         }
         invocation.channel = priority.channel(&self.client.core, route);
+        if !self.operations.is_empty()
+            && let Some(marks) = stated_marks(self.operations, invocation)
+        {
+            invocation.channel.marks = Some(marks);
+        }
         invocation.priority = priority.sent();
         true
     }
@@ -114,12 +119,11 @@ impl Inner {
         }
     }
 
-    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's. With the marks that the operation states.
+    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's.
     #[inline(always)]
     pub(super) fn call_priority(
         &self,
         at: Option<Priority>,
-        operation: &str,
     ) -> Result<Option<BandedPriority>, SystemException> {
         let Some(binding) = self.binding.as_deref() else {
             return Ok(None);
@@ -129,7 +133,7 @@ impl Inner {
             None => binding.of_caller(&self.client.core, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
-        Ok(Some(priority.with_marks(binding.stated_marks(operation))))
+        Ok(Some(priority))
     }
 
     /// Returns the exception for a reference without routes.

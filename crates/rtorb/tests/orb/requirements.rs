@@ -11,7 +11,7 @@ use rtorb::timing::TimingSide::{Client, Server};
 use rtorb::timing::{OperationCounts, TimingLimit, TimingSide, TimingViolation};
 use rtorb::{
     CompletionStatus, Deadlines, DispatchStrategy, ExceptionKind, Interface, Orb, OrbBuilder,
-    SystemException,
+    SyncScope, SystemException,
 };
 use rtorb_tests::relay::Served;
 use rtorb_tests::running::until;
@@ -160,19 +160,32 @@ fn calls_and_replies_of_an_operation_have_the_marks_that_it_states() {
         panic!("it listens there");
     };
     let (_orb, brake) = client(Orb::builder(), &brake);
+    let sent = || marks(port, "dport");
+    brake
+        .as_object()
+        .validate_connection()
+        .expect("it is there");
+    if sent().is_none() {
+        return skip("`ss` is missing: apt-get install iproute2");
+    }
+    let expected = [0, 10 << 2, 46 << 2];
+    assert_eq!(
+        sent(),
+        Some(expected.to_vec()),
+        "a connection for each mark"
+    );
+    let nonblocking = brake.with_sync_scope(SyncScope::None);
+    nonblocking.note().expect("its connection is open");
     for _ in 0..3 {
         brake.rest().expect("it is served");
         brake.stop().expect("it is served");
         brake.note().expect("it is sent");
     }
-    let Some(sent) = marks(port, "dport") else {
-        return skip("`ss` is missing: apt-get install iproute2");
-    };
-    assert_eq!(sent, [0, 10 << 2, 46 << 2], "a connection for each mark");
+    assert_eq!(sent(), Some(expected.to_vec()), "no others");
     let replies = until("the servant of the oneway is called", || {
         marks(port, "sport").filter(|marks| marks[1] != 0)
     });
-    assert_eq!(replies, sent);
+    assert_eq!(replies, expected);
 }
 
 /// Lets callers in once its gate is open.
@@ -205,7 +218,10 @@ fn as_many_requests_wait_as_the_queue_of_their_operation_allows() {
         let (_orb, yard) = client(Orb::builder(), &yard);
         let refusals = || {
             let counts = served.orb.timing();
-            counts.iter().map(|counts| counts.queue_refusals).sum::<u64>()
+            counts
+                .iter()
+                .map(|counts| counts.queue_refusals)
+                .sum::<u64>()
         };
         thread::scope(|scope| {
             let entering = || {
