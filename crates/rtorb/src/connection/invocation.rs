@@ -3,13 +3,14 @@
 use super::Channel;
 use super::client::{Client, ClientCore};
 use super::route::Route;
-use crate::clock::{monotonic_ns, utc_offset};
+use crate::clock::{known_utc_offset, monotonic_ns, utc_offset};
 use crate::deadline::NONE_NS;
 use crate::distributable::ThreadCall;
 use crate::exception::{Cause, ExceptionKind, Phase, SystemException};
 use crate::outgoing::CancelRequest;
 use crate::realtime::Priority;
 use crate::strategies::DeadlineForm;
+use rtorb_os::clock::UtcOffset;
 use rtorb_wire::code_sets;
 use rtorb_wire::connection::Deadline;
 use rtorb_wire::giop::contexts::{self, CodeSets};
@@ -130,32 +131,20 @@ impl Invocation<'_> {
         arguments: Arguments<'_, 'a>,
     ) -> Result<(), EncodeError> {
         let route = self.route;
-        match (&route.prefix, self.kind, self.priority) {
-            (Some(prefix), InvocationKind::Operation, None)
-                if !needs_code_sets && self.expiry_ns == NONE_NS =>
-            {
+        match (&route.prefix, self.kind) {
+            (Some(prefix), InvocationKind::Operation) if !needs_code_sets => {
                 prefix.begin_request(w, request_id, self.response, self.operation)?;
+                if self.expiry_ns != NONE_NS {
+                    self.add_deadline(w, prefix)?;
+                } else if let Some(priority) = self.priority {
+                    RequestPrefix::add_priority(w, priority.get())?;
+                }
             }
-            (Some(prefix), InvocationKind::Operation, _)
-                if !needs_code_sets && self.expiry_ns != NONE_NS =>
-            {
-                self.begin_with_deadline(w, prefix, request_id)?;
-            }
-            (Some(prefix), InvocationKind::Operation, Some(priority)) if !needs_code_sets => {
-                let (response, priority) = (self.response, priority.get());
-                prefix.begin_request_with_priority(
-                    w,
-                    request_id,
-                    response,
-                    self.operation,
-                    priority,
-                )?;
-            }
-            (_, InvocationKind::Locate { .. }, _) if !needs_code_sets => {
+            (_, InvocationKind::Locate { .. }) if !needs_code_sets => {
                 return self.write_locate_request(w, request_id);
             }
-            (_, InvocationKind::Passed(request), priority) => {
-                let priority = priority.map(Priority::get);
+            (_, InvocationKind::Passed(request)) => {
+                let priority = self.priority.map(Priority::get);
                 let target = PassedTarget {
                     object_key: &route.object_key,
                     address: route.address(),
@@ -168,52 +157,57 @@ impl Invocation<'_> {
         giop::end_message(w)
     }
 
-    /// Begins a request that tells its deadline.
+    /// Adds to a request's header the service contexts of a request that tells its deadline.
+    // It saves no registers, because it calls other functions only at its end.
     #[inline(never)]
-    fn begin_with_deadline(
-        &self,
-        w: &mut Writer<'_>,
-        prefix: &RequestPrefix,
-        request_id: u32,
-    ) -> Result<(), EncodeError> {
-        let (response, operation) = (self.response, self.operation);
-        if self.priority.is_none()
-            && let Some(end) = self.end_time()
+    fn add_deadline(&self, w: &mut Writer<'_>, prefix: &RequestPrefix) -> Result<(), EncodeError> {
+        if self.tells_end_time()
+            && self.priority.is_none()
+            && !self.is_delayed
+            && let Some(offset) = known_utc_offset(self.deadline.begun_ns())
+            && prefix.add_end_time(w, self.end_time(offset))
         {
-            return prefix.begin_request_with_end_time(w, request_id, response, operation, end);
+            return Ok(());
         }
+        self.add_deadline_context(w)
+    }
+
+    /// Adds the deadline in any form, and the priority.
+    #[inline(never)]
+    fn add_deadline_context(&self, w: &mut Writer<'_>) -> Result<(), EncodeError> {
         let mut room = [0; END_TIMES_BYTES];
         let deadline = self.deadline_context(&mut room);
         let priority = self.priority.map(|own| contexts::priority(own.get()));
         match &priority {
-            None => prefix.begin_request_with(w, request_id, response, operation, &[deadline]),
+            None => RequestPrefix::add_contexts(w, &[deadline]),
             Some(data) => {
                 let id = contexts::RT_CORBA_PRIORITY;
-                let list = [deadline, ServiceContext { id, data }];
-                prefix.begin_request_with(w, request_id, response, operation, &list)
+                RequestPrefix::add_contexts(w, &[deadline, ServiceContext { id, data }])
             }
         }
     }
 
-    /// The deadline as an end time; `None` if the server learns the time that is left.
+    /// True if the server learns an end time; false if it learns the time that is left.
     #[inline]
-    fn end_time(&self) -> Option<UtcTime> {
-        let is_sent = match self.core.deadline_form {
+    fn tells_end_time(&self) -> bool {
+        match self.core.deadline_form {
             DeadlineForm::Auto => self.route.endpoint.is_on_this_host,
             DeadlineForm::EndTime => true,
             DeadlineForm::RemainingTime => false,
-        };
-        is_sent.then(|| {
-            let offset = utc_offset(self.now_ns());
-            let unix_ns = self.expiry_ns.wrapping_add(offset.offset_ns);
-            UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns)
-        })
+        }
+    }
+
+    /// The deadline as an end time.
+    #[inline]
+    fn end_time(&self, offset: UtcOffset) -> UtcTime {
+        let unix_ns = self.expiry_ns.wrapping_add(offset.offset_ns);
+        UtcTime::from_unix_ns(unix_ns, offset.inaccuracy_ns)
     }
 
     /// Makes the service context that tells the deadline, in a form that the server can use.
     fn deadline_context<'r>(&self, room: &'r mut [u8; END_TIMES_BYTES]) -> ServiceContext<'r> {
-        if let Some(end) = self.end_time() {
-            *room = end.end_times();
+        if self.tells_end_time() {
+            *room = self.end_time(utc_offset(self.now_ns())).end_times();
             return ServiceContext {
                 id: contexts::INVOCATION_POLICIES,
                 data: room,

@@ -15,7 +15,7 @@ use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
 use rtorb_wire::giop::{
     self, DISTRIBUTABLE_THREAD, Expiry, LocateRequestHeader, LocateStatus, MessageType,
-    RequestHeader, Response, Version, contexts,
+    RequestHeader, Response, ServiceContexts, UtcTime, Version, contexts,
 };
 use rtorb_wire::{DecodeError, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,6 +34,7 @@ pub(super) fn request<const SITE: u8>(
     request.read(&mut reader)?;
     let version = message.header.version;
     if !request.contexts.is_empty()
+        && !enter_end_time(request.contexts)
         && !begin_in_place(session, workspace, code_sets, version, &request)
     {
         return Ok(Next::Done);
@@ -48,6 +49,13 @@ pub(super) fn request<const SITE: u8>(
     Ok(next)
 }
 
+/// Lets calls of the servant inherit the end time of a request until [`deadline::leave`]. Returns false if the contexts contain
+/// anything else, or the time has passed.
+#[inline(never)]
+fn enter_end_time(contexts: ServiceContexts<'_>) -> bool {
+    UtcTime::only_in(contexts).is_some_and(deadline::enter_end_time)
+}
+
 /// Looks at the contexts of a request, and lets calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
 /// it is refused.
 #[inline(never)]
@@ -58,13 +66,6 @@ fn begin_in_place(
     version: Version,
     request: &RequestHeader<'_>,
 ) -> bool {
-    if let Some(expiry) = Expiry::of_own(request.contexts)
-        && let Some(deadline) = deadline::of_request(expiry)
-        && !deadline.has_passed()
-    {
-        deadline::enter(deadline.at_ns);
-        return true;
-    }
     match begin(session, workspace, code_sets, request) {
         Ok(deadline_ns) => {
             deadline::enter(deadline_ns);
