@@ -33,7 +33,6 @@ pub mod operations;
 pub mod packets;
 pub mod peers;
 pub mod ping_pong;
-mod questions;
 pub mod rates;
 pub(crate) mod real_time;
 mod releases;

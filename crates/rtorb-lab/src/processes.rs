@@ -7,7 +7,6 @@
 //!
 //! Below: the roles that a child plays, where processes run, what else runs meanwhile, and how all of it ends.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -15,7 +14,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::str::FromStr;
 use std::time::Duration;
 
 use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
@@ -25,21 +23,26 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::LabError;
 use crate::processes::agent::Agent;
 use crate::processes::interrupt::Interrupt;
+use crate::processes::questions::{Reply, ReplyLine, read_series};
 
 pub mod agent;
 pub mod awake;
 pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
+pub mod counts;
 pub mod emulated;
 pub mod gaps;
 pub mod interrupt;
 pub mod load;
 pub mod probe;
+pub mod questions;
 pub mod tools;
 pub(crate) mod veth;
 
@@ -230,55 +233,46 @@ impl Process {
         }
     }
 
-    /// Sends a child a line whose answer may take as long as `within`, and answers the head of what comes back with the samples
-    /// after it, as many as `count` says of the head.
+    /// Asks, and waits for the answer for as long as `within` and ten seconds more.
     ///
     /// # Errors
-    /// What the head says went wrong, or that the child ended or was silent.
-    pub fn ask_for_samples<H: FromStr<Err = String>>(
+    /// What the process said went wrong, or that it ended or was silent.
+    pub fn ask<A: DeserializeOwned>(
         &mut self,
-        question: &dyn Display,
+        question: &impl Serialize,
         within: Duration,
-        count: impl Fn(&H) -> usize,
-    ) -> Result<(H, Vec<u64>), LabError> {
-        let bytes_after = |line: &str| Ok(count(&line.parse()?) * size_of::<u64>());
-        let (line, octets) = self.ask_for_bytes(question, within, bytes_after)?;
-        let head = line.parse().map_err(|what: String| self.failed(what))?;
-        let (samples, _) = octets.as_chunks();
-        let samples = samples.iter().map(|eight| u64::from_le_bytes(*eight));
-        Ok((head, samples.collect()))
+    ) -> Result<A, LabError> {
+        Ok(self.ask_for_series(question, within)?.value)
     }
 
-    /// Sends a child a line whose answer may take as long as `within`, and answers the line that comes back with the octets
-    /// after it, as many as `bytes_after` reads out of the line.
+    /// The same with the series behind the answer.
     ///
     /// # Errors
-    /// What `bytes_after` says of the line, or that the child ended or was silent.
-    pub fn ask_for_bytes(
+    /// As [`Self::ask`].
+    pub fn ask_for_series<A: DeserializeOwned>(
         &mut self,
-        question: &dyn Display,
+        question: &impl Serialize,
         within: Duration,
-        bytes_after: impl Fn(&str) -> Result<usize, String>,
-    ) -> Result<(String, Vec<u8>), LabError> {
-        self.tell(question)?;
+    ) -> Result<Reply<A>, LabError> {
+        let question =
+            serde_json::to_string(question).map_err(|error| self.failed(error.to_string()))?;
         let timeout = BURST_TIMEOUT + within;
-        let line = self.line(timeout)?;
-        let count = bytes_after(&line).map_err(|what| self.failed(what))?;
-        let octets = self.bytes(count, timeout)?;
-        Ok((line, octets))
+        let line = self.exchange(&question, timeout)?;
+        let line = ReplyLine::parse(&line).map_err(|what| self.failed(what))?;
+        let numbers: usize = line.series.iter().sum();
+        let bytes = self.bytes(numbers * size_of::<u64>(), timeout)?;
+        Ok(Reply {
+            value: line.value,
+            series: read_series(&line.series, &bytes),
+        })
     }
 
-    /// Sends a child a line and answers the line that comes back.
+    /// Sends a tool a line, and returns the line that comes back.
     ///
     /// # Errors
-    /// What the child said went wrong, or that it ended or was silent.
-    pub fn ask(&mut self, question: &str) -> Result<String, LabError> {
-        self.tell(&question)?;
-        let line = self.line(BURST_TIMEOUT)?;
-        match line.strip_prefix("error ") {
-            Some(error) => Err(self.failed(error)),
-            None => Ok(line),
-        }
+    /// That it ended or was silent.
+    pub(crate) fn command(&mut self, line: &str) -> Result<String, LabError> {
+        self.exchange(line, BURST_TIMEOUT)
     }
 
     /// The process's id on this host; 0, which no process has, when it runs on the agent's.
@@ -454,12 +448,13 @@ impl Process {
         }
     }
 
-    fn tell(&mut self, line: &dyn Display) -> Result<(), LabError> {
+    fn exchange(&mut self, line: &str, timeout: Duration) -> Result<String, LabError> {
         let sent = match self.input.as_mut() {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
             None => Err(ErrorKind::BrokenPipe.into()),
         };
-        sent.map_err(|error| self.failed(format!("takes no more questions: {error}")))
+        sent.map_err(|error| self.failed(format!("takes no more questions: {error}")))?;
+        self.line(timeout)
     }
 
     /// The next line of its output, without the line end.

@@ -10,7 +10,6 @@ use rtorb::{OrbBuilder, Strategies};
 use rtorb_results::ObtainedScheduling;
 use serde::{Deserialize, Serialize};
 
-use crate::contestants::questions;
 use crate::contestants::real_time::corba;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
@@ -96,7 +95,7 @@ impl Pair {
     /// What went wrong in a process, or that it ended or was silent.
     pub fn run(&mut self, run: &Run) -> Result<Calls, LabError> {
         let within = Duration::from_nanos(run.duration_ns);
-        let mut calls: Calls = questions::ask(&mut self.clients, run, within)?;
+        let mut calls: Calls = self.clients.ask(run, within)?;
         calls
             .scheduling
             .extend(self.server.scheduling_by_priority());

@@ -13,7 +13,6 @@ use std::time::Duration;
 use rtorb_results::ObtainedScheduling;
 use serde::{Deserialize, Serialize};
 
-use crate::contestants::questions;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 
@@ -255,7 +254,7 @@ impl System {
     /// # Errors
     /// What went wrong in a process, or that it ended or was silent.
     pub fn run(&mut self, run: &Run, within: Duration) -> Result<Calls, LabError> {
-        let mut calls: Calls = questions::ask(&mut self.clients, run, within)?;
+        let mut calls: Calls = self.clients.ask(run, within)?;
         let servers = [&self.server].into_iter().chain(&self.middle);
         calls
             .scheduling

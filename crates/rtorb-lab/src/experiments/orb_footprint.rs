@@ -5,6 +5,7 @@
 //! is one of a client thread that has made one call and then waits, as in a system whose clients are there all the time.
 
 use std::fs;
+use std::time::Duration;
 
 use rtorb_results::labels;
 
@@ -135,7 +136,7 @@ fn measure_preset(
         if context.interrupted() {
             return Err(LabError::Interrupted);
         }
-        clients.ask(&format!("connections {connections}"))?;
+        clients.ask::<()>(&connections, Duration::ZERO)?;
         for (what, running) in [(SERVER, &server), (CLIENTS, &clients)] {
             let labels = process(what, preset, connections);
             measured.add(&labels, round, memory_of(running)?);

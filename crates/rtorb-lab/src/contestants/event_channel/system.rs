@@ -11,7 +11,6 @@ use super::consumers::{self, Latencies, Received};
 use super::supplier;
 use super::{Sending, Sent, Served, Subscribers};
 use crate::contestants::Transport;
-use crate::contestants::questions;
 use crate::contestants::whitebox::counts::Reading;
 use crate::error::LabError;
 use crate::experiment::Context;
@@ -143,11 +142,8 @@ impl Channel {
     /// # Errors
     /// That the process ended or was silent.
     pub fn discarded(&mut self) -> Result<u64, LabError> {
-        questions::ask(
-            &mut self.process,
-            &channel::Question::Discarded,
-            Duration::ZERO,
-        )
+        self.process
+            .ask(&channel::Question::Discarded, Duration::ZERO)
     }
 
     /// What the process has counted of itself, and what the kernel has counted for it.
@@ -226,7 +222,7 @@ impl Consumers {
     }
 
     fn ask<A: DeserializeOwned>(&mut self, question: &consumers::Question) -> Result<A, LabError> {
-        questions::ask(&mut self.process, question, Duration::ZERO)
+        self.process.ask(question, Duration::ZERO)
     }
 }
 
@@ -285,7 +281,7 @@ impl Supplier {
         question: &supplier::Question,
         within: Duration,
     ) -> Result<A, LabError> {
-        questions::ask(&mut self.process, question, within)
+        self.process.ask(question, within)
     }
 }
 

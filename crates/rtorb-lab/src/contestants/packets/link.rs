@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contestants::questions;
 use crate::error::LabError;
 use crate::processes::{Launcher, Process};
 pub use discipline::Discipline;
@@ -101,7 +100,7 @@ impl Link {
     }
 
     fn make(&mut self, end: End, part: Part) -> Result<(), LabError> {
-        questions::ask(&mut self.keepers[end as usize], &part, Duration::ZERO)
+        self.keepers[end as usize].ask(&part, Duration::ZERO)
     }
 
     fn keeper(&self, end: End) -> &Process {

@@ -18,7 +18,6 @@ use super::supplier::{self, Question};
 use super::{Called, Latencies, Path, Run, Wave};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::system::{Channel, endpoint, within};
-use crate::contestants::questions;
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::awake::Awake;
@@ -221,7 +220,7 @@ impl System {
         let duration = Duration::from_nanos(run.duration_ns);
         let before_ns = realtime_ahead_ns();
         let awake = Awake::keep(self.cpu, duration + AWAKE_LONGER);
-        let waves: Vec<Vec<Called>> = questions::ask(&mut self.supplier, &Question::Go, duration)?;
+        let waves: Vec<Vec<Called>> = self.supplier.ask(&Question::Go, duration)?;
         drop(awake);
         let ahead_ns = [before_ns, realtime_ahead_ns()];
         let mut all = Vec::new();
@@ -335,7 +334,7 @@ fn ask<A: DeserializeOwned>(
     process: &mut Process,
     question: &impl Serialize,
 ) -> Result<A, LabError> {
-    questions::ask(process, question, Duration::ZERO)
+    process.ask(question, Duration::ZERO)
 }
 
 /// What a reader must know of the pulse and of the three systems.

@@ -11,8 +11,8 @@ use super::counts::{Counts, Reading};
 use super::perf::{PHASES, Perf, SystemCalls};
 use super::strace::Strace;
 use super::{Priorities, Run};
+use crate::contestants::Transport;
 use crate::contestants::peers::omniorb::{self, OmniOrb};
-use crate::contestants::{Transport, questions};
 use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
@@ -91,7 +91,7 @@ impl Contestant {
     /// # Errors
     /// That a call failed, or that the process ended or was silent.
     pub fn run(&mut self, run: &Run) -> Result<u32, LabError> {
-        questions::ask(&mut self.processes[0], run, run.pauses())
+        self.processes[0].ask(run, run.pauses())
     }
 
     /// What the processes count themselves in a run, and the kernel for them.
