@@ -60,13 +60,31 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Starts a child in one of the [`crate::roles`], with standard input and output connected to us.
+    /// Starts a child in one of the [`crate::roles`], and waits until it is ready.
+    ///
+    /// # Errors
+    /// That the program could not be started, or what it said instead.
+    pub fn start(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
+        self.spawn(name, role)?.ready()
+    }
+
+    /// The same of a server in one of the roles that listen over TCP: on the first agent, or here if there is none. It must be told to
+    /// listen on [`Self::server_socket`].
+    ///
+    /// # Errors
+    /// As [`Self::start`], or that there is no agent any more.
+    pub fn start_server(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
+        self.spawn_server(name, role)?.ready()
+    }
+
+    /// Starts a child, with standard input and output connected to us: a tool, which never says that it is ready, or one whose
+    /// [`Process::ready`] is waited for later.
     ///
     /// # Errors
     /// That the program could not be started.
-    pub fn start(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
+    pub fn spawn(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
         let mut child = child_command(&self.executable, self.placement)
-            .args(role)
+            .args(role.iter().map(AsRef::as_ref))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -74,47 +92,45 @@ impl Launcher {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both were asked to be pipes");
         };
-        Ok(Process {
-            name: name.to_owned(),
-            running: Running::Here(child),
-            input: Some(File::from(OwnedFd::from(input))),
-            output: File::from(OwnedFd::from(output)),
-            buffer: Vec::new(),
-            interrupt: self.interrupt.clone(),
-            agent: self.agent().cloned(),
-        })
+        let ends = [OwnedFd::from(input), OwnedFd::from(output)];
+        Ok(self.process(name.to_owned(), Running::Here(child), ends))
     }
 
-    /// Starts a server in one of the roles that listen over TCP: on the first agent, or here when there is none. It must be told to
-    /// listen on [`Self::server_socket`].
+    /// The same where servers run.
     ///
     /// # Errors
-    /// As [`Self::start`], or that there is no agent any more.
-    pub fn start_server(&self, name: &str, role: &[&str]) -> Result<Process, LabError> {
+    /// As [`Self::spawn`], or that there is no agent any more.
+    pub fn spawn_server(&self, name: &str, role: &[impl AsRef<str>]) -> Result<Process, LabError> {
         let Some(agent) = self.agent() else {
-            return self.start(name, role);
+            return self.spawn(name, role);
         };
         let name = format!("{name} on {}", agent.address());
         let (key, stream) = agent.start(role)?;
-        let input = stream
-            .try_clone()
-            .map_err(|error| LabError::process(&name, error.to_string()))?;
-        let connection = stream
-            .try_clone()
-            .map_err(|error| LabError::process(&name, error.to_string()))?;
-        Ok(Process {
+        let again = || {
+            let again = stream.try_clone();
+            again.map_err(|error| LabError::process(&name, error.to_string()))
+        };
+        let (input, connection) = (again()?, again()?);
+        let running = Running::There {
+            agent: agent.clone(),
+            key,
+            connection,
+        };
+        let ends = [input, stream].map(OwnedFd::from);
+        Ok(self.process(name, running, ends))
+    }
+
+    fn process(&self, name: String, running: Running, [input, output]: [OwnedFd; 2]) -> Process {
+        Process {
             name,
-            running: Running::There {
-                agent: agent.clone(),
-                key,
-                connection,
-            },
-            input: Some(File::from(OwnedFd::from(input))),
-            output: File::from(OwnedFd::from(stream)),
+            running,
+            input: Some(File::from(input)),
+            output: File::from(output),
             buffer: Vec::new(),
+            text: String::new(),
             interrupt: self.interrupt.clone(),
-            agent: Some(agent.clone()),
-        })
+            agent: self.agent().cloned(),
+        }
     }
 
     /// The first agent.
@@ -202,6 +218,8 @@ pub struct Process {
     output: File,
     /// What was read and not yet asked for.
     buffer: Vec<u8>,
+    /// What it said when it was ready.
+    text: String,
     interrupt: Interrupt,
     /// When it is lost, nothing that fails has another reason.
     agent: Option<Agent>,
@@ -221,16 +239,37 @@ enum Running {
 }
 
 impl Process {
-    /// Waits for the line `ready TEXT` and answers the text.
+    /// Waits for the line `ready TEXT`.
     ///
     /// # Errors
     /// That the child said something else, ended, or was silent for 20 seconds.
-    pub fn ready(&mut self) -> Result<String, LabError> {
+    pub fn ready(mut self) -> Result<Self, LabError> {
+        self.await_ready()?;
+        Ok(self)
+    }
+
+    /// As [`Self::ready`].
+    ///
+    /// # Errors
+    /// As [`Self::ready`].
+    pub fn await_ready(&mut self) -> Result<(), LabError> {
         let line = self.line(START_TIMEOUT)?;
         match line.strip_prefix("ready") {
-            Some(text) => Ok(text.trim().to_owned()),
-            None => Err(self.failed(line.strip_prefix("error ").unwrap_or(&line))),
+            Some(text) => text.trim().clone_into(&mut self.text),
+            None => return Err(self.failed(line.strip_prefix("error ").unwrap_or(&line))),
         }
+        Ok(())
+    }
+
+    /// What it said when it was ready: by which others find it, such as a reference.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The words of that: of a server with several objects, their references.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.text.split_whitespace()
     }
 
     /// Asks, and waits for the answer for as long as `within` and ten seconds more.

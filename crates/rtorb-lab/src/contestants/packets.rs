@@ -76,16 +76,11 @@ impl Pair {
         let endpoint = format!("iiop://{}:0", End::Server.address());
         let role = ["packet-server", word, &endpoint];
         let server_name = format!("{name} server");
-        let mut server = link.start_at(End::Server, launcher, &server_name, &role)?;
-        let references = server.ready()?;
-        let references = references.split_whitespace();
-        let role: Vec<&str> = ["packet-clients", word]
-            .into_iter()
-            .chain(references)
-            .collect();
+        let server = link.start_at(End::Server, launcher, &server_name, &role)?;
+        let mut role = vec!["packet-clients", word];
+        role.extend(server.words());
         let clients_name = format!("{name} clients");
-        let mut clients = link.start_at(End::Clients, launcher, &clients_name, &role)?;
-        clients.ready()?;
+        let clients = link.start_at(End::Clients, launcher, &clients_name, &role)?;
         Ok(Self { clients, server })
     }
 

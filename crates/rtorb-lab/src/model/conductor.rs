@@ -150,8 +150,8 @@ fn start(
     let mut channels = Vec::new();
     for (channel, lanes) in system.channels.iter().zip(&plan.channels) {
         let cpu = places.of[&(channel.node, channel.cpu)];
-        let mut process = start_channel(&on(context, Some(cpu)), &channel.name, lanes)?;
-        peers.channels.push(process.ready()?);
+        let process = start_channel(&on(context, Some(cpu)), &channel.name, lanes)?;
+        peers.channels.push(process.text().to_owned());
         channels.push(process);
     }
     let mut components = Vec::new();
@@ -163,9 +163,8 @@ fn start(
         let cpu = places.of[&(component.node, component.cpu)];
         let role = ["model-component", &path.to_string_lossy()];
         let launcher = on(context, Some(cpu));
-        let mut process = launcher.start(&format!("component {}", component.name), &role)?;
-        let objects = process.ready()?;
-        let objects: BTreeMap<u32, String> = serde_json::from_str(&objects)
+        let process = launcher.start(&format!("component {}", component.name), &role)?;
+        let objects: BTreeMap<u32, String> = serde_json::from_str(process.text())
             .map_err(|error| LabError::process(process.name(), error.to_string()))?;
         peers.objects.extend(objects);
         components.push(process);
@@ -173,9 +172,7 @@ fn start(
     let room = (duration.as_secs_f64() * GAPS_A_SECOND) as usize + GAPS_BESIDE;
     let mut role = vec!["model-watcher".to_owned(), room.to_string()];
     role.extend(places.cpus().iter().map(usize::to_string));
-    let role: Vec<&str> = role.iter().map(String::as_str).collect();
-    let mut watchers = on(context, None).start("watchers", &role)?;
-    watchers.ready()?;
+    let watchers = on(context, None).start("watchers", &role)?;
     let running = Running {
         channels,
         components,

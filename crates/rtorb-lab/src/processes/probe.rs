@@ -108,10 +108,8 @@ impl<Q: Question> Probe<Q> {
     /// # Errors
     /// That it could not be started.
     pub fn start(launcher: &Launcher, name: &str) -> Result<Self, LabError> {
-        let mut process = launcher.start(name, &[Q::ROLE])?;
-        process.ready()?;
         Ok(Self {
-            process,
+            process: launcher.start(name, &[Q::ROLE])?,
             asked: PhantomData,
         })
     }

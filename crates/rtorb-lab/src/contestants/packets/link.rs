@@ -51,9 +51,7 @@ impl Link {
     pub fn start(launcher: &Launcher) -> Result<Self, LabError> {
         let keeper = |end: End| -> Result<Process, LabError> {
             let name = format!("the network namespace of the {end:?} end");
-            let mut keeper = launcher.start(&name, &["network"])?;
-            keeper.ready()?;
-            Ok(keeper)
+            launcher.start(&name, &["network"])
         };
         let mut link = Self {
             keepers: [keeper(End::Clients)?, keeper(End::Server)?],

@@ -103,7 +103,7 @@ impl RateContestant {
         objects: &[RateObject],
     ) -> Result<Option<Self>, LabError> {
         let program;
-        let (orb, server, clients) = match entrant.software() {
+        let (orb, server, mut clients) = match entrant.software() {
             Software::Rtorb(preset) => {
                 let declares = entrant.priorities() == ServerPriorities::OfObjects;
                 let socket = format!("rates-{}", entrant.name);
@@ -141,17 +141,13 @@ impl RateContestant {
             placement: entrant.server,
             ..launcher.clone()
         };
-        let words = |role: &[String]| role.join(" ");
         let name = format!("{entrant} server");
-        let role: Vec<&str> = server.iter().map(String::as_str).collect();
-        let mut server = match orb {
-            Orb::Rtorb => start_server(&there, entrant.transport, &name, &role),
-            Orb::OmniOrb | Orb::Iceoryx2 | Orb::Raw => there.start(&name, &role),
+        let server = match orb {
+            Orb::Rtorb => start_server(&there, entrant.transport, &name, &server),
+            Orb::OmniOrb | Orb::Iceoryx2 | Orb::Raw => there.start(&name, &server),
         }?;
-        let role = format!("{} {}", words(&clients), server.ready()?);
-        let role: Vec<&str> = role.split(' ').collect();
-        let mut clients = launcher.start(&format!("{entrant} clients"), &role)?;
-        clients.ready()?;
+        clients.extend(server.words().map(str::to_owned));
+        let clients = launcher.start(&format!("{entrant} clients"), &clients)?;
         let cpus = [launcher.placement.cpu, entrant.server.cpu];
         Ok(Some(Self {
             orb,

@@ -167,13 +167,12 @@ impl Screen {
     ///
     /// # Errors
     /// What the process said.
-    pub fn of(mut process: Process) -> Result<(Self, Vec<u16>), LabError> {
-        let ports = process.ready()?;
+    pub fn of(process: Process) -> Result<(Self, Vec<u16>), LabError> {
         let port = |word: &str| {
             word.parse()
                 .map_err(|_| LabError::process(process.name(), format!("not a port: {word:?}")))
         };
-        let ports = ports.split(' ').map(port).collect::<Result<_, _>>()?;
+        let ports = process.words().map(port).collect::<Result<_, _>>()?;
         Ok((Self { process }, ports))
     }
 

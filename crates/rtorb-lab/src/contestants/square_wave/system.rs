@@ -121,16 +121,14 @@ impl System {
             .to_vec();
         for (number, role) in roles.iter().enumerate() {
             let (mut receiver, pulse) = starting.receiver(number, *role, &mut ports)?;
-            supplier_role.extend([pulse.to_string(), receiver.process.ready()?]);
+            supplier_role.extend([pulse.to_string(), receiver.process.text().to_owned()]);
             if channel.is_some() {
                 ask::<()>(&mut receiver.process, &Asked::Connect)?;
             }
             receivers.push(receiver);
         }
-        let words: Vec<&str> = supplier_role.iter().map(String::as_str).collect();
         let name = format!("{} supplier", transport.label());
-        let mut supplier = context.launcher.start(&name, &words)?;
-        supplier.ready()?;
+        let supplier = context.launcher.start(&name, &supplier_role)?;
         Ok(Self {
             transport,
             roles: roles.to_vec(),
@@ -291,7 +289,6 @@ impl Starting<'_> {
             supplier::source(number).to_string(),
         ];
         let name = format!("{} receiver {}", self.transport.label(), role.name());
-        let words = words.each_ref().map(String::as_str);
         let process = launcher.start_server(&name, &words)?;
         Ok((Output { process, clock }, pulse))
     }
@@ -324,7 +321,6 @@ fn start_screen(
         placement: Placement::default(),
         ..context.launcher.clone()
     };
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (screen, ports) = Screen::of(launcher.start("oscilloscope", &words)?)?;
     Ok((Some(screen), ports.into_iter()))
 }

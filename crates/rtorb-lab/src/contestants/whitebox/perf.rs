@@ -160,7 +160,7 @@ impl Perf {
         let mut role = vec!["exec", "sh", "-c", "exec perf \"$@\" 2>/dev/null", "perf"];
         role.extend_from_slice(options);
         role.extend(["-D", "-1", "--control", "fd:0,1", "-o", &file, "-p", &id]);
-        let mut process = launcher.start(&format!("perf {}", options[0]), &role)?;
+        let mut process = launcher.spawn(&format!("perf {}", options[0]), &role)?;
         // Its first answer is given when it has opened all counters.
         process.command("ping")?;
         Ok(Self { process, output })
