@@ -5,6 +5,7 @@
 //! is one of a client thread that has made one call and then waits, as in a system whose clients are there all the time.
 
 use std::fs;
+use std::time::Duration;
 
 use rtorb_results::labels;
 
@@ -120,22 +121,19 @@ fn measure_preset(
     measured: &mut Measured,
 ) -> Result<(), LabError> {
     let launcher = &context.launcher;
-    let mut idle = launcher.start(&format!("{preset} idle"), &["idle-orb", preset])?;
-    idle.ready()?;
+    let idle = launcher.start(&format!("{preset} idle"), &["idle-orb", preset])?;
     measured.add(&process(IDLE, preset, 0), round, memory_of(&idle)?);
     drop(idle);
     // In this order: the clients are ended before the server that they are connected to.
     let role = ["rate-server", "iiop://127.0.0.1:0", preset, "0"];
-    let mut server = launcher.start(&format!("{preset} server"), &role)?;
-    let reference = server.ready()?;
-    let role = ["idle-clients", preset, &reference];
+    let server = launcher.start(&format!("{preset} server"), &role)?;
+    let role = ["idle-clients", preset, server.text()];
     let mut clients = launcher.start(&format!("{preset} clients"), &role)?;
-    clients.ready()?;
     for &connections in plan.connections {
         if context.interrupted() {
             return Err(LabError::Interrupted);
         }
-        clients.ask(&format!("connections {connections}"))?;
+        clients.ask::<()>(&connections, Duration::ZERO)?;
         for (what, running) in [(SERVER, &server), (CLIENTS, &clients)] {
             let labels = process(what, preset, connections);
             measured.add(&labels, round, memory_of(running)?);
