@@ -6,6 +6,7 @@
 mod adapter;
 mod adapters;
 mod admission;
+mod changed_priority;
 mod chosen_policies;
 mod dynamic;
 mod locator;
@@ -26,6 +27,7 @@ pub use rtorb_core::ServedBy;
 
 pub(crate) use adapters::Adapters;
 pub use admission::{AdmittedServant, ServantAdmission};
+pub(crate) use chosen_policies::goes_by;
 
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;

@@ -554,6 +554,11 @@ impl Listener {
         Ok(*self.options.get_or_make(|| options) == options)
     }
 
+    /// Returns the options of new connections, if they are set.
+    pub(crate) fn options(&self) -> Option<&ConnectionOptions> {
+        self.options.get()
+    }
+
     /// Returns true if a client waits to be accepted.
     pub(crate) fn has_client(&self) -> bool {
         let mut interest = [PollFd::new(&self.socket, PollFlags::IN)];

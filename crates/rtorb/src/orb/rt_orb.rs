@@ -31,7 +31,7 @@ use rtorb_os::thread::ThreadConfig;
 /// ```
 #[derive(Clone, Debug)]
 pub struct RtOrb {
-    orb: Orb,
+    pub(super) orb: Orb,
 }
 
 impl RtOrb {

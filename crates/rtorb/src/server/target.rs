@@ -39,8 +39,8 @@ pub(super) fn is_served_elsewhere(
     pool: ThreadpoolId,
     thread: &ThreadPriority,
 ) -> bool {
-    let is_of_another_lane = match object.priority {
-        CallPriority::Declared { priority, .. } => thread.is_of_lane_without(priority),
+    let is_of_another_lane = match &object.priority {
+        CallPriority::Declared(declared) => thread.is_of_lane_without(declared.priority()),
         CallPriority::AsItIs | CallPriority::Propagated { .. } => false,
     };
     object.pool != pool || is_of_another_lane

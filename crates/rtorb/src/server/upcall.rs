@@ -238,9 +238,10 @@ fn begin<'m>(
     if thread.has_priority() {
         return thread.begin_unprioritised(rt);
     }
-    let called = match object.priority {
+    let called = match &object.priority {
         CallPriority::AsItIs => return thread.begin_unprioritised(rt),
-        CallPriority::Declared { priority, native } => {
+        CallPriority::Declared(declared) => {
+            let (priority, native) = declared.get();
             let inbound = rt.inbound(priority, &object.id)?;
             CallPriorities {
                 priority: inbound,
@@ -249,8 +250,8 @@ fn begin<'m>(
         }
         CallPriority::Propagated { otherwise } => {
             let told = propagated(request)?;
-            let priority =
-                rt.inbound(told.map_or(otherwise, |(priority, _)| priority), &object.id)?;
+            let priority = told.map_or_else(|| otherwise.get(), |(priority, _)| priority);
+            let priority = rt.inbound(priority, &object.id)?;
             let native = native_of(rt, priority, None)?;
             call.responder.reply.priority = told.map(|(_, data)| data);
             CallPriorities { priority, native }
