@@ -24,7 +24,9 @@ use rtorb_wire::giop::{HEADER_BYTES, Header, MessageType};
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt,
+};
 #[cfg(not(test))]
 use socket as calls;
 use std::io::IoSlice;
@@ -472,6 +474,14 @@ impl Stream {
             // It fails only if the peer is gone, and then the socket is shut.
             None => drop(calls::shutdown(&self.socket, what)),
         }
+    }
+}
+
+impl Stream {
+    /// Returns true if IP packets carry the bytes.
+    pub(crate) fn is_tcp(&self) -> bool {
+        let domain = sockopt::socket_domain(&self.socket);
+        matches!(domain, Ok(AddressFamily::INET | AddressFamily::INET6))
     }
 }
 

@@ -148,10 +148,16 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         }
         _ => None,
     };
-    SystemException::new(kind, minor, error.completion()).with_cause(Cause {
+    let exception = SystemException::new(kind, minor, error.completion()).with_cause(Cause {
         phase,
         endpoint: Some(Arc::clone(endpoint)),
         elapsed: deadline.elapsed(monotonic_ns()),
         errno: errno.map(Into::into),
-    })
+    });
+    match error {
+        ReplyError::BadResults(beyond @ DecodeError::BeyondLargest { .. }) => {
+            exception.with_detail(beyond)
+        }
+        _ => exception,
+    }
 }

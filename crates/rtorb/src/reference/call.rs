@@ -321,7 +321,8 @@ impl ObjectRef {
     fn forwarded_to(&self, ior: Ior) -> Result<Self, SystemException> {
         let overrides = Arc::clone(&self.inner.overrides);
         let client = self.inner.client.clone();
-        let next = Self::with_policies(client, ior, overrides, self.inner.timeout);
+        let (timeout, operations) = (self.inner.timeout, self.inner.operations);
+        let next = Self::with_policies(client, ior, overrides, timeout, operations);
         if next.inner.routes.is_empty() && next.inner.binding.is_none() {
             return Err(UNUSABLE);
         }

@@ -61,7 +61,7 @@ impl Inner {
             InvocationKind::Locate { at } => at,
             _ => None,
         };
-        let priority = self.call_priority(at)?;
+        let priority = self.call_priority(at, invocation.operation)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
@@ -125,11 +125,12 @@ impl Inner {
         }
     }
 
-    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's.
+    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's. With the marks that the operation states.
     #[inline(always)]
     pub(super) fn call_priority(
         &self,
         at: Option<Priority>,
+        operation: &str,
     ) -> Result<Option<BandedPriority>, SystemException> {
         let Some(binding) = self.binding.as_deref() else {
             return Ok(None);
@@ -139,7 +140,7 @@ impl Inner {
             None => binding.of_caller(&self.client.core, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
-        Ok(Some(priority))
+        Ok(Some(priority.with_marks(binding.stated_marks(operation))))
     }
 
     /// Returns the exception for a reference without routes.

@@ -82,7 +82,7 @@ impl Responder for OrbResponder<'_> {
 }
 
 impl OrbResponder<'_> {
-    /// Starts the timing of a call of the annotated operation at index `place`.
+    /// Starts the timing of a call of the annotated operation at index `place`, and marks its reply.
     ///
     /// # Errors
     /// The exception of [`TimedUpcall::begin`] if the call is refused.
@@ -93,6 +93,9 @@ impl OrbResponder<'_> {
         place: usize,
         servant: &ServantTiming,
     ) -> Result<(), SystemException> {
+        if let (Some(dscp), Some(session)) = (timings[place].dscp(), self.reply.session) {
+            session.mark(dscp)?;
+        }
         let watch = &self.reply.orb.timing;
         let arrival = CallArrival {
             at_ns: self.arrived_ns,

@@ -5,8 +5,9 @@ use super::reading::Next;
 use super::session::Session;
 use super::target;
 use super::workspace::Workspace;
-use crate::exception::SystemException;
+use crate::exception::{SystemException, local};
 use crate::server::ActiveObject;
+use crate::timing::QueuePlace;
 use rtorb_wire::DecodeError;
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::connection::Message;
@@ -19,6 +20,8 @@ pub(crate) struct TakenRequest {
     octets: Vec<u8>,
     char_code_set: CharCodeSet,
     times: TakenTimes,
+    /// Its place among the waiting requests of its operation, if that bounds them.
+    place: Option<QueuePlace>,
 }
 
 /// The most memory that is kept for the next request. More is freed.
@@ -44,8 +47,34 @@ impl TakenRequest {
         self.times = times;
     }
 
+    /// Takes a place among the waiting requests of its operation. Refuses the request, and returns false, if as many wait as the
+    /// operation allows (`@queue`).
+    #[cold]
+    pub(crate) fn take_place(&mut self, session: &Session, workspace: &mut Workspace) -> bool {
+        let timing = self.examine(session, workspace, |object, header| {
+            Ok(object.and_then(|object| object.servant.timing(header.operation)))
+        });
+        // The thread that serves the request refuses what cannot be read.
+        let bounded = timing.ok().flatten().filter(|it| it.queue_max().is_some());
+        let Some(operation) = bounded else {
+            return true;
+        };
+        self.place = QueuePlace::take(&session.orb.timing, operation);
+        if self.place.is_none() {
+            session.orb.state.note_refused();
+            self.refuse(session, workspace, &local::QUEUE_FULL);
+        }
+        self.place.is_some()
+    }
+
+    /// Notes that the request waits no longer.
+    pub(crate) fn leave_queue(&mut self) {
+        self.place = None;
+    }
+
     /// Frees the memory of a large request, so that the memory of all queued requests stays small.
     pub(crate) fn trim(&mut self) {
+        self.leave_queue();
         if self.octets.capacity() > KEPT_BYTES_MAX {
             self.octets = Vec::new();
         }

@@ -5,12 +5,13 @@ use super::client_watch::ClientWatches;
 use super::event_loop::EventLoop;
 use crate::clock::monotonic_ns;
 use crate::poller::Token;
-use crate::realtime::ThreadpoolId;
+use crate::exception::{ExceptionKind, SystemException};
+use crate::realtime::{NetworkPriority, ThreadpoolId};
 use crate::server::ServerCore;
 use crate::timing::ConnectionArrivals;
-use crate::transport::Stream;
+use crate::transport::{Stream, properties};
 use crate::wait::watchdog::WatchedClient;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::sync::{Mutex, MutexGuard};
 use rtorb_wire::connection::{Outbox, ServerConnection, ServerPhase};
@@ -31,6 +32,8 @@ pub(crate) struct Session {
     pub(super) cancelled: CancelledRequests,
     /// The arrivals of its calls of operations with a period, if each client has a period of its own.
     pub(super) period_arrivals: ConnectionArrivals,
+    /// The code point of the operation that was served last and states one, plus 1; 0 for none.
+    marked: AtomicU32,
     /// The pool whose endpoint the client came to.
     pub(crate) pool: ThreadpoolId,
     /// Whether the connection is read, who may send on it, and how it ends.
@@ -83,6 +86,7 @@ impl Session {
             number: cancellation::next_number(),
             cancelled: CancelledRequests::default(),
             period_arrivals: ConnectionArrivals::new(orb.limits.client_periods_max),
+            marked: AtomicU32::new(0),
             pool,
             state: ServerConnection::new(),
             code_sets: AtomicU64::new(0),
@@ -104,6 +108,29 @@ impl Session {
     #[inline]
     pub(super) fn upcall(&self) -> u64 {
         self.orb.upcall | u64::from(self.number)
+    }
+
+    /// Marks the replies from here on as an operation states (`@network_priority`). Does nothing where packets have no marks.
+    ///
+    /// # Errors
+    /// NO_PERMISSION if the host refuses the marks.
+    #[inline]
+    pub(super) fn mark(&self, dscp: u8) -> Result<(), SystemException> {
+        let marked = u32::from(dscp) + 1;
+        if self.marked.load(Ordering::Relaxed) == marked {
+            return Ok(());
+        }
+        self.change_marks(dscp, marked)
+    }
+
+    #[cold]
+    fn change_marks(&self, dscp: u8, marked: u32) -> Result<(), SystemException> {
+        if self.stream.is_tcp() {
+            let marks = NetworkPriority::of_dscp(dscp);
+            properties::mark(&self.stream, marks).map_err(|_| ExceptionKind::NoPermission)?;
+        }
+        self.marked.store(marked, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Has an event loop watch the connection, and send bytes for which the socket has no room.
