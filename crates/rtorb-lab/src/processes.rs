@@ -33,6 +33,7 @@ use crate::processes::questions::{Reply, ReplyLine, read_series};
 
 pub mod agent;
 pub mod awake;
+pub(crate) mod barrier;
 pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
