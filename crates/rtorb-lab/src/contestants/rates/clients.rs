@@ -227,9 +227,14 @@ mod tests {
             &[object(true), object(false)],
         )
         .unwrap();
-        let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
+        let references: Vec<&str> = server
+            .objects()
+            .references()
+            .iter()
+            .map(String::as_str)
+            .collect();
         let mut clients = Clients::open("default", &references).unwrap();
-        let serving = server.orb().clone();
+        let serving = server.objects().orb().clone();
         let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
         let run = Run {
             duration_ns: 50_000_000,
@@ -255,7 +260,7 @@ mod tests {
         assert!(ran.cpu_ns > 0);
         // From the release on it is never less than from sending on.
         assert!(high.release_ns.iter().sum::<u64>() >= high.sent_ns.iter().sum::<u64>());
-        server.orb().shutdown();
+        server.objects().orb().shutdown();
         thread.join().unwrap().unwrap().unwrap();
     }
 
@@ -270,9 +275,14 @@ mod tests {
         };
         let server = Server::open("iiop://127.0.0.1:0", "default", &[works]).unwrap();
         server.set_work(3 * PERIOD_NS);
-        let references: Vec<&str> = server.references().iter().map(String::as_str).collect();
+        let references: Vec<&str> = server
+            .objects()
+            .references()
+            .iter()
+            .map(String::as_str)
+            .collect();
         let mut clients = Clients::open("default", &references).unwrap();
-        let serving = server.orb().clone();
+        let serving = server.objects().orb().clone();
         let thread = spawn("server", &ThreadConfig::default(), move || serving.run()).unwrap();
         let run = Run {
             duration_ns: 12 * PERIOD_NS,
@@ -290,7 +300,7 @@ mod tests {
         let all = &times.release_ns;
         assert!(all.iter().all(|ns| *ns >= PERIOD_NS));
         assert!(all.iter().filter(waited(4)).count() >= 3, "{all:?}");
-        server.orb().shutdown();
+        server.objects().orb().shutdown();
         thread.join().unwrap().unwrap().unwrap();
     }
 
