@@ -36,6 +36,7 @@ pub mod os_ready_queue;
 pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
+pub mod soak;
 mod transports;
 
 /// In the order in which `rtorb measure` runs them.

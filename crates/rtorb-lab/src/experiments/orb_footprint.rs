@@ -20,7 +20,7 @@ use program::Program;
 pub(crate) mod clients;
 mod library;
 mod measured;
-mod memory;
+pub(super) mod memory;
 mod program;
 
 /// The experiment.
