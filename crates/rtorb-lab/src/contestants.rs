@@ -37,6 +37,7 @@ pub mod rates;
 pub(crate) mod real_time;
 mod releases;
 pub mod rt_policies;
+pub mod server;
 pub mod square_wave;
 pub mod whitebox;
 
@@ -223,13 +224,8 @@ impl Contestant {
         let client = launcher.start(&format!("{name} client"), &role)?;
         // Both have it open: its name is no longer needed, and so nothing is left behind however we end.
         let _ = std::fs::remove_file(&place);
-        Ok(Self {
-            orb: Orb::Raw,
-            architecture: Architecture::Plain,
-            transport,
-            client,
-            server: Some(server),
-        })
+        let which = (Architecture::Plain, transport);
+        Ok(Self::of(Orb::Raw, which, client, Some(server)))
     }
 
     /// Starts our server and client.
@@ -253,13 +249,8 @@ impl Contestant {
     /// That its process does not start.
     pub fn collocated(launcher: &Launcher) -> Result<Self, LabError> {
         let client = launcher.start("rtorb collocated", &["cubit-collocated"])?;
-        Ok(Self {
-            orb: Orb::Rtorb,
-            architecture: Architecture::Plain,
-            transport: Transport::Collocated,
-            client,
-            server: None,
-        })
+        let which = (Architecture::Plain, Transport::Collocated);
+        Ok(Self::of(Orb::Rtorb, which, client, None))
     }
 
     /// Starts our server with one lane, over TCP, and a client. The lane has the priority that every measured process has.
@@ -297,13 +288,23 @@ impl Contestant {
         let client = context
             .launcher
             .start(&format!("{name} client"), &client_role)?;
-        Ok(Self {
-            orb: Orb::Rtorb,
+        let which = (architecture, transport);
+        Ok(Self::of(Orb::Rtorb, which, client, Some(server)))
+    }
+
+    fn of(
+        orb: Orb,
+        (architecture, transport): (Architecture, Transport),
+        client: Process,
+        server: Option<Process>,
+    ) -> Self {
+        Self {
+            orb,
             architecture,
             transport,
             client,
-            server: Some(server),
-        })
+            server,
+        }
     }
 
     /// Starts omniORB's server and client.
@@ -328,13 +329,8 @@ impl Contestant {
         let mut role = vec!["exec", &program, "client", server.text()];
         role.extend(omniorb::CLIENT_OPTIONS);
         let client = launcher.start(&format!("{name} client"), &role)?;
-        Ok(Self {
-            orb: Orb::OmniOrb,
-            architecture: Architecture::Plain,
-            transport,
-            client,
-            server: Some(server),
-        })
+        let which = (Architecture::Plain, transport);
+        Ok(Self::of(Orb::OmniOrb, which, client, Some(server)))
     }
 
     /// Starts iceoryx2's server and client. They wait for events ([`Transport::Shm`]) or poll on two CPUs ([`Transport::ShmSpin`]).
@@ -358,13 +354,8 @@ impl Contestant {
         let server = there.start(&format!("{name} server"), &role)?;
         let role = ["iceoryx2-client", &folder, wait];
         let client = context.launcher.start(&format!("{name} client"), &role)?;
-        Ok(Self {
-            orb: Orb::Iceoryx2,
-            architecture: Architecture::Plain,
-            transport,
-            client,
-            server: Some(server),
-        })
+        let which = (Architecture::Plain, transport);
+        Ok(Self::of(Orb::Iceoryx2, which, client, Some(server)))
     }
 
     /// The reference of the server's object, if it has one.

@@ -19,7 +19,6 @@ use std::time::Duration;
 use rtorb_host::placement::{Placement, obtained, obtained_by_priority};
 use rtorb_os::clock::monotonic_ns;
 use rtorb_results::ObtainedScheduling;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
 };
@@ -30,9 +29,11 @@ use crate::error::LabError;
 use crate::processes::agent::Agent;
 use crate::processes::interrupt::Interrupt;
 use crate::processes::questions::{Reply, ReplyLine, read_series};
+use crate::processes::readable::{is_readable, nanoseconds};
 
 pub mod agent;
 pub mod awake;
+pub(crate) mod barrier;
 pub(crate) mod begin_together;
 pub mod child;
 pub mod computation;
@@ -43,6 +44,7 @@ pub mod interrupt;
 pub mod load;
 pub mod probe;
 pub mod questions;
+pub(crate) mod readable;
 pub mod tools;
 pub(crate) mod veth;
 
@@ -428,12 +430,14 @@ impl Process {
         let how = match &mut self.running {
             Running::Here(child) => exited_within(child, Duration::ZERO)?.to_string(),
             // Nothing is asked: what can be read is its last word.
-            Running::There { .. } if is_readable(self.output.as_fd(), 0) => "ended".to_owned(),
+            Running::There { .. } if is_readable(self.output.as_fd(), Duration::ZERO) => {
+                "ended".to_owned()
+            }
             Running::There { .. } => return None,
         };
         let mut said = Vec::new();
         // What it left behind may hold the pipe open, and then there is no end to wait for.
-        if is_readable(self.output.as_fd(), 0) {
+        if is_readable(self.output.as_fd(), Duration::ZERO) {
             let mut chunk = [0; 4096];
             let count = self.output.read(&mut chunk).unwrap_or(0);
             said.extend_from_slice(&chunk[..count]);
@@ -546,8 +550,8 @@ impl Process {
                     waited: timeout,
                 });
             }
-            let wait_ns = (deadline_ns - now_ns).min(nanoseconds(INTERRUPT_POLL));
-            if !is_readable(self.output.as_fd(), wait_ns) {
+            let wait = Duration::from_nanos(deadline_ns - now_ns).min(INTERRUPT_POLL);
+            if !is_readable(self.output.as_fd(), wait) {
                 continue;
             }
             match self.output.read(&mut chunk) {
@@ -615,19 +619,6 @@ fn signal(child: &Child, signal: Signal) {
         // An error means that it is gone, which is what we want.
         let _ = kill_process(pid, signal);
     }
-}
-
-fn is_readable(output: std::os::fd::BorrowedFd<'_>, wait_ns: u64) -> bool {
-    let wait = Timespec {
-        tv_sec: i64::try_from(wait_ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(wait_ns % 1_000_000_000).unwrap_or(0),
-    };
-    let mut fds = [PollFd::new(&output, PollFlags::IN)];
-    matches!(poll(&mut fds, Some(&wait)), Ok(ready) if ready > 0)
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
 /// A server of a million objects needs a while to be ready.

@@ -34,8 +34,7 @@ pub(crate) const ROLES: &[Role] = &[
     Role::here("event-supplier", |words| match *words {
         [channel, source, priority] => {
             lock_memory();
-            let supplier = Supplier::open(channel, number(source)?, number(priority)?)?;
-            supplier.serve()
+            Supplier::open(channel, number(source)?, number(priority)?)?.serve()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),

@@ -14,6 +14,7 @@ use crate::contestants::Transport;
 use crate::contestants::whitebox::counts::Reading;
 use crate::error::LabError;
 use crate::experiment::Context;
+use crate::processes::readable::nanoseconds;
 use crate::processes::{Launcher, Process};
 
 /// A running event channel.
@@ -292,7 +293,7 @@ pub fn within(
     timeout: Duration,
     mut is_so: impl FnMut() -> Result<bool, LabError>,
 ) -> Result<bool, LabError> {
-    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX / 2);
+    let timeout_ns = nanoseconds(timeout);
     let deadline_ns = monotonic_ns() + timeout_ns;
     loop {
         if is_so()? {

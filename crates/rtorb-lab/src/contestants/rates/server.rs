@@ -8,7 +8,7 @@ use rtorb::{Orb, Strategies};
 use super::{ServerQuestion, process_cpu_ns};
 use crate::contestants::cubit::{Cuber, objects};
 use crate::contestants::real_time::{declared, lane};
-use crate::processes::questions::serve_beside;
+use crate::contestants::server;
 
 /// One object of a [`Server`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,7 @@ impl std::fmt::Display for RateObject {
 /// A server that listens, and does not serve yet.
 #[derive(Debug)]
 pub struct Server {
-    orb: Orb,
-    references: Vec<String>,
+    objects: server::Server,
     work_ns: Arc<AtomicU64>,
 }
 
@@ -78,22 +77,15 @@ impl Server {
             .map(|(index, object)| activate(&orb, index, *object, &work_ns))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            orb,
-            references,
+            objects: server::Server::of(orb, references),
             work_ns,
         })
     }
 
-    /// The references of the objects, in their order.
+    /// Its ORB and its objects.
     #[must_use]
-    pub fn references(&self) -> &[String] {
-        &self.references
-    }
-
-    /// Its ORB, to shut it down.
-    #[must_use]
-    pub fn orb(&self) -> &Orb {
-        &self.orb
+    pub fn objects(&self) -> &server::Server {
+        &self.objects
     }
 
     /// Has each request to an object that works take so much processor time from now on.
@@ -109,7 +101,7 @@ impl Server {
     pub(crate) fn run(&self) -> Result<(), String> {
         let work_ns = Arc::clone(&self.work_ns);
         let answer = move |question| Ok(answer(question, &work_ns));
-        serve_beside(&self.orb, &self.references.join(" "), answer)
+        self.objects.run_with(answer)
     }
 }
 

@@ -37,8 +37,7 @@ pub(crate) const ROLES: &[Role] = &[
     }),
     Role::here("oscilloscope", |peers| {
         let peers = peers.iter().map(|peer| number(peer));
-        let oscilloscope = Oscilloscope::open(&peers.collect::<Result<Vec<_>, _>>()?)?;
-        oscilloscope.serve()
+        Oscilloscope::open(&peers.collect::<Result<Vec<_>, _>>()?)?.serve()
     }),
     Role::here("put-supplier", |words| {
         let [channel, ref receivers @ ..] = *words else {

@@ -1,8 +1,7 @@
 //! The server and the clients as processes.
 
 use super::clients::Clients;
-use super::server::Server;
-use super::{Priorities, start_counting};
+use super::{Priorities, server, start_counting};
 use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number};
 
 /// Both count what their threads do.
@@ -10,7 +9,7 @@ pub(crate) const ROLES: &[Role] = &[
     Role::here("whitebox-server", |words| match *words {
         [endpoint, preset, low, high] => {
             start_counting();
-            let server = Server::open(endpoint, preset, priorities(low, high)?);
+            let server = server::open(endpoint, preset, priorities(low, high)?);
             server.map_err(|error| error.to_string())?.run()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
