@@ -13,7 +13,7 @@ use crate::agent::Agent;
 use crate::measure::{Options, run_experiments};
 use crate::named_file;
 use crate::orb_options::usage;
-use crate::output::{columns, indented, is_terminal, line, print_json};
+use crate::output::{columns, indented, is_terminal, line, note, print_json};
 
 mod compare;
 mod export;
@@ -67,7 +67,12 @@ impl Lab {
                 return run_experiments(&experiments::of_profile(), options);
             }
             LabSubcommand::Run { name, options } => {
-                return run_experiments(&[&*experiments::by_name(name)?], options);
+                let present = experiments::present_name(name);
+                if let Some(present) = present {
+                    note!("{name} is a part of {present}, which is run instead");
+                }
+                let chosen = experiments::by_name(present.unwrap_or(name))?;
+                return run_experiments(&[&*chosen], options);
             }
             LabSubcommand::Agent(agent) => return agent.run(),
             LabSubcommand::Compare(compare) => return compare.run(),

@@ -39,21 +39,15 @@ pub(super) const fn study(
 }
 
 /// What the low-priority clients do.
-pub(super) const LOADS: Factor = Factor {
-    label: LOAD,
-    levels: &[Absent, Text(TEN_HERTZ), Text(SATURATING)],
-};
+pub(super) const LOADS: Factor = Factor::of(LOAD, &[Absent, Text(TEN_HERTZ), Text(SATURATING)]);
 
 /// Processor time that a request of a low-priority client takes of its servant.
-pub(super) const WORKS: Factor = Factor {
-    label: WORK,
-    levels: &[Absent, Number(0), Number(500)],
-};
+pub(super) const WORKS: Factor = Factor::of(WORK, &[Absent, Number(0), Number(500)]);
 
 /// How many low-priority clients there are.
-pub(super) const NUMBERS: Factor = Factor {
-    label: LOW_CLIENTS,
-    levels: &[
+pub(super) const NUMBERS: Factor = Factor::of(
+    LOW_CLIENTS,
+    &[
         Absent,
         Number(0),
         Number(1),
@@ -64,7 +58,7 @@ pub(super) const NUMBERS: Factor = Factor {
         Number(40),
         Number(50),
     ],
-};
+);
 
 /// What is the same in all runs.
 pub(super) const fn parameters(

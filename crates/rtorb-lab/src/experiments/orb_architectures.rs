@@ -45,9 +45,9 @@ const KIND: Study<LineUp> = Study {
         LOADS,
         WORKS,
         NUMBERS,
-        Factor {
-            label: PRESET,
-            levels: &[
+        Factor::of(
+            PRESET,
+            &[
                 Absent,
                 Text("default"),
                 Text("tao"),
@@ -56,7 +56,7 @@ const KIND: Study<LineUp> = Study {
                 Text("corbaplus"),
                 Text(OMNIORB),
             ],
-        },
+        ),
     ],
     parameters: &mt_cubit::parameters(HIGH_HZ, RUN_OF_OTHERS_MS, Servants::One),
     run_ms: |cell, effort| run_ms(cell, effort, (&KIND.amounts, RUN_OF_OTHERS_MS)),

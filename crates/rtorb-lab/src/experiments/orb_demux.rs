@@ -13,10 +13,7 @@ use crate::contestants::{Transport, key_bytes};
 use crate::error::LabError;
 use crate::experiment::{Context, Effort};
 use crate::processes::{Launcher, Process};
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
+use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
 
 /// The experiment.
 pub const STUDY: Study<Pairs> = Study {
@@ -31,14 +28,8 @@ pub const STUDY: Study<Pairs> = Study {
         samples: "count_per_round",
     },
     factors: &[
-        Factor {
-            label: "operations",
-            levels: &[Number(1), Number(300)],
-        },
-        Factor {
-            label: "objects",
-            levels: &[Number(1), Number(1_000), Number(1_000_000)],
-        },
+        Factor::numbers("operations", &[1, 300]),
+        Factor::numbers("objects", &[1, 1_000, 1_000_000]),
     ],
     fixed: &[("orb", Text("rtorb")), ("part", Text("call"))],
     labels_of_run: |context| labels([("transport", transport(&context.launcher).label().into())]),

@@ -30,10 +30,7 @@ pub const STUDY: Study<LineUp> = Study {
         WORKS,
         NUMBERS,
         // In emulated machines two presets: what a kernel does to a call depends on how threads share a connection.
-        Factor {
-            label: PRESET,
-            levels: &[Absent, Text("tao"), Text("default")],
-        },
+        Factor::of(PRESET, &[Absent, Text("tao"), Text("default")]),
         TRANSPORTS,
     ],
     fixed: &[("operation", Text("octet"))],

@@ -35,21 +35,12 @@ pub const STUDY: Study<SlowLink> = Study {
         samples: "run_ms",
     },
     factors: &[
-        Factor {
-            label: DISCIPLINE,
-            levels: &[
-                Text(Discipline::ALL[0].name()),
-                Text(Discipline::ALL[1].name()),
-            ],
-        },
-        Factor {
-            label: NETWORK_PRIORITY,
-            levels: &[Text(OFF), Text(ON)],
-        },
-        Factor {
-            label: BULK_DATA,
-            levels: &[Text(NONE), Text(BESIDE)],
-        },
+        Factor::texts(
+            DISCIPLINE,
+            &[Discipline::ALL[0].name(), Discipline::ALL[1].name()],
+        ),
+        Factor::texts(NETWORK_PRIORITY, &[OFF, ON]),
+        Factor::texts(BULK_DATA, &[NONE, BESIDE]),
     ],
     fixed: &[
         ("orb", Text("rtorb")),

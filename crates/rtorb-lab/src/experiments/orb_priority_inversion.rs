@@ -9,7 +9,7 @@ use crate::experiment::{Effort, Emulated};
 use crate::experiments::transports::{TRANSPORT, TRANSPORTS};
 use crate::study::{
     Amounts, ByEffort, Factor, Study,
-    Value::{self, Number, Text},
+    Value::{self, Text},
 };
 use line_up::LineUp;
 
@@ -31,15 +31,9 @@ pub const STUDY: Study<LineUp> = Study {
         samples: "run_ms",
     },
     factors: &[
-        Factor {
-            label: "preset",
-            levels: &[Text(PROMISED), Text("default"), Text(OMNIORB)],
-        },
+        Factor::texts("preset", &[PROMISED, "default", OMNIORB]),
         // Processor time of a request, of whichever client.
-        Factor {
-            label: WORK,
-            levels: &[Number(0), Number(500)],
-        },
+        Factor::numbers(WORK, &[0, 500]),
         TRANSPORTS,
     ],
     fixed: &[("operation", Text("octet"))],

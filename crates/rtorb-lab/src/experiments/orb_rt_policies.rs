@@ -35,23 +35,17 @@ pub const STUDY: Study<Systems> = Study {
         samples: "urgent_calls_per_round",
     },
     factors: &[
-        Factor {
-            label: POLICY,
-            levels: &[
-                Text(RtPolicy::Borrowing.word()),
-                Text(RtPolicy::Buffering.word()),
-                Text(RtPolicy::Bands.word()),
-                Text(RtPolicy::NestedPriority.word()),
+        Factor::texts(
+            POLICY,
+            &[
+                RtPolicy::Borrowing.word(),
+                RtPolicy::Buffering.word(),
+                RtPolicy::Bands.word(),
+                RtPolicy::NestedPriority.word(),
             ],
-        },
-        Factor {
-            label: SETTING,
-            levels: &[Text(OFF), Text(ON)],
-        },
-        Factor {
-            label: OTHER_CALLS,
-            levels: &[Text(NONE), Text(IN_PROGRESS)],
-        },
+        ),
+        Factor::texts(SETTING, &[OFF, ON]),
+        Factor::texts(OTHER_CALLS, &[NONE, IN_PROGRESS]),
     ],
     fixed: &[("orb", Text("rtorb")), ("transport", Text("tcp"))],
     parameters: &[

@@ -16,10 +16,7 @@ use crate::error::LabError;
 use crate::experiment::Context;
 use crate::processes::Process;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
+use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
 use probe::{Question, SWITCHES, objects};
 
 pub mod probe;
@@ -38,22 +35,8 @@ pub const STUDY: Study<Processes> = Study {
         samples: "calls_of_each_client_and_round",
     },
     factors: &[
-        Factor {
-            label: PROCESSES,
-            levels: &[Text(ONE), Text("two")],
-        },
-        Factor {
-            label: LOW_CLIENTS,
-            levels: &[
-                Number(1),
-                Number(5),
-                Number(10),
-                Number(20),
-                Number(30),
-                Number(40),
-                Number(MOST as i64),
-            ],
-        },
+        Factor::texts(PROCESSES, &[ONE, "two"]),
+        Factor::numbers(LOW_CLIENTS, &[1, 5, 10, 20, 30, 40, MOST as i64]),
     ],
     fixed: &[
         ("orb", Text("rtorb")),

@@ -16,7 +16,7 @@ use crate::error::LabError;
 use crate::experiment::{Effort, Emulated};
 use crate::study::{
     Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Absent, Number, Text},
+    Value::{self, Absent, Text},
 };
 use line_up::LineUp;
 
@@ -37,69 +37,46 @@ pub const STUDY: Study<LineUp> = Study {
         samples: "count_per_round_max",
     },
     factors: &[
-        Factor {
-            label: "operation",
-            levels: &[
-                Text("oneway"),
-                Text("void"),
-                Text("octet"),
-                Text("short"),
-                Text("long"),
-                Text("struct"),
-                Text("union"),
-                Text("any"),
-                Text("longseq"),
-                Text("octetseq"),
-                Text("manyseq"),
+        Factor::texts(
+            "operation",
+            &[
+                "oneway", "void", "octet", "short", "long", "struct", "union", "any", "longseq",
+                "octetseq", "manyseq",
             ],
-        },
-        Factor {
-            label: "len",
-            levels: &[
-                Number(0),
-                Number(4),
-                Number(16),
-                Number(256),
-                Number(1_024),
-                Number(4_096),
-                Number(16_384),
-                Number(65_536),
-                Number(262_144),
-                Number(MEBIBYTE as i64),
+        ),
+        Factor::numbers(
+            "len",
+            &[
+                0,
+                4,
+                16,
+                256,
+                1_024,
+                4_096,
+                16_384,
+                65_536,
+                262_144,
+                MEBIBYTE as i64,
             ],
-        },
-        Factor {
-            label: "orb",
-            levels: &[
-                Text("rtorb"),
-                Text("omniorb"),
-                Text("iceoryx2"),
-                Text("raw"),
+        ),
+        Factor::texts("orb", &["rtorb", "omniorb", "iceoryx2", "raw"]),
+        Factor::of("preset", &[Absent, Text("tao"), Text("tao_propagated")]),
+        Factor::texts(
+            "transport",
+            &[
+                "tcp",
+                "unix",
+                "shm",
+                "shm_yield",
+                "collocated",
+                "futex",
+                "shm_spin",
+                "spin",
+                "memcpy",
+                "none",
             ],
-        },
-        Factor {
-            label: "preset",
-            levels: &[Absent, Text("tao"), Text("tao_propagated")],
-        },
-        Factor {
-            label: "transport",
-            levels: &[
-                Text("tcp"),
-                Text("unix"),
-                Text("shm"),
-                Text("shm_yield"),
-                Text("collocated"),
-                Text("futex"),
-                Text("shm_spin"),
-                Text("spin"),
-                Text("memcpy"),
-                Text("none"),
-            ],
-        },
-        Factor {
-            label: "part",
-            levels: &[Text("call"), Text("servant_work"), Text("marshalling")],
-        },
+        ),
+        Factor::texts("part", &["call", "servant_work", "marshalling"]),
     ],
     parameters: &[
         ("warm_up", Value::ByEffort(WARM_UP)),

@@ -39,34 +39,28 @@ pub const STUDY: Study<LineUp> = Study {
         samples: "requests_per_client_and_round",
     },
     factors: &[
-        Factor {
-            label: PRESET,
-            levels: &[
-                Text("default"),
-                Text("corbaplus"),
-                Text("minicool"),
-                Text("mt_orbix"),
-                Text("tao"),
-                Text(OMNIORB),
+        Factor::texts(
+            PRESET,
+            &[
+                "default",
+                "corbaplus",
+                "minicool",
+                "mt_orbix",
+                "tao",
+                OMNIORB,
             ],
-        },
-        Factor {
-            label: CLIENTS,
-            levels: &[Number(1), Number(TEN as i64)],
-        },
-        Factor {
-            label: CALLS,
-            levels: &[Text(BACK_TO_BACK), Text(AT_RATES)],
-        },
+        ),
+        Factor::numbers(CLIENTS, &[1, TEN as i64]),
+        Factor::texts(CALLS, &[BACK_TO_BACK, AT_RATES]),
         // Without a level, it is TCP.
-        Factor {
-            label: TRANSPORT,
-            levels: &[
+        Factor::of(
+            TRANSPORT,
+            &[
                 Absent,
                 Text(Transport::Unix.label()),
                 Text(Transport::Shm.label()),
             ],
-        },
+        ),
     ],
     fixed: &[("part", Text("count"))],
     parameters: &[
@@ -240,7 +234,7 @@ impl Subject for LineUp {
     fn parameters(effort: Effort) -> Parameters {
         let (rounds, samples) = STUDY.amounts.of(effort);
         let run = at_rates(effort, samples);
-        let paced = run.pauses() * (rounds * STUDY.factors[0].levels.len()) as u32;
+        let paced = run.pauses() * (rounds * STUDY.factors[0].levels().len()) as u32;
         labels([
             ("requests_per_client_and_round_at_rates", run.count.into()),
             ("paced_seconds", paced.as_secs().into()),
@@ -351,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_preset_is_counted() {
-        let levels = STUDY.factors[0].levels.iter().copied();
+        let levels = STUDY.factors[0].levels().into_iter();
         let presets = Strategies::PRESETS.iter().map(|(name, _)| *name);
         assert!(levels.eq(presets.chain([OMNIORB]).map(Text)));
     }

@@ -61,25 +61,22 @@ const STUDY: Study<TimedProgram> = Study {
         samples: "executions_signal_per_round",
     },
     factors: &[
-        Factor {
-            label: "tick",
-            levels: &[Text("none"), Text("signal"), Text("thread")],
-        },
-        Factor {
-            label: "resolution_us",
-            levels: &[
-                Number(FINEST_US),
-                Number(200),
-                Number(500),
-                Number(1_000),
-                Number(2_000),
-                Number(5_000),
-                Number(10_000),
-                Number(20_000),
-                Number(50_000),
-                Number(COARSEST_US),
+        Factor::texts("tick", &["none", "signal", "thread"]),
+        Factor::numbers(
+            "resolution_us",
+            &[
+                FINEST_US,
+                200,
+                500,
+                1_000,
+                2_000,
+                5_000,
+                10_000,
+                20_000,
+                50_000,
+                COARSEST_US,
             ],
-        },
+        ),
     ],
     parameters: &[
         (

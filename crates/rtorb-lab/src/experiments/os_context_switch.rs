@@ -37,15 +37,15 @@ pub const STUDY: Study<TwoThreads> = Study {
         full: [RUNS * rounds_of_run(Effort::Full), 1_000],
         samples: "samples_per_round",
     },
-    factors: &[Factor {
-        label: "test",
-        levels: &[
-            Text(Test::SuspendResume.label()),
-            Text(Test::Yield.label()),
-            Text(Test::Synchronized.label()),
-            Text(Test::SynchronizedPlain.label()),
+    factors: &[Factor::texts(
+        "test",
+        &[
+            Test::SuspendResume.label(),
+            Test::Yield.label(),
+            Test::Synchronized.label(),
+            Test::SynchronizedPlain.label(),
         ],
-    }],
+    )],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),
         ("yields_per_sample", Number(2 * YIELDS as i64)),

@@ -36,10 +36,7 @@ pub const STUDY: Study<Looking> = Study {
         full: [300, 100],
         samples: "round_ms",
     },
-    factors: &[Factor {
-        label: RELEASES,
-        levels: &[Number(0), Number(RELEASES_A_ROUND)],
-    }],
+    factors: &[Factor::numbers(RELEASES, &[0, RELEASES_A_ROUND])],
     parameters: &[
         ("rounds_are", Text(ROUNDS_ARE)),
         ("gap_ns_min", Number(STEP_NS_MAX as i64)),

@@ -41,34 +41,21 @@ pub const STUDY: Study<Tasks> = Study {
         samples: "releases_per_round",
     },
     factors: &[
-        Factor {
-            label: "resolution_us",
-            levels: &[Number(500), Number(1_000)],
-        },
-        Factor {
-            label: "timers",
-            levels: &[
-                Number(1),
-                Number(2),
-                Number(5),
-                Number(10),
-                Number(15),
-                Number(20),
+        Factor::numbers("resolution_us", &[500, 1_000]),
+        Factor::numbers("timers", &[1, 2, 5, 10, 15, 20]),
+        Factor::texts(
+            "pattern",
+            &[
+                "harmonic",
+                "non_harmonic",
+                "alone_1",
+                "alone_2",
+                "alone_4",
+                "alone_8",
+                "alone_16",
+                "alone_32",
             ],
-        },
-        Factor {
-            label: "pattern",
-            levels: &[
-                Text("harmonic"),
-                Text("non_harmonic"),
-                Text("alone_1"),
-                Text("alone_2"),
-                Text("alone_4"),
-                Text("alone_8"),
-                Text("alone_16"),
-                Text("alone_32"),
-            ],
-        },
+        ),
     ],
     parameters: &[
         ("alone_us_per_release_max", Number(ALONE_NS as i64 / 1_000)),

@@ -37,15 +37,10 @@ pub const STUDY: Study<ThreeThreads> = Study {
         full: [1_001, 1],
         samples: "samples_per_round",
     },
-    factors: &[Factor {
-        label: "mutex",
-        levels: &[
-            Text("inheritance"),
-            Text("rtcorba"),
-            Text("ceiling"),
-            Text("plain"),
-        ],
-    }],
+    factors: &[Factor::texts(
+        "mutex",
+        &["inheritance", "rtcorba", "ceiling", "plain"],
+    )],
     fixed: &[("orb", Text("rtorb_os"))],
     parameters: &[
         ("critical_section_us", Number((SECTION_NS / 1_000) as i64)),

@@ -34,10 +34,7 @@ pub const STUDY: Study<Probes> = Study {
         full: [20, 500],
         samples: "samples_per_round",
     },
-    factors: &[Factor {
-        label: "operation",
-        levels: &OPERATIONS,
-    }],
+    factors: &[Factor::of("operation", &OPERATIONS)],
     fixed: &[("instructions", Text(std::env::consts::ARCH))],
     parameters: &[
         ("mutex", Text("priority inheritance (futex(2), PI)")),

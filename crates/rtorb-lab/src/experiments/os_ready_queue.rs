@@ -35,14 +35,8 @@ pub const STUDY: Study<TaskSets> = Study {
         samples: "samples_per_round",
     },
     factors: &[
-        Factor {
-            label: "ready_tasks",
-            levels: &[Number(2), Number(5), Number(10), Number(15), Number(20)],
-        },
-        Factor {
-            label: "resolution_us",
-            levels: &[Number(500), Number(1_000)],
-        },
+        Factor::numbers("ready_tasks", &[2, 5, 10, 15, 20]),
+        Factor::numbers("resolution_us", &[500, 1_000]),
     ],
     parameters: &[
         ("warm_up", Number(WARM_UP as i64)),

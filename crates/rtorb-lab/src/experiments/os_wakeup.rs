@@ -45,18 +45,9 @@ pub const STUDY: Study<Loops> = Study {
         samples: "samples_per_round",
     },
     factors: &[
-        Factor {
-            label: "load",
-            levels: &LOADS,
-        },
-        Factor {
-            label: "cpu",
-            levels: &[Text(IDLE), Text(AWAKE), Text(LOADED)],
-        },
-        Factor {
-            label: "tool",
-            levels: &[Text(RTORB), Text(CYCLICTEST)],
-        },
+        Factor::of("load", &LOADS),
+        Factor::texts("cpu", &[IDLE, AWAKE, LOADED]),
+        Factor::texts("tool", &[RTORB, CYCLICTEST]),
     ],
     parameters: &[
         ("interval_us", Value::ByEffort(INTERVAL_US)),

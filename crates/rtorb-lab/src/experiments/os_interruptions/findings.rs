@@ -273,7 +273,6 @@ mod tests {
             answer: turn(with_releases).to_answer(),
         });
         let conditions = Conditions {
-            real_time: true,
             virtual_machine: true,
             tick_hz,
             answers: answers.into(),

@@ -35,18 +35,12 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
     amounts: AMOUNTS,
     factors: &[
         TRANSPORTS,
-        Factor {
-            label: FLOOD,
-            levels: &[
-                Text(ABSENT),
-                Text("idle"),
-                Text("served"),
-                Text("slow"),
-                Text("flooded"),
-                Text("killed"),
-                Text("hung"),
+        Factor::texts(
+            FLOOD,
+            &[
+                ABSENT, "idle", "served", "slow", "flooded", "killed", "hung",
             ],
-        },
+        ),
     ],
     fixed: &[
         ("orb", Text("rtorb")),
