@@ -33,6 +33,7 @@ pub mod os_ready_queue;
 pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
+mod prelude;
 mod transports;
 
 /// In the order in which `rtorb measure` runs them.

@@ -7,11 +7,7 @@ use super::mt_cubit::{
     self, LOADS, LineUp, NUMBERS, PRESET, Servants, WORKS, is_hardest, kernels, run_ms,
 };
 use crate::contestants::OMNIORB;
-use crate::experiment::{Effort, Emulated};
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Study,
-    Value::{Absent, Text},
-};
+use crate::experiments::prelude::*;
 use crate::suite::{Member, Suite};
 
 mod p1;

@@ -2,18 +2,11 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{Metric, Statistic::P50, Step::Over};
-use rtorb_results::statements::{DerivedOf, HighlightOf, Statements, Words};
-use rtorb_results::{ObtainedScheduling, Plot, labels};
-
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Transport, key_bytes};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort};
+use crate::experiments::prelude::*;
 use crate::processes::{Launcher, Process};
-use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
 
 /// The experiment.
 pub const STUDY: Study<Pairs> = Study {
@@ -52,7 +45,7 @@ fn plots() -> Vec<Plot> {
             "Medians, from zero up. A flat line means that the time does not grow with the number."
                 .to_owned(),
         x: "objects".to_owned(),
-        lines: vec!["operations".to_owned()],
+        lines: words(&["operations"]),
         log_x: true,
         ..Plot::named("objects", "Time against the number of objects")
     }]

@@ -7,13 +7,9 @@
 
 use crate::contestants::Transport;
 use crate::contestants::square_wave::system::{self, Role};
-use crate::experiment::{Context, Effort, Emulated, EmulatedLoads};
 use crate::experiments::beside::{LOADS, NONE};
+use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORTS;
-use crate::study::{
-    Amounts, Cell, Factor, Study,
-    Value::{Number, Text},
-};
 use systems::Systems;
 
 mod kernels;

@@ -3,12 +3,10 @@
 //!
 //! `orb/edge` has an event beside a call.
 
-use rtorb_results::{CellValue, Labels, TableView, labels};
-
 use crate::contestants::event_channel::Served;
 use crate::contestants::event_channel::system::priority_on;
 use crate::contestants::square_wave::system::Role;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 use crate::suite::Suite;
 
 mod cost;
@@ -81,10 +79,6 @@ fn table_of(derived: &str, id: &str, title: &str) -> TableView {
         of: Labels::new(),
         ..table(id, title, "")
     }
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// As many as the channel has by default.

@@ -6,15 +6,8 @@
 
 use std::fs;
 
-use rtorb_results::{Labels, ObtainedScheduling, Plot, PlotKind, StatisticName, labels};
-
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::prelude::*;
 use crate::processes::{Launcher, Process};
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Absent, Flag, Text},
-};
 use library::Library;
 use memory::{Memory, PRIVATE_DIRTY};
 use program::Program;
@@ -192,7 +185,7 @@ fn plots() -> Vec<Plot> {
             .to_owned(),
         kind: PlotKind::Lines,
         of: labels([("counted", PRIVATE_DIRTY.into())]),
-        lines: vec!["what".to_owned(), PRESET.to_owned()],
+        lines: words(&["what", PRESET]),
         x: "connections".to_owned(),
         x_title: "connections".to_owned(),
         values: vec![StatisticName::P50],

@@ -6,11 +6,7 @@ use super::mt_cubit::{
 };
 use super::transports::TRANSPORTS;
 use crate::contestants::Transport;
-use crate::experiment::{Effort, Emulated, EmulatedLoads};
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Study,
-    Value::{Absent, Text},
-};
+use crate::experiments::prelude::*;
 
 /// The experiment.
 pub const STUDY: Study<LineUp> = Study {

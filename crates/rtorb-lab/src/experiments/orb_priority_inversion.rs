@@ -2,15 +2,9 @@
 //!
 //! All on one CPU. Contestants take turns within each round.
 
-use rtorb_results::{Plot, PlotKind};
-
 use crate::contestants::{OMNIORB, Transport};
-use crate::experiment::{Effort, Emulated};
+use crate::experiments::prelude::*;
 use crate::experiments::transports::{TRANSPORT, TRANSPORTS};
-use crate::study::{
-    Amounts, ByEffort, Factor, Study,
-    Value::{self, Text},
-};
 use line_up::LineUp;
 
 mod kernels;
@@ -74,8 +68,8 @@ fn plots() -> Vec<Plot> {
         kind: PlotKind::Bars,
         x: "rate_hz".to_owned(),
         x_title: "calls a second".to_owned(),
-        choose: vec![WORK.to_owned(), "part".to_owned()],
-        lines: ["preset", TRANSPORT].map(str::to_owned).into(),
+        choose: words(&[WORK, "part"]),
+        lines: words(&["preset", TRANSPORT]),
         ..Plot::named("staircase", "Latency by rate")
     }]
 }

@@ -6,17 +6,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{Metric, Statistic::P50};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Statements, Words};
-use rtorb_results::{ObtainedScheduling, Plot, PlotKind, StatisticName, labels};
-
 use crate::contestants::whitebox::threads::ThreadSums;
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 use crate::processes::Process;
 use crate::processes::probe::Probe;
-use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
 use probe::{Question, SWITCHES, objects};
 
 pub mod probe;
@@ -67,7 +60,7 @@ fn plots() -> Vec<Plot> {
         caption: "Of client and server together, voluntary and involuntary. P2 expects two."
             .to_owned(),
         kind: PlotKind::Lines,
-        lines: vec![PROCESSES.to_owned()],
+        lines: words(&[PROCESSES]),
         x: LOW_CLIENTS.to_owned(),
         x_title: "low-priority clients".to_owned(),
         values: vec![StatisticName::P50],

@@ -6,18 +6,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Labels, ObtainedScheduling, Plot, PlotKind, labels};
-
 use crate::contestants::burst::{Burst, Verb};
 use crate::contestants::operations::Operation;
 use crate::contestants::{Contestant, Transport};
-use crate::error::LabError;
-use crate::experiment::{Effort, Emulated};
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Absent, Text},
-};
+use crate::experiments::prelude::*;
 use line_up::LineUp;
 
 mod kernels;
@@ -125,7 +117,6 @@ pub const STUDY: Study<LineUp> = Study {
 };
 
 fn plots() -> Vec<Plot> {
-    let names = |of: &[&str]| of.iter().map(|name| (*name).to_owned()).collect();
     let plot = |id: &str, title: &str| Plot {
         kind: PlotKind::Bars,
         x: "operation".to_owned(),
@@ -138,8 +129,8 @@ fn plots() -> Vec<Plot> {
                   is in it too, and is the larger part for long sequences. Below zero, the host disturbed the raw exchange more than the \
                   call."
             .to_owned(),
-        choose: names(&["transport"]),
-        lines: names(&["orb"]),
+        choose: words(&["transport"]),
+        lines: words(&["orb"]),
         ..plot(id, title)
     }
     };
@@ -153,7 +144,7 @@ fn plots() -> Vec<Plot> {
                       below them was measured when the host was quieter. Choose a name in the legend to hide or show it."
                 .to_owned(),
             of: labels([("len", 0usize.into())]),
-            lines: names(&["orb", "transport"]),
+            lines: words(&["orb", "transport"]),
             ..plot("medians", "Medians, side by side")
         },
         Plot {
@@ -161,16 +152,16 @@ fn plots() -> Vec<Plot> {
             caption: "Medians of sequences against the octets that each message carries, both scales logarithmic.".to_owned(),
             x: "payload_bytes".to_owned(),
             x_title: "octets of payload".to_owned(),
-            choose: names(&["operation"]),
-            lines: names(&["orb", "transport"]),
+            choose: words(&["operation"]),
+            lines: words(&["orb", "transport"]),
             log_x: true,
             log_y: true,
             ..plot("sizes", "Time against size")
         },
         Plot {
             kind: PlotKind::Percentiles,
-            choose: names(&["operation", "len"]),
-            lines: names(&["orb", "transport", "preset"]),
+            choose: words(&["operation", "len"]),
+            lines: words(&["orb", "transport", "preset"]),
             ..plot("tails", "The tail: how slow is one call in a thousand")
         },
     ];

@@ -7,21 +7,16 @@
 use std::time::Duration;
 
 use rtorb::Strategies;
-use rtorb_results::{Plot, PlotKind, labels, labels_with};
+use rtorb_results::labels_with;
 
 use crate::contestants::peers::omniorb::{self, OmniOrb};
 use crate::contestants::whitebox::clients::LOW_CLIENTS;
 use crate::contestants::whitebox::contestant::{Contestant, Numbers, REQUESTS};
 use crate::contestants::whitebox::{Run, perf, strace};
 use crate::contestants::{OMNIORB, Transport};
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORT;
 use crate::processes::probe::Answer;
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Absent, Number, Text},
-};
 
 mod findings;
 
@@ -99,16 +94,16 @@ fn plots() -> Vec<Plot> {
     vec![
         Plot {
             caption: "Ten concurrent clients, one of them of high priority. A preset without a bar needs none of it.".to_owned(),
-            choose: vec![CALLS.to_owned(), "what".to_owned()],
-            lines: ["side", TRANSPORT].map(str::to_owned).into(),
+            choose: words(&[CALLS, "what"]),
+            lines: words(&["side", TRANSPORT]),
             ..plot("counts-a-request", "What a request costs besides time")
         },
         Plot {
             caption: "Ten concurrent clients. The pauses that clients make between calls are a part of their own."
                 .to_owned(),
             of: labels_with(&phases.of, [("what", "cpu_time_of".into())]),
-            choose: [CALLS, "side", TRANSPORT].map(str::to_owned).into(),
-            lines: vec!["phase".to_owned()],
+            choose: words(&[CALLS, "side", TRANSPORT]),
+            lines: words(&["phase"]),
             stacked: true,
             ..phases
         },

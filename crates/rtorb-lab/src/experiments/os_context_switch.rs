@@ -6,16 +6,10 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{CellValue, Plot, PlotKind, PublishedRow, StatisticName, TableView, labels};
+use rtorb_results::PublishedRow;
 
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Emulated, Parameters};
+use crate::experiments::prelude::*;
 use crate::processes::probe::ProbeInTurn;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 use findings::SWITCH;
 use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
 use published::{P0, P2};
@@ -133,8 +127,8 @@ fn table() -> TableView {
                   when the papers were written."
             .to_owned(),
         of: labels([("what", SWITCH.into())]),
-        rows: vec!["what".to_owned()],
-        columns: vec!["test".to_owned()],
+        rows: words(&["what"]),
+        columns: words(&["test"]),
         values: vec![CellValue::MeanAndDeviation],
         published: tables.flat_map(published::Table::rows).collect(),
         ..TableView::default()
@@ -145,8 +139,8 @@ fn parts() -> TableView {
     TableView {
         id: "context-switch-medians".to_owned(),
         title: "Medians of the parts".to_owned(),
-        rows: vec!["test".to_owned()],
-        columns: vec!["what".to_owned()],
+        rows: words(&["test"]),
+        columns: words(&["what"]),
         values: vec![CellValue::Median],
         ..TableView::default()
     }
@@ -185,8 +179,8 @@ fn plots() -> Vec<Plot> {
         Plot {
             caption: "A yield has nothing subtracted: its switch is the hand-over.".to_owned(),
             kind: PlotKind::Histogram,
-            choose: vec!["test".to_owned()],
-            lines: vec!["what".to_owned()],
+            choose: words(&["test"]),
+            lines: words(&["what"]),
             ..Plot::named(
                 "context-switch-parts",
                 "The hand-over, the same calls without a switch, and their difference",
@@ -196,7 +190,7 @@ fn plots() -> Vec<Plot> {
             caption: "Of yields, a sample is the mean of a batch.".to_owned(),
             kind: PlotKind::Percentiles,
             of: of_switch,
-            lines: vec!["test".to_owned()],
+            lines: words(&["test"]),
             log_y: true,
             ..Plot::named("context-switch-percentiles", "The tail of a context switch")
         },

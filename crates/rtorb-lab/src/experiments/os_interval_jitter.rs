@@ -7,18 +7,11 @@
 
 use std::time::Duration;
 
-use rtorb_results::StatisticName::{self, Max, Mean, P50, P99};
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind, labels};
+use rtorb_results::StatisticName::{Max, Mean, P50, P99};
 
-use crate::error::LabError;
-use crate::experiment::{Effort, Emulated};
+use crate::experiments::prelude::*;
 use crate::processes::computation::Computation;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Flag, Number, Text},
-};
 use crate::systems::essential;
 use plan::{Configuration, Rank};
 use probe::{HIGHEST_PRIORITY, Question, WARM_UP};
@@ -183,8 +176,8 @@ fn plots() -> Vec<Plot> {
             .to_owned(),
         kind: PlotKind::Lines,
         of: labels([("what", "jitter".into())]),
-        choose: names(&["pattern", "resolution_us"]),
-        lines: names(&["priority"]),
+        choose: words(&["pattern", "resolution_us"]),
+        lines: words(&["priority"]),
         x: "timers".to_owned(),
         x_title: "number of timers".to_owned(),
         values: values.to_vec(),
@@ -194,8 +187,8 @@ fn plots() -> Vec<Plot> {
     };
     vec![
         Plot {
-            choose: names(&["resolution_us"]),
-            lines: names(&["priority", "pattern"]),
+            choose: words(&["resolution_us"]),
+            lines: words(&["priority", "pattern"]),
             ..against_timers(
                 "jitter-against-timers",
                 "Median interval jitter against the number of timers, both patterns",
@@ -211,8 +204,8 @@ fn plots() -> Vec<Plot> {
             caption: "The whole distribution for each of the three tasks.".to_owned(),
             kind: PlotKind::Percentiles,
             of: labels([("what", "jitter".into())]),
-            choose: names(&["pattern", "resolution_us", "timers"]),
-            lines: names(&["priority"]),
+            choose: words(&["pattern", "resolution_us", "timers"]),
+            lines: words(&["priority"]),
             log_y: true,
             ..Plot::named("jitter-percentiles", "The tail of the jitter, by priority")
         },
@@ -229,7 +222,7 @@ fn plots() -> Vec<Plot> {
             caption: "P3 Figures 6 and 7 show the same for QNX and RTLinux; the text has no numbers for them.".to_owned(),
             kind: PlotKind::Lines,
             of: labels([("what", "jitter_alone".into())]),
-            lines: names(&["resolution_us"]),
+            lines: words(&["resolution_us"]),
             x: "interval_us".to_owned(),
             x_title: "interval (us)".to_owned(),
             values: vec![P50, Mean, P99, Max],
@@ -241,10 +234,6 @@ fn plots() -> Vec<Plot> {
             )
         },
     ]
-}
-
-fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// What a small control task computes at each release.

@@ -6,14 +6,9 @@
 
 use std::time::Duration;
 
-use crate::error::LabError;
-use crate::experiment::Emulated;
+use crate::experiments::prelude::*;
 use crate::experiments::{os_context_switch, os_services, os_wakeup};
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Text},
-};
 use operation::{ALL, Measured, Operation};
 
 mod findings;

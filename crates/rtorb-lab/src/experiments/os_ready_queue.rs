@@ -5,17 +5,9 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Plot, PlotKind, StatisticName, labels};
-
-use crate::error::LabError;
-use crate::experiment::Emulated;
+use crate::experiments::prelude::*;
 use crate::processes::awake::Awake;
 use crate::processes::probe::ProbeInTurn;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Flag, Number, Text},
-};
 use crate::systems::essential;
 use probe::{CLOCK, INTERFERENCE, PERIOD_NS, Question, TASK_1, TASK_1_WORK_NS, TASK_2, WARM_UP};
 
@@ -97,7 +89,7 @@ impl Subject for TaskSets {
 }
 
 fn plots() -> Vec<Plot> {
-    let choose = vec!["resolution_us".to_owned()];
+    let choose = words(&["resolution_us"]);
     vec![
         Plot {
             caption: "From the end of task 1 to the beginning of task 2, as P3 Figures 14 to 16 show it. All tasks but the second \
@@ -120,7 +112,7 @@ fn plots() -> Vec<Plot> {
             caption: "Where the lines lie upon each other, the length of the ready queue does not matter.".to_owned(),
             kind: PlotKind::Percentiles,
             choose,
-            lines: vec!["ready_tasks".to_owned()],
+            lines: words(&["ready_tasks"]),
             log_y: true,
             ..Plot::named("ready-queue-percentiles", "The tail of a context switch, by the number of tasks")
         },

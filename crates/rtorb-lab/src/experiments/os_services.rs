@@ -7,16 +7,8 @@
 
 use std::time::Duration;
 
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::{Labels, Plot, PlotKind, StatisticName, labels};
-
-use crate::error::LabError;
-use crate::experiment::Emulated;
+use crate::experiments::prelude::*;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{self, Absent, Number, Text},
-};
 use probe::{BUDGET_NS, LAST, MESSAGE_BYTES, NOT_IN_TURN, OtherCpu, Question, Service, WARM_UP};
 
 mod findings;
@@ -238,7 +230,7 @@ fn plots() -> Vec<Plot> {
                 "From just before it is asked for until it is had, with one reading of the clock."
                     .to_owned(),
             kind: PlotKind::Bars,
-            lines: vec![PEER.to_owned()],
+            lines: words(&[PEER]),
             x: "service".to_owned(),
             x_title: "service".to_owned(),
             values: vec![StatisticName::P50, StatisticName::P99, StatisticName::Max],
@@ -248,8 +240,8 @@ fn plots() -> Vec<Plot> {
         Plot {
             caption: "How much longer a service takes than usual, and how rarely.".to_owned(),
             kind: PlotKind::Percentiles,
-            choose: vec![PEER.to_owned()],
-            lines: vec!["service".to_owned()],
+            choose: words(&[PEER]),
+            lines: words(&["service"]),
             log_y: true,
             ..Plot::named("services-percentiles", "The tail of each service")
         },

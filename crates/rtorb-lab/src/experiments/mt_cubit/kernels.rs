@@ -1,11 +1,9 @@
 //! MT_Cubit on each operating system.
 
 use crate::experiment::Outcome;
+use crate::experiments::prelude::*;
 use rtorb_results::campaign::SYSTEM;
 use rtorb_results::summary::words::shown;
-use rtorb_results::{
-    CellValue, LabelValue, Labels, Plot, PlotKind, StatisticName, TableView, labels,
-};
 
 use crate::systems::{By, Compared};
 use rtorb_results::systems::Gathered;
@@ -37,12 +35,8 @@ pub(in crate::experiments) fn latency_jitter(gathered: &Gathered<'_>) -> Outcome
         caption: "Preset `tao`, a line a system.".to_owned(),
         kind: PlotKind::Lines,
         of: high.clone(),
-        choose: vec![
-            under.to_owned(),
-            "load".to_owned(),
-            "servant_work_us".to_owned(),
-        ],
-        lines: vec![SYSTEM.to_owned()],
+        choose: words(&[under, "load", "servant_work_us"]),
+        lines: words(&[SYSTEM]),
         x: "low_clients".to_owned(),
         x_title: "low-priority clients".to_owned(),
         values: vec![value],
@@ -79,7 +73,7 @@ fn under_load(high: &Labels, under: &str) -> TableView {
                   call until it has the reply. A column for each crowd of low-priority clients beside it."
             .to_owned(),
         of: high.clone(),
-        rows: vec![SYSTEM.to_owned(), under.to_owned()],
+        rows: words(&[SYSTEM, under]),
         columns: CLIENTS.map(str::to_owned).to_vec(),
         values: vec![CellValue::Worst],
         ..TableView::default()
@@ -142,8 +136,8 @@ pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Outcome 
                 condition(&hardest)
             ),
             of,
-            rows: vec!["preset".to_owned(), "low_clients".to_owned()],
-            columns: vec![SYSTEM.to_owned()],
+            rows: words(&["preset", "low_clients"]),
+            columns: words(&[SYSTEM]),
             values: WHOLE.to_vec(),
             ..TableView::default()
         }
@@ -154,8 +148,8 @@ pub(in crate::experiments) fn architectures(gathered: &Gathered<'_>) -> Outcome 
         caption: format!("By architecture ({}).", condition(&hardest)),
         kind: PlotKind::Bars,
         of: hardest.clone(),
-        choose: vec![under.to_owned()],
-        lines: vec![SYSTEM.to_owned()],
+        choose: words(&[under]),
+        lines: words(&[SYSTEM]),
         x: "preset".to_owned(),
         x_title: "architecture".to_owned(),
         values: vec![StatisticName::Max],

@@ -1,15 +1,12 @@
 //! The conditions of P1: all clients are released at once, servers are less urgent than their clients or have a CPU of their
 //! own, and a request takes a millisecond, as long as P1's ORBs took themselves.
 
-use rtorb_results::{Plot, PlotKind, StatisticName, labels};
-
 use super::super::mt_cubit::{
     self, ABOVE, BELOW, BETWEEN, LOAD, LOW_CLIENTS, LineUp, ONE_CPU, PLACEMENT, PRESET, RELEASE,
     SERVER_CPU, SPREAD, Servants, TEN_HERTZ, TOGETHER, TWO_HOSTS, URGENCY, WORK, is_on, kernels,
     requests_meet,
 };
-use crate::experiment::Effort;
-use crate::study::{Amounts, ByEffort, Cell, Factor, Study, Value::Text};
+use crate::experiments::prelude::*;
 
 mod says;
 
@@ -108,7 +105,6 @@ fn is_improved(preset: &str) -> bool {
 }
 
 fn plots() -> Vec<Plot> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let plot = |(id, title, value): (&str, &str, StatisticName)| Plot {
         kind: PlotKind::Lines,
         of: labels([("part", "call".into()), ("role", "high".into())]),

@@ -1,12 +1,11 @@
 //! The latencies as pictures: P4 Figures 6 to 10 and 12.
 
 use rtorb_results::StatisticName::{Max, Min, P50, P99};
-use rtorb_results::{LabelValue, Labels, Plot, PlotKind, labels};
 
 use super::{MEETING, PATH, RECEIVERS, SIZE};
+use crate::experiments::prelude::*;
 
 pub(super) fn plots() -> Vec<Plot> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let plot = |id: &str, title: &str, kind, of: &[(&'static str, LabelValue)]| Plot {
         kind,
         of: of_call(of),

@@ -1,15 +1,7 @@
 //! What is said of the low receiver, of the data, of events and of the load: what each does to the high receiver.
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{Max, Min, P50, P90, P99},
-    Step::{Less, Over, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
+use crate::experiments::prelude::*;
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
-const P99_US: Metric = Metric::of(P99).with(&[Times(1e-3)]);
 const WORST_US: Metric = Metric::of(Max).with(&[Times(1e-3)]);
 /// A call to one receiver without data.
 const ALONE: &str = "transport=tcp, path=call, receivers=1, payload_bytes=0, part=call";

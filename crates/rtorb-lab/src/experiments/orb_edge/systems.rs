@@ -1,17 +1,13 @@
 //! Those who take part: a supplier, its receivers and an event channel for each transport, and the load.
 
-use rtorb_results::{LabelValue, Labels, ObtainedScheduling, labels};
-
 use super::{EVENT, LEAD_NS_MAX, LOW_CALLS, MEETING, PATH, PERIOD_NS, RECEIVERS, SIZE};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::system::Channel;
 use crate::contestants::square_wave::system::{self, Role, System};
 use crate::contestants::square_wave::{Latencies, Meetings, Part, Path, Run};
-use crate::error::LabError;
-use crate::experiment::Context;
 use crate::experiments::beside::VariedLoad;
 use crate::experiments::orb_events::served;
-use crate::study::{Cell, Sampled, Subject, Turn};
+use crate::experiments::prelude::*;
 
 /// A system for each transport.
 #[derive(Debug)]

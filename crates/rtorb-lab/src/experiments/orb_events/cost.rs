@@ -7,31 +7,18 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use rtorb_os::clock::{monotonic_ns, sleep_until};
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{P50, P99},
-    Step::Times,
-};
-use rtorb_results::profile::ServiceRow;
-use rtorb_results::statements::{HighlightOf, Statements, Words};
-use rtorb_results::{CellValue, Labels, Plot, PlotKind, StatisticName, TableView, labels};
 
 use super::fan_out::{Receipt, receipts_ns};
 use super::route::Route;
-use super::{served, words};
+use super::served;
 use crate::contestants::Transport;
 use crate::contestants::event_channel::Sending;
 use crate::contestants::event_channel::rtec::STAMP_BYTES;
 use crate::contestants::square_wave::system::Role;
 use crate::contestants::whitebox::threads::ThreadSums;
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 use crate::processes::Process;
 use crate::processes::awake::Awake;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 
 pub(super) const STUDY: Study<Routes> = Study {
     name: "cost",

@@ -2,21 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{Metric, Statistic::P50};
-use rtorb_results::statements::Statements;
-use rtorb_results::{CellValue, Labels, TableView, labels};
-
 use super::route::Route;
-use super::{served, table, words};
+use super::{served, table};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::{Sending, Served};
 use crate::contestants::square_wave::system::Role;
 use crate::contestants::whitebox::counts::Reading;
 use crate::contestants::whitebox::strace::{self, Strace};
-use crate::error::LabError;
-use crate::experiment::Context;
-use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
+use crate::experiments::prelude::*;
 
 pub(super) const STUDY: Study<Counters> = Study {
     name: "counts",

@@ -1,10 +1,8 @@
 //! One event to many consumers: when the first, the urgent one, the median one and the last have it, and how many events a second.
 
-use rtorb_results::{
-    CellValue, Labels, Plot, PlotKind, StatisticName, TableView, labels, labels_with,
-};
+use rtorb_results::labels_with;
 
-use super::{served, table, words};
+use super::{served, table};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
 use crate::contestants::event_channel::system::{
@@ -12,10 +10,8 @@ use crate::contestants::event_channel::system::{
 };
 use crate::contestants::event_channel::{Sending, Subscribers};
 use crate::contestants::square_wave::system::Role;
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::prelude::*;
 use crate::processes::awake::Awake;
-use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
 
 pub(super) const STUDY: Study<Crowds> = Study {
     name: "fan-out",

@@ -1,13 +1,10 @@
 //! The way of an event: a supplier, a channel, and a process of consumers, all of one priority on one CPU.
 
-use rtorb_results::ObtainedScheduling;
-
 use crate::contestants::Transport;
 use crate::contestants::event_channel::system::{Channel, Consumers, Supplier, priority_on};
 use crate::contestants::event_channel::{Sending, Served, Subscribers};
 use crate::contestants::square_wave::system::Role;
-use crate::error::LabError;
-use crate::experiment::Context;
+use crate::experiments::prelude::*;
 
 /// Running processes.
 #[derive(Debug)]

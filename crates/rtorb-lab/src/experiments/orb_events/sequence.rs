@@ -2,19 +2,13 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::labels;
-use rtorb_results::metric::{Metric, Statistic::P50};
-use rtorb_results::statements::{Sentence, Statements, Words};
-
 use super::route::Route;
 use super::served;
 use crate::contestants::Transport;
 use crate::contestants::event_channel::system::{RECEIPT_TIMEOUT, within};
 use crate::contestants::event_channel::{Sending, Served};
 use crate::contestants::square_wave::system::Role;
-use crate::error::LabError;
-use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
+use crate::experiments::prelude::*;
 
 pub(super) const STUDY: Study<Sequences> = Study {
     name: "sequences",

@@ -1,11 +1,6 @@
 //! What is said of the bytes.
 
-use rtorb_results::metric::{
-    Metric,
-    Statistic::P50,
-    Step::{Less, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
+use crate::experiments::prelude::*;
 
 const IN_KIB: Metric = Metric::of(P50).with(&[Times(1.0 / 1024.0)]);
 /// What a server with one object and no connection has written and shares with no other process.

@@ -6,19 +6,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rtorb_results::cells::Cells;
-use rtorb_results::metric::{Metric, Statistic::P50};
-use rtorb_results::statements::{HighlightOf, PublishedOf, Sentence, Statements, Words};
-use rtorb_results::{Labels, labels};
 
 use super::PROGRAM_NS;
 use super::probe::{Executions, Question};
-use crate::error::LabError;
+use crate::experiments::prelude::*;
 use crate::processes::computation::Computation;
 use crate::processes::probe::Probe;
-use crate::study::{
-    Amounts, Cell, Conditions, Factor, Findings, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
+use crate::study::{Conditions, Findings};
 
 /// The program beside ticks that come more and more often.
 pub(super) const STUDY: Study<TickingProgram> = Study {

@@ -1,18 +1,12 @@
 //! What the thread saw of each kind: the lengths of gaps, how often they come and what they take of the CPU.
 
 use rtorb_results::cells::Cells;
-use rtorb_results::labels;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{Max, P50},
-    Step::{Largest, Times},
-};
 use rtorb_results::profile::TICK_PERIOD;
-use rtorb_results::statements::{DerivedOf, HighlightOf, Sentence, Statements, Words};
 
 use super::RELEASES;
 use super::kinds::{Kind, Kinds, interruptions};
 use super::probe::Seen;
+use crate::experiments::prelude::*;
 use crate::processes::gaps::Gap;
 use crate::study::{Answered, Conditions, Findings};
 
@@ -144,8 +138,6 @@ fn tick_period_ns(hz: u32) -> u64 {
     (1_000_000_000 + hz / 2) / hz
 }
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
-const MAX_US: Metric = Metric::of(Max).with(&[Times(1e-3), Largest]);
 const OF_CPU: Metric = Metric::of(P50);
 
 pub(super) const SAYS: Statements = Statements {

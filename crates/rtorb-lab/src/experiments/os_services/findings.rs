@@ -1,15 +1,9 @@
 //! The costs of the services, in switches of threads.
 
 use rtorb_results::cells::{Cells, Samples};
-use rtorb_results::labels;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::P50,
-    Step::{Less, Over, Times},
-};
-use rtorb_results::statements::{DerivedOf, HighlightOf, PublishedOf, Sentence, Statements, Words};
 
 use super::probe::Service;
+use crate::experiments::prelude::*;
 use crate::study::{Conditions, Findings};
 
 /// Computes one of the two switches of a yield's round trip, without the reading of the clock.
@@ -34,7 +28,6 @@ pub(super) fn findings(cells: &Cells, _: &Conditions) -> Findings {
     }
 }
 
-const US: Metric = Metric::of(P50).with(&[Times(1e-3)]);
 const IN_SWITCHES: Metric = Metric::of(P50).with(&[
     Less(P50, "service=clock_read"),
     Over(P50, "service=one_switch"),

@@ -1,11 +1,10 @@
 //! What services of the operating system cost on each.
 
 use crate::experiment::Outcome;
+use crate::experiments::prelude::*;
 use rtorb_results::campaign::{RATIO_OF_MEDIANS, SYSTEM};
 use rtorb_results::summary::words::shown;
-use rtorb_results::{
-    CellValue, Derived, Labels, Plot, PlotKind, Series, StatisticName, TableView, labels,
-};
+use rtorb_results::{Derived, Series};
 
 use crate::systems::{By, Compared};
 use rtorb_results::systems::{Gathered, Part};
@@ -27,7 +26,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     conclusions.extend(late(gathered));
     Outcome {
         highlights: compared.highlight(gathered).into_iter().collect(),
-        columns: vec![SYSTEM.to_owned()],
+        columns: words(&[SYSTEM]),
         tables: tables(gathered, &ordinary),
         plots: vec![bars()],
         derived: everywhere.derived(gathered),
@@ -38,7 +37,7 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
 
 fn tables(gathered: &Gathered<'_>, ordinary: &Labels) -> Vec<TableView> {
     let by_service = TableView {
-        rows: vec!["service".to_owned()],
+        rows: words(&["service"]),
         columns: gathered.with_load(&[SYSTEM]),
         ..TableView::default()
     };
@@ -48,7 +47,7 @@ fn tables(gathered: &Gathered<'_>, ordinary: &Labels) -> Vec<TableView> {
             title: "What a service costs".to_owned(),
             caption: "The median, with nothing else running.".to_owned(),
             of: ordinary.clone(),
-            columns: vec![SYSTEM.to_owned()],
+            columns: words(&[SYSTEM]),
             values: vec![CellValue::Median],
             ..by_service.clone()
         },
@@ -78,8 +77,8 @@ fn bars() -> Plot {
         title: "What a service costs".to_owned(),
         caption: "The median over all seeds; the scale is logarithmic.".to_owned(),
         kind: PlotKind::Bars,
-        choose: vec!["load".to_owned()],
-        lines: vec![SYSTEM.to_owned()],
+        choose: words(&["load"]),
+        lines: words(&[SYSTEM]),
         x: "service".to_owned(),
         x_title: "service".to_owned(),
         values: vec![StatisticName::P50],
