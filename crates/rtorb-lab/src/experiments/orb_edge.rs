@@ -59,7 +59,7 @@ pub const STUDY: Study<Systems> = Study {
         ..Emulated::unloaded(5.0)
     }),
     kernels: Some(kernels::view),
-    ..Study::with(|context, cells| Systems::start(context, cells))
+    ..Study::with(Systems::start)
 };
 
 /// Events, a second receiver and data are each beside the plain call, and not beside each other.

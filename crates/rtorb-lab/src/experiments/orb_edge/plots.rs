@@ -6,22 +6,15 @@ use super::{MEETING, PATH, RECEIVERS, SIZE};
 use crate::experiments::prelude::*;
 
 pub(super) fn plots() -> Vec<Plot> {
-    let plot = |id: &str, title: &str, kind, of: &[(&'static str, LabelValue)]| Plot {
-        kind,
-        of: of_call(of),
-        x_title: "from the edge on the input until the output is set, us".to_owned(),
-        choose: words(&["transport", "load"]),
-        log_x: kind != PlotKind::Bars,
-        log_y: true,
-        ..Plot::named(id, title)
-    };
-    let (call, one, none) = (
-        (PATH, "call".into()),
-        (RECEIVERS, 1usize.into()),
-        (SIZE, 0usize.into()),
-    );
-    let sizes = [("transport", "tcp".into()), call.clone(), one.clone()];
-    vec![
+    of_receivers()
+        .into_iter()
+        .chain(of_data_and_events())
+        .collect()
+}
+
+fn of_receivers() -> [Plot; 4] {
+    let (call, none) = ((PATH, "call".into()), (SIZE, 0usize.into()));
+    [
         Plot {
             caption: "One receiver. P4 shows it for a kernel with PREEMPT_RT under load, and for one without, both without and with load."
                 .to_owned(),
@@ -31,7 +24,7 @@ pub(super) fn plots() -> Vec<Plot> {
                 "one-receiver",
                 "Without and with load (P4 Figures 6 to 8)",
                 PlotKind::Histogram,
-                &[call.clone(), one.clone(), none.clone()],
+                &[call.clone(), (RECEIVERS, 1usize.into()), none.clone()],
             )
         },
         Plot {
@@ -69,6 +62,17 @@ pub(super) fn plots() -> Vec<Plot> {
                 &[("role", "high".into()), call, none],
             )
         },
+    ]
+}
+
+fn of_data_and_events() -> [Plot; 3] {
+    let one = (RECEIVERS, 1usize.into());
+    let sizes = [
+        ("transport", "tcp".into()),
+        (PATH, "call".into()),
+        one.clone(),
+    ];
+    [
         Plot {
             caption: "From the edge on the input until the output is set.".to_owned(),
             // No size and 64 KiB are on no scale of numbers together.
@@ -101,12 +105,19 @@ pub(super) fn plots() -> Vec<Plot> {
     ]
 }
 
-/// The labels of the whole time, with these.
-fn of_call(others: &[(&'static str, LabelValue)]) -> Labels {
-    let others = others.iter();
-    let others = others.map(|(name, value)| ((*name).to_owned(), value.clone()));
-    labels([("part", "call".into())])
-        .into_iter()
-        .chain(others)
-        .collect()
+fn plot(id: &str, title: &str, kind: PlotKind, of: &[(&'static str, LabelValue)]) -> Plot {
+    let of = of.iter();
+    let of = of.map(|(name, value)| ((*name).to_owned(), value.clone()));
+    Plot {
+        kind,
+        of: labels([("part", "call".into())])
+            .into_iter()
+            .chain(of)
+            .collect(),
+        x_title: "from the edge on the input until the output is set, us".to_owned(),
+        choose: words(&["transport", "load"]),
+        log_x: kind != PlotKind::Bars,
+        log_y: true,
+        ..Plot::named(id, title)
+    }
 }

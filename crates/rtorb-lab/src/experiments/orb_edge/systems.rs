@@ -26,9 +26,8 @@ impl Systems {
             lines => &Role::ALL[..lines.min(2)],
         };
         // Hosts are joined by TCP, and two systems cannot have the same lines.
-        let is_possible = |transport: &Transport| {
-            *transport == Transport::Tcp || !(has_agents || !context.gpio.is_empty())
-        };
+        let is_free = !has_agents && context.gpio.is_empty();
+        let is_possible = |transport: &Transport| is_free || *transport == Transport::Tcp;
         let is_planned = |transport: &Transport| {
             let mut cells = cells.iter();
             cells.any(|cell| Transport::of(cell) == *transport)

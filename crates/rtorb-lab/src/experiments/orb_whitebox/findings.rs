@@ -17,7 +17,6 @@ pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     Findings {
         cells: counts(conditions),
         notes: EXPLANATIONS.map(str::to_owned).into(),
-        ..Findings::default()
     }
 }
 

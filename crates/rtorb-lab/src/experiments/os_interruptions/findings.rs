@@ -40,7 +40,6 @@ pub(super) fn findings(_: &Cells, conditions: &Conditions) -> Findings {
     Findings {
         notes: notes(&kinds, &seen),
         cells,
-        ..Findings::default()
     }
 }
 
