@@ -53,7 +53,7 @@ pub const STUDY: Study<TwoThreads> = Study {
     ],
     columns: &["what"],
     plots,
-    tables: || vec![table(), parts()],
+    tables: || vec![switches(), parts()],
     says: findings::SAYS,
     findings: findings::findings,
     notes,
@@ -118,11 +118,9 @@ impl Subject for TwoThreads {
 }
 
 /// The table of P0 and P2: a row that has one name for each test.
-fn table() -> TableView {
+fn switches() -> TableView {
     let tables = [&P0, &P2].into_iter();
     TableView {
-        id: "context-switch".to_owned(),
-        title: "Context switch latency, jitter in parentheses".to_owned(),
         caption: "As the papers' tables; their rows are in microseconds of their machines. Suspend-resume is by futexes, which did not exist \
                   when the papers were written."
             .to_owned(),
@@ -131,18 +129,16 @@ fn table() -> TableView {
         columns: words(&["test"]),
         values: vec![CellValue::MeanAndDeviation],
         published: tables.flat_map(published::Table::rows).collect(),
-        ..TableView::default()
+        ..table("context-switch", "Context switch latency, jitter in parentheses")
     }
 }
 
 fn parts() -> TableView {
     TableView {
-        id: "context-switch-medians".to_owned(),
-        title: "Medians of the parts".to_owned(),
         rows: words(&["test"]),
         columns: words(&["what"]),
         values: vec![CellValue::Median],
-        ..TableView::default()
+        ..table("context-switch-medians", "Medians of the parts")
     }
 }
 

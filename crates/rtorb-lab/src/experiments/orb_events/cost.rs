@@ -181,13 +181,11 @@ const SAYS: Statements = Statements {
 
 fn tables() -> Vec<TableView> {
     vec![TableView {
-        id: "event-cost".to_owned(),
-        title: "What an event takes, and what is executed of it".to_owned(),
         caption: "From sending until the last consumer has it; below, the mean processor time of an event in each kind of process.".to_owned(),
         rows: words(&["transport", "consumers", "payload_bytes"]),
         columns: words(&["what"]),
         values: vec![CellValue::Median, CellValue::P99],
-        ..TableView::default()
+        ..table("event-cost", "What an event takes, and what is executed of it")
     }]
 }
 

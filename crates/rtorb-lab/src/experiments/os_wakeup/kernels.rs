@@ -1,14 +1,12 @@
 //! How late each system wakes the most urgent thread, under each load.
 
-use crate::experiment::Outcome;
 use crate::experiments::prelude::*;
-use rtorb_results::campaign::{RATIO, SYSTEM};
+use rtorb_results::campaign::RATIO;
 use rtorb_results::summary::words::shown;
 use rtorb_results::{Claim, Derived, Highlight, Series};
 
 use crate::systems::SEEDS_MIN;
-use crate::systems::{By, Compared};
-use rtorb_results::systems::{Gathered, Part};
+use rtorb_results::systems::Part;
 
 pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
     let all = labels([]);
