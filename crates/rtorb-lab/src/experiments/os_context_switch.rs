@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use rtorb_results::PublishedRow;
 
+use crate::experiments::os_services::probe::{BUDGET_NS, NOT_IN_TURN, Question, Service, WARM_UP};
 use crate::experiments::prelude::*;
 use crate::processes::probe::ProbeInTurn;
 use findings::SWITCH;
-use probe::{HIGH, LOW, Question, Test, WARM_UP, YIELDS};
+use probe::{Test, YIELDS};
 use published::{P0, P2};
 
 mod findings;
@@ -44,7 +45,7 @@ pub const STUDY: Study<TwoThreads> = Study {
         ("warm_up", Number(WARM_UP as i64)),
         ("yields_per_sample", Number(2 * YIELDS as i64)),
         ("priority_low", Number(LOW as i64)),
-        ("priority_high", Number(HIGH as i64)),
+        ("priority_high", Number(LOW as i64 + 1)),
         ("process", Text("each run has one of its own")),
         (
             "suspend_resume",
@@ -84,13 +85,16 @@ impl Subject for TwoThreads {
         let mut tests = Test::ALL.into_iter();
         let test = tests.find(|test| cell.is("test", test.label()));
         let question = Question {
-            test: test.expect("every level is a test"),
-            samples: turn.samples,
-            fifo: context.launcher.placement.fifo.is_some(),
+            service: Service::Switch(test.expect("every level is a test")),
+            samples: turn.samples as u32,
+            low_priority: context.launcher.placement.fifo.map(|_| LOW),
+            pause_ns_max: 0,
+            seed: turn.seed(),
+            other: None,
         };
         let run = turn.round / rounds_of_run(context.effort);
         let answer = self.probe.of(run)?.ask(&question, WITHIN)?;
-        let dropped = answer.numbers.get("dropped").copied().unwrap_or(0.0) as usize;
+        let dropped = answer.numbers.get(NOT_IN_TURN).copied().unwrap_or(0.0) as usize;
         let taken = dropped + answer.samples.first().map_or(0, Vec::len);
         self.dropped = [self.dropped[0] + dropped, self.dropped[1] + taken];
         std::thread::sleep(PAUSE);
@@ -204,8 +208,9 @@ const fn rounds_of_run(effort: Effort) -> usize {
 
 /// What the promise of stability speaks of.
 const RUNS: usize = 5;
-/// A question takes a second at most.
-const WITHIN: Duration = Duration::from_secs(1);
+/// Less urgent than the probe's main thread, which only waits meanwhile.
+const LOW: u8 = 40;
+const WITHIN: Duration = Duration::from_nanos(BUDGET_NS);
 /// Leaves the CPU to others between questions, so that real-time throttling never has a reason.
 const PAUSE: Duration = Duration::from_millis(2);
 const LEFT_BY_FUTEX: &str = "Suspend-resume: the low-priority thread wakes the high-priority one, which sleeps again. What is subtracted is a \

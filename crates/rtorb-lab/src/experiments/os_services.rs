@@ -209,6 +209,7 @@ impl Service {
             Self::Pipe => "pipe",
             Self::Unix => "unix",
             Self::Tcp => "tcp",
+            Self::Switch(test) => test.label(),
         }
     }
 
