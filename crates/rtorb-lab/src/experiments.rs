@@ -34,6 +34,7 @@ pub mod os_services;
 pub mod os_wakeup;
 pub mod own_program;
 mod prelude;
+pub mod soak;
 mod transports;
 
 /// In the order in which `rtorb measure` runs them.

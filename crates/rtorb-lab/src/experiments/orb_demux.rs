@@ -112,19 +112,11 @@ impl Pair {
         };
         let (operations, objects) = (operations.to_string(), objects.to_string());
         let role = ["demux-server", &endpoint, &operations, &objects];
-        let mut server = launcher.start_server(&format!("{name} server"), &role)?;
-        let references = server.ready()?;
-        let role: Vec<&str> = ["demux-client", &operations]
-            .into_iter()
-            .chain(references.split(' '))
-            .collect();
-        let mut client = launcher.start(&format!("{name} client"), &role)?;
-        client.ready()?;
-        let key_bytes = references
-            .split(' ')
-            .next()
-            .and_then(key_bytes)
-            .unwrap_or(0);
+        let server = launcher.start_server(&format!("{name} server"), &role)?;
+        let mut role = vec!["demux-client", &operations];
+        role.extend(server.words());
+        let client = launcher.start(&format!("{name} client"), &role)?;
+        let key_bytes = server.words().next().and_then(key_bytes).unwrap_or(0);
         Ok(Self {
             of: numbers(cell),
             key_bytes,

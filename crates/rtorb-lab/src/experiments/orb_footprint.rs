@@ -5,6 +5,7 @@
 //! is one of a client thread that has made one call and then waits, as in a system whose clients are there all the time.
 
 use std::fs;
+use std::time::Duration;
 
 use crate::experiments::prelude::*;
 use crate::processes::{Launcher, Process};
@@ -14,7 +15,7 @@ use program::Program;
 
 pub(crate) mod clients;
 mod library;
-mod memory;
+pub(super) mod memory;
 mod program;
 mod says;
 
@@ -87,8 +88,7 @@ impl Subject for Footprint {
             });
         };
         let launcher = &turn.context.launcher;
-        let mut idle = launcher.start(&format!("{preset} idle"), &["idle-orb", &preset])?;
-        idle.ready()?;
+        let idle = launcher.start(&format!("{preset} idle"), &["idle-orb", &preset])?;
         let mut counts = memory_of(&idle, "idle_orb", 0)?;
         drop(idle);
         let scheduling = served(
@@ -130,16 +130,14 @@ fn served(
 ) -> Result<Vec<ObtainedScheduling>, LabError> {
     // In this order: the clients are ended before the server that they are connected to.
     let role = ["rate-server", "iiop://127.0.0.1:0", preset, "0"];
-    let mut server = launcher.start(&format!("{preset} server"), &role)?;
-    let reference = server.ready()?;
-    let role = ["idle-clients", preset, &reference];
+    let server = launcher.start(&format!("{preset} server"), &role)?;
+    let role = ["idle-clients", preset, server.text()];
     let mut clients = launcher.start(&format!("{preset} clients"), &role)?;
-    clients.ready()?;
     for &connections in connections {
         if launcher.interrupted() {
             return Err(LabError::Interrupted);
         }
-        clients.ask(&format!("connections {connections}"))?;
+        clients.ask::<()>(&connections, Duration::ZERO)?;
         counts.extend(memory_of(&server, "server", connections)?);
         counts.extend(memory_of(&clients, "clients", connections)?);
     }

@@ -84,11 +84,10 @@ impl Processes {
         let endpoint = launcher.server_endpoint();
         let mut role = vec!["rate-server", &endpoint, "tao"];
         role.extend(objects.iter().map(String::as_str));
-        let mut server = launcher.start("tao server", &role)?;
-        let references = server.ready()?;
+        let server = launcher.start("tao server", &role)?;
         Ok(Self {
             probe: Probe::start(launcher, "clients")?,
-            references: references.split(' ').map(str::to_owned).collect(),
+            references: server.words().map(str::to_owned).collect(),
             server,
         })
     }

@@ -49,7 +49,7 @@ impl OwnProgram {
         let file = self.file();
         let seed = context.seed(round).unwrap_or_default().to_string();
         let role = [ROLE.name, &file.to_string_lossy(), &seed];
-        let mut process = launcher.start(&self.name, &role)?;
+        let mut process = launcher.spawn(&self.name, &role)?;
         let printed = process.output_to_end(RUN_MAX)?;
         let samples = samples_in(&printed).map_err(|what| LabError::process(&self.name, what))?;
         for (name, samples_ns) in samples {

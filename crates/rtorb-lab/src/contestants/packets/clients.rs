@@ -1,6 +1,5 @@
 //! The clients: one that makes small urgent calls at a rate, and some that transfer bulk data as fast as they can.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,8 +14,8 @@ use rtorb_os::timer::PeriodicTimer;
 use super::{BULK, BULK_BYTES, Calls, Run, Traffic, URGENT, builder, tcp};
 use crate::contestants::clients::{joined, open, thread};
 use crate::contestants::cubit::idl::Cubit;
-use crate::contestants::questions::{self, json};
 use crate::contestants::releases::planned_ns;
+use crate::processes::questions;
 
 /// The clients of the two objects of a [`server`](super::server).
 #[derive(Debug)]
@@ -44,8 +43,8 @@ impl Clients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(self) -> io::Result<()> {
-        questions::serve(|run: Run| json(&self.run(&run)?))
+    pub fn serve(self) -> Result<(), String> {
+        questions::serve(|run: Run| self.run(&run))
     }
 
     fn run(&self, run: &Run) -> Result<Calls, String> {

@@ -23,7 +23,6 @@ pub(crate) const ROLES: &[Role] = &[
             return Err(NOT_ITS_ARGUMENTS.to_owned());
         };
         let clients = Clients::open(marks(marked)?, urgent, bulk)?;
-        ready("");
-        clients.serve().map_err(|error| error.to_string())
+        clients.serve()
     }),
 ];

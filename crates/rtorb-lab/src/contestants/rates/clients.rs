@@ -1,6 +1,5 @@
 //! The clients that call at a rate: one process, a thread for each client, released at absolute times.
 
-use std::io::{self, BufReader, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -10,10 +9,11 @@ use rtorb_os::clock::monotonic_ns;
 use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_os::timer::{PeriodicTimer, Release};
 
-use super::{Group, Ran, Releases, Run, Times, answer_lines, process_cpu_ns};
+use super::{ClientsQuestion, Group, Ran, Releases, Run, RunEnd, Times, process_cpu_ns};
 use crate::contestants::clients::open;
 use crate::contestants::cubit::idl::Cubit;
 use crate::contestants::releases::planned_ns;
+use crate::processes::questions::{self, Reply};
 
 /// The objects that clients may call, and those clients that wait at the barrier.
 #[derive(Debug)]
@@ -39,23 +39,23 @@ impl Clients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(mut self) -> io::Result<()> {
-        answer_lines(
-            BufReader::new(io::stdin()),
-            io::stdout(),
-            |question, output| self.answer(question, output),
-        )
+    pub(crate) fn serve(mut self) -> Result<(), String> {
+        questions::serve(|question| self.answer(question))
     }
 
-    fn answer(&mut self, question: &str, output: &mut impl Write) -> Result<(), String> {
-        let written = match question {
-            "go" => self.go()?.write(output),
-            _ => {
-                self.prepare(&question.parse()?)?;
-                writeln!(output, "prepared")
+    fn answer(&mut self, question: ClientsQuestion) -> Result<Reply<Option<RunEnd>>, String> {
+        match question {
+            ClientsQuestion::Go => {
+                let Reply { value, series } = self.go()?.into_reply();
+                let value = Some(value);
+                Ok(Reply { value, series })
             }
-        };
-        written.map_err(|error| error.to_string())
+            ClientsQuestion::Prepare(run) => {
+                run.check()?;
+                self.prepare(&run)?;
+                Ok(Reply::default())
+            }
+        }
     }
 
     /// Opens the barrier for those that were prepared, and waits for them to end.
@@ -269,7 +269,7 @@ mod tests {
                 group(0, 3, 25_000_000, Releases::Latest),
             ],
         };
-        assert!(clients.answer("go", &mut Vec::new()).is_err());
+        assert!(clients.answer(ClientsQuestion::Go).is_err());
         clients.prepare(&run).unwrap();
         let ran = clients.go().unwrap();
         let [high, low] = &ran.groups[..] else {
@@ -326,9 +326,13 @@ mod tests {
     #[test]
     fn a_group_without_an_object_is_refused() {
         let mut clients = Clients::open("default", &[]).unwrap();
-        let error = clients
-            .answer("prepare 1 0 spread 3:0:1:1:1:each", &mut Vec::new())
-            .unwrap_err();
+        let run = Run {
+            duration_ns: 1,
+            round: 0,
+            first: FirstReleases::Spread,
+            groups: vec![group(3, 1, 1, Releases::Each)],
+        };
+        let error = clients.answer(ClientsQuestion::Prepare(run)).unwrap_err();
         assert!(error.contains("no object 3"), "{error}");
     }
 }

@@ -1,6 +1,5 @@
 //! The clients: an urgent one, and others beside it.
 
-use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -16,9 +15,9 @@ use rtorb_results::ObtainedScheduling;
 use super::idl::Stage;
 use super::{Calls, DECLARED, RtPolicy, Run, Setting, Times, URGENT, URGENT_OFFSETS_US, Work};
 use crate::contestants::clients::{joined, open, thread};
-use crate::contestants::questions::{self, json};
 use crate::contestants::rates::GOLDEN;
 use crate::processes::computation::Computation;
+use crate::processes::questions;
 
 /// The clients of the two objects of a [`server`](super::server).
 #[derive(Debug)]
@@ -50,8 +49,8 @@ impl Clients {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(self) -> io::Result<()> {
-        questions::serve(|run: Run| json(&self.run(&run)?))
+    pub fn serve(self) -> Result<(), String> {
+        questions::serve(|run: Run| self.run(&run))
     }
 
     /// Makes a run.

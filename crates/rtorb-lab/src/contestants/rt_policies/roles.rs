@@ -23,7 +23,6 @@ pub(crate) const ROLES: &[Role] = &[
         };
         lock_memory();
         let clients = Clients::open(Setting::of(policy, setting)?, [urgent, others])?;
-        ready("");
-        clients.serve().map_err(|error| error.to_string())
+        clients.serve()
     }),
 ];

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -14,13 +13,14 @@ use rtorb_os::thread::{JoinHandle, spawn};
 use rtorb_services::stubs::rtec_event::rtec_event_channel_admin::ProxyPushConsumer;
 use rtorb_services::stubs::rtec_event::rtec_event_comm::Event;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::idl::benchmark::Put;
 use super::pulse::{Input, Pulse};
 use super::{Called, EDGES_MAX, Path, Run, Wave};
 use crate::contestants::event_channel::rtec;
 use crate::contestants::event_channel::supplier::client_orb;
-use crate::contestants::questions::{self, json};
+use crate::processes::questions::{self, json};
 
 /// The supplier's process.
 #[derive(Debug)]
@@ -89,11 +89,11 @@ impl Supplier {
     ///
     /// # Errors
     /// What the input or output said.
-    pub fn serve(mut self) -> io::Result<()> {
+    pub fn serve(mut self) -> Result<(), String> {
         questions::serve(|question| self.answer(question))
     }
 
-    fn answer(&mut self, question: Question) -> Result<String, String> {
+    fn answer(&mut self, question: Question) -> Result<Value, String> {
         match question {
             Question::Prepare(run) => {
                 run.check()?;
@@ -302,7 +302,7 @@ mod tests {
         let waves = supplier.go().unwrap();
         for (called, (receiver, edges)) in waves.iter().zip([(1, 10), (0, 4)]) {
             let answer = receivers[receiver].ask(Asked::Outputs).unwrap();
-            let outputs: Outputs = serde_json::from_str(&answer).unwrap();
+            let outputs: Outputs = serde_json::from_value(answer).unwrap();
             let found = Latencies::of(called, &outputs.set).unwrap();
             assert_eq!((called.len(), found.wrong), (edges, 0));
             assert_eq!(outputs.octets, edges * run.payload_bytes);

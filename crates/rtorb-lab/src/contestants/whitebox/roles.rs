@@ -3,7 +3,7 @@
 use super::clients::Clients;
 use super::server::Server;
 use super::{Priorities, start_counting};
-use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number, ready};
+use crate::processes::child::{NOT_ITS_ARGUMENTS, Role, number};
 
 /// Both count what their threads do.
 pub(crate) const ROLES: &[Role] = &[
@@ -11,7 +11,7 @@ pub(crate) const ROLES: &[Role] = &[
         [endpoint, preset, low, high] => {
             start_counting();
             let server = Server::open(endpoint, preset, priorities(low, high)?);
-            server.map_err(|error| error.to_string())?.run(ready)
+            server.map_err(|error| error.to_string())?.run()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),
@@ -21,8 +21,7 @@ pub(crate) const ROLES: &[Role] = &[
             let objects = [low_object, high_object];
             let clients = Clients::start(preset, priorities(low, high)?, objects);
             let clients = clients.map_err(|error| error.to_string())?;
-            ready("");
-            clients.serve().map_err(|error| error.to_string())
+            clients.serve()
         }
         _ => Err(NOT_ITS_ARGUMENTS.to_owned()),
     }),

@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 
 use super::Priorities;
 use crate::contestants::cubit::{Cuber, objects};
-use crate::contestants::questions;
 use crate::contestants::real_time::{declared, lane};
+use crate::processes::questions::serve_beside;
 
 /// A server that listens, and does not serve yet.
 #[derive(Debug)]
@@ -47,9 +47,9 @@ impl Server {
     ///
     /// # Errors
     /// What the host refused.
-    pub fn run(&self, ready: impl FnOnce(&str)) -> Result<(), String> {
+    pub fn run(&self) -> Result<(), String> {
         let answer = |_: IgnoredAny| Err::<u64, _>("it is asked for its counts alone".to_owned());
-        questions::serve_beside(&self.orb, || ready(&self.references.join(" ")), answer)
+        serve_beside(&self.orb, &self.references.join(" "), answer)
     }
 }
 

@@ -60,7 +60,7 @@ impl LineUp {
             contestants.push(Contestant::rtorb_lane(context, model)?);
         }
         let ours = contestants.iter().find(|found| found.orb == Orb::Rtorb);
-        let reference = ours.and_then(|ours| ours.reference.as_deref());
+        let reference = ours.and_then(|ours| ours.reference());
         let mut line_up = Self {
             key_bytes: reference.and_then(key_bytes).unwrap_or(KEY_BYTES_USUAL),
             contestants,

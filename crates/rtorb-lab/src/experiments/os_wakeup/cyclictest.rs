@@ -78,7 +78,7 @@ impl Cyclictest {
             .into_iter()
             .chain(arguments.iter().map(String::as_str))
             .collect();
-        let mut process = launcher.start(PROGRAM, &role)?;
+        let mut process = launcher.spawn(PROGRAM, &role)?;
         let takes = Duration::from_micros(self.interval_us * samples as u64);
         std::thread::sleep((takes / 2).min(LOOK_AFTER));
         let scheduling = obtained_by_priority(PROGRAM, process.id())

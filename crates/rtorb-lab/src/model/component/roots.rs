@@ -1,8 +1,6 @@
 //! The threads of what the clock or something outside begins.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -11,6 +9,7 @@ use rtorb::thread::ThreadConfig;
 use rtorb::{ExceptionKind, Orb};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_os::thread::{JoinHandle, spawn};
+use serde::{Deserialize, Serialize};
 
 use super::idl::model::{Behaviour, Job};
 use super::servant::Performer;
@@ -20,7 +19,7 @@ use crate::experiment::split_mix::SplitMix64;
 use crate::model::plan::{Begins, Levels, NOBODY};
 
 /// When a run begins and ends, in ns of CLOCK_MONOTONIC, which all processes of the host share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
     /// The first arrival of every root.
     pub(crate) start_ns: u64,
@@ -28,33 +27,6 @@ pub(crate) struct Times {
     pub(crate) end_ns: u64,
     /// No work from here on.
     pub(crate) give_up_ns: u64,
-}
-
-impl fmt::Display for Times {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            start_ns,
-            end_ns,
-            give_up_ns,
-        } = self;
-        write!(formatter, "{start_ns} {end_ns} {give_up_ns}")
-    }
-}
-
-impl FromStr for Times {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers: Result<Vec<u64>, _> = text.split(' ').map(str::parse).collect();
-        match numbers.as_deref() {
-            Ok([start_ns, end_ns, give_up_ns]) => Ok(Self {
-                start_ns: *start_ns,
-                end_ns: *end_ns,
-                give_up_ns: *give_up_ns,
-            }),
-            _ => Err(format!("no times: {text:?}")),
-        }
-    }
 }
 
 /// How often a root's jobs arrived.
@@ -369,16 +341,5 @@ mod tests {
         assert!(all.windows(4).all(|four| four[3] - four[0] >= 1_000));
         let dense = all.windows(3).filter(|three| three[2] - three[0] == 200);
         assert!(dense.count() > 10, "bursts happen");
-    }
-
-    #[test]
-    fn times_are_read_back() {
-        let times = Times {
-            start_ns: 1,
-            end_ns: 2,
-            give_up_ns: 3,
-        };
-        assert_eq!(times.to_string().parse(), Ok(times));
-        assert!("1 2".parse::<Times>().is_err());
     }
 }
