@@ -1,10 +1,8 @@
 //! One event to many consumers: when the first, the urgent one, the median one and the last have it, and how many events a second.
 
-use rtorb_results::{
-    CellValue, Labels, Plot, PlotKind, StatisticName, TableView, labels, labels_with,
-};
+use rtorb_results::labels_with;
 
-use super::{served, table, words};
+use super::{served, table};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
 use crate::contestants::event_channel::system::{
@@ -12,13 +10,8 @@ use crate::contestants::event_channel::system::{
 };
 use crate::contestants::event_channel::{Sending, Subscribers};
 use crate::contestants::square_wave::system::Role;
-use crate::error::LabError;
-use crate::experiment::{Context, Effort, Parameters};
+use crate::experiments::prelude::*;
 use crate::processes::awake::Awake;
-use crate::study::{
-    Amounts, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{Number, Text},
-};
 
 pub(super) const STUDY: Study<Crowds> = Study {
     name: "fan-out",
@@ -32,29 +25,9 @@ pub(super) const STUDY: Study<Crowds> = Study {
     },
     factors: &[
         // Consumers join, and none leaves: each number is measured before the next.
-        Factor {
-            label: CONSUMERS,
-            levels: &[
-                Number(1),
-                Number(2),
-                Number(5),
-                Number(10),
-                Number(20),
-                Number(50),
-                Number(100),
-                Number(200),
-                Number(500),
-                Number(1_000),
-            ],
-        },
-        Factor {
-            label: PRIORITIES,
-            levels: &[Text(MIXED), Text("equal")],
-        },
-        Factor {
-            label: "part",
-            levels: &[Text(FAN_OUT), Text(SUSTAINED)],
-        },
+        Factor::numbers(CONSUMERS, &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]),
+        Factor::texts(PRIORITIES, &[MIXED, "equal"]),
+        Factor::texts("part", &[FAN_OUT, SUSTAINED]),
     ],
     fixed: &[
         ("orb", Text("rtorb")),
@@ -197,7 +170,7 @@ impl Subject for Crowds {
 
 /// Which consumer's receipt of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::experiments) enum Receipt {
+pub(super) enum Receipt {
     /// Whoever has it first.
     First,
     /// The urgent consumer where there is one.
@@ -309,11 +282,7 @@ impl Crowd {
 }
 
 /// Of each event that all consumers have.
-pub(in crate::experiments) fn receipts_ns(
-    consumers_ns: &[Vec<u32>],
-    events: u64,
-    receipt: Receipt,
-) -> Vec<u64> {
+pub(super) fn receipts_ns(consumers_ns: &[Vec<u32>], events: u64, receipt: Receipt) -> Vec<u64> {
     let of = |event: usize| {
         let each = consumers_ns.iter().map(|ns| ns.get(event).copied());
         let mut all: Vec<u32> = each.collect::<Option<_>>()?;

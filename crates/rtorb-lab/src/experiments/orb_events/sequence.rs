@@ -2,18 +2,13 @@
 
 use std::time::Duration;
 
-use rtorb_results::claim::Declaration;
-use rtorb_results::labels;
-use rtorb_results::metric::{Metric, Statistic::P50};
-use rtorb_results::statements::{Sentence, Statements, Words};
-
+use super::route::Route;
 use super::served;
 use crate::contestants::Transport;
-use crate::contestants::event_channel::system::{Channel, RECEIPT_TIMEOUT, priority_on, within};
-use crate::contestants::event_channel::{Sending, Served, Subscribers};
+use crate::contestants::event_channel::system::{RECEIPT_TIMEOUT, within};
+use crate::contestants::event_channel::{Sending, Served};
 use crate::contestants::square_wave::system::Role;
-use crate::error::LabError;
-use crate::study::{Amounts, Cell, Factor, Sampled, Study, Subject, Turn, Value::Text};
+use crate::experiments::prelude::*;
 
 pub(super) const STUDY: Study<Sequences> = Study {
     name: "sequences",
@@ -25,12 +20,9 @@ pub(super) const STUDY: Study<Sequences> = Study {
         full: [1, 10_000_000],
         samples: "events_in_sequence",
     },
-    factors: &[Factor {
-        label: POLICY,
-        levels: &[Text(LOSSLESS), Text("discarding")],
-    }],
+    factors: &[Factor::texts(POLICY, &[LOSSLESS, "discarding"])],
     // Its sockets hold few events, so that they wait in the channel.
-    fixed: &[("transport", Text("unix"))],
+    fixed: &[("transport", Text("unix")), ("part", Text("sequence"))],
     says: SAYS,
     ..Study::with(|_, _| Ok(Sequences))
 };
@@ -50,16 +42,13 @@ impl Subject for Sequences {
         let is_lossless = cell.is(POLICY, LOSSLESS);
         let name = if is_lossless { LOSSLESS } else { "discarding" };
         served.wait_ms = served.wait_ms.filter(|_| is_lossless);
-        let mut channel = Channel::start(context, Transport::Unix, name, &served)?;
-        let priority = priority_on(context, Role::Low.priority());
-        let subscribers = Subscribers {
-            count: 1,
-            source: SOURCE,
-            priority,
-            events_max: 0,
-        };
-        let mut consumer = channel.consumers(context, name, &subscribers)?;
-        let mut supplier = channel.supplier(context, SOURCE, priority)?;
+        let of = (Transport::Unix, name);
+        let route = Route::start(context, of, (&served, Role::Low), [1, 0])?;
+        let Route {
+            mut channel,
+            consumers: [mut consumer],
+            mut supplier,
+        } = route;
         if !is_lossless {
             consumer.work(WORK)?;
         }
@@ -169,7 +158,6 @@ const RECEIVED: &str = "events_received";
 const DISCARDED: &str = "events_discarded";
 const REPEATED: &str = "events_repeated";
 const UNACCOUNTED: &str = "events_unaccounted";
-const SOURCE: i32 = 1;
 /// So few that a discarding channel discards.
 const QUEUE_EVENTS: usize = 16;
 /// How long a consumer sleeps over each event that a discarding channel sends it: longer than the channel takes for one.

@@ -1,33 +1,34 @@
-//! `orb/event-channel`: what an event through the real-time event channel takes, beside a call; with one consumer and with many;
-//! and what the urgent consumer feels of others that are slow, flooded, killed or hung.
-
-use rtorb_results::{CellValue, Labels, TableView, labels};
+//! `orb/events`: what an event through the real-time event channel costs; when many consumers have it, and how many events a second
+//! they take; and what the urgent consumer feels of others that are slow, flooded, killed or hung.
+//!
+//! `orb/edge` has an event beside a call.
 
 use crate::contestants::event_channel::Served;
 use crate::contestants::event_channel::system::priority_on;
-use crate::contestants::square_wave::system::{self, Role};
-use crate::experiment::Context;
+use crate::contestants::square_wave::system::Role;
+use crate::experiments::prelude::*;
 use crate::suite::Suite;
-pub(super) use fan_out::{Receipt, receipts_ns};
 
+mod cost;
 mod counted;
-mod edges;
 mod fan_out;
 mod isolation;
+mod route;
 mod sequence;
 
 /// The experiment.
 pub const SUITE: Suite = Suite {
-    name: "orb/event-channel",
-    title: "How long an event takes through the event channel, beside a call; to many consumers; and beside consumers that misbehave",
-    reproduces: "P4 Figure 12",
+    name: "orb/events",
+    title: "What an event through the event channel costs, with one consumer and with many; and beside consumers that misbehave",
+    reproduces: "P3 section 3 (the cost of each service of a platform), for the channel of P4",
+    // Many consumers and those that misbehave would take an emulator too long.
     studies: |effort| {
         if effort.seeds().is_some() {
-            return &[&edges::STUDY];
+            return &[&cost::STUDY];
         }
         &[
-            &edges::STUDY,
             &fan_out::STUDY,
+            &cost::STUDY,
             &isolation::STUDY,
             &sequence::STUDY,
             &counted::STUDY,
@@ -35,20 +36,10 @@ pub const SUITE: Suite = Suite {
     },
     notes: |context| {
         let is_emulated = context.effort.seeds().is_some();
-        let is_real_time = context.launcher.placement.fifo.is_some();
-        let has_agents = context.launcher.agent().is_some();
-        let others = [
-            (true, ONE_WAY),
-            (!has_agents, ON_ONE_CPU),
-            (has_agents, EDGES_ON_HOSTS),
-            (is_emulated, EDGES_ALONE),
-            (!is_emulated && !has_agents, MANY),
-            (!is_real_time, NOT_REAL_TIME),
-        ];
-        let others = others.into_iter().filter(|(is_so, _)| *is_so);
-        let mut notes = system::notes(context);
-        notes.extend(others.map(|(_, note)| note.to_owned()));
-        notes
+        let many = (!is_emulated).then(|| MANY.to_owned());
+        many.into_iter()
+            .chain(context.without_fifo(NOT_REAL_TIME))
+            .collect()
     },
 };
 
@@ -90,24 +81,12 @@ fn table_of(derived: &str, id: &str, title: &str) -> TableView {
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
 /// As many as the channel has by default.
 const QUEUE_EVENTS: usize = 256;
 /// Longer than any of these consumers is away, shorter than a send may take.
 const WAIT_MS: u64 = 4_000;
-const ONE_WAY: &str = "Nobody answers an event: its series have no `round_trip`. The channel sends an event on as it comes, in the thread \
-                       that received it, where consumer and supplier are equally urgent.";
-const ON_ONE_CPU: &str = "On this one CPU the channel sends an event on once the supplier, which waits for no answer, sleeps until its next \
-                          edge: `request` counts that, and a call has none of it.";
-const EDGES_ON_HOSTS: &str =
-    "With agents edges are measured alone: the other studies measure this host, and need no agent.";
 const MANY: &str = "Consumers share processes: those that a step of the sweep adds are in one, those beside the urgent one in another; \
                     each has a connection of its own. All processes are on one CPU.";
-const EDGES_ALONE: &str = "In an emulated machine edges are measured alone: many consumers and those that misbehave would take its emulator \
-                           too long.";
 const NOT_REAL_TIME: &str =
     "Without SCHED_FIFO no event has a priority: `role` says what was asked for.";
 
@@ -117,19 +96,18 @@ mod tests {
     use crate::experiment::{Effort, Experiment};
 
     #[test]
-    fn a_quick_run_is_short_and_an_emulated_one_has_edges_alone() {
+    fn a_quick_run_is_short_and_an_emulated_one_has_the_cost_alone() {
         let number = |effort, name: &str| SUITE.parameters(effort)[name].number();
-        let paced = |effort| number(effort, "paced_seconds").expect("a number");
-        assert!((5..=20).contains(&paced(Effort::Quick)));
+        assert!((5..=20).contains(&number(Effort::Quick, "paced_seconds").expect("a number")));
         let emulated = Effort::Emulated {
             seeds: 4,
             full: false,
         };
-        assert!(paced(emulated) <= 4);
+        assert_eq!(number(emulated, "events_per_round"), Some(50));
         assert!(!SUITE.parameters(emulated).contains_key("flood"));
         assert_eq!(number(Effort::Full, "events_in_sequence"), Some(10_000_000));
         let consumers = &SUITE.parameters(Effort::Full)["consumers"];
         assert!(consumers.to_string().ends_with("500 1000"));
-        assert!(SUITE.varies_load());
+        assert!(!SUITE.services().is_empty());
     }
 }

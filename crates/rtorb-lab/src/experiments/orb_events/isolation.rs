@@ -3,16 +3,8 @@
 use std::time::Duration;
 
 use rtorb_os::clock::monotonic_ns;
-use rtorb_results::claim::Declaration;
-use rtorb_results::metric::{
-    Metric,
-    Statistic::{P50, P99},
-    Step::Over,
-};
-use rtorb_results::statements::{DerivedOf, Statements};
-use rtorb_results::{Plot, PlotKind, TableView, labels};
 
-use super::{served, table, table_of, words};
+use super::{served, table, table_of};
 use crate::contestants::Transport;
 use crate::contestants::event_channel::consumers::NOT_RECEIVED;
 use crate::contestants::event_channel::system::{
@@ -20,14 +12,9 @@ use crate::contestants::event_channel::system::{
 };
 use crate::contestants::event_channel::{Sending, Served, Subscribers};
 use crate::contestants::square_wave::system::Role;
-use crate::error::LabError;
-use crate::experiment::{Context, Effort};
+use crate::experiments::prelude::*;
 use crate::experiments::transports::TRANSPORTS;
 use crate::processes::awake::Awake;
-use crate::study::{
-    Amounts, ByEffort, Cell, Factor, Sampled, Study, Subject, Turn,
-    Value::{ByEffort as Varied, Text},
-};
 
 pub(super) const STUDY: Study<Neighbourhoods> = Study {
     name: "isolation",
@@ -35,18 +22,12 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
     amounts: AMOUNTS,
     factors: &[
         TRANSPORTS,
-        Factor {
-            label: FLOOD,
-            levels: &[
-                Text(ABSENT),
-                Text("idle"),
-                Text("served"),
-                Text("slow"),
-                Text("flooded"),
-                Text("killed"),
-                Text("hung"),
+        Factor::texts(
+            FLOOD,
+            &[
+                ABSENT, "idle", "served", "slow", "flooded", "killed", "hung",
             ],
-        },
+        ),
     ],
     fixed: &[
         ("orb", Text("rtorb")),
@@ -57,14 +38,14 @@ pub(super) const STUDY: Study<Neighbourhoods> = Study {
     parameters: &[
         (
             ROUNDS,
-            Varied(ByEffort {
+            Value::ByEffort(ByEffort {
                 glance: 1,
                 emulated: 0,
                 quick: AMOUNTS.quick[0],
                 full: AMOUNTS.full[0],
             }),
         ),
-        (LOW_CONSUMERS, Varied(LOW)),
+        (LOW_CONSUMERS, Value::ByEffort(LOW)),
     ],
     period_ns: PERIOD_NS,
     leaves_out: |cell, effort| effort != Effort::Full && Transport::of(cell) != Transport::Unix,
