@@ -1,0 +1,45 @@
+//! The arguments.
+
+use crate::systems::{SYSTEMS, System};
+
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) seeds: u64,
+    pub(crate) from: u64,
+    pub(crate) systems: Vec<&'static System>,
+}
+
+impl Options {
+    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self {
+            seeds: 10_000,
+            from: 0,
+            systems: SYSTEMS.iter().collect(),
+        };
+        let mut arguments = arguments;
+        while let Some(option) = arguments.next() {
+            let value = arguments.next().ok_or(format!("{option} needs a value"))?;
+            let number = || {
+                value
+                    .parse()
+                    .map_err(|_| format!("{option}: {value} is no number"))
+            };
+            match option.as_str() {
+                "--seeds" => options.seeds = number()?,
+                "--from" => options.from = number()?,
+                "--system" => {
+                    options.systems.retain(|system| system.name == value);
+                    if options.systems.is_empty() {
+                        let names: Vec<_> = SYSTEMS.iter().map(|system| system.name).collect();
+                        return Err(format!(
+                            "there is no system {value}, only {}",
+                            names.join(", ")
+                        ));
+                    }
+                }
+                _ => return Err(format!("there is no option {option}")),
+            }
+        }
+        Ok(options)
+    }
+}
