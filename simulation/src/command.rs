@@ -7,6 +7,8 @@ pub(crate) struct Options {
     pub(crate) seeds: u64,
     pub(crate) from: u64,
     pub(crate) systems: Vec<&'static System>,
+    /// Prints what the threads of each seed do.
+    pub(crate) traces: bool,
 }
 
 impl Options {
@@ -15,9 +17,14 @@ impl Options {
             seeds: 10_000,
             from: 0,
             systems: SYSTEMS.iter().collect(),
+            traces: false,
         };
         let mut arguments = arguments;
         while let Some(option) = arguments.next() {
+            if option == "--trace" {
+                options.traces = true;
+                continue;
+            }
             let value = arguments.next().ok_or(format!("{option} needs a value"))?;
             let number = || {
                 value

@@ -20,10 +20,13 @@ struct Tally {
 }
 
 /// Failures that are printed; the others are counted.
-const PRINTED_MAX: u64 = 10;
+const PRINTED_MAX: u64 = 30;
 
 /// Runs all systems; true if no seed fails.
 pub(crate) fn run(options: &Options) -> bool {
+    if options.traces {
+        world::set_tracing();
+    }
     let mut hash = 0u64;
     let mut failures = 0;
     let to = options.from.saturating_add(options.seeds);

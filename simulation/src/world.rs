@@ -17,6 +17,7 @@ use futexes::Futexes;
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tasks::{Choice, Policy, State, Task, TaskId, Tasks, Ticket, Woken};
 
@@ -85,6 +86,13 @@ static WORLD: Mutex<Option<World>> = Mutex::new(None);
 
 thread_local! {
     static IS_TASK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True if the run prints what its threads do.
+static TRACES: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn set_tracing() {
+    TRACES.store(true, Ordering::Relaxed);
 }
 
 /// True on a thread of the world, except while it reports.
@@ -202,6 +210,15 @@ impl Core {
             .rotate_left(23);
     }
 
+    /// Prints what the running thread does, if the run is traced.
+    pub(crate) fn trace(&self, what: impl FnOnce() -> String) {
+        if TRACES.load(Ordering::Relaxed) {
+            let (task, now_ns) = (self.tasks.current, self.now_ns - START_NS);
+            let name = self.tasks.all.get(task).map_or("", |task| &task.name);
+            eprintln!("{now_ns:>12} {task:>2} {name:<16} {}", what());
+        }
+    }
+
     fn count_step(&mut self) {
         self.steps += 1;
         if self.steps > STEPS_MAX {
@@ -218,7 +235,7 @@ impl Core {
             self.steps
         );
         for (number, task) in self.tasks.all.iter().enumerate() {
-            let Task { state, policy, .. } = task;
+            let Task { state, policy, name, .. } = task;
             if *state != State::Ended {
                 let what = if *state == State::Waiting {
                     task.waits_for
@@ -230,7 +247,7 @@ impl Core {
                 } else {
                     " "
                 };
-                eprintln!("{current}{number:3} {state:?} {what} {policy:?}");
+                eprintln!("{current}{number:3} {name} {state:?} {what} {policy:?}");
             }
         }
         crate::calls::threads::exit_at_once(1)
@@ -286,6 +303,7 @@ pub(crate) fn block(waits_for: &'static str, ticket: Ticket, until_ns: Option<u6
         }
         let task = world.core.tasks.current();
         (task.state, task.waits_for) = (State::Waiting, waits_for);
+        world.core.trace(|| format!("waits for {waits_for} until {until_ns:?}"));
     });
     with(|world| world.core.tasks.current().woken)
 }
@@ -346,7 +364,7 @@ pub(crate) fn settle() {
         })
     };
     while others_run() && with(|world| world.core.now_ns) < until_ns {
-        crate::calls::sleep_until(with(|world| world.core.now_ns) + 1_000_000);
+        crate::calls::sleep_until(with(|world| world.core.now_ns) + SETTLE_NS / 50);
     }
     with(|world| {
         if world
@@ -358,10 +376,11 @@ pub(crate) fn settle() {
             .count()
             > 1
         {
-            world.core.fail("threads are left");
+            let why = format!("threads are left, and {}", world.files.list());
+            world.core.fail(&why);
         }
         if world.files.count() > RESERVED {
-            let why = format!("descriptors are left: {:#?}", world.files);
+            let why = format!("descriptors are left: {}", world.files.list());
             world.core.fail(&why);
         }
         let now_ns = world.core.now_ns;

@@ -5,7 +5,7 @@ use super::baton::Baton;
 use super::replace;
 use crate::world::tasks::State;
 use crate::world::{block, end_task, give_way, point, set_simulated, with};
-use libc::{c_int, c_void, pthread_attr_t, pthread_t};
+use libc::{c_char, c_int, c_void, pthread_attr_t, pthread_t};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
@@ -135,8 +135,18 @@ replace! {
     fn pthread_join(thread: pthread_t, value: *mut *mut c_void) -> c_int;
     if true => join(thread, value)
 
+    fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
+    if true => { note_name(name); let _ = thread; 0 }
+
     fn sched_yield() -> c_int;
     if true => { give_way(); 0 }
+}
+
+/// Only threads themselves set their names.
+fn note_name(name: *const c_char) {
+    // SAFETY: the caller gave a name that ends with 0.
+    let name = unsafe { std::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    with(|world| world.core.tasks.current().name = name);
 }
 
 /// Runs the first thread of the world to the end of all threads.

@@ -134,6 +134,7 @@ impl Files {
             if events == 0 || item.interest & !(EDGE | ONCE) == 0 && item.interest & ONCE != 0 {
                 continue;
             }
+            core.trace(|| format!("gets {events:x} of {file} (epoll {set})"));
             taken.push((events, item.data));
             if item.interest & ONCE != 0 {
                 item.interest = ONCE;

@@ -90,6 +90,7 @@ impl Files {
         let free = (FIRST_DESCRIPTOR..).find(|number| !self.descriptors.contains_key(number));
         let descriptor = free.ok_or(libc::EMFILE)?;
         self.descriptors.insert(descriptor, id);
+        core.trace(|| format!("opens {id}"));
         let file = self.file(id)?;
         file.descriptors += 1;
         file.is_nonblocking |= flags & libc::SOCK_NONBLOCK != 0;
@@ -112,8 +113,24 @@ impl Files {
         self.descriptors.len()
     }
 
+    /// The open files, for the report of a failure.
+    pub(crate) fn list(&self) -> String {
+        let kind = |file: &File| match &file.object {
+            Object::Socket(..) => "socket",
+            Object::Listener(_) => "listener",
+            Object::Stream(_) => "stream",
+            Object::Bell { .. } => "bell",
+            Object::Timer { .. } => "timer",
+            Object::Epoll(_) => "epoll",
+        };
+        let described = self.open.iter().filter(|(_, file)| file.descriptors > 0);
+        let described = described.map(|(id, file)| format!("{id} {}", kind(file)));
+        described.collect::<Vec<_>>().join(", ")
+    }
+
     pub(crate) fn close(&mut self, core: &mut Core, descriptor: i32) -> Result<(), i32> {
         let id = self.id(descriptor)?;
+        core.trace(|| format!("closes {id}"));
         self.descriptors.remove(&descriptor);
         let file = self.file(id)?;
         file.descriptors -= 1;

@@ -249,6 +249,7 @@ impl Files {
         let delay_ns = core.random.below(core.faults.delay_ns_max + 1);
         stream.last_arrival_ns = stream.last_arrival_ns.max(core.now_ns + delay_ns);
         let (at_ns, to) = (stream.last_arrival_ns, stream.peer);
+        core.trace(|| format!("sends {count} bytes on {id}: {:?}", String::from_utf8_lossy(&bytes[..count.min(60)])));
         core.mix(
             bytes[..count]
                 .iter()
@@ -299,6 +300,7 @@ impl Files {
         if peeks {
             return Ok(count);
         }
+        core.trace(|| format!("receives {count} bytes on {id}"));
         stream.arrived.drain(..count);
         let peer = stream.peer;
         if let Some(sender) = self.stream(peer) {
@@ -311,6 +313,7 @@ impl Files {
     }
 
     pub(crate) fn shut(&mut self, core: &mut Core, id: FileId, how: i32) -> Result<(), i32> {
+        core.trace(|| format!("shuts {id}: {how}"));
         if let Object::Listener(listener) = &mut self.file(id)?.object {
             listener.has_ended = true;
             for refused in std::mem::take(&mut listener.queue) {

@@ -53,6 +53,7 @@ pub(crate) enum Woken {
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) baton: Arc<Baton>,
+    pub(crate) name: String,
     /// What the C library calls it; 0 once it was joined.
     pub(crate) handle: usize,
     pub(crate) state: State,
@@ -125,6 +126,7 @@ impl Tasks {
         let place = self.next_back();
         self.all.push(Task {
             baton: Arc::clone(&baton),
+            name: String::new(),
             handle: 0,
             state: State::Ready,
             policy,
