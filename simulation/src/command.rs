@@ -1,5 +1,6 @@
 //! The arguments.
 
+use crate::plants::{self, Plant};
 use crate::systems::{SYSTEMS, System};
 
 #[derive(Debug)]
@@ -7,6 +8,7 @@ pub(crate) struct Options {
     pub(crate) seeds: u64,
     pub(crate) from: u64,
     pub(crate) systems: Vec<&'static System>,
+    pub(crate) plant: Option<&'static Plant>,
     /// Prints what the threads of each seed do.
     pub(crate) traces: bool,
 }
@@ -17,6 +19,7 @@ impl Options {
             seeds: 10_000,
             from: 0,
             systems: SYSTEMS.iter().collect(),
+            plant: None,
             traces: false,
         };
         let mut arguments = arguments;
@@ -34,6 +37,10 @@ impl Options {
             match option.as_str() {
                 "--seeds" => options.seeds = number()?,
                 "--from" => options.from = number()?,
+                "--plant" => {
+                    let planted = plants::plant(&value);
+                    options.plant = Some(planted.ok_or(format!("there is no plant {value}"))?);
+                }
                 "--system" => {
                     options.systems.retain(|system| system.name == value);
                     if options.systems.is_empty() {

@@ -14,6 +14,18 @@ mod systems;
 mod world;
 
 fn main() -> std::process::ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some("--plants") => {
+            plants::list();
+            return std::process::ExitCode::SUCCESS;
+        }
+        Some("--find-plants") => {
+            process::keep_addresses();
+            return status(runner::find_plants());
+        }
+        _ => {}
+    }
     let options = match command::Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(wrong) => {
@@ -22,7 +34,11 @@ fn main() -> std::process::ExitCode {
         }
     };
     process::keep_addresses();
-    if runner::run(&options) {
+    status(runner::run(&options))
+}
+
+fn status(has_succeeded: bool) -> std::process::ExitCode {
+    if has_succeeded {
         std::process::ExitCode::SUCCESS
     } else {
         std::process::ExitCode::FAILURE

@@ -2,10 +2,10 @@
 
 use crate::calls::threads;
 use crate::command::Options;
-use crate::plants;
+use crate::plants::{self, PLANTS};
 use crate::process::{self, Child};
 use crate::random::Random;
-use crate::systems::System;
+use crate::systems::{SYSTEMS, System};
 use crate::world::{self, World};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -15,6 +15,9 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 struct Tally {
     failures: u64,
+    /// The lowest seed that fails, and why.
+    first: Option<(u64, String)>,
+    printed_max: u64,
     steps: u64,
     hash: u64,
 }
@@ -32,7 +35,7 @@ pub(crate) fn run(options: &Options) -> bool {
     let to = options.from.saturating_add(options.seeds);
     for system in &options.systems {
         let begin = Instant::now();
-        let tally = run_system(system, options.from, to);
+        let tally = run_system(system, options.from, to, PRINTED_MAX);
         let rate = options.seeds as f64 / begin.elapsed().as_secs_f64();
         println!(
             "{}: {} seeds from {}, {} failures, {rate:.0} seeds a second, {} steps a seed",
@@ -49,10 +52,35 @@ pub(crate) fn run(options: &Options) -> bool {
     failures == 0
 }
 
-fn run_system(system: &'static System, from: u64, to: u64) -> Tally {
+/// Runs the system of each planted bug until a seed fails; true if one does for each, within its number of seeds.
+pub(crate) fn find_plants() -> bool {
+    let mut all_found = true;
+    for plant in PLANTS {
+        plants::plant(plant.name);
+        let Some(system) = SYSTEMS.iter().find(|system| system.name == plant.system) else {
+            continue;
+        };
+        const AT_ONCE: u64 = 50;
+        let parts = (0..plant.seeds).step_by(AT_ONCE as usize);
+        let found = parts.map(|from| run_system(system, from, from + AT_ONCE, 0)).find(|it| it.failures > 0);
+        match found.and_then(|tally| tally.first) {
+            Some((seed, why)) => println!("{}: found by seed {seed}: {why}", plant.name),
+            None => {
+                all_found = false;
+                println!("{}: not found in {} seeds", plant.name, plant.seeds);
+            }
+        }
+    }
+    all_found
+}
+
+fn run_system(system: &'static System, from: u64, to: u64, printed_max: u64) -> Tally {
     let mut free = process::cpus();
     let mut running = BTreeMap::new();
-    let mut tally = Tally::default();
+    let mut tally = Tally {
+        printed_max,
+        ..Tally::default()
+    };
     let mut next = from;
     while next < to || !running.is_empty() {
         if next < to
@@ -88,7 +116,11 @@ impl Tally {
         });
         let (Some((hash, steps)), true) = (result, has_succeeded) else {
             self.failures += 1;
-            if self.failures <= PRINTED_MAX {
+            let why = output.lines().next().unwrap_or("it was killed").to_owned();
+            if self.first.as_ref().is_none_or(|(lowest, _)| seed < *lowest) {
+                self.first = Some((seed, why));
+            }
+            if self.failures <= self.printed_max {
                 let name = system.name;
                 print!("{output}");
                 println!(

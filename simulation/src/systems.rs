@@ -1,6 +1,7 @@
 //! What runs in the world.
 
 mod calls;
+mod lanes;
 mod worker;
 
 use crate::random::Random;
@@ -14,4 +15,4 @@ pub(crate) struct System {
     pub(crate) run: fn(Random),
 }
 
-pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM];
+pub(crate) const SYSTEMS: &[System] = &[calls::SYSTEM, lanes::SYSTEM];

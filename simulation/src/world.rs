@@ -45,10 +45,10 @@ pub(crate) struct Core {
 }
 
 /// What systems ask for beyond what the ORB can see.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Observed {
-    /// The CPU time that less urgent threads had while each observed rank waited: (rank, time).
     pub(crate) watched_rank: u32,
+    /// The CPU time that less urgent threads had.
     pub(crate) below_ns: u64,
 }
 
@@ -386,6 +386,12 @@ pub(crate) fn settle() {
         let now_ns = world.core.now_ns;
         world.core.mix(now_ns);
     });
+}
+
+/// Begins to count the CPU time of threads that are less urgent than this rank.
+pub(crate) fn observe(watched_rank: u32) {
+    let below_ns = 0;
+    with(|world| world.core.observed = Observed { watched_rank, below_ns });
 }
 
 /// The virtual time.

@@ -20,7 +20,7 @@ pub(crate) const SYSTEM: System = System {
 };
 
 /// Every connection strategy with every wait strategy.
-const CONNECTIONS: [ConnectionStrategy; 9] = {
+pub(super) const CONNECTIONS: [ConnectionStrategy; 9] = {
     use ConnectionStrategy::{Banded, Exclusive, Multiplexed};
     use WaitStrategy::{ConnectionThread, LeaderFollowers, Reactor, Read};
     [
@@ -134,7 +134,7 @@ fn call(orb: &Orb, reference: &str, mut random: Random, first: u32) -> Vec<Ended
             _ => {
                 let asleep_us = random.choose(&[0, 0, 50, 1_000, 50_000]);
                 let busy_us = random.choose(&[0, 0, 20, 200]);
-                worker.work(call, asleep_us, busy_us, &body).map(Some)
+                worker.work(call, -1, asleep_us, busy_us, &body).map(Some)
             }
         };
         if let Ok(Some(reply)) = &outcome

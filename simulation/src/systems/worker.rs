@@ -1,6 +1,7 @@
 //! An object that notes which calls it carried out.
 
 use crate::world;
+use rtorb_os::sched::current_policy;
 use rtorb::{CompletionStatus, Orb, OrbBuilder, SystemException};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -36,17 +37,34 @@ pub(crate) struct Work {
     pub(crate) ledger: Ledger,
     /// For nested calls.
     pub(crate) orb: Orb,
+    /// The priorities above that of a call that its thread may have.
+    pub(crate) levels: u8,
+}
+
+impl Work {
+    /// The thread has the priority of the call that it serves.
+    fn check_priority(&self, call: u32, priority: i16) {
+        let own = current_policy().priority();
+        let Ok(least) = u8::try_from(priority) else {
+            return;
+        };
+        if !(least..=least + self.levels).contains(&own) {
+            fail(&format!("call {call} of priority {least} is served with priority {own}"));
+        }
+    }
 }
 
 impl WorkerServant for Work {
     fn work(
         &self,
         call: u32,
+        priority: i16,
         asleep_us: u32,
         busy_us: u32,
         body: &[u8],
     ) -> Result<Vec<u8>, SystemException> {
         self.ledger.note(call);
+        self.check_priority(call, priority);
         world::burn(u64::from(busy_us) * 1000);
         if asleep_us > 0 {
             std::thread::sleep(Duration::from_micros(asleep_us.into()));
@@ -61,7 +79,7 @@ impl WorkerServant for Work {
 
     fn relay(&self, call: u32, next: &str, body: &[u8]) -> Result<Vec<u8>, SystemException> {
         let next: Worker = self.orb.string_to_reference(next)?;
-        next.work(call, 0, 0, body)
+        next.work(call, -1, 0, 0, body)
     }
 }
 
@@ -86,6 +104,7 @@ impl Server {
         let servant = Work {
             ledger: ledger.clone(),
             orb: orb.clone(),
+            levels: 0,
         };
         let worker: Worker = poa.activate(servant).expect("there is room");
         let runs = orb.clone();

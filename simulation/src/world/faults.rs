@@ -35,6 +35,11 @@ impl Faults {
         descriptors_max: 1_000,
     };
 
+    /// True if nothing delays bytes.
+    pub(crate) fn is_none(&self) -> bool {
+        self.delay_ns_max == 0 && self.late_ns_max == 0 && self.reset_one_in == 0
+    }
+
     /// Any of them; `breaks` says whether connections may break.
     pub(crate) fn draw(random: &mut Random, breaks: bool) -> Self {
         let mut rare = |is_possible: bool, choices: &[u64]| {

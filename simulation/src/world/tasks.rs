@@ -233,7 +233,10 @@ impl Tasks {
         next
     }
 
-    /// The least rank that may run now: every ready task above it runs.
+    pub(crate) fn has_one_cpu(&self) -> bool {
+        self.choice.cpus == 1
+    }
+
     pub(crate) fn rank_of(&self, task: TaskId) -> u32 {
         self.all[task].rank()
     }
