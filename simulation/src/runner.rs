@@ -62,7 +62,9 @@ pub(crate) fn find_plants() -> bool {
         };
         const AT_ONCE: u64 = 50;
         let parts = (0..plant.seeds).step_by(AT_ONCE as usize);
-        let found = parts.map(|from| run_system(system, from, from + AT_ONCE, 0)).find(|it| it.failures > 0);
+        let found = parts
+            .map(|from| run_system(system, from, from + AT_ONCE, 0))
+            .find(|it| it.failures > 0);
         match found.and_then(|tally| tally.first) {
             Some((seed, why)) => println!("{}: found by seed {seed}: {why}", plant.name),
             None => {

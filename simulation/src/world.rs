@@ -235,7 +235,12 @@ impl Core {
             self.steps
         );
         for (number, task) in self.tasks.all.iter().enumerate() {
-            let Task { state, policy, name, .. } = task;
+            let Task {
+                state,
+                policy,
+                name,
+                ..
+            } = task;
             if *state != State::Ended {
                 let what = if *state == State::Waiting {
                     task.waits_for
@@ -303,7 +308,9 @@ pub(crate) fn block(waits_for: &'static str, ticket: Ticket, until_ns: Option<u6
         }
         let task = world.core.tasks.current();
         (task.state, task.waits_for) = (State::Waiting, waits_for);
-        world.core.trace(|| format!("waits for {waits_for} until {until_ns:?}"));
+        world
+            .core
+            .trace(|| format!("waits for {waits_for} until {until_ns:?}"));
     });
     with(|world| world.core.tasks.current().woken)
 }
@@ -391,7 +398,12 @@ pub(crate) fn settle() {
 /// Begins to count the CPU time of threads that are less urgent than this rank.
 pub(crate) fn observe(watched_rank: u32) {
     let below_ns = 0;
-    with(|world| world.core.observed = Observed { watched_rank, below_ns });
+    with(|world| {
+        world.core.observed = Observed {
+            watched_rank,
+            below_ns,
+        }
+    });
 }
 
 /// The virtual time.

@@ -145,7 +145,9 @@ replace! {
 /// Only threads themselves set their names.
 fn note_name(name: *const c_char) {
     // SAFETY: the caller gave a name that ends with 0.
-    let name = unsafe { std::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    let name = unsafe { std::ffi::CStr::from_ptr(name) }
+        .to_string_lossy()
+        .into_owned();
     with(|world| world.core.tasks.current().name = name);
 }
 

@@ -1,7 +1,7 @@
 //! Clients and a server with any strategies, over connections that break, and a server that ends at any moment.
 
 use super::System;
-use super::worker::{Ended, Ledger, Server, Worker, fail, reply_to};
+use super::worker::{ENOUGH, Ended, Ledger, Server, Worker, fail, reply_to};
 use crate::random::Random;
 use crate::world;
 use crate::world::faults::Faults;
@@ -47,20 +47,37 @@ pub(super) const CONNECTIONS: [ConnectionStrategy; 9] = {
 /// Calls of each thread at most.
 const CALLS_MAX: u64 = 12;
 
+/// What may happen in a run.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    /// Nothing prevents calls from success: no connection breaks, no limit is low, the server stays, and no object waits for its own
+    /// server's threads.
+    is_sound: bool,
+    /// The object calls itself through its own server, which may have no thread for that.
+    relays: bool,
+    threads: u64,
+}
+
 fn run(mut random: Random) {
     let ledger = Ledger::default();
-    let server = Server::start(server(&mut random), &ledger);
+    let breaks = world::with(|world| world.core.faults.breaks());
+    let is_sound = !breaks && random.one_in(2);
+    let plan = Plan {
+        is_sound,
+        relays: !is_sound && random.one_in(2),
+        threads: 1 + random.below(6),
+    };
+    let server = Server::start(server(&mut random, plan), &ledger);
     let clients: Vec<_> = (0..1 + random.below(2))
         .map(|_| client(&mut random))
         .collect();
-    let threads = 1 + random.below(4);
-    let threads = (0..threads).map(|number| {
+    let threads = (0..plan.threads).map(|number| {
         let orb = clients[number as usize % clients.len()].clone();
         let (reference, random) = (server.reference.clone(), random.split());
-        thread::spawn(move || call(&orb, &reference, random, number as u32 * 1000))
+        thread::spawn(move || call(&orb, &reference, random, number as u32 * 1000, plan))
     });
     let threads: Vec<_> = threads.collect();
-    if random.one_in(3) {
+    if !plan.is_sound && random.one_in(3) {
         thread::sleep(Duration::from_nanos(random.below(20_000_000)));
         server.orb.shutdown();
     }
@@ -70,28 +87,51 @@ fn run(mut random: Random) {
     let ended: Vec<_> = ended.flatten().collect();
     if random.one_in(2) {
         drop(clients);
+        // Longer than any send timeout.
+        thread::sleep(2 * SEND_TIMEOUT_MAX);
+        if !plan.relays
+            && !plan.is_sound
+            && world::with(|world| world.files.count_stuck(&world.core)) > 0
+        {
+            fail("a connection whose client does not read is kept");
+        }
         server.end();
     } else {
         server.end();
         drop(clients);
     }
     ended.iter().for_each(|call| call.check(&ledger));
+    if plan.is_sound {
+        ended.iter().for_each(Ended::check_success);
+    }
     let done = ended.iter().filter(|call| call.is_done()).count();
     world::with(|world| world.core.mix(done as u64));
 }
 
-fn server(random: &mut Random) -> OrbBuilder {
+/// The longest time that a client has to read.
+const SEND_TIMEOUT_MAX: Duration = Duration::from_secs(1);
+
+fn server(random: &mut Random, plan: Plan) -> OrbBuilder {
     let (_, dispatch) = random.choose(&DispatchStrategy::ALL);
     let lane = |priority, threads| ThreadpoolLane {
         lane_priority: Priority::new(priority).expect("it is in range"),
         static_threads: threads,
         ..ThreadpoolLane::default()
     };
+    let mut limit = |low: &[u64], enough| {
+        if plan.is_sound {
+            enough
+        } else {
+            random.choose(low)
+        }
+    };
     let limits = Limits::with(|limits| {
-        limits.send_timeout = Duration::from_millis(random.choose(&[1, 10, 1000]));
-        limits.queued_requests_max = random.choose(&[1, 3, 100]);
-        limits.connections_max = random.choose(&[2, 100]);
-        limits.idle_buffer_time = Duration::from_millis(random.choose(&[10, 1000]));
+        let longest = SEND_TIMEOUT_MAX.as_millis() as u64;
+        limits.send_timeout =
+            Duration::from_millis(limit(&[1, 10, longest], ENOUGH.as_millis() as u64));
+        limits.queued_requests_max = limit(&[1, 3, 100], 100) as usize;
+        limits.connections_max = limit(&[2, 100], 100) as usize;
+        limits.idle_buffer_time = Duration::from_millis(limit(&[10, 1000], 10));
     });
     let builder = Orb::builder().dispatch(dispatch).limits(limits);
     let builder = builder.pool_threads(1 + random.below(3) as usize);
@@ -104,7 +144,10 @@ fn server(random: &mut Random) -> OrbBuilder {
 }
 
 fn client(random: &mut Random) -> Orb {
-    let builder = Orb::builder().connection(random.choose(&CONNECTIONS));
+    let limits = Limits::with(|limits| limits.queued_requests_max = random.choose(&[1, 2, 100]));
+    let builder = Orb::builder()
+        .connection(random.choose(&CONNECTIONS))
+        .limits(limits);
     let builder = if random.one_in(3) {
         builder.fragment_bytes(64 + random.below(500) as usize)
     } else {
@@ -114,15 +157,20 @@ fn client(random: &mut Random) -> Orb {
 }
 
 /// The calls of one thread.
-fn call(orb: &Orb, reference: &str, mut random: Random, first: u32) -> Vec<Ended> {
+fn call(orb: &Orb, reference: &str, mut random: Random, first: u32, plan: Plan) -> Vec<Ended> {
     let worker: Worker = orb
         .string_to_reference(reference)
         .expect("it is a reference");
     let calls = 1 + random.below(CALLS_MAX);
     let mut ended = Vec::new();
     for call in (first..).take(calls as usize) {
-        let timeout =
-            Duration::from_micros(random.choose(&[200, 2_000, 20_000, 200_000, 2_000_000]));
+        let timeout = random.choose(&[200, 2_000, 20_000, 200_000, 2_000_000]);
+        // A thread that gives up in the middle of a message ends a connection that others share.
+        let timeout = if plan.is_sound {
+            ENOUGH
+        } else {
+            Duration::from_micros(timeout)
+        };
         let worker = worker.with_timeout(timeout);
         let size = random.choose(&[0, 10, 500, 5_000]);
         let body: Vec<u8> = (0..random.below(size + 1)).map(|n| n as u8).collect();
@@ -130,7 +178,7 @@ fn call(orb: &Orb, reference: &str, mut random: Random, first: u32) -> Vec<Ended
         let way = random.below(8);
         let outcome = match way {
             0 => worker.note(call, &body).map(|()| None),
-            1 => worker.relay(call, reference, &body).map(Some),
+            1 if plan.relays => worker.relay(call, reference, &body).map(Some),
             _ => {
                 let asleep_us = random.choose(&[0, 0, 50, 1_000, 50_000]);
                 let busy_us = random.choose(&[0, 0, 20, 200]);

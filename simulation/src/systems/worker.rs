@@ -1,8 +1,8 @@
 //! An object that notes which calls it carried out.
 
 use crate::world;
-use rtorb_os::sched::current_policy;
 use rtorb::{CompletionStatus, Orb, OrbBuilder, SystemException};
+use rtorb_os::sched::current_policy;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -49,7 +49,9 @@ impl Work {
             return;
         };
         if !(least..=least + self.levels).contains(&own) {
-            fail(&format!("call {call} of priority {least} is served with priority {own}"));
+            fail(&format!(
+                "call {call} of priority {least} is served with priority {own}"
+            ));
         }
     }
 }
@@ -128,6 +130,8 @@ impl Server {
 pub(crate) struct Ended {
     pub(crate) call: u32,
     is_oneway: bool,
+    /// Its timeout is longer than all calls together take.
+    has_time: bool,
     outcome: Result<(), SystemException>,
 }
 
@@ -149,6 +153,7 @@ impl Ended {
         Self {
             call,
             is_oneway,
+            has_time: timeout >= ENOUGH,
             outcome,
         }
     }
@@ -177,7 +182,20 @@ impl Ended {
     pub(crate) fn is_done(&self) -> bool {
         self.outcome.is_ok()
     }
+
+    /// A call that nothing disturbs and that has enough time succeeds.
+    pub(crate) fn check_success(&self) {
+        if self.has_time && self.outcome.is_err() {
+            fail(&format!(
+                "call {} fails, and nothing disturbed it: {:?}",
+                self.call, self.outcome
+            ));
+        }
+    }
 }
+
+/// A call with this timeout succeeds if nothing breaks.
+pub(crate) const ENOUGH: Duration = Duration::from_secs(20);
 
 /// How much later than its deadline a call may end: the steps of all threads, and the rest of the watchdog.
 const SLACK: Duration = Duration::from_millis(30);

@@ -9,7 +9,7 @@ pub(crate) struct Faults {
     pub(crate) delay_ns_max: u64,
     /// A wake-up by the clock comes at most so late.
     pub(crate) late_ns_max: u64,
-    /// One in so many calls that send or receive moves only a part of what it could.
+    /// One in so many calls that send takes only a part, and what is sent arrives in two parts.
     pub(crate) split_one_in: u64,
     /// One in so many connections is reset, at some byte.
     pub(crate) reset_one_in: u64,
@@ -35,6 +35,11 @@ impl Faults {
         descriptors_max: 1_000,
     };
 
+    /// True if connections break.
+    pub(crate) fn breaks(&self) -> bool {
+        self.reset_one_in + self.silence_one_in + self.refusal_one_in > 0
+    }
+
     /// True if nothing delays bytes.
     pub(crate) fn is_none(&self) -> bool {
         self.delay_ns_max == 0 && self.late_ns_max == 0 && self.reset_one_in == 0
@@ -53,7 +58,7 @@ impl Faults {
             reset_one_in: rare(breaks, &[0, 0, 3, 10]),
             silence_one_in: rare(breaks, &[0, 0, 0, 5]),
             refusal_one_in: rare(breaks, &[0, 0, 0, 5]),
-            pipe_bytes: rare(true, &[100, 3_000, 100_000, 200_000]) as usize,
+            pipe_bytes: rare(true, &[1_000, 3_000, 100_000, 200_000]) as usize,
             descriptors_max: Self::NONE.descriptors_max,
         }
     }

@@ -248,15 +248,26 @@ impl Files {
         }
         let delay_ns = core.random.below(core.faults.delay_ns_max + 1);
         stream.last_arrival_ns = stream.last_arrival_ns.max(core.now_ns + delay_ns);
-        let (at_ns, to) = (stream.last_arrival_ns, stream.peer);
-        core.trace(|| format!("sends {count} bytes on {id}: {:?}", String::from_utf8_lossy(&bytes[..count.min(60)])));
+        let (mut at_ns, to) = (stream.last_arrival_ns, stream.peer);
+        core.trace(|| {
+            format!(
+                "sends {count} bytes on {id}: {:?}",
+                String::from_utf8_lossy(&bytes[..count.min(60)])
+            )
+        });
         core.mix(
             bytes[..count]
                 .iter()
                 .fold(id, |sum, byte| sum.wrapping_mul(31) ^ u64::from(*byte)),
         );
-        if passed > 0 {
-            let bytes = bytes[..passed].to_vec();
+        let parts = if passed > 1 && core.random.one_in(core.faults.split_one_in) {
+            let middle = 1 + core.random.below(passed as u64 - 1) as usize;
+            [&bytes[..middle], &bytes[middle..passed]]
+        } else {
+            [&bytes[..passed], &[]]
+        };
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let bytes = part.to_vec();
             core.at(
                 at_ns,
                 Event::Arrival {
@@ -265,6 +276,10 @@ impl Files {
                     bytes,
                 },
             );
+            at_ns += core.random.below(core.faults.delay_ns_max + 1);
+        }
+        if let Some(stream) = self.stream(id) {
+            stream.last_arrival_ns = at_ns;
         }
         if is_reset {
             core.at(at_ns, Event::Reset { to });
@@ -282,7 +297,8 @@ impl Files {
         peeks: bool,
     ) -> Result<usize, i32> {
         let stream = self.connected(id)?;
-        let mut count = room.len().min(stream.arrived.len());
+        // As the kernel: a call that receives less than it could has received all (epoll(7)).
+        let count = room.len().min(stream.arrived.len());
         if count == 0 {
             return match stream.error.take() {
                 _ if room.is_empty() => Ok(0),
@@ -290,9 +306,6 @@ impl Files {
                 None if stream.has_peer_ended || stream.ends_reading || stream.is_broken => Ok(0),
                 None => Err(libc::EAGAIN),
             };
-        }
-        if count > 1 && core.random.one_in(core.faults.split_one_in) {
-            count = 1 + core.random.below(count as u64) as usize;
         }
         for (to, from) in room.iter_mut().zip(stream.arrived.iter().take(count)) {
             to.write(*from);
@@ -397,6 +410,17 @@ impl Files {
         self.stream(id)
             .and_then(|stream| stream.error.take())
             .unwrap_or(0)
+    }
+
+    /// The streams whose program wants to send, and whose peer receives nothing.
+    pub(crate) fn count_stuck(&self, core: &Core) -> usize {
+        let streams = self.open.values().filter_map(|file| match &file.object {
+            Object::Stream(stream) => Some(stream),
+            _ => None,
+        });
+        let is_stuck =
+            |it: &&Stream| it.wants_room && !it.is_broken && it.unread >= core.faults.pipe_bytes;
+        streams.filter(is_stuck).count()
     }
 
     fn room(&mut self, core: &Core, id: FileId) -> usize {

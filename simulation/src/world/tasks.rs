@@ -233,6 +233,14 @@ impl Tasks {
         next
     }
 
+    /// The ranks of all tasks that wait, in order.
+    pub(crate) fn ranks_waiting(&self) -> Vec<u32> {
+        let waiting = self.all.iter().filter(|task| task.state == State::Waiting);
+        let mut ranks: Vec<_> = waiting.map(Task::rank).collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
     pub(crate) fn has_one_cpu(&self) -> bool {
         self.choice.cpus == 1
     }
