@@ -113,6 +113,10 @@ impl CallError {
     /// Returns true if the connection was closed before the server saw the request, which may be sent again on a new one.
     #[inline]
     pub(super) fn is_stale(&self) -> bool {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("sent-twice") {
+            return matches!(self, Self::NoReply(_));
+        }
         matches!(self, Self::NoReply(error) if error.is_stale())
     }
 
@@ -148,7 +152,10 @@ fn no_reply(error: ReplyError, endpoint: &Arc<Endpoint>, deadline: Deadline) -> 
         }
         _ => None,
     };
-    let exception = SystemException::new(kind, minor, error.completion()).with_cause(Cause {
+    let completion = error.completion();
+    #[cfg(simulation)]
+    let completion = if rtorb_os::simulation::is_planted("completion-untrue") { rtorb_wire::exception::CompletionStatus::No } else { completion };
+    let exception = SystemException::new(kind, minor, completion).with_cause(Cause {
         phase,
         endpoint: Some(Arc::clone(endpoint)),
         elapsed: deadline.elapsed(monotonic_ns()),

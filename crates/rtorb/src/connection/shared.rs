@@ -355,6 +355,8 @@ impl SharedConnection {
             let request_id = Reply::request_id(kind, &mut message.reader());
             let request_id = request_id.map_err(ReplyError::Malformed)?;
             self.state.note_reply(kind);
+            #[cfg(simulation)]
+            let request_id = request_id ^ u32::from(rtorb_os::simulation::is_planted("reply-swapped"));
             let entry = self.waiting.lock().pending.remove(request_id);
             if let Some(entry) = entry {
                 entry.waiter.deliver(|delivery| {
@@ -416,6 +418,10 @@ impl ReplySource for SharedConnection {
     }
 
     fn pass_lead(&self) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("lead-kept") {
+            return;
+        }
         let mut waiting = self.waiting.lock();
         let next = waiting.pending.iter().find(|entry| entry.is_sent);
         if let Some(next) = next {

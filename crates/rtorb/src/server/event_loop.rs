@@ -82,7 +82,10 @@ impl EventLoop {
         self.poller.add(stop, Token::number(STOP), EventFlags::IN)?;
         for (number, listener) in listeners.iter().enumerate() {
             let token = token_of_listener(number);
-            self.poller.add(&listener.socket, token, EventFlags::IN)?;
+            let interest = EventFlags::IN;
+            #[cfg(simulation)]
+            let interest = if rtorb_os::simulation::is_planted("client-unheard") { ONCE } else { interest };
+            self.poller.add(&listener.socket, token, interest)?;
         }
         Ok(())
     }
@@ -142,6 +145,10 @@ impl EventLoop {
     /// Sends the outbox when the socket has room. Keeps the session until then, and reads nothing from it.
     #[cold]
     pub(super) fn await_writable(&self, token: Token, session: &Arc<Session>) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("outbox-forgotten") {
+            return;
+        }
         let stream = &session.stream;
         // First noted, then watched: the thread that gets the event finds it. It waits for the caller's lock before it sends.
         self.reschedule(|schedule| {
@@ -256,6 +263,10 @@ impl EventLoop {
         let mut schedule = self.schedule.lock();
         change(&mut schedule);
         let unsent_ns = schedule.unsent.first().map(|unsent| unsent.deadline_ns);
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("slow-client-kept") {
+            return;
+        }
         let next_ns = [unsent_ns, schedule.resume_ns, schedule.look_ns];
         self.poller.set_timer(next_ns.into_iter().flatten().min());
     }

@@ -38,6 +38,8 @@ pub(crate) struct Server {
 #[derive(Debug, Default)]
 struct Connections {
     open: Mutex<Vec<Weak<Session>>>,
+    /// Connections that give way, until they have ended. Their last replies may wait for room.
+    leaving: Mutex<Vec<Weak<Session>>>,
     /// The last connection that gave way because file descriptors ran out.
     giving_way: Mutex<GivingWay>,
 }
@@ -107,6 +109,10 @@ impl Server {
     pub(crate) fn stop(&self) {
         self.listeners.iter().for_each(Listener::end);
         self.stop.ring();
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("stop-unheard") {
+            return;
+        }
         for session in self.connections.all() {
             if !session.is_watched() {
                 session.stream.end_receiving();
@@ -247,7 +253,7 @@ impl Connections {
         if open.len() >= connections_max {
             open.retain(|session| session.strong_count() > 0);
         }
-        let has_room = open.len() < connections_max || longest_idle(&mut open).is_some();
+        let has_room = open.len() < connections_max || self.longest_idle(&mut open).is_some();
         if has_room {
             open.push(Arc::downgrade(session));
         }
@@ -260,7 +266,7 @@ impl Connections {
         if giving_way.session.strong_count() > 0 {
             return monotonic_ns() < giving_way.until_ns;
         }
-        let session = longest_idle(&mut self.open.lock());
+        let session = self.longest_idle(&mut self.open.lock());
         let is_found = session.is_some();
         *giving_way = GivingWay {
             session: session.unwrap_or_default(),
@@ -283,18 +289,27 @@ impl Connections {
     }
 
     fn all(&self) -> Vec<Arc<Session>> {
-        self.open.lock().iter().filter_map(Weak::upgrade).collect()
+        let open = self.open.lock();
+        let leaving = self.leaving.lock();
+        #[cfg(simulation)]
+        let leaving = if rtorb_os::simulation::is_planted("leaving-forgotten") { &[] } else { &leaving[..] };
+        let all = open.iter().chain(leaving.iter());
+        all.filter_map(Weak::upgrade).collect()
     }
-}
 
-/// Has the connection that has been idle for the longest time give way; of several, the oldest. Returns `None` if none is idle.
-fn longest_idle(open: &mut Vec<Weak<Session>>) -> Option<Weak<Session>> {
-    let idle = open.iter().enumerate().filter_map(|(place, session)| {
-        let since = session.upgrade()?.idle_since()?;
-        Some((since, place))
-    });
-    let (_, place) = idle.min()?;
-    let session = open.remove(place);
-    session.upgrade()?.give_way();
-    Some(session)
+    /// Has the connection that has been idle for the longest time give way; of several, the oldest. Returns `None` if none is idle.
+    fn longest_idle(&self, open: &mut Vec<Weak<Session>>) -> Option<Weak<Session>> {
+        let idle = open.iter().enumerate().filter_map(|(place, session)| {
+            let since = session.upgrade()?.idle_since()?;
+            Some((since, place))
+        });
+        let (_, place) = idle.min()?;
+        let session = open.remove(place);
+        let mut leaving = self.leaving.lock();
+        leaving.retain(|session| session.strong_count() > 0);
+        leaving.push(Weak::clone(&session));
+        drop(leaving);
+        session.upgrade()?.give_way();
+        Some(session)
+    }
 }

@@ -155,6 +155,8 @@ impl ThreadPriority {
         rt: &RtCore,
         call: CallPriorities,
     ) -> Result<UpcallPriority, SystemException> {
+        #[cfg(simulation)]
+        let call = Called { native: if rtorb_os::simulation::is_planted("priority-not-taken") { 0 } else { call.native }, ..call };
         if self.now != CurrentPriority::At(call.native) {
             self.take(rt, call.native)?;
         }
@@ -209,6 +211,10 @@ impl ThreadPriority {
     }
 
     fn rest(&mut self, rt: &RtCore) -> Result<(), SystemException> {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("priority-kept") {
+            return Ok(());
+        }
         rt.apply_policy(self.resting)?;
         self.now = CurrentPriority::Resting;
         Ok(())

@@ -144,6 +144,10 @@ impl Wait {
     /// Ends the wait if its deadline has passed. Returns when to look again: at the deadline of a wait in progress, or soon at one that
     /// has just been ended.
     fn end_if_due(&self, now_ns: u64) -> Option<u64> {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("timeout-forgotten") {
+            return None;
+        }
         let deadline_ns = self.deadline_ns.load(Ordering::Acquire);
         match deadline_ns {
             IDLE | SHUT => None,
@@ -192,6 +196,10 @@ impl Watchdog {
 
     /// Has the thread check the waits that began before.
     pub(crate) fn check_waits(&self) {
+        #[cfg(simulation)]
+        if rtorb_os::simulation::is_planted("shorter-timeout-unheard") {
+            return;
+        }
         self.shared.wake();
     }
 
