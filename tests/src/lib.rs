@@ -15,6 +15,7 @@ pub mod alone;
 pub mod asleep;
 pub mod clockwork;
 pub mod fake;
+pub mod faulty_link;
 pub mod good;
 pub mod ledger;
 pub mod ours;

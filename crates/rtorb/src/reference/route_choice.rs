@@ -2,6 +2,8 @@
 
 use super::Inner;
 use super::binding::{BandedPriority, stated_marks};
+use super::call::CallRequest;
+use super::timeout::CallTime;
 use crate::clock::monotonic_ns;
 use crate::connection::{self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results};
 use crate::deadline::NONE_NS;
@@ -42,10 +44,19 @@ impl Inner {
     #[inline(always)]
     pub(super) fn try_routes<'x, 'a>(
         &'x self,
-        mut invocation: Invocation<'x>,
+        request: &CallRequest<'x>,
+        time: CallTime,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
+        let mut invocation = Invocation {
+            kind: request.kind,
+            response: request.response,
+            deadline: time.deadline,
+            is_delayed: time.is_delayed,
+            expiry_ns: time.expiry_ns,
+            ..self.oneway(request.operation)?
+        };
         let at = match invocation.kind {
             InvocationKind::Locate { at, .. } => at,
             _ => None,

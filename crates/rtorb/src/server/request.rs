@@ -1,4 +1,4 @@
-//! A request that was taken out of its connection, so that the connection is free for other threads.
+//! Requests that were taken out of their connections, so that other threads can use the connections.
 
 use super::answer::{self, TakenTimes};
 use super::reading::Next;
@@ -14,7 +14,7 @@ use rtorb_wire::connection::Message;
 use rtorb_wire::giop::{Header, RequestHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The octets of one request, in memory that is used again for the next one.
+/// A copy of one request. Its memory is reused for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct TakenRequest {
     octets: Vec<u8>,
@@ -24,14 +24,14 @@ pub(crate) struct TakenRequest {
     place: Option<QueuePlace>,
 }
 
-/// The memory that a request may leave to the next one; more is freed.
+/// The most memory that is kept for the next request. More is freed.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// The size of most requests.
 const ROOM_BYTES: usize = 512;
 
 impl TakenRequest {
-    /// Room for most requests.
+    /// Makes an empty request, with memory for most requests.
     pub(crate) fn with_room() -> Self {
         Self {
             octets: Vec::with_capacity(ROOM_BYTES),
@@ -39,7 +39,7 @@ impl TakenRequest {
         }
     }
 
-    /// Keeps a whole request.
+    /// Copies a request.
     pub(super) fn fill(&mut self, message: &[u8], char_code_set: CharCodeSet, times: TakenTimes) {
         self.octets.clear();
         self.octets.extend_from_slice(message);
@@ -72,7 +72,7 @@ impl TakenRequest {
         self.place = None;
     }
 
-    /// Frees the memory of a large request, so that many kept requests stay small together.
+    /// Frees the memory of a large request, so that the memory of all queued requests stays small.
     pub(crate) fn trim(&mut self) {
         self.leave_queue();
         if self.octets.capacity() > KEPT_BYTES_MAX {
@@ -80,17 +80,17 @@ impl TakenRequest {
         }
     }
 
-    /// How many octets it is.
+    /// Returns its length in bytes.
     pub(crate) fn octets(&self) -> usize {
         self.octets.len()
     }
 
-    /// Its deadline, in nanoseconds of the monotonic clock; `u64::MAX` for none.
+    /// Returns its deadline, in nanoseconds of the monotonic clock; `u64::MAX` for none.
     pub(crate) fn deadline_ns(&self) -> u64 {
         self.times.deadline_ns
     }
 
-    /// When it arrived, where that matters; else 0.
+    /// Returns when it arrived; 0 if nothing needs it.
     pub(crate) fn arrived_ns(&self) -> u64 {
         self.times.arrived_ns
     }
@@ -123,7 +123,7 @@ impl TakenRequest {
     /// Calls `look` with the object of the request and the request's header.
     ///
     /// # Errors
-    /// Those of `look`; MARSHAL for bytes that are no request, which the thread that took it has excluded.
+    /// Those of `look`; MARSHAL if the bytes are not a request, which cannot happen.
     pub(crate) fn examine<T>(
         &self,
         session: &Session,

@@ -15,6 +15,7 @@ mod deadline_lanes;
 mod dispatch_conformance;
 mod distributable_threads;
 mod enforcement;
+mod live_changes;
 mod local_exceptions;
 mod object_keys;
 mod ourselves;
