@@ -177,7 +177,8 @@ impl ScheduledServer {
     /// Prepares a change: checks it, and adds the lanes that it needs. In words, why it cannot be made.
     pub(super) fn prepare(&self, schedule: Arc<Schedule>) -> Result<ServerChange<'_>, String> {
         let mut known = self.objects.lock();
-        known.forget_ended();
+        let is_active = |it: &ScheduledObject| it.poa.is_active(&it.object);
+        known.objects.retain(is_active);
         let unknown = |scheduled: &&ScheduledObject| schedule.priority(&scheduled.name).is_none();
         if let Some(scheduled) = known.objects.iter().find(unknown) {
             return Err(format!(
@@ -218,25 +219,6 @@ impl ScheduledServer {
     }
 }
 
-impl ScheduledObjects {
-    /// Forgets objects and adapters that have ended.
-    fn forget_ended(&mut self) {
-        let schedule = &self.schedule;
-        self.objects.retain(|scheduled| {
-            let has = schedule.priority(&scheduled.name);
-            has.is_some_and(|has| {
-                scheduled
-                    .poa
-                    .change_priority(&scheduled.object, has)
-                    .is_ok()
-            })
-        });
-        let otherwise = least_urgent(schedule);
-        self.adapters
-            .retain(|poa| poa.change_server_priority(otherwise).is_ok());
-    }
-}
-
 impl ServerChange<'_> {
     /// Gives each object the priority of its name, the most urgent first.
     pub(super) fn carry_out(mut self) {
@@ -251,9 +233,11 @@ impl ServerChange<'_> {
                 let _ = scheduled.poa.change_priority(&scheduled.object, priority);
             }
         }
-        for poa in &self.known.adapters {
-            let _ = poa.change_server_priority(least_urgent(schedule));
-        }
+        // An adapter that is destroyed has none either.
+        let otherwise = least_urgent(schedule);
+        self.known
+            .adapters
+            .retain(|poa| poa.change_server_priority(otherwise).is_ok());
         self.known.schedule = self.schedule;
     }
 }

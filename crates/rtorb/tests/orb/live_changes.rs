@@ -227,7 +227,10 @@ fn the_priority_of_an_adapter_changes_for_objects_without_one_of_their_own() {
     assert_eq!(wrong, Err(PoaError::WrongPolicy));
     let wrong = poa.change_priority(relay.as_object(), priority(35));
     assert_eq!(wrong, Err(PoaError::WrongAdapter));
+    let are_active = [&its, &relay].map(|object| poa.is_active(object.as_object()));
+    assert_eq!(are_active, [true, false]);
     poa.deactivate(its.as_object()).expect("it is active");
+    assert!(!poa.is_active(its.as_object()));
     let wrong = poa.change_priority(its.as_object(), priority(35));
     assert_eq!(wrong, Err(PoaError::ObjectNotActive));
 }
