@@ -16,6 +16,7 @@ use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
 use crate::timing::{EarlyCalls, Enforcement, OperationTiming};
 use core::fmt;
 use rtorb_core::Interface;
+use rtorb_os::set_once::SetOnce;
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
 use rtorb_wire::ior::Ior;
@@ -510,6 +511,7 @@ impl Poa {
         priority: CallPriority,
     ) -> ActiveObject {
         ActiveObject {
+            traits: SetOnce::new(),
             servant,
             adapter: Arc::clone(&self.adapter) as Arc<dyn ObjectAdapter>,
             manager: Arc::clone(&self.adapter.manager),

@@ -23,6 +23,7 @@ mod pools;
 mod presets;
 mod published;
 mod request_queues;
+mod requirements;
 mod rt_adapters;
 mod rt_propagation;
 mod rt_upcalls;

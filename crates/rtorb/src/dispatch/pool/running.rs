@@ -22,7 +22,7 @@ pub(crate) struct Pool {
     pub(crate) config: PoolConfig,
     pub(crate) lanes: Vec<Lane>,
     /// For pools in which a lane can get help.
-    pub(super) relief: Option<Relief>,
+    pub(crate) relief: Option<Relief>,
     /// Whether the host allowed the static threads, once they were started.
     pub(crate) begun: Mutex<Option<Result<(), Refused>>>,
     stopping: AtomicBool,
@@ -121,16 +121,16 @@ impl Pool {
         self.added.iter().map_while(SetOnce::get)
     }
 
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note(&self, thread: JoinHandle<Option<()>>) {
+    pub(crate) fn note(&self, thread: JoinHandle<Option<()>>) {
         self.threads.lock().push(thread);
     }
 
     /// Counts a thread that no longer serves a lane. The last one that serves its clients sends them CloseConnection.
-    pub(super) fn leave(&self, lane: &Lane) {
+    pub(crate) fn leave(&self, lane: &Lane) {
         let served = match self.config.intake {
             Intake::Routed { .. } => &self.lanes[..],
             _ => core::slice::from_ref(lane),
@@ -143,7 +143,7 @@ impl Pool {
     }
 
     /// True if a call of a lane's servant to the lane itself would wait for that servant.
-    pub(super) fn serves_one_at_a_time(&self, lane: &Lane) -> bool {
+    pub(crate) fn serves_one_at_a_time(&self, lane: &Lane) -> bool {
         let is_alone =
             !matches!(self.config.intake, Intake::Routed { .. }) || self.lanes.len() == 1;
         is_alone && lane.serves_one_at_a_time()
