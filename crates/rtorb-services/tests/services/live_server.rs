@@ -1,7 +1,7 @@
 //! A server that follows the changes of a scheduling service: its objects move between lanes, and it gets more lanes, under load.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
-use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, PoaPolicies};
+use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaPolicies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_services::scheduling::{
     Admission, ClientScheduler, CosSchedulingError, Description, Schedule, Scheduling,
@@ -46,7 +46,9 @@ const GAP_NS: u64 = 1_000_000;
 
 /// Calls of an object at 1 kHz, until all changes have ended. Each runs at a priority that the object had during the call.
 fn call(text: &str, object: usize, begun: &AtomicUsize, ended: &AtomicUsize) -> u64 {
-    let orb = Orb::builder().build().expect("an ORB");
+    // Each change sends a call on at most once, and a busy host may let many changes pass during a call.
+    let limits = Limits::with(|limits| limits.forwards_max = CHANGES);
+    let orb = Orb::builder().limits(limits).build().expect("an ORB");
     let relay = Relay::unchecked_narrow(orb.string_to_object(text).expect("a reference"));
     let (mut calls, mut next_ns) = (0, monotonic_ns());
     while ended.load(Ordering::SeqCst) < CHANGES {

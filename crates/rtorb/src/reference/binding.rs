@@ -6,10 +6,9 @@ use crate::connection::{Channel, ClientCore, Route, Sharing};
 use crate::endpoint::Endpoint;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::realtime::{
-    NetworkPriority,
-    Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
-    UnixDomainProtocolProperties, caller_priority, is_in_band, is_without_priority,
-    thread_priority,
+    NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol,
+    TcpProtocolProperties, UnixDomainProtocolProperties, caller_priority, is_in_band,
+    is_without_priority, thread_priority,
 };
 use crate::timing::OperationTiming;
 use rtorb_wire::ior::{self, ProtocolProperties};

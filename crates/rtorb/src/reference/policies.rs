@@ -1,7 +1,7 @@
 //! The policies of a reference: sets and returns them, and validates connections before calls.
 
-use super::{Inner, ObjectRef};
 use super::timeout::CallTime;
+use super::{Inner, ObjectRef};
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::realtime::{Policy, Priority, is_band};
@@ -51,7 +51,9 @@ impl ObjectRef {
         if !states_marks || ptr::eq(inner.operations, operations) {
             return self;
         }
-        let binding = inner.policies.binding(&inner.client.core, &inner.routes, operations);
+        let binding = inner
+            .policies
+            .binding(&inner.client.core, &inner.routes, operations);
         let conflict = inner.binding.as_deref().and_then(|it| it.as_ref().err());
         let binding = match conflict {
             Some(exception) => Some(Err(exception.clone())),

@@ -70,7 +70,11 @@ mod tests {
             let expected: Vec<u64> = (late.iter().copied())
                 .filter(|call| in_window(*call) > misses)
                 .collect();
-            assert_eq!(exceeding(misses, calls, &late), expected, "{misses}/{calls}");
+            assert_eq!(
+                exceeding(misses, calls, &late),
+                expected,
+                "{misses}/{calls}"
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb::exception::local;
 use rtorb::rt::{LanedThreadpool, Policy, Priority, PriorityModel, ThreadpoolId};
-use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, PoaError, PoaPolicies};
+use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaError, PoaPolicies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_tests::relay::{Served, has_priorities, lane, laned_pool, model, priority, way};
 use rtorb_tests::stubs::Relay;
@@ -57,9 +57,16 @@ fn call_during_changes(served: &Served, policies: &[Policy]) {
     assert_eq!(seen, [(last, last)]);
 }
 
+/// A client whose calls follow the object through all changes: each sends a call on at most once, and a busy host may let many pass
+/// during a call.
+fn client() -> OrbBuilder {
+    let limits = Limits::with(|limits| limits.forwards_max = CHANGES as usize);
+    Orb::builder().limits(limits)
+}
+
 /// Calls until all changes have ended, and returns the number of calls.
 fn call_until_the_end(text: &str, progress: &Progress) -> u64 {
-    let orb = Orb::builder().build().expect("an ORB");
+    let orb = client().build().expect("an ORB");
     let relay = Relay::unchecked_narrow(orb.string_to_object(text).expect("a reference"));
     let (mut calls, mut next_ns) = (0, monotonic_ns());
     while progress.ended.load(Ordering::SeqCst) < CHANGES {

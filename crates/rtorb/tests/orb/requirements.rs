@@ -205,7 +205,10 @@ fn as_many_requests_wait_as_the_queue_of_their_operation_allows() {
         let (_orb, yard) = client(Orb::builder(), &yard);
         let refusals = || {
             let counts = served.orb.timing();
-            counts.iter().map(|counts| counts.queue_refusals).sum::<u64>()
+            counts
+                .iter()
+                .map(|counts| counts.queue_refusals)
+                .sum::<u64>()
         };
         thread::scope(|scope| {
             let entering = || {
