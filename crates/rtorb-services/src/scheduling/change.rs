@@ -1,15 +1,16 @@
 //! The change of a running system to another description: the analysis of the new system and of the change, and the switch.
 
 use rtorb::SystemException;
-use rtorb::rt::ThreadpoolLane;
 use rtorb_sched::{Refusal, Strategy};
+use std::sync::{Arc, Weak};
 
 use super::config::Admission;
 use super::description::Description;
 use super::exception::SchedulerException;
 use super::modelled_system::ModelledSystem;
 use super::published::PublishedSchedule;
-use super::schedule::{ComputeError, Level, Schedule};
+use super::schedule::ComputeError;
+use super::server_scheduler::ServerChange;
 use super::state::SchedulerState;
 use crate::events::CannotReorder;
 
@@ -167,58 +168,44 @@ impl SchedulerState {
         {
             return Err(refused.clone().into());
         }
-        self.check_lanes(&computed.schedule)?;
         self.switch(computed)?;
         Ok(change)
     }
 
-    /// Publishes a schedule and reorders the channels, or does nothing. No client connects to a channel meanwhile.
+    /// Publishes a schedule, changes the servers and reorders the channels, or does nothing. No client connects to a channel meanwhile,
+    /// and no server schedules an object.
     fn switch(&self, computed: PublishedSchedule) -> Result<(), SystemChangeError> {
         let mut channels = self.channels.lock();
-        channels.retain(|channel| channel.strong_count() > 0);
-        let channels: Vec<_> = channels
-            .iter()
-            .filter_map(|known| known.upgrade())
-            .collect();
+        let channels = living(&mut channels);
         let mut reorders = Vec::with_capacity(channels.len());
         for channel in &channels {
             let reorder = channel.reorder(&computed.schedule);
             let fixed = |part| SystemChangeError::Fixed(CannotReorder(part).to_string());
             reorders.push(reorder.map_err(fixed)?);
         }
+        let servers = living(&mut self.servers.lock());
+        let schedule = Arc::new(computed.schedule.clone());
+        let prepared = servers
+            .iter()
+            .map(|server| server.prepare(Arc::clone(&schedule)));
+        let prepared: Vec<ServerChange<'_>> = prepared
+            .collect::<Result<_, _>>()
+            .map_err(SystemChangeError::Fixed)?;
         let described = self.table.lock().replace(&computed.description);
         described.map_err(system)?;
         self.publish(computed);
+        prepared.into_iter().for_each(ServerChange::carry_out);
         for (channel, reorder) in channels.iter().zip(reorders) {
             channel.carry_out(reorder);
         }
         Ok(())
     }
-
-    /// Checks that each level has a lane of the ORB with enough threads.
-    fn check_lanes(&self, schedule: &Schedule) -> Result<(), SystemChangeError> {
-        let lanes = self.lanes.lock();
-        let Some(lanes) = &*lanes else {
-            return Ok(());
-        };
-        let missing = schedule
-            .levels()
-            .iter()
-            .find(|level| !has_lane(lanes, level));
-        missing.map_or(Ok(()), |level| {
-            Err(SystemChangeError::Fixed(format!(
-                "the lanes of the ORB cannot change while it runs, and none has the priority {} and {} threads: restart it",
-                level.priority, level.threads
-            )))
-        })
-    }
 }
 
-fn has_lane(lanes: &[ThreadpoolLane], level: &Level) -> bool {
-    lanes.iter().any(|lane| {
-        i32::from(lane.lane_priority.get()) == level.priority
-            && lane.static_threads >= level.threads
-    })
+/// What is still there, in order. The others are removed.
+fn living<T>(known: &mut Vec<Weak<T>>) -> Vec<Arc<T>> {
+    known.retain(|known| known.strong_count() > 0);
+    known.iter().filter_map(Weak::upgrade).collect()
 }
 
 fn system(exception: SchedulerException) -> SystemChangeError {

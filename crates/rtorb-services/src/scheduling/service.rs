@@ -1,7 +1,7 @@
 //! The scheduling service as an object of an ORB.
 
 use arc_swap::ArcSwapOption;
-use rtorb::rt::{Priority, ThreadpoolLane};
+use rtorb::rt::Priority;
 use rtorb::{Orb, PoaPolicies};
 use rtorb_os::sync::Mutex;
 use rtorb_sched::Strategy;
@@ -12,6 +12,7 @@ use super::config::{Admission, SchedulingConfig, SchedulingError};
 use super::published::PublishedSchedule;
 use super::schedule::Schedule;
 use super::servant::SchedulerObject;
+use super::server_scheduler::ServerScheduler;
 use super::state::SchedulerState;
 use super::table::Table;
 use crate::events::{Channel, FlowAdmission, PrioritySource, Urgency, UrgencyError};
@@ -72,7 +73,7 @@ impl Scheduling {
             computing: Mutex::new(()),
             published: ArcSwapOption::empty(),
             channels: Mutex::default(),
-            lanes: Mutex::default(),
+            servers: Mutex::default(),
             last_refusal: Mutex::default(),
         });
         if let Some((system, described)) = system.zip(described) {
@@ -92,7 +93,7 @@ impl Scheduling {
     }
 
     /// Replaces all operations by those of another system: the priorities, the order in each level, and the modes of the channels
-    /// that [follow](Self::reorder_channel). Handles follow the names. A request for a priority gets the old one or the new one.
+    /// and servers that follow ([`reorder_channel`](Self::reorder_channel), [`change_server`](Self::change_server)). Handles follow the names. A request for a priority gets the old one or the new one.
     ///
     /// A service that runs operations of one processor cannot change to a system of components, nor back.
     ///
@@ -120,9 +121,13 @@ impl Scheduling {
         channels.push(Arc::downgrade(channel.core()));
     }
 
-    /// Refuses every change to a schedule with a level that has none of these lanes, which are those of an ORB.
-    pub fn keep_to_lanes(&self, lanes: Vec<ThreadpoolLane>) {
-        *self.shared.lanes.lock() = Some(lanes);
+    /// Has every change of this service [change](ServerScheduler::change) a server of this process too. A change that it cannot make is
+    /// refused.
+    pub fn change_server(&self, server: &ServerScheduler) {
+        let server = Arc::downgrade(&server.0);
+        let mut servers = self.shared.servers.lock();
+        servers.retain(|known| known.strong_count() > 0 && !known.ptr_eq(&server));
+        servers.push(server);
     }
 
     /// The Scheduler.

@@ -207,6 +207,13 @@ impl Poa {
         self.end(id.as_ref(), None)
     }
 
+    /// True if the reference is of an active object of this adapter.
+    pub fn is_active(&self, object: &ObjectRef) -> bool {
+        let place = self.place_of(object).ok();
+        let active = place.and_then(|place| self.core.server.objects.enter(place));
+        active.is_some_and(|active| self.adapter.is(&*active.adapter))
+    }
+
     /// Makes a reference to an object that may be activated later.
     ///
     /// # Errors

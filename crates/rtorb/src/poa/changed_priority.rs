@@ -6,7 +6,8 @@ use crate::reference::ObjectRef;
 
 /// These methods change priorities while clients call. A request runs at the old or at the new priority, and none is lost. If the objects
 /// have lanes, the old lane sends a LOCATION_FORWARD for requests that still arrive there, so a client's next call takes one more
-/// round trip, and a connection if it has none to that lane.
+/// round trip, and a connection if it has none to that lane. A call during which the object moves more than
+/// [`Limits::forwards_max`](crate::Limits::forwards_max) times gets TRANSIENT with COMPLETED_NO.
 ///
 /// They return BAD_PARAM for a priority that has no lane in the adapter's pool or is in no band, and DATA_CONVERSION 2 for a priority
 /// without a native one.

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use rtorb::exception::local;
 use rtorb::rt::{LanedThreadpool, Policy, Priority, PriorityModel, ThreadpoolId};
-use rtorb::{DispatchStrategy, ExceptionKind, Orb, OrbBuilder, PoaError, PoaPolicies};
+use rtorb::{DispatchStrategy, ExceptionKind, Limits, Orb, OrbBuilder, PoaError, PoaPolicies};
 use rtorb_os::clock::{monotonic_ns, sleep_until};
 use rtorb_tests::relay::{Served, has_priorities, lane, laned_pool, model, priority, way};
 use rtorb_tests::stubs::Relay;
@@ -57,9 +57,16 @@ fn call_during_changes(served: &Served, policies: &[Policy]) {
     assert_eq!(seen, [(last, last)]);
 }
 
+/// A client whose calls follow the object through all changes: each sends a call on at most once, and a busy host may let many pass
+/// during a call.
+fn client() -> OrbBuilder {
+    let limits = Limits::with(|limits| limits.forwards_max = CHANGES as usize);
+    Orb::builder().limits(limits)
+}
+
 /// Calls until all changes have ended, and returns the number of calls.
 fn call_until_the_end(text: &str, progress: &Progress) -> u64 {
-    let orb = Orb::builder().build().expect("an ORB");
+    let orb = client().build().expect("an ORB");
     let relay = Relay::unchecked_narrow(orb.string_to_object(text).expect("a reference"));
     let (mut calls, mut next_ns) = (0, monotonic_ns());
     while progress.ended.load(Ordering::SeqCst) < CHANGES {
@@ -227,7 +234,10 @@ fn the_priority_of_an_adapter_changes_for_objects_without_one_of_their_own() {
     assert_eq!(wrong, Err(PoaError::WrongPolicy));
     let wrong = poa.change_priority(relay.as_object(), priority(35));
     assert_eq!(wrong, Err(PoaError::WrongAdapter));
+    let are_active = [&its, &relay].map(|object| poa.is_active(object.as_object()));
+    assert_eq!(are_active, [true, false]);
     poa.deactivate(its.as_object()).expect("it is active");
+    assert!(!poa.is_active(its.as_object()));
     let wrong = poa.change_priority(its.as_object(), priority(35));
     assert_eq!(wrong, Err(PoaError::ObjectNotActive));
 }
