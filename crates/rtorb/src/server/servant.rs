@@ -6,10 +6,11 @@ use super::object_table::ActiveObject;
 use crate::exception::SystemException;
 use crate::timing::OperationTiming;
 use rtorb_core::codegen::ServantTraits;
+use rtorb_core::upcall::Described;
 use rtorb_wire::ior::Ior;
 
 /// A type-erased servant.
-pub(crate) trait Servant: Send + Sync {
+pub(crate) trait Servant: Described + Send + Sync {
     /// Serves a request. `id` is the id of the object if this servant serves many objects.
     fn dispatch(
         &self,
@@ -25,20 +26,6 @@ pub(crate) trait Servant: Send + Sync {
     /// The annotations of an operation; `None` if it has none.
     fn timing(&self, _operation: &[u8]) -> Option<&'static OperationTiming> {
         None
-    }
-
-    fn repository_id(&self) -> &str;
-    fn is_a(&self, repository_id: &str) -> bool;
-
-    /// The definition of its interface in an interface repository.
-    fn interface_definition(&self) -> Option<Ior> {
-        None
-    }
-
-    /// True if it passes requests on to another object: also those for the operations that every object has, and those whose text is
-    /// in a code set that this ORB does not have.
-    fn is_proxy(&self) -> bool {
-        false
     }
 
     /// OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
