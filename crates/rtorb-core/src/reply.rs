@@ -1,4 +1,4 @@
-//! The reply to a request, from its results or exception to its bytes.
+//! The reply to a request: its results or its exception are written and sent.
 
 use crate::exception::{CompletionStatus, SystemException};
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use rtorb_wire::giop::{
 };
 use rtorb_wire::{EncodeError, Writer};
 
-/// The reply to a request: its form, who sends it, and whether it was sent.
+/// The reply to a request.
 #[derive(Debug)]
 pub struct Reply<'m, R> {
     /// The ORB's side.
@@ -24,7 +24,7 @@ pub struct Reply<'m, R> {
     pub is_sent: bool,
 }
 
-/// What an ORB does for a request that it serves: it sends the reply, and may keep memory for later requests.
+/// The ORB's side of a request that is served: it sends the reply, and may keep memory for later requests.
 pub trait Responder {
     /// Makes a writer of the buffer for replies.
     fn writer<'r>(&mut self, char_code_set: CharCodeSet) -> Writer<'r>;
@@ -53,7 +53,7 @@ pub trait Responder {
 }
 
 impl<R: Responder> Reply<'_, R> {
-    /// A reply to a request in a message of that version.
+    /// Makes the reply to a request in a message of that version. It is not sent yet.
     #[inline]
     pub fn new(
         version: Version,

@@ -1,6 +1,7 @@
-//! The server's engine: from a decoded request to the operation of its object, and every failure to the exception of the reply.
+//! The server's engine: it finds the object of a decoded request, serves the operations that every object has, and has the ORB call
+//! the servant for any other.
 //!
-//! An [`Upcall`] is what an ORB adds: its table of objects, the priorities of its threads, and the call of its servants.
+//! Each ORB implements [`Upcall`]: its table of objects, the priorities of its threads, and the call of its servants.
 
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::reply::Responder;
@@ -9,39 +10,39 @@ use crate::server_call::ServerCall;
 use rtorb_wire::giop::{RequestHeader, contexts};
 use rtorb_wire::{Encode, Ior};
 
-/// A servant, as far as the operations need it that every object has.
+/// The description of a servant, for the operations that every object has.
 pub trait Described {
-    /// The repository id of its interface.
+    /// Returns the repository id of its interface.
     fn repository_id(&self) -> &str;
 
-    /// True if the object has that interface.
+    /// Returns true if the object has that interface.
     fn is_a(&self, repository_id: &str) -> bool;
 
-    /// The definition of its interface in an interface repository.
+    /// Returns the definition of its interface in an interface repository.
     #[doc(hidden)]
     fn interface_definition(&self) -> Option<Ior> {
         None
     }
 
-    /// True if it passes requests on to another object: also those for the operations that every object has, and those whose text is
-    /// in a code set that this ORB does not have.
+    /// Returns true if it forwards requests to another object unchanged: also implicit operations, and text in code sets that this
+    /// ORB does not have.
     #[doc(hidden)]
     fn is_proxy(&self) -> bool {
         false
     }
 }
 
-/// What an ORB does for one request.
+/// The ORB's part in serving one request.
 pub trait Upcall<'m> {
-    /// Sends the replies.
+    /// The ORB's side of a reply.
     type Responder: Responder;
-    /// The object of a request, found.
+    /// An object that was found.
     type Object;
 
     /// Finds the object with this key.
     fn find(&mut self, key: &[u8]) -> Option<Self::Object>;
 
-    /// The servant of an object.
+    /// Returns the servant of an object.
     fn servant<'o>(&self, object: &'o Self::Object) -> &'o dyn Described;
 
     /// Asks a servant that serves many objects whether it serves this one.
@@ -130,7 +131,7 @@ fn serve_implicit<'m, U: Upcall<'m>>(
     }
 }
 
-/// Returns whether an object exists, whose presence was checked.
+/// Returns true if an object exists, from the result of the check for its presence.
 ///
 /// # Errors
 /// The exception of the check, other than OBJECT_NOT_EXIST.

@@ -45,7 +45,7 @@ mod system_file;
 mod table;
 
 pub use cancellation::serve_cancellation;
-pub use change::{NotAdmitted, SystemChange, SystemChangeError};
+pub use change::{DescribedSystem, NotAdmitted, SystemChange, SystemChangeError};
 pub use config::{Admission, SchedulingConfig, SchedulingError};
 pub use cos_scheduling::{ClientScheduler, CosSchedulingError, ServerScheduler};
 pub use description::Description;

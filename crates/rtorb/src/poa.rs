@@ -6,6 +6,7 @@
 mod adapter;
 mod adapters;
 mod admission;
+mod changed_priority;
 mod chosen_policies;
 mod dynamic;
 mod locator;
@@ -26,6 +27,7 @@ pub use rtorb_core::ServedBy;
 
 pub(crate) use adapters::Adapters;
 pub use admission::{AdmittedServant, ServantAdmission};
+pub(crate) use chosen_policies::goes_by;
 
 use crate::exception::SystemException;
 use crate::reference::ObjectRef;
@@ -33,14 +35,11 @@ use crate::server::{LocatedId, Servant};
 use crate::timing::{Enforcement, OperationTiming, ServantTiming};
 use rtorb_core::codegen::ServantTraits;
 use rtorb_core::{Interface, Tie, unknown_operation};
-use rtorb_os::set_once::SetOnce;
 use std::sync::Arc;
 
 /// An active servant, whose interface the [`Tie`] around it has.
 pub(crate) struct ActiveServant<S> {
     servant: Arc<S>,
-    /// Made by the first call that needs no request.
-    traits: SetOnce<Option<ServantTraits>>,
     timing: ServantTiming,
     /// Dropped with the servant.
     _admitted: Option<AdmittedServant>,
@@ -78,7 +77,6 @@ impl<S> ActiveServant<S> {
     ) -> Self {
         Self {
             servant: Arc::new(servant),
-            traits: SetOnce::new(),
             timing: ServantTiming::new(I::timings().len(), enforcement),
             _admitted: admitted,
         }
@@ -97,11 +95,8 @@ impl<S: Send + Sync, I: ServedBy<S, Object = ObjectRef>> Servant for Tie<I, Acti
         I::dispatch(&active.servant, operation, call)
     }
 
-    #[inline]
-    fn traits(&self) -> Option<&ServantTraits> {
-        let active = self.servant();
-        let traits = active.traits.get_or_make(|| I::traits(&active.servant));
-        traits.as_ref()
+    fn traits(&self) -> Option<ServantTraits> {
+        I::traits(&self.servant().servant)
     }
 
     fn timing(&self, operation: &[u8]) -> Option<&'static OperationTiming> {

@@ -2,8 +2,7 @@
 
 use rtorb::SystemException;
 use rtorb::rt::ThreadpoolLane;
-use rtorb_sched::Refusal;
-use rtorb_sched::model::ModelError;
+use rtorb_sched::{Refusal, Strategy};
 
 use super::config::Admission;
 use super::description::Description;
@@ -25,18 +24,28 @@ pub struct SystemChange {
     pub longest_old_job_ns: Option<u64>,
 }
 
-/// What a running system is to become.
-#[derive(Debug)]
-pub(super) enum NewSystem {
+/// A system that a scheduling service runs.
+#[derive(Clone, Debug)]
+pub enum DescribedSystem {
     /// The operations of one processor.
     Operations(Description),
     /// Components on nodes.
     Components(ModelledSystem),
 }
 
-impl NewSystem {
+impl DescribedSystem {
+    /// Returns the system with another strategy.
+    #[must_use]
+    pub fn with_strategy(mut self, strategy: Strategy) -> Self {
+        match &mut self {
+            Self::Operations(description) => description.strategy = strategy,
+            Self::Components(modelled) => modelled.system.strategy = strategy,
+        }
+        self
+    }
+
     /// Returns the operations, with handles that count from 1.
-    fn description(&self) -> Description {
+    pub(super) fn description(&self) -> Description {
         match self {
             Self::Operations(description) => description.clone(),
             Self::Components(modelled) => modelled.description(),
@@ -64,9 +73,6 @@ pub enum SystemChangeError {
     /// The new system has no schedule.
     #[error(transparent)]
     Compute(#[from] ComputeError),
-    /// The new system of components has no priorities, or does not fit its platforms.
-    #[error(transparent)]
-    Model(#[from] ModelError),
     /// Some part of the system cannot change while it runs.
     #[error("{0}")]
     Fixed(String),
@@ -75,16 +81,19 @@ pub enum SystemChangeError {
     System(SystemException),
 }
 
-impl NotAdmitted {
-    /// Why a system is not admitted; `None` if it is.
-    ///
-    /// # Errors
-    /// [`ComputeError`].
-    pub fn of(description: &Description) -> Result<Option<Self>, ComputeError> {
-        let computed = PublishedSchedule::of_operations(description.clone())?;
-        Ok(Self::check(&computed).err())
+impl From<Description> for DescribedSystem {
+    fn from(operations: Description) -> Self {
+        Self::Operations(operations)
     }
+}
 
+impl From<ModelledSystem> for DescribedSystem {
+    fn from(components: ModelledSystem) -> Self {
+        Self::Components(components)
+    }
+}
+
+impl NotAdmitted {
     /// Admits a system.
     pub(super) fn check(computed: &PublishedSchedule) -> Result<(), Self> {
         match computed.refusal() {
@@ -101,7 +110,7 @@ impl SchedulerState {
     /// Replaces all operations. A request for a priority gets the old one or the new one.
     pub(super) fn apply(
         &self,
-        new: NewSystem,
+        new: DescribedSystem,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
         let _one = self.computing.lock();
@@ -127,14 +136,11 @@ impl SchedulerState {
 
     fn change(
         &self,
-        new: NewSystem,
+        new: DescribedSystem,
         description: Description,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
-        let computed = match new {
-            NewSystem::Operations(_) => PublishedSchedule::of_operations(description)?,
-            NewSystem::Components(modelled) => PublishedSchedule::of_system(modelled, description)?,
-        };
+        let computed = PublishedSchedule::of(new, description)?;
         let before = self.published().ok();
         let mut change = SystemChange {
             operations_changed: computed.changed_since(before.as_deref()),

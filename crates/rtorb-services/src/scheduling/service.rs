@@ -7,10 +7,8 @@ use rtorb_os::sync::Mutex;
 use rtorb_sched::Strategy;
 use std::sync::Arc;
 
-use super::change::{NewSystem, NotAdmitted, SystemChange, SystemChangeError};
+use super::change::{DescribedSystem, NotAdmitted, SystemChange, SystemChangeError};
 use super::config::{Admission, SchedulingConfig, SchedulingError};
-use super::description::Description;
-use super::modelled_system::ModelledSystem;
 use super::published::PublishedSchedule;
 use super::schedule::Schedule;
 use super::servant::SchedulerObject;
@@ -53,13 +51,17 @@ impl Scheduling {
                 });
             }
         }
-        let described = config.description.as_ref();
+        let mut table = Table::new(&config);
+        let system = match config.strategy {
+            Some(strategy) => config.system.map(|system| system.with_strategy(strategy)),
+            None => config.system,
+        };
+        let described = system.as_ref().map(DescribedSystem::description);
         let strategy = config
             .strategy
-            .or(described.map(|described| described.strategy))
+            .or(described.as_ref().map(|described| described.strategy))
             .unwrap_or(Strategy::RateMonotonic);
-        let mut table = Table::new(&config);
-        if let Some(described) = described {
+        if let Some(described) = &described {
             table
                 .load(described)
                 .map_err(|_| SchedulingError::TooMany)?;
@@ -73,12 +75,8 @@ impl Scheduling {
             lanes: Mutex::default(),
             last_refusal: Mutex::default(),
         });
-        if let Some(described) = config.description {
-            let described = Description {
-                strategy,
-                ..described
-            };
-            let computed = PublishedSchedule::of_operations(described)?;
+        if let Some((system, described)) = system.zip(described) {
+            let computed = PublishedSchedule::of(system, described)?;
             if config.admission == Admission::RefuseUnproven {
                 NotAdmitted::check(&computed)?;
             }
@@ -93,32 +91,25 @@ impl Scheduling {
         Ok(Self { shared, reference })
     }
 
-    /// Replaces all operations by those of a description: the priorities, the order in each level, and the modes of the channels
+    /// Replaces all operations by those of another system: the priorities, the order in each level, and the modes of the channels
     /// that [follow](Self::reorder_channel). Handles follow the names. A request for a priority gets the old one or the new one.
+    ///
+    /// A service that runs operations of one processor cannot change to a system of components, nor back.
     ///
     /// # Errors
     /// [`SystemChangeError`]; nothing has changed then.
     pub fn apply(
         &self,
-        description: Description,
+        system: impl Into<DescribedSystem>,
         admission: Admission,
     ) -> Result<SystemChange, SystemChangeError> {
-        let new = NewSystem::Operations(description);
-        self.shared.apply(new, admission)
+        self.shared.apply(system.into(), admission)
     }
 
-    /// Replaces all operations by the behaviours of a system of components, with the priorities of its analysis, as
-    /// [`apply`](Self::apply) does. A service that runs operations cannot change to a system of components, nor back.
-    ///
-    /// # Errors
-    /// [`SystemChangeError`]; nothing has changed then.
-    pub fn apply_system(
-        &self,
-        modelled: ModelledSystem,
-        admission: Admission,
-    ) -> Result<SystemChange, SystemChangeError> {
-        let new = NewSystem::Components(modelled);
-        self.shared.apply(new, admission)
+    /// Why it is not proven that every deadline of the system in force holds; `None` if it is, and before there is a system.
+    #[must_use]
+    pub fn unproven(&self) -> Option<NotAdmitted> {
+        NotAdmitted::check(&*self.shared.published().ok()?).err()
     }
 
     /// Has every change of this service reorder a channel of this process too, whose source of priorities is this service: its

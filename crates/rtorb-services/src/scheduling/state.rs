@@ -83,7 +83,9 @@ impl SchedulerState {
             Err(ComputeError::Levels(_)) => {
                 Err(SchedulerException::InsufficientThreadPriorityLevels)
             }
-            Err(ComputeError::Graph(error)) => Ok(vec![fatal(error.to_string())]),
+            Err(error @ (ComputeError::Graph(_) | ComputeError::Model(_))) => {
+                Ok(vec![fatal(error.to_string())])
+            }
         }
     }
 }

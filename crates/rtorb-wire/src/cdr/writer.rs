@@ -278,6 +278,18 @@ impl<'a> Writer<'a> {
         self.check_limit(self.len())
     }
 
+    /// Checks the message against the bound that its operation states.
+    ///
+    /// # Errors
+    /// [`EncodeError::BeyondLargest`].
+    #[inline]
+    pub fn check_largest(&self, limit: u32) -> Result<(), EncodeError> {
+        match self.len() {
+            bytes if bytes > limit as usize => Err(EncodeError::BeyondLargest { bytes, limit }),
+            _ => Ok(()),
+        }
+    }
+
     /// Reserves memory for `bytes` more bytes.
     ///
     /// # Errors

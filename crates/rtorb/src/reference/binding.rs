@@ -3,12 +3,14 @@
 use super::routes::{Profile, RouteRequirements};
 use crate::connection::banded::{Bands, NoBand};
 use crate::connection::{Channel, ClientCore, Route, Sharing};
+use crate::endpoint::Endpoint;
 use crate::exception::{CompletionStatus, ExceptionKind, SystemException, inconsistent};
 use crate::realtime::{
-    Policy, Priority, PriorityBand, PriorityModel, Protocol, TcpProtocolProperties,
-    UnixDomainProtocolProperties, caller_priority, is_in_band, is_without_priority,
-    thread_priority,
+    NetworkPriority, Policy, Priority, PriorityBand, PriorityModel, Protocol,
+    TcpProtocolProperties, UnixDomainProtocolProperties, caller_priority, is_in_band,
+    is_without_priority, thread_priority,
 };
+use crate::timing::OperationTiming;
 use rtorb_wire::ior::{self, ProtocolProperties};
 use std::collections::BTreeSet;
 
@@ -20,6 +22,10 @@ pub(crate) struct Binding {
     /// The server's priority, which requests without a priority have.
     server_priority: Priority,
     bands: Bands,
+    /// True if the connection depends on nothing but the operation.
+    pub(super) is_by_operation: bool,
+    /// The operations of the reference's interface, if some state a network priority.
+    marked: &'static [OperationTiming],
 }
 
 /// The policies in force for a reference.
@@ -51,6 +57,8 @@ pub(crate) struct BandedPriority {
     is_sent: bool,
     priority: Priority,
     band: Option<PriorityBand>,
+    /// The marks that the operation states.
+    stated: Option<NetworkPriority>,
 }
 
 impl Policies {
@@ -90,7 +98,8 @@ impl Policies {
         })
     }
 
-    /// Returns the rules for the connections of calls; `None` if all calls through the reference use the same connection.
+    /// Returns the rules for the connections of calls of these operations; `None` if all calls through the reference use the same
+    /// connection.
     ///
     /// # Errors
     /// INV_POLICY when both sides set bands, the reference has bands for an object without a priority model, or there are
@@ -99,6 +108,7 @@ impl Policies {
         &self,
         core: &ClientCore,
         routes: &[Route],
+        operations: &'static [OperationTiming],
     ) -> Result<Option<Binding>, SystemException> {
         let (own, exposed) = (&self.own.bands, &self.exposed.bands);
         if !own.is_empty() && !exposed.is_empty() {
@@ -118,11 +128,15 @@ impl Policies {
         };
         let is_propagated = self.exposed.model == Some(PriorityModel::ClientPropagated);
         let has_marks = routes.iter().any(has_marks);
-        let is_plain = !is_propagated && bands == Bands::One && !has_marks;
+        let is_by_operation = !is_propagated && bands == Bands::One && !has_marks;
+        let states_marks = operations.iter().any(|one| one.dscp().is_some());
+        let is_plain = is_by_operation && !states_marks;
         Ok((!is_plain).then_some(Binding {
             is_propagated,
             server_priority: self.exposed.server_priority,
             bands,
+            is_by_operation,
+            marked: if states_marks { operations } else { &[] },
         }))
     }
 
@@ -159,6 +173,14 @@ impl Policies {
 }
 
 impl Binding {
+    /// Returns the marks that an operation states.
+    #[inline]
+    pub(crate) fn stated_marks(&self, operation: &str) -> Option<NetworkPriority> {
+        let mut marked = self.marked.iter();
+        let timing = marked.find(|one| one.dscp().is_some() && one.wire_name() == operation)?;
+        timing.dscp().map(NetworkPriority::of_dscp)
+    }
+
     /// Returns the priority of a call by the calling thread.
     ///
     /// # Errors
@@ -169,6 +191,9 @@ impl Binding {
         core: &ClientCore,
         routes: &[Route],
     ) -> Result<BandedPriority, SystemException> {
+        if self.is_by_operation {
+            return self.at(self.server_priority);
+        }
         match thread_priority() {
             Some(own) => self.at(self.sent(own, core, routes)?),
             None => self.of_caller_without(core, routes),
@@ -197,6 +222,7 @@ impl Binding {
             is_sent: false,
             priority: self.server_priority,
             band: None,
+            stated: None,
         };
         if is_served(&plain) {
             Ok(plain)
@@ -233,6 +259,7 @@ impl Binding {
             is_sent: self.is_propagated,
             priority,
             band: band.map_err(|NoBand| self.no_band(priority))?,
+            stated: None,
         })
     }
 
@@ -256,6 +283,13 @@ impl Binding {
 }
 
 impl BandedPriority {
+    /// Returns the same priority, with the marks that the operation states.
+    #[inline]
+    #[must_use]
+    pub(crate) fn with_marks(self, stated: Option<NetworkPriority>) -> Self {
+        Self { stated, ..self }
+    }
+
     /// Returns true if the call may use the route: its endpoint belongs to no lane, or to the lane of the call.
     #[inline]
     pub(crate) fn accepts(&self, route: &Route) -> bool {
@@ -279,9 +313,12 @@ impl BandedPriority {
     /// Returns the connection of a route that the call uses.
     #[inline]
     pub(crate) fn channel(&self, core: &ClientCore, route: &Route) -> Channel {
+        let is_tcp = matches!(*route.endpoint.endpoint, Endpoint::Tcp { .. });
+        let stated = self.stated.filter(|_| is_tcp);
+        let by_priority = || has_marks(route).then(|| core.rt.network_priority(self.marked_as()));
         Channel {
             band: self.band,
-            marks: has_marks(route).then(|| core.rt.network_priority(self.marked_as())),
+            marks: stated.or_else(by_priority),
         }
     }
 

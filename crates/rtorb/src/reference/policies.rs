@@ -1,10 +1,12 @@
 //! The policies of a reference: sets and returns them, and validates connections before calls.
 
-use super::ObjectRef;
 use super::timeout::CallTime;
+use super::{Inner, ObjectRef};
 use crate::connection::InvocationKind;
 use crate::exception::{ExceptionKind, SystemException, local};
 use crate::realtime::{Policy, Priority, is_band};
+use crate::timing::OperationTiming;
+use core::ptr;
 use std::sync::Arc;
 
 impl ObjectRef {
@@ -34,11 +36,34 @@ impl ObjectRef {
         let kept = self.inner.overrides.iter().filter(is_replaced);
         let overrides: Arc<[Policy]> = kept.chain(policies).cloned().collect();
         let (client, ior) = (self.inner.client.clone(), self.inner.ior.clone());
-        let mut made = Self::with_policies(client, ior, overrides, self.inner.timeout);
+        let (timeout, operations) = (self.inner.timeout, self.inner.operations);
+        let mut made = Self::with_policies(client, ior, overrides, timeout, operations);
         if let Some(inner) = Arc::get_mut(&mut made.inner) {
             inner.sync_scope = self.inner.sync_scope;
         }
         Ok(made)
+    }
+
+    /// Returns the same reference, with the connections that its interface states for its operations (`@network_priority`).
+    pub(crate) fn with_operations(self, operations: &'static [OperationTiming]) -> Self {
+        let inner = &self.inner;
+        let states_marks = operations.iter().any(|one| one.dscp().is_some());
+        if !states_marks || ptr::eq(inner.operations, operations) {
+            return self;
+        }
+        let binding = inner
+            .policies
+            .binding(&inner.client.core, &inner.routes, operations);
+        let conflict = inner.binding.as_deref().and_then(|it| it.as_ref().err());
+        let binding = match conflict {
+            Some(exception) => Some(Err(exception.clone())),
+            None => binding.transpose(),
+        };
+        Self::of(Inner {
+            operations,
+            binding: binding.map(Box::new),
+            ..inner.copy()
+        })
     }
 
     /// Returns the policies of calls through this reference: of each type, the reference's own, or the ORB's, or the one that the

@@ -2,6 +2,8 @@
 
 use super::Inner;
 use super::binding::BandedPriority;
+use super::call::CallRequest;
+use super::timeout::CallTime;
 use crate::clock::monotonic_ns;
 use crate::connection::{self, Arguments, Channel, Invocation, InvocationKind, Outcome, Results};
 use crate::deadline::NONE_NS;
@@ -42,15 +44,24 @@ impl Inner {
     #[inline(always)]
     pub(super) fn try_routes<'x, 'a>(
         &'x self,
-        mut invocation: Invocation<'x>,
+        request: &CallRequest<'x>,
+        time: CallTime,
         arguments: Arguments<'_, 'a>,
         results: Results<'_>,
     ) -> Result<Outcome, SystemException> {
+        let mut invocation = Invocation {
+            kind: request.kind,
+            response: request.response,
+            deadline: time.deadline,
+            is_delayed: time.is_delayed,
+            expiry_ns: time.expiry_ns,
+            ..self.oneway(request.operation)?
+        };
         let at = match invocation.kind {
             InvocationKind::Locate { at } => at,
             _ => None,
         };
-        let priority = self.call_priority(at)?;
+        let priority = self.call_priority(at, invocation.operation)?;
         let preferred = self.preferred.load(Ordering::Relaxed);
         let mut last = None;
         for step in 0..self.routes.len() {
@@ -114,11 +125,12 @@ impl Inner {
         }
     }
 
-    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's.
+    /// Returns the priority of a call, if this reference uses it: `at`, or the calling thread's. With the marks that the operation states.
     #[inline(always)]
     pub(super) fn call_priority(
         &self,
         at: Option<Priority>,
+        operation: &str,
     ) -> Result<Option<BandedPriority>, SystemException> {
         let Some(binding) = self.binding.as_deref() else {
             return Ok(None);
@@ -128,7 +140,7 @@ impl Inner {
             None => binding.of_caller(&self.client.core, &self.routes)?,
             Some(priority) => binding.at(priority)?,
         };
-        Ok(Some(priority))
+        Ok(Some(priority.with_marks(binding.stated_marks(operation))))
     }
 
     /// Returns the exception for a reference without routes.

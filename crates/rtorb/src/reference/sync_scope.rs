@@ -133,7 +133,7 @@ impl ObjectRef {
             expiry_ns: self.expiry_ns(),
             ..inner.oneway(operation)?
         };
-        let priority = inner.call_priority(None)?;
+        let priority = inner.call_priority(None, operation)?;
         let preferred = inner.preferred.load(Ordering::Relaxed);
         let mut unconnected = None;
         for step in 0..inner.routes.len() {

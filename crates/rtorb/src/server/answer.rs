@@ -1,4 +1,4 @@
-//! Replies to whole messages: requests, locate requests and all others.
+//! Handles received messages: requests, locate requests and all others.
 
 use super::call::RequestOrigin;
 use super::reading::Next;
@@ -49,8 +49,8 @@ pub(super) fn request<const SITE: u8>(
     Ok(next)
 }
 
-/// Looks at the contexts of a request, and lets calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
-/// it is refused.
+/// Reads the service contexts of a request. Calls of its servant inherit its deadline until [`deadline::leave`]. Returns false if
+/// the request is refused.
 #[inline(never)]
 fn begin_in_place(
     session: &Session,
@@ -81,7 +81,7 @@ fn begin_in_place(
 /// Notes the code sets that a request names, and returns its deadline; [`NONE_NS`](deadline::NONE_NS) if it has none.
 ///
 /// # Errors
-/// When the code sets cannot be used: the connection goes on as before. TIMEOUT if the deadline has passed.
+/// CODESET_INCOMPATIBLE or MARSHAL if the code sets cannot be used; the connection keeps its own. TIMEOUT if the deadline has passed.
 #[inline]
 pub(super) fn begin(
     session: &Session,
@@ -139,10 +139,10 @@ fn note_named(
     Ok(())
 }
 
-/// When a request arrived that was taken out of its connection, and when it expires.
+/// The arrival and the deadline of a request that was taken out of its connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TakenTimes {
-    /// 0 where it does not matter.
+    /// 0 if nothing needs it.
     pub(super) arrived_ns: u64,
     /// [`NONE_NS`](deadline::NONE_NS) for no deadline.
     pub(super) deadline_ns: u64,

@@ -1,4 +1,4 @@
-//! A request as the generated code sees it: arguments to read, a reply to write.
+//! The server's side of a request for generated code: it reads arguments and writes a reply.
 
 use super::server_core::ServerCore;
 use super::session::Session;
@@ -128,10 +128,10 @@ impl Responder for OrbResponder<'_> {
 }
 
 impl OrbResponder<'_> {
-    /// Starts the timing of a call of the annotated operation at index `place`.
+    /// Starts the timing of a call of the annotated operation at index `place`, and marks its reply.
     ///
     /// # Errors
-    /// The call is refused, as [`TimedUpcall::begin`] says.
+    /// The exception of [`TimedUpcall::begin`] if the call is refused.
     #[inline]
     pub(crate) fn begin_timing(
         &mut self,
@@ -139,6 +139,9 @@ impl OrbResponder<'_> {
         place: usize,
         servant: &ServantTiming,
     ) -> Result<(), SystemException> {
+        if let (Some(dscp), Some(session)) = (timings[place].dscp(), self.session) {
+            session.mark(dscp)?;
+        }
         let watch = &self.orb.timing;
         let arrival = CallArrival {
             at_ns: self.arrived_ns,
@@ -150,18 +153,18 @@ impl OrbResponder<'_> {
     }
 }
 
-/// What a proxy does with a request: it passes the request on to another object, and the reply back.
+/// The operations of a proxy: it forwards a request and its reply unchanged.
 pub trait PassThrough<'m> {
-    /// The request as it came, to be [passed](crate::ObjectRef::pass) to another object.
+    /// Returns the unchanged request, to be [passed](crate::ObjectRef::pass) to another object.
     ///
     /// # Errors
-    /// MARSHAL, COMPLETED_NO, when it cannot be read again.
+    /// MARSHAL, COMPLETED_NO, if it cannot be read again.
     fn passed(&mut self) -> Result<PassedRequest<'m>, SystemException>;
 
-    /// Sends the reply of another object's server as it came. Sends nothing for a oneway.
+    /// Sends the reply of another object's server unchanged. Sends nothing for a oneway.
     ///
     /// # Errors
-    /// When it is larger than a message may be; the client gets that exception instead.
+    /// IMP_LIMIT if the reply is larger than a message may be. The client gets the exception instead.
     fn pass_reply(&mut self, reply: &PassedReply) -> Result<(), SystemException>;
 }
 

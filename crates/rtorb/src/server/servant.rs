@@ -1,4 +1,4 @@
-//! Servants and adapters as requests see them.
+//! The interfaces by which requests use servants and adapters.
 
 use super::call::ServerCall;
 use super::names::LocatedId;
@@ -18,17 +18,18 @@ pub(crate) trait Servant: Described + Send + Sync {
         call: &mut ServerCall<'_>,
         id: &LocatedId,
     ) -> Result<(), SystemException>;
-    /// Its servant traits; `None` if each call needs a request.
-    fn traits(&self) -> Option<&ServantTraits> {
+
+    /// Makes its servant traits; `None` if each call needs a request.
+    fn traits(&self) -> Option<ServantTraits> {
         None
     }
 
-    /// The annotations of an operation; `None` if it has none.
+    /// Returns the annotations of an operation; `None` if it has none.
     fn timing(&self, _operation: &[u8]) -> Option<&'static OperationTiming> {
         None
     }
 
-    /// OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
+    /// Returns OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.
     fn check_presence(&self, _id: &LocatedId) -> Result<(), SystemException> {
         Ok(())
     }
@@ -36,9 +37,9 @@ pub(crate) trait Servant: Described + Send + Sync {
 
 /// The adapter of an object.
 pub(crate) trait ObjectAdapter: Send + Sync {
-    /// Path from the root, separated by `/`.
+    /// Returns the path from the root, separated by `/`.
     fn path(&self) -> &str;
 
-    /// The reference for a client that called an object at an endpoint where it is not served; nil once the ORB has ended.
+    /// Returns the reference for a client that called an object at a wrong endpoint; nil once the ORB has ended.
     fn forward(&self, object: &ActiveObject, object_key: &[u8]) -> Ior;
 }

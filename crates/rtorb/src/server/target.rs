@@ -1,4 +1,4 @@
-//! The object of a request: found by its key, and whether this thread may serve it.
+//! Finds the object of a request, and checks whether this thread may serve it.
 
 use super::thread_priority::ThreadPriority;
 use crate::realtime::{CallPriority, ThreadpoolId};
@@ -6,7 +6,7 @@ use crate::server::object_key::ObjectKey;
 use crate::server::{ActiveObject, NameCache, ServerCore};
 use rtorb_os::slab::Entered;
 
-/// The active object of a key.
+/// Returns the active object with that key.
 // Always: it is in the path of every call, and its other callers are rare.
 #[inline(always)]
 pub(super) fn find<'o>(
@@ -21,15 +21,15 @@ pub(super) fn find<'o>(
     }
 }
 
-/// True if threads of another pool or lane serve the object: the client has its key, but not its reference.
+/// Returns true if threads of another pool or lane serve the object: the client called a wrong endpoint.
 #[inline]
 pub(super) fn is_served_elsewhere(
     object: &ActiveObject,
     pool: ThreadpoolId,
     thread: &ThreadPriority,
 ) -> bool {
-    let is_of_another_lane = match object.priority {
-        CallPriority::Declared { priority, .. } => thread.is_of_lane_without(priority),
+    let is_of_another_lane = match &object.priority {
+        CallPriority::Declared(declared) => thread.is_of_lane_without(declared.priority()),
         CallPriority::AsItIs | CallPriority::Propagated { .. } => false,
     };
     object.pool != pool || is_of_another_lane

@@ -66,6 +66,9 @@ impl DeadlineQueue {
         request: &mut TakenRequest,
         workspace: &mut Workspace,
     ) {
+        if !RequestRoom::take_place(session, request, workspace) {
+            return;
+        }
         let importance = self.importance(session, request, workspace);
         let levels = self.begun.len() as u32;
         loop {

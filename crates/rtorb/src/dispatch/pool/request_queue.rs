@@ -45,6 +45,9 @@ impl RequestQueue {
         threads: u32,
         workspace: &mut Workspace,
     ) {
+        if !RequestRoom::take_place(session, request, workspace) {
+            return;
+        }
         let Some(queued) = self.room.admit(session, request, threads) else {
             return RequestRoom::refuse(session, request, workspace);
         };

@@ -73,6 +73,15 @@ impl RequestRoom {
         self.of_connection_max.is_some() && session.is_held()
     }
 
+    /// Takes a place for `request` among those of its operation, if a served operation bounds them. Otherwise refuses it, and returns false.
+    pub(super) fn take_place(
+        session: &Session,
+        request: &mut TakenRequest,
+        workspace: &mut Workspace,
+    ) -> bool {
+        !session.orb.timing.bounds_queues() || request.take_place(session, workspace)
+    }
+
     /// Takes `request` in, and replaces it by memory for the next one; `None` without room. `threads` is the current number of
     /// threads.
     // Always: a queue puts the result where it stays, and nothing is moved.
@@ -127,12 +136,15 @@ impl RequestRoom {
         is_closed: bool,
         workspace: &mut Workspace,
     ) {
-        let QueuedRequest { session, request } = queued;
+        let QueuedRequest {
+            session,
+            mut request,
+        } = queued;
         self.admission.withdraw(request.octets() as u64);
         session.note_served();
         // A pool that is stopped tells its clients by CloseConnection that the request was not served.
         if !is_closed {
-            Self::refuse(&session, &request, workspace);
+            Self::refuse(&session, &mut request, workspace);
         }
         self.take_back(request);
     }
@@ -151,7 +163,11 @@ impl RequestRoom {
     /// Serves a request that was taken out, and takes its memory back.
     #[inline(always)]
     pub(crate) fn serve(&self, queued: QueuedRequest, workspace: &mut Workspace) {
-        let QueuedRequest { session, request } = queued;
+        let QueuedRequest {
+            session,
+            mut request,
+        } = queued;
+        request.leave_queue();
         // A connection that breaks is shut, which the thread that reads it finds.
         let _ = request.serve(&session, workspace);
         self.admission.note_served();
@@ -174,7 +190,8 @@ impl RequestRoom {
     #[cold]
     //= RT-CORBA 1.2 §Threadpools
     //# A request for which the buffer has no room is refused with TRANSIENT 1.
-    pub(crate) fn refuse(session: &Session, request: &TakenRequest, workspace: &mut Workspace) {
+    pub(crate) fn refuse(session: &Session, request: &mut TakenRequest, workspace: &mut Workspace) {
+        request.leave_queue();
         session.orb.state.note_refused();
         request.refuse(session, workspace, &local::NO_ROOM);
     }
