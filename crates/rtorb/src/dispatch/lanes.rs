@@ -8,7 +8,7 @@ use super::pool::lane::{Lane, Source};
 use super::pool::request_queue::Job;
 use super::pool::request_room::QueuedRequest;
 use super::pool::{Intake, LaneConfig, PoolConfig};
-use super::serve::{LaneServer, Serve};
+use super::serve::{Client, LaneServer, Serve};
 use crate::realtime::{ThreadpoolId, ThreadpoolLane};
 use crate::server::{Event, ServerCore};
 use core::mem::MaybeUninit;
@@ -122,13 +122,14 @@ impl<'p> LaneThread<'p> {
     /// Does the work of a lane, its own or one that it helps.
     fn serve(&mut self, lane: &'p Lane, work: Work) {
         match (work, &lane.source) {
-            (Work::Event(event), _) => {
-                if let Some(client) = self.server.client(lane, event)
+            (Work::Event(Event::Connection(token, readiness)), _) => {
+                if let Some(client) = Client::of(lane, token, readiness)
                     && self.server.serve(&client)
                 {
                     self.server.call(&client);
                 }
             }
+            (Work::Event(event), _) => self.server.handle(lane, event),
             (Work::Request(queued), Source::Queue(queue)) => {
                 queue.room.serve(queued, &mut self.server.workspace);
             }

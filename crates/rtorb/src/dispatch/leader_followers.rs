@@ -9,10 +9,15 @@ use super::serve::Serve;
 use crate::server::ServerCore;
 use rtorb_os::sync::Mutex;
 
-/// A lane of `threads` threads, one of which leads.
+/// A lane of `threads` threads, one of which leads. A single thread has no followers: it is [`reactive`](super::reactive).
 pub(super) fn config(orb: &ServerCore, threads: u32) -> PoolConfig {
     let lane = LaneConfig::plain(orb, "rtorb-lf", threads);
-    PoolConfig::own(vec![lane], Intake::Leader)
+    let intake = if threads == 1 {
+        Intake::Direct
+    } else {
+        Intake::Leader
+    };
+    PoolConfig::own(vec![lane], intake)
 }
 
 /// The loop of a thread of the group. The leader has the lock `lead`. The others wait for it in the order of their priorities.

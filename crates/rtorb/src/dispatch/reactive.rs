@@ -15,13 +15,18 @@ pub(super) fn config(orb: &ServerCore) -> PoolConfig {
 /// The loop of a thread that serves what it reads. The threads of a lane all wait for its connections at once.
 pub(super) fn run(mut thread: impl Serve) {
     while !thread.is_stopping() {
-        match thread.linger() {
-            Some(client) => serve(&mut thread, client),
-            None => thread.wait(serve),
+        if let Some(client) = thread.linger() {
+            serve(&mut thread, client);
+            continue;
+        }
+        thread.wait(serve);
+        if let Some(client) = thread.deferred() {
+            serve(&mut thread, client);
         }
     }
 }
 
+// Called in several places, it would not be inlined otherwise: 30 instructions a request.
 #[inline(always)]
 fn serve<S: Serve>(thread: &mut S, client: S::Client) {
     if thread.serve(&client) {
@@ -37,13 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_calls_again_at_once_is_served_before_the_thread_waits() {
+    fn a_client_that_calls_again_at_once_comes_first_and_one_with_bulk_replies_last() {
         let waits = [vec![in_place(1), pipelining(2)], vec![in_place(1)]];
         let mut script = Script::new(waits, || true);
         script.lingering = [in_place(3), pipelining(4)].into();
+        script.deferred = [in_place(5), in_place(6)].into();
         run(&mut script);
         let steps: Vec<_> = script.steps.iter().map(|(step, _)| *step).collect();
-        let expected = [
+        let first = [
             Serve(3),
             Serve(4),
             Call(4),
@@ -51,9 +57,10 @@ mod tests {
             Serve(1),
             Serve(2),
             Call(2),
-            Wait,
-            Serve(1),
         ];
-        assert_eq!(steps, expected);
+        assert_eq!(
+            steps,
+            [&first[..], &[Serve(5), Wait, Serve(1), Serve(6)]].concat()
+        );
     }
 }

@@ -6,7 +6,6 @@ use super::pool::running::Pool;
 use crate::server::{Event, Readiness, ServerCore, TakenRequest, Token, Workspace};
 use core::mem::MaybeUninit;
 use rtorb_os::slab::Entered;
-use rustix::event::epoll;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -20,8 +19,11 @@ pub(super) trait Serve {
 
     /// Waits for clients, and passes each connection that can be read to `read`. Accepts clients that connect.
     ///
-    /// Connections whose next replies may be bulk come one at a time, when no other can be read.
+    /// If no other thread serves the lane, connections whose next replies may be bulk are [deferred](Self::deferred).
     fn wait(&mut self, read: impl FnMut(&mut Self, Self::Client));
+
+    /// Returns the connection that has been deferred for the longest time.
+    fn deferred(&mut self) -> Option<Self::Client>;
 
     /// Lingers at the shared memory of the only client, if that was served last. Returns the client if it calls again at once.
     fn linger(&mut self) -> Option<Self::Client>;
@@ -94,16 +96,14 @@ impl<'p> LaneServer<'p> {
         }
     }
 
-    /// Returns the connection of an event of a lane, its own or one that it helps. Does what any other event asks for.
-    #[inline]
-    pub(super) fn client(&self, lane: &'p Lane, event: Event) -> Option<Client<'p>> {
+    /// Does what an event of a lane asks for that is not one of a connection.
+    #[cold]
+    pub(super) fn handle(&self, lane: &Lane, event: Event) {
         match event {
-            Event::Connection(token, readiness) => return Client::of(lane, token, readiness),
             Event::Listener(number) => lane.accept(self.orb, number),
             Event::Look => lane.look_at_connections(self.orb),
-            Event::Help | Event::Stop => {}
+            Event::Help | Event::Stop | Event::Connection(..) => {}
         }
-        None
     }
 
     /// Ends a connection that has ended, unless the pool does: its last thread sends CloseConnection.
@@ -111,29 +111,6 @@ impl<'p> LaneServer<'p> {
     pub(super) fn end(&self, client: &Client<'_>) {
         if !self.pool.is_stopping() && !self.orb.is_stopping() {
             client.lane.remove(client.token, &client.connection.session);
-        }
-    }
-
-    /// Returns the next client of a wait. `events` is `None` behind the last one.
-    #[inline]
-    fn next_client(
-        &mut self,
-        events: &mut Option<core::slice::Iter<'_, epoll::Event>>,
-    ) -> Option<Client<'p>> {
-        let lane = self.lane;
-        for event in events.as_mut()? {
-            let event = lane.event(event);
-            if let Some(client) = event.and_then(|event| self.client(lane, event))
-                && !(client.connection.session.state.may_be_bulk() && self.defer(&client))
-            {
-                return Some(client);
-            }
-        }
-        *events = None;
-        if self.deferred.is_empty() {
-            None
-        } else {
-            self.next_deferred()
         }
     }
 
@@ -147,7 +124,6 @@ impl<'p> LaneServer<'p> {
         is_deferred
     }
 
-    /// Returns the connection that has been deferred for the longest time.
     #[cold]
     fn next_deferred(&mut self) -> Option<Client<'p>> {
         let (token, readiness) = self.deferred.pop_front()?;
@@ -170,7 +146,7 @@ impl<'p> LaneServer<'p> {
 impl<'p> Client<'p> {
     /// Returns the connection with that token; `None` if it was removed.
     #[inline]
-    fn of(lane: &'p Lane, token: Token, readiness: Readiness) -> Option<Self> {
+    pub(super) fn of(lane: &'p Lane, token: Token, readiness: Readiness) -> Option<Self> {
         Some(Self {
             lane,
             connection: lane.connection(token)?,
@@ -189,12 +165,30 @@ impl<'p> Serve for LaneServer<'p> {
 
     #[inline(always)]
     fn wait(&mut self, mut read: impl FnMut(&mut Self, Client<'p>)) {
+        let lane = self.lane;
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         let timeout_ns = (!self.deferred.is_empty()).then_some(0);
-        let events = self.lane.wait(&mut room[..self.events_max], timeout_ns);
-        let mut events = Some(events.iter());
-        while let Some(client) = self.next_client(&mut events) {
-            read(self, client);
+        for event in lane.wait(&mut room[..self.events_max], timeout_ns) {
+            match lane.event(event) {
+                Some(Event::Connection(token, readiness)) => {
+                    if let Some(client) = Client::of(lane, token, readiness)
+                        && !(client.connection.session.state.may_be_bulk() && self.defer(&client))
+                    {
+                        read(self, client);
+                    }
+                }
+                Some(event) => self.handle(lane, event),
+                None => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn deferred(&mut self) -> Option<Client<'p>> {
+        if self.deferred.is_empty() {
+            None
+        } else {
+            self.next_deferred()
         }
     }
 
@@ -236,6 +230,8 @@ pub(super) mod tests {
     pub(in crate::dispatch) struct Script<L> {
         /// The connections that each wait reports.
         pub(in crate::dispatch) waits: VecDeque<Vec<Caller>>,
+        /// The connections that are deferred: one for each wait.
+        pub(in crate::dispatch) deferred: VecDeque<Caller>,
         /// The connections that call again while the thread lingers.
         pub(in crate::dispatch) lingering: VecDeque<Caller>,
         /// What is true at each step.
@@ -277,6 +273,7 @@ pub(super) mod tests {
         pub(in crate::dispatch) fn new(waits: impl Into<VecDeque<Vec<Caller>>>, look: L) -> Self {
             Self {
                 waits: waits.into(),
+                deferred: VecDeque::new(),
                 lingering: VecDeque::new(),
                 look,
                 steps: Vec::new(),
@@ -301,6 +298,10 @@ pub(super) mod tests {
             for caller in self.waits.pop_front().unwrap_or_default() {
                 read(self, caller);
             }
+        }
+
+        fn deferred(&mut self) -> Option<Caller> {
+            self.deferred.pop_front()
         }
 
         fn linger(&mut self) -> Option<Caller> {

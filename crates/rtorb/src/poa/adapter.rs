@@ -5,7 +5,7 @@ use super::manager::PoaManager;
 use super::published::{self, Published};
 use super::rt_poa::priority_is_settled;
 use super::rt_policies::RtPolicies;
-use super::{IdAssignment, Lifespan, PoaPolicies, ServedBy, Tie};
+use super::{ActiveServant, IdAssignment, Lifespan, PoaPolicies, ServedBy};
 use crate::connection::Client;
 use crate::dispatch::Dispatch;
 use crate::exception::{SystemException, local};
@@ -15,7 +15,7 @@ use crate::server::object_key::{self, ObjectKey};
 use crate::server::{ActiveObject, ManagerState, ObjectAdapter, Servant};
 use crate::timing::{EarlyCalls, Enforcement, OperationTiming};
 use core::fmt;
-use rtorb_core::Interface;
+use rtorb_core::{Interface, Tie};
 use rtorb_os::set_once::SetOnce;
 use rtorb_os::slab::Key;
 use rtorb_os::sync::Mutex;
@@ -376,7 +376,8 @@ impl Poa {
     ) -> Result<I, PoaError> {
         let admitted = self.core.admit(I::timings())?;
         self.prepare_serving(I::timings())?;
-        let servant = Box::new(Tie::<I, S>::new(servant, self.enforcement(), admitted));
+        let servant = ActiveServant::new::<I>(servant, self.enforcement(), admitted);
+        let servant = Box::new(Tie::<I, _>::new(servant));
         let object = self.place(activation, I::REPOSITORY_ID, servant)?;
         Ok(I::unchecked_narrow(object))
     }

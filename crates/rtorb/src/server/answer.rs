@@ -1,15 +1,16 @@
 //! Handles received messages: requests, locate requests and all others.
 
-use super::call::Reply;
+use super::call::RequestOrigin;
 use super::reading::Next;
 use super::session::Session;
-use super::target::{self, Target};
+use super::target;
 use super::upcall::{self, site};
 use super::workspace::Workspace;
 use crate::clock::monotonic_ns;
 use crate::deadline;
 use crate::exception::SystemException;
 use core::mem;
+use rtorb_core::upcall::{NO_SUCH_OBJECT, exists};
 use rtorb_wire::cdr::CharCodeSet;
 use rtorb_wire::code_sets::CodeSetError;
 use rtorb_wire::connection::{CodeSetState, Message, ReceiveError};
@@ -41,8 +42,8 @@ pub(super) fn request<const SITE: u8>(
     }
     let char_code_set = code_sets.char_code_set();
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, version, &request, char_code_set);
-    let next = upcall::serve::<SITE>(&request, arguments, reply, 0, workspace);
+    let origin = RequestOrigin::new(session, version, char_code_set, 0);
+    let next = upcall::serve::<SITE>(&request, arguments, origin, workspace);
     if !request.contexts.is_empty() {
         deadline::leave();
     }
@@ -182,9 +183,13 @@ pub(super) fn taken_request(
         return Ok(Next::Done);
     }
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::new(session, message.header.version, &request, char_code_set);
-    let next =
-        upcall::serve::<{ site::TAKEN }>(&request, arguments, reply, times.arrived_ns, workspace);
+    let origin = RequestOrigin::new(
+        session,
+        message.header.version,
+        char_code_set,
+        times.arrived_ns,
+    );
+    let next = upcall::serve::<{ site::TAKEN }>(&request, arguments, origin, workspace);
     if has_deadline {
         deadline::leave();
     }
@@ -201,8 +206,9 @@ pub(super) fn refuse(
     exception: &SystemException,
 ) {
     // The reply does not depend on the code set.
-    let mut reply = Reply::new(session, version, request, CharCodeSet::default());
-    reply.send_exception(&mut workspace.out, exception);
+    let origin = RequestOrigin::new(session, version, CharCodeSet::default(), 0);
+    let mut reply = origin.reply(request, &mut workspace.out, &mut workspace.scratch);
+    reply.send_exception(exception);
     if !reply.is_sent {
         session.state.note_answered();
     }
@@ -249,11 +255,11 @@ fn locate_request(
             giop::write_locate_forward(&mut w, version, id, &elsewhere)
         }
         object => {
-            let target = Target {
-                object,
-                id: &workspace.names.id,
-            };
-            let status = match target.exists() {
+            let presence = object.ok_or(NO_SUCH_OBJECT).and_then(|object| {
+                let id = &workspace.names.id;
+                object.servant.check_presence(id)
+            });
+            let status = match exists(presence) {
                 Ok(false) => LocateStatus::UnknownObject,
                 // If the object cannot be looked up now, the call itself gets the exception.
                 Ok(true) | Err(_) => LocateStatus::ObjectHere,

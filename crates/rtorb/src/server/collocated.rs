@@ -1,6 +1,6 @@
 //! Serves requests of the same ORB on the threads that make them.
 
-use super::call::Reply;
+use super::call::RequestOrigin;
 use super::manager_state::PoaManagerState;
 use super::names::NameCache;
 use super::object_key::ObjectKey;
@@ -212,8 +212,14 @@ fn answer(
     let mut reader = message.reader().with_context(&orb.client);
     let request = RequestHeader::decode(&mut reader)?;
     let arguments = reader.with_char_code_set(char_code_set);
-    let reply = Reply::collocated(orb, header.version, &request, char_code_set);
+    let origin = RequestOrigin {
+        orb,
+        session: None,
+        version: header.version,
+        char_code_set,
+        arrived_ns: 0,
+    };
     Ok(upcall::serve_collocated(
-        &request, arguments, reply, workspace,
+        &request, arguments, origin, workspace,
     ))
 }

@@ -6,10 +6,11 @@ use super::object_table::ActiveObject;
 use crate::exception::SystemException;
 use crate::timing::OperationTiming;
 use rtorb_core::codegen::ServantTraits;
+use rtorb_core::upcall::Described;
 use rtorb_wire::ior::Ior;
 
 /// A type-erased servant.
-pub(crate) trait Servant: Send + Sync {
+pub(crate) trait Servant: Described + Send + Sync {
     /// Serves a request. `id` is the id of the object if this servant serves many objects.
     fn dispatch(
         &self,
@@ -26,20 +27,6 @@ pub(crate) trait Servant: Send + Sync {
     /// Returns the annotations of an operation; `None` if it has none.
     fn timing(&self, _operation: &[u8]) -> Option<&'static OperationTiming> {
         None
-    }
-
-    fn repository_id(&self) -> &str;
-    fn is_a(&self, repository_id: &str) -> bool;
-
-    /// Returns the definition of its interface in an interface repository.
-    fn interface_definition(&self) -> Option<Ior> {
-        None
-    }
-
-    /// Returns true if it forwards requests to another object unchanged: also implicit operations, and text in code sets that this
-    /// ORB does not have.
-    fn is_proxy(&self) -> bool {
-        false
     }
 
     /// Returns OBJECT_NOT_EXIST if this servant serves many objects, but none with that id.

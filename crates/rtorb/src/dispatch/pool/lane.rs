@@ -304,9 +304,9 @@ impl Lane {
         }
     }
 
-    /// Counts the threads with which it starts.
+    /// Counts threads with which it starts.
     pub(crate) fn expect(&self, threads: u32) {
-        self.running.store(threads, Ordering::Release);
+        self.running.fetch_add(threads, Ordering::Release);
     }
 
     /// Counts one more thread that serves its clients; false if the last one has already ended.

@@ -129,12 +129,17 @@ impl Pool {
         self.threads.lock().push(thread);
     }
 
+    /// The lanes whose threads serve the clients of a lane together. The first one counts them.
+    pub(super) fn served_with<'p>(&'p self, lane: &'p Lane) -> &'p [Lane] {
+        match self.config.intake {
+            Intake::Routed { .. } => &self.lanes,
+            _ => core::slice::from_ref(lane),
+        }
+    }
+
     /// Counts a thread that no longer serves a lane. The last one that serves its clients sends them CloseConnection.
     pub(crate) fn leave(&self, lane: &Lane) {
-        let served = match self.config.intake {
-            Intake::Routed { .. } => &self.lanes[..],
-            _ => core::slice::from_ref(lane),
-        };
+        let served = self.served_with(lane);
         if served[0].leave() {
             served[0].close();
             // Requests hold the ORB, which may hold the pool.
@@ -144,9 +149,7 @@ impl Pool {
 
     /// True if a call of a lane's servant to the lane itself would wait for that servant.
     pub(crate) fn serves_one_at_a_time(&self, lane: &Lane) -> bool {
-        let is_alone =
-            !matches!(self.config.intake, Intake::Routed { .. }) || self.lanes.len() == 1;
-        is_alone && lane.serves_one_at_a_time()
+        self.served_with(lane).len() == 1 && lane.serves_one_at_a_time()
     }
 }
 

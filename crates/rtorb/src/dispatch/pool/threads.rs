@@ -76,30 +76,19 @@ fn start(orb: &Arc<ServerCore>, pool: &Arc<Pool>) -> Result<(), Refused> {
         .iter()
         .try_for_each(|lane| lane.keep_below(orb))?;
     // All are counted first, so that the first to end is not taken for the last.
-    let count = |lane: &Lane| lane.static_threads + u32::from(pool.relief.is_some());
-    let readers = |lane: &Lane| u32::from(lane.room().is_some());
-    match &pool.config.intake {
-        Intake::Routed { .. } => {
-            pool.lanes[0].expect(pool.lanes.iter().map(count).sum::<u32>() + 1)
-        }
-        _ => pool
-            .lanes
-            .iter()
-            .for_each(|lane| lane.expect(count(lane) + readers(lane))),
+    for lane in &pool.lanes {
+        let has_reader = pool.reader_config(lane).is_some();
+        let others = u32::from(has_reader) + u32::from(pool.relief.is_some());
+        pool.served_with(lane)[0].expect(lane.static_threads + others);
     }
     for lane in &pool.lanes {
         for place in 0..lane.static_threads {
             pool.note(start_in_lane(orb, pool, lane, place, None)?);
         }
     }
-    match &pool.config.intake {
-        Intake::Direct | Intake::Leader | Intake::Queue(_) => {
-            for lane in pool.lanes.iter().filter(|lane| lane.room().is_some()) {
-                pool.note(start_reader(orb, pool, lane, &lane.reader_config())?);
-            }
-        }
-        Intake::Routed { io_thread, .. } => {
-            pool.note(start_reader(orb, pool, &pool.lanes[0], io_thread)?);
+    for lane in &pool.lanes {
+        if let Some(config) = pool.reader_config(lane) {
+            pool.note(start_reader(orb, pool, lane, &config)?);
         }
     }
     if let Some(relief) = start_relief(orb, pool)? {
@@ -218,6 +207,16 @@ fn start_relief(
         }
     };
     spawn(&name, &most_urgent.threads, relieve).map(Some)
+}
+
+impl Pool {
+    /// The scheduling of the I/O thread that reads the connections of a lane, if there is one.
+    fn reader_config(&self, lane: &Lane) -> Option<ThreadConfig> {
+        match &self.config.intake {
+            Intake::Routed { io_thread, .. } => (lane.number == 0).then(|| io_thread.clone()),
+            _ => lane.room().map(|_| lane.reader_config()),
+        }
+    }
 }
 
 impl Lane {
