@@ -233,7 +233,6 @@ fn plots() -> Vec<Plot> {
             kind: PlotKind::Bars,
             lines: words(&[PEER]),
             x: "service".to_owned(),
-            x_title: "service".to_owned(),
             values: vec![StatisticName::P50, StatisticName::P99, StatisticName::Max],
             log_y: true,
             ..Plot::named("services", "What each service costs")

@@ -197,7 +197,6 @@ fn plots() -> Vec<Plot> {
             choose: words(&["transport", "payload_bytes"]),
             lines: words(&["what"]),
             x: "consumers".to_owned(),
-            x_title: "consumers".to_owned(),
             values: vec![StatisticName::P50],
             ..Plot::named("event-cost", "What an event takes against the number of its consumers")
         },
