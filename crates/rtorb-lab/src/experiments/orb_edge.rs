@@ -33,8 +33,8 @@ pub const STUDY: Study<Systems> = Study {
     factors: &[
         Factor::of("load", &LOADS),
         TRANSPORTS,
-        Factor::of(PATH, &[Text("call"), Text(EVENT)]),
-        Factor::of(RECEIVERS, &[Number(1), Number(2)]),
+        Factor::texts(PATH, &["call", EVENT]),
+        Factor::numbers(RECEIVERS, &[1, 2]),
         // P4's example is an image of 1 KiB.
         Factor::numbers(SIZE, &[0, 64, 256, 1_024, 4_096, 16_384, 65_536]),
     ],
@@ -68,9 +68,9 @@ fn leaves_out(cell: &Cell<'_>, effort: Effort) -> bool {
     let is_event = cell.is(PATH, EVENT);
     let has_two = cell.number(RECEIVERS) == 2;
     let is_crossed = [is_event, has_two, size > 0]
-        .into_iter()
-        .filter(|is_so| *is_so)
-        .count()
+        .map(u8::from)
+        .iter()
+        .sum::<u8>()
         > 1;
     // An emulated machine has the load that it was booted for.
     let is_emulated = effort.seeds().is_some();

@@ -185,7 +185,6 @@ fn plots() -> Vec<Plot> {
         of: labels([("counted", PRIVATE_DIRTY.into())]),
         lines: words(&["what", PRESET]),
         x: "connections".to_owned(),
-        x_title: "connections".to_owned(),
         values: vec![StatisticName::P50],
         ..Plot::named("memory-against-connections", "Memory against connections")
     }]

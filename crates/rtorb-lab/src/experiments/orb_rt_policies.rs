@@ -141,7 +141,6 @@ fn plots() -> Vec<Plot> {
         caption: caption.to_owned(),
         kind: PlotKind::Bars,
         x: x.to_owned(),
-        x_title: x.to_owned(),
         values: vec![StatisticName::P50, StatisticName::P99],
         log_y: true,
         ..Plot::named(id, title)

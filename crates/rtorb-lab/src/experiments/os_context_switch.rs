@@ -170,7 +170,6 @@ fn plots() -> Vec<Plot> {
             kind: PlotKind::Bars,
             of: of_switch.clone(),
             x: "test".to_owned(),
-            x_title: "test".to_owned(),
             values: vec![StatisticName::P50],
             log_y: true,
             published: [&P0, &P2].into_iter().flat_map(published::Table::points).collect(),

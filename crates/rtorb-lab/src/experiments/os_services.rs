@@ -70,38 +70,13 @@ pub const STUDY: Study<OneProbe> = Study {
         ServiceRow::new("clock", "read").of(&[("service", "clock_read")]),
         ServiceRow::new("kernel", "system_call").of(&[("service", "system_call")]),
         ServiceRow::new("timer", "set").of(&[("service", "set_timer")]),
-        with_peer(
-            "scheduler",
-            "wake",
-            &[("service", "futex")],
-            &[("by", "futex")],
-        ),
-        with_peer(
-            "scheduler",
-            "wake",
-            &[("service", "eventfd")],
-            &[("by", "eventfd")],
-        ),
+        wake(&[("service", "futex")], &[("by", "futex")]),
+        wake(&[("service", "eventfd")], &[("by", "eventfd")]),
         ServiceRow::new("mutex", "contended_lock").of(&[("service", "pi_lock")]),
         ServiceRow::new("mutex", "release_to_waiter").of(&[("service", "pi_hand_over")]),
-        with_peer(
-            "transport",
-            "round_trip",
-            &[("service", "pipe")],
-            &[("transport", "pipe")],
-        ),
-        with_peer(
-            "transport",
-            "round_trip",
-            &[("service", "unix")],
-            &[("transport", "unix")],
-        ),
-        with_peer(
-            "transport",
-            "round_trip",
-            &[("service", "tcp")],
-            &[("transport", "tcp")],
-        ),
+        round_trip(&[("service", "pipe")], &[("transport", "pipe")]),
+        round_trip(&[("service", "unix")], &[("transport", "unix")]),
+        round_trip(&[("service", "tcp")], &[("transport", "tcp")]),
     ],
     emulated: Some(Emulated {
         is_quick: true,
@@ -117,15 +92,20 @@ pub const STUDY: Study<OneProbe> = Study {
     })
 };
 
-/// A service, with and without another CPU.
-const fn with_peer(
-    component: &'static str,
-    service: &'static str,
-    of: &'static [(&'static str, &'static str)],
-    otherwise: &'static [(&'static str, &'static str)],
-) -> ServiceRow {
-    let row = ServiceRow::new(component, service).of(of);
-    row.configured_by(&["cpu", PEER]).otherwise(otherwise)
+/// Labels, each with its value.
+type LabelValues = &'static [(&'static str, &'static str)];
+
+const fn wake(of: LabelValues, otherwise: LabelValues) -> ServiceRow {
+    with_peer(ServiceRow::new("scheduler", "wake").of(of)).otherwise(otherwise)
+}
+
+const fn round_trip(of: LabelValues, otherwise: LabelValues) -> ServiceRow {
+    with_peer(ServiceRow::new("transport", "round_trip").of(of)).otherwise(otherwise)
+}
+
+/// A service that may be another CPU's too.
+const fn with_peer(row: ServiceRow) -> ServiceRow {
+    row.configured_by(&["cpu", PEER])
 }
 
 /// A probe whose threads share a CPU, or have one each.
@@ -233,7 +213,6 @@ fn plots() -> Vec<Plot> {
             kind: PlotKind::Bars,
             lines: words(&[PEER]),
             x: "service".to_owned(),
-            x_title: "service".to_owned(),
             values: vec![StatisticName::P50, StatisticName::P99, StatisticName::Max],
             log_y: true,
             ..Plot::named("services", "What each service costs")

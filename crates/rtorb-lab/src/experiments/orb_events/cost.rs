@@ -146,14 +146,10 @@ fn execute(
     route.supplier.finish(TIMEOUT)?;
     route.await_events(events)?;
     drop(awake);
-    let executed = before.zip(after).map(|(before, after)| {
-        let mut places = 0..;
-        before.map(|before| {
-            let place = places.next().unwrap_or_default();
-            after[place].since(before).cpu_ns
-        })
-    });
-    Ok(executed)
+    let executed = before.zip(after);
+    Ok(executed.map(|(before, after)| {
+        std::array::from_fn(|place| after[place].since(before[place]).cpu_ns)
+    }))
 }
 
 fn sums(route: &Route) -> Option<[ThreadSums; EXECUTIONS.len()]> {
@@ -197,7 +193,6 @@ fn plots() -> Vec<Plot> {
             choose: words(&["transport", "payload_bytes"]),
             lines: words(&["what"]),
             x: "consumers".to_owned(),
-            x_title: "consumers".to_owned(),
             values: vec![StatisticName::P50],
             ..Plot::named("event-cost", "What an event takes against the number of its consumers")
         },

@@ -58,7 +58,6 @@ pub(super) const STUDY: Study<Crowds> = Study {
         let plot = |id: &str, title: &str, value| Plot {
             kind: PlotKind::Lines,
             x: CONSUMERS.to_owned(),
-            x_title: CONSUMERS.to_owned(),
             values: vec![value],
             log_x: true,
             log_y: true,

@@ -25,7 +25,6 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         choose: words(&["load"]),
         lines: words(&[SYSTEM]),
         x: "operation".to_owned(),
-        x_title: "operation".to_owned(),
         values: vec![StatisticName::CallsPerSecond],
         ..Plot::named("throughput", "Operations a second")
     };

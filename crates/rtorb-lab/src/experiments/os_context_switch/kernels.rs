@@ -16,7 +16,6 @@ pub(super) fn view(gathered: &Gathered<'_>) -> Outcome {
         choose: words(&["load"]),
         lines: words(&[SYSTEM]),
         x: "test".to_owned(),
-        x_title: "test".to_owned(),
         values: vec![StatisticName::P50],
         ..Plot::named("context-switch", "Context switch by test")
     };

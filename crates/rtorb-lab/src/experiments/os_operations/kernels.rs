@@ -56,7 +56,6 @@ fn bars() -> Plot {
         of: labels([("in", IN_YIELDS.into())]),
         lines: words(&[SYSTEM]),
         x: "operation".to_owned(),
-        x_title: "operation".to_owned(),
         values: vec![StatisticName::P50],
         log_y: true,
         ..Plot::named("operations", "Operations in yields")

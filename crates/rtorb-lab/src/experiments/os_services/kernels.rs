@@ -69,7 +69,6 @@ fn bars() -> Plot {
         choose: words(&["load"]),
         lines: words(&[SYSTEM]),
         x: "service".to_owned(),
-        x_title: "service".to_owned(),
         values: vec![StatisticName::P50],
         log_y: true,
         ..Plot::named("services", "What a service costs")

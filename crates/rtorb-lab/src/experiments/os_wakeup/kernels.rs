@@ -80,7 +80,6 @@ fn plots() -> Vec<Plot> {
                 .to_owned(),
             kind: PlotKind::Bars,
             x: "load".to_owned(),
-            x_title: "load".to_owned(),
             values: vec![StatisticName::Max],
             ..by_system.clone()
         },
