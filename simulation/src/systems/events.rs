@@ -36,6 +36,18 @@ enum Manner {
     Dies,
 }
 
+/// What a consumer does, and what it may expect.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    manner: Manner,
+    /// The events of all suppliers.
+    all: u64,
+    /// Nothing breaks.
+    is_sound: bool,
+    /// The events of each supplier come in order.
+    is_ordered: bool,
+}
+
 /// Events of one supplier at most. The queues of a good consumer have room for those of all suppliers.
 const EVENTS_MAX: u64 = 20;
 const EVENT_TYPE: i32 = 20;
@@ -45,13 +57,17 @@ const LONG_NS: u64 = 10_000_000_000;
 
 fn run(mut random: Random) {
     let breaks = world::with(|world| world.core.faults.breaks());
-    let orb = Orb::builder().strategies(strategies(random.choose(&DispatchStrategy::ALL).1));
+    let (_, dispatch) = random.choose(&DispatchStrategy::ALL);
+    // Several threads serve the pushes of one supplier in any order.
+    let is_ordered = matches!(
+        dispatch,
+        DispatchStrategy::ThreadPerConnection | DispatchStrategy::Reactive
+    );
+    let orb = Orb::builder().strategies(strategies(dispatch));
     let orb = orb.build().expect("the ORB can be built");
     let config = config(&mut random);
-    let key = config.key.clone();
     let channel = Channel::serve(&orb, config).expect("the host allows it");
     let reference = channel.reference().to_string();
-    let _ = key;
     let runs = orb.clone();
     let server = thread::spawn(move || drop(runs.run()));
     let suppliers = 1 + random.below(2);
@@ -62,7 +78,18 @@ fn run(mut random: Random) {
     let consumers = (0..1 + random.below(3)).map(|_| {
         let manner = random.choose(&[Manner::Good, Manner::Slow, Manner::Dies]);
         let (reference, random) = (reference.clone(), random.split());
-        thread::spawn(move || consume(&reference, manner, all, random, !breaks))
+        thread::spawn(move || {
+            consume(
+                &reference,
+                Wanted {
+                    manner,
+                    all,
+                    is_sound: !breaks,
+                    is_ordered,
+                },
+                random,
+            )
+        })
     });
     let consumers: Vec<_> = consumers.collect();
     // The consumers connect meanwhile, if nothing breaks.
@@ -131,7 +158,13 @@ fn check(statistics: &Statistics) {
 }
 
 /// Connects, and takes events.
-fn consume(reference: &str, manner: Manner, all: u64, mut random: Random, is_sound: bool) {
+fn consume(reference: &str, wanted: Wanted, mut random: Random) {
+    let Wanted {
+        manner,
+        all,
+        is_sound,
+        ..
+    } = wanted;
     let orb = Orb::builder().build().expect("the ORB can be built");
     let poa = orb.root_poa().expect("the ORB can listen");
     let runs = orb.clone();
@@ -142,7 +175,7 @@ fn consume(reference: &str, manner: Manner, all: u64, mut random: Random, is_sou
         .ok()
         .and_then(|channel| Receiver::connect(&channel, &poa, &wants, 100).ok());
     if let Some(receiver) = receiver {
-        let taken = take(&receiver, manner, all, &mut random);
+        let taken = take(&receiver, wanted, &mut random);
         if is_sound && manner == Manner::Good && taken < all {
             fail(&format!("a good consumer got {taken} of {all} events"));
         }
@@ -158,7 +191,13 @@ fn consume(reference: &str, manner: Manner, all: u64, mut random: Random, is_sou
 }
 
 /// Takes events until all have come, or none comes any more; returns the number.
-fn take(receiver: &Receiver, manner: Manner, all: u64, random: &mut Random) -> u64 {
+fn take(receiver: &Receiver, wanted: Wanted, random: &mut Random) -> u64 {
+    let Wanted {
+        manner,
+        all,
+        is_ordered,
+        ..
+    } = wanted;
     let mut arrival = Arrival::default();
     let mut last = [0; 3];
     let end = if manner == Manner::Dies {
@@ -182,7 +221,7 @@ fn take(receiver: &Receiver, manner: Manner, all: u64, random: &mut Random) -> u
             .any_value
             .extract()
             .expect("it is a number");
-        if number <= last[source] {
+        if is_ordered && number <= last[source] {
             fail(&format!(
                 "event {number} of source {source} came after event {}",
                 last[source]
